@@ -1,0 +1,24 @@
+//===- InitAll.h - Registration of everything the tools know ----*- C++ -*-===//
+//
+// The one list of our dialects and passes; every tool and the Python side use it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_INITALL_H
+#define SPMD_INITALL_H
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace spmd {
+
+/// Adds our dialects, and the upstream dialects that our IR uses, to `registry`.
+void registerAllDialects(mlir::DialectRegistry &registry);
+
+/// Registers our passes and pipelines, and the few upstream passes that are useful beside them (canonicalize, cse).
+void registerAllPasses();
+
+} // namespace spmd
+
+#endif // SPMD_INITALL_H

@@ -1,0 +1,34 @@
+"""lit configuration: IR tests (.mlir), tool tests (.test) and Python tests (test_*.py)."""
+import os
+import subprocess
+import sys
+
+from lit.llvm import llvm_config
+
+sys.path.insert(0, os.path.dirname(__file__))
+from spmd_lit import SpmdFormat
+
+config.name = "spmd"
+config.suffixes = [".mlir", ".test", ".py"]
+config.excludes = ["Inputs", "unit", "lit.cfg.py", "lit.site.cfg.py", "spmd_lit.py", "conftest.py", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.spmd_build_dir, "test")
+config.test_format = SpmdFormat()
+
+tools_dir = os.path.join(config.spmd_build_dir, "bin")
+llvm_config.with_environment("PATH", [tools_dir, config.llvm_tools_dir], append_path=True)
+llvm_config.with_environment("PYTHONPATH", os.path.join(config.spmd_source_dir, "python-bindings"), append_path=True)
+config.environment["SPMD_BIN"] = tools_dir
+config.environment["SPMD_SOURCE"] = config.spmd_source_dir
+
+config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
+config.substitutions.append(("%examples", os.path.join(config.spmd_source_dir, "examples")))
+config.substitutions.append(("%docs", os.path.join(config.spmd_source_dir, "docs")))
+config.substitutions.append(("%python", config.spmd_python or "python3"))
+
+if config.spmd_python:
+    if subprocess.run([config.spmd_python, "-c", "import torch, pytest"], capture_output=True).returncode == 0:
+        config.available_features.add("torch")
+    if subprocess.run([config.spmd_python, "-c", "import numpy"], capture_output=True).returncode == 0:
+        config.available_features.add("numpy")
+

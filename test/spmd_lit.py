@@ -1,0 +1,26 @@
+"""Test format of this project: shell tests (.mlir, .test) and Python tests (test_*.py, through pytest)."""
+import lit.formats
+import lit.Test
+import lit.util
+
+
+class SpmdFormat(lit.formats.ShTest):
+    """Shell tests as lit runs them; each `test_*.py` is one test run by pytest, unsupported where Python lacks PyTorch."""
+
+    def __init__(self):
+        super().__init__(execute_external=False)
+
+    def getTestsInDirectory(self, suite, path, lit_config, local_config):
+        for test in super().getTestsInDirectory(suite, path, lit_config, local_config):
+            name = test.path_in_suite[-1]
+            if not name.endswith(".py") or name.startswith("test_"):
+                yield test
+
+    def execute(self, test, lit_config):
+        if not test.path_in_suite[-1].endswith(".py"):
+            return super().execute(test, lit_config)
+        if "torch" not in test.config.available_features:
+            return lit.Test.UNSUPPORTED, "the configured Python has no PyTorch or no pytest"
+        command = [test.config.spmd_python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test.getSourcePath()]
+        out, err, code = lit.util.executeCommand(command, env=test.config.environment)
+        return (lit.Test.PASS if code == 0 else lit.Test.FAIL), out + err
