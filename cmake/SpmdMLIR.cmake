@@ -12,15 +12,26 @@ include(AddMLIR)
 include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
+# Links `target` to `libraries`; every MLIR and LLVM component among them means the shared libMLIR and libLLVM:
+# a static copy beside the shared one would bring a second set of TypeIDs.
+function(spmd_link_libraries target scope)
+  foreach(library ${ARGN})
+    if(library MATCHES "^MLIR")
+      mlir_target_link_libraries(${target} ${scope} ${library})
+    elseif(NOT library MATCHES "^LLVM")
+      target_link_libraries(${target} ${scope} ${library})
+    endif()
+  endforeach()
+  target_link_libraries(${target} ${scope} LLVM)
+endfunction()
+
 # spmd_add_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]): a static compiler library over libMLIR.
 function(spmd_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
-  add_mlir_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL
-                   DEPENDS ${ARG_DEPENDS} LINK_LIBS PUBLIC ${ARG_LINK_LIBS})
+  add_mlir_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL DEPENDS ${ARG_DEPENDS})
+  spmd_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
   spmd_enable_warnings(${name})
-  if(TARGET obj.${name})
-    spmd_enable_warnings(obj.${name})
-  endif()
+  spmd_install_library(${name})
 endfunction()
 
 # spmd_add_tool(NAME source [LINK_LIBS our libraries...] [MLIR_LIBS MLIR components...]): a program over libMLIR.
@@ -29,6 +40,6 @@ function(spmd_add_tool name)
   add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   llvm_update_compile_flags(${name})
   spmd_enable_warnings(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
-  mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
+  spmd_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} ${ARG_MLIR_LIBS})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
