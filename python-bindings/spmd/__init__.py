@@ -1,0 +1,25 @@
+"""spmd: training steps captured from PyTorch, compiled ahead of time, run sharded over N ranks.
+
+Only capturing and spmd.compile need PyTorch; spmd.load runs an artifact with numpy alone.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'spmd' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name], __name__)
+    value = module if name == "capture" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

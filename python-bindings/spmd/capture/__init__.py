@@ -1,0 +1,68 @@
+"""spmd.capture: one call of a PyTorch training step -> a step package.
+
+    package = spmd.capture(train_step, model, optimizer, x, y)
+    package.save("gpt2.step")
+
+The module itself is callable, so that spmd.capture(...) and python -m spmd.capture are the same word.
+"""
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any, Callable, Literal, Sequence
+
+from .build import build_package
+from .call import StepCall
+from .errors import CaptureError
+from .package import StepPackage
+from .reference import record_reference
+from .trace import trace
+
+
+def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
+            reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
+            zero_gradient: Sequence[str] = (), name: str | None = None, device: str = "cpu",
+            **kwargs: Any) -> StepPackage:
+    """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
+
+    Nothing is computed but the reference: the step runs unmodified on fake tensors, and the model and optimizer are
+    left as they were.
+
+    Args:
+      train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree.
+      args, kwargs: one call's arguments. One of them is the model, one the optimizer; every other tensor, in any
+        pytree, is a batch input; Python values become part of the graph.
+      batch_dims: which dim of a batch input counts samples, by its name ("x", "batch.mask"); None for an input that
+        all ranks share. Default 0.
+      reference: batches (tuples of the arguments other than model and optimizer) that a copy of model and optimizer
+        is trained on, eagerly; losses, learning rates, final parameters and optimizer state are recorded.
+      reference_state: which final optimizer state to record.
+      zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
+        under Adam their values are noise, and a check compares them through their first moment.
+      name: the step's name; default the function's.
+      device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
+
+    Returns:
+      A StepPackage; .save(path) writes it.
+
+    Raises:
+      CaptureError: naming the user's line, the op and the cure.
+    """
+    if device.split(":")[0] not in ("cpu", "cuda"):
+        raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
+    call = StepCall(train_step, args, kwargs)
+    step_name = name or getattr(train_step, "__name__", "step")
+    package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)
+    if reference:
+        record_reference(package, call, reference, reference_state)
+    return package
+
+
+class _CallableModule(types.ModuleType):
+    def __call__(self, *args: Any, **kwargs: Any) -> StepPackage:
+        return capture(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule
+
+__all__ = ["CaptureError", "StepPackage", "capture"]

@@ -1,0 +1,153 @@
+"""Trace -> the content of step.json and weights.safetensors."""
+from __future__ import annotations
+
+import json
+import math
+import os
+import site
+import sysconfig
+import warnings
+from typing import Any, Sequence
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .call import StepCall
+from .errors import CaptureError, Frame
+from .fakes import Input, tensor_names
+from .modules import class_name, module_tree
+from .normalize import Values, describe, node_record
+from .package import FORMAT, VERSION, StepPackage
+from .trace import Output, Trace, loss_output
+
+
+def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str, int | None],
+                  zero_gradient: Sequence[str]) -> StepPackage:
+    """Writes down a trace; the reference is not recorded yet."""
+    values, stacks = Values(), _Stacks(call)
+    inputs = [_input(values.define(node), i, batch_dims) for i, node in traced.inputs]
+    nodes = [node_record(n, values, stacks.index) for n in traced.graph.nodes
+             if n.op == "call_function" and not _is_getitem(n)]
+    loss, loss_node = loss_output(traced)
+    outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
+               for i, path in enumerate(_paths(traced.result))]
+    if loss is None and loss_node is not None:
+        outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
+    tensors = tensor_names(call.model)
+    persistent = set(call.model.state_dict(keep_vars=True))
+    _check_names("batch_dims", batch_dims, call.batch_names)
+    _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
+    if traced.unused_parameters:
+        warnings.warn(f"no gradient reaches {', '.join(traced.unused_parameters)}: the step does not update them",
+                      stacklevel=3)
+    step = {
+        "format": FORMAT, "version": VERSION, "torch": torch.__version__.split("+")[0], "name": name,
+        "module_tree": module_tree(call.model),
+        "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
+                       for kind, t, names in tensors.values() if kind == "param"],
+        "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": names[0] in persistent}
+                    for kind, t, names in tensors.values() if kind == "buffer"],
+        "optimizer": _optimizer(call.optimizer, {id(t): names[0] for _, t, names in tensors.values()}),
+        "zero_gradient": list(zero_gradient),
+        "stacks": stacks.table, "inputs": inputs, "nodes": nodes, "outputs": outputs,
+        "result_tree": json.dumps(_result_tree(traced.result)),
+    }
+    return StepPackage(step, _weights(traced), {}, traced.result)
+
+
+def _is_getitem(node: torch.fx.Node) -> bool:
+    return getattr(node.target, "__name__", "") == "getitem"
+
+
+def _check_names(option: str, given: Any, known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise CaptureError(f"{option} names {name!r}, which is none of {', '.join(known)}")
+
+
+def _input(number: int, i: Input, batch_dims: dict[str, int | None]) -> dict:
+    record: dict[str, Any] = {"id": number, "kind": i.kind}
+    tensor = i.real if i.kind == "constant" else i.fake
+    if i.kind == "state":
+        record |= {"state": i.state, "of": i.name, "init": i.init}
+    else:
+        record["name"] = i.name
+    record |= describe(tensor)
+    if i.kind == "hyper":
+        record |= {"group": i.group, "value": i.value}
+    if i.kind == "batch":
+        default = 0 if tensor.dim() else None
+        dim = batch_dims.get(i.name, default)
+        if dim is not None and not -tensor.dim() <= dim < tensor.dim():
+            raise CaptureError(f"batch_dims[{i.name!r}] is {dim}; the tensor has {tensor.dim()} dims")
+        record["batch_dim"] = dim if dim is None else dim % tensor.dim()
+    return record
+
+
+class _Stacks:
+    """The deduplicated user stacks. Files are relative to the step's folder, or to where packages are installed."""
+
+    def __init__(self, call: StepCall):
+        file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else "."
+        installed = [*site.getsitepackages(), sysconfig.get_path("stdlib")]
+        self._roots = [os.path.dirname(os.path.abspath(file)), *installed]
+        self._numbers: dict[tuple[Frame, ...], int] = {}
+        self.table: list[list[dict]] = []
+
+    def index(self, stack: tuple[Frame, ...]) -> int | None:
+        if not stack:
+            return None
+        if stack not in self._numbers:
+            self._numbers[stack] = len(self.table)
+            self.table.append([{"file": self._relative(f.file), "line": f.line, "function": f.function} for f in stack])
+        return self._numbers[stack]
+
+    def _relative(self, file: str) -> str:
+        file = os.path.abspath(file)
+        root = next((r for r in self._roots if file.startswith(r + os.sep)), None)
+        return os.path.relpath(file, root).replace(os.sep, "/") if root else os.path.basename(file)
+
+
+def _optimizer(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict:
+    return {"class": class_name(type(optimizer)), "groups": [
+        {"parameters": [names[id(p)] for p in group["params"]],
+         "options": {k: _option(v) for k, v in group.items() if k not in ("params", "param_names")}}
+        for group in optimizer.param_groups]}
+
+
+def _option(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [_option(v) for v in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _paths(result: Any) -> list[str]:
+    leaves, _ = pytree.tree_flatten_with_path(result)
+    return [".".join(str(getattr(k, "key", getattr(k, "idx", getattr(k, "name", k)))) for k in path)
+            for path, leaf in leaves if isinstance(leaf, Output)]
+
+
+def _result_tree(result: Any) -> Any:
+    """The return value's shape: {"output": i}, {"item": i} (a Python number), {"constant": v}, lists, tuples, dicts."""
+    if isinstance(result, Output):
+        return {"item" if result.scalar else "output": result.index}
+    if isinstance(result, dict):
+        return {"dict": [[k, _result_tree(v)] for k, v in result.items()]}
+    if isinstance(result, (list, tuple)):
+        return {"list" if isinstance(result, list) else "tuple": [_result_tree(v) for v in result]}
+    return {"constant": result if result is None or isinstance(result, (bool, int, float, str)) else str(result)}
+
+
+def _weights(traced: Trace) -> dict[str, torch.Tensor]:
+    prefix = {"param": "", "buffer": "", "constant": "constant/"}
+    weights = {}
+    for i, _ in traced.inputs:
+        if i.kind in prefix:
+            weights[prefix[i.kind] + i.name] = i.real
+        elif i.kind == "state" and i.real is not None:
+            weights[f"optimizer/{i.state}/{i.name}"] = i.real
+    return weights

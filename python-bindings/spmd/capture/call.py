@@ -1,0 +1,103 @@
+"""The user's call train_step(*args, **kwargs), taken apart: model, optimizer, batch tensors, baked Python values."""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Sequence
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .errors import CaptureError
+
+
+class StepCall:
+    """One call of a training step.
+
+    `model` and `optimizer` are found among the arguments, in any position. Every other tensor, in any pytree, is a
+    batch input: `batch_names` and `batch` hold their names (the parameter's name, then the path inside it: "x",
+    "batch.mask", "pair.0") and values. Anything else is a Python value and stays as it is.
+    """
+
+    def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any]):
+        self.train_step = train_step
+        self.signature = inspect.signature(train_step)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise CaptureError(f"the arguments do not fit {_name_of(train_step)}{self.signature}: {error}") from None
+        var_keyword = next((p.name for p in self.signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
+        paths, self._spec = pytree.tree_flatten_with_path(dict(bound.arguments))
+        self._leaves = [leaf for _, leaf in paths]
+        self.model: torch.nn.Module = self._only(torch.nn.Module, "model", _has_tensors)
+        self.optimizer: torch.optim.Optimizer = self._only(torch.optim.Optimizer, "optimizer")
+        self._batch_slots: list[int] = []
+        self.batch_names: list[str] = []
+        for slot, (path, leaf) in enumerate(paths):
+            if isinstance(leaf, torch.Tensor):
+                keys = [_key(entry) for entry in path]
+                self._batch_slots.append(slot)
+                self.batch_names.append(".".join(keys[1:] if keys[0] == var_keyword else keys))
+            elif type(leaf).__module__ == "numpy" or hasattr(leaf, "__dlpack__"):
+                raise CaptureError(f"argument {'.'.join(map(_key, path))!r} is a {type(leaf).__name__}; "
+                                   "pass batches as torch tensors")
+
+    def _only(self, kind: type, what: str, accept: Callable[[Any], bool] = lambda leaf: True) -> Any:
+        found = {id(leaf): leaf for leaf in self._leaves if isinstance(leaf, kind) and accept(leaf)}
+        if len(found) != 1:
+            count = "no" if not found else str(len(found))
+            raise CaptureError(f"{_name_of(self.train_step)} must get its {what} as an argument; "
+                               f"{count} {kind.__module__}.{kind.__qualname__} among the arguments")
+        return next(iter(found.values()))
+
+    @property
+    def batch(self) -> list[torch.Tensor]:
+        """The batch tensors, in the order of `batch_names`."""
+        return [self._leaves[slot] for slot in self._batch_slots]
+
+    def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
+            optimizer: torch.optim.Optimizer | None = None) -> Any:
+        """Calls the step with `batch` in place of the batch tensors, and with another model and optimizer if given."""
+        leaves = list(self._leaves)
+        for slot, tensor in zip(self._batch_slots, batch, strict=True):
+            leaves[slot] = tensor
+        swap = {id(self.model): model or self.model, id(self.optimizer): optimizer or self.optimizer}
+        leaves = [swap.get(id(leaf), leaf) for leaf in leaves]
+        bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
+        return self.train_step(*bound.args, **bound.kwargs)
+
+    def batch_of(self, entry: Any) -> list[torch.Tensor]:
+        """The batch tensors of another call, given as a tuple of the arguments other than model and optimizer.
+
+        A dict gives arguments by parameter name; a single tensor stands for a tuple of one.
+        """
+        names = [n for n, value in self._top_level().items() if value is not self.model and value is not self.optimizer]
+        if isinstance(entry, dict) and set(entry) <= set(names):
+            given = entry
+        else:
+            values = tuple(entry) if isinstance(entry, (tuple, list)) else (entry,)
+            if len(values) > len(names):
+                raise CaptureError(f"a reference batch has {len(values)} values; the step takes {names}")
+            given = dict(zip(names, values))
+        arguments = {n: given.get(n, value) for n, value in self._top_level().items()}
+        leaves, spec = pytree.tree_flatten(arguments)
+        if spec != self._spec:
+            raise CaptureError(f"a reference batch is not built like the captured call's {names}")
+        return [leaves[slot] for slot in self._batch_slots]
+
+    def _top_level(self) -> dict[str, Any]:
+        return pytree.tree_unflatten(list(self._leaves), self._spec)
+
+
+def _has_tensors(module: torch.nn.Module) -> bool:
+    return next(module.parameters(), None) is not None
+
+
+def _key(entry: Any) -> str:
+    for attribute in ("key", "idx", "name"):
+        if hasattr(entry, attribute):
+            return str(getattr(entry, attribute))
+    return str(entry)
+
+
+def _name_of(function: Callable) -> str:
+    return getattr(function, "__qualname__", type(function).__qualname__)

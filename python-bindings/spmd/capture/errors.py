@@ -1,0 +1,93 @@
+"""What a step that cannot be captured is answered with: the user's line, the op and the cure."""
+from __future__ import annotations
+
+import linecache
+import os
+from types import TracebackType
+from typing import Iterable, NamedTuple
+
+import torch
+
+_TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
+_SPMD_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Frame(NamedTuple):
+    """One line of the user's Python: outermost frames come first in a stack."""
+
+    file: str
+    line: int
+    function: str
+
+
+class CaptureError(RuntimeError):
+    """A training step that has no graph. The message says where, which op, and what to write instead."""
+
+
+def is_user_file(path: str) -> bool:
+    """True for code that is neither PyTorch's nor ours nor made up at run time."""
+    return not path.startswith((_TORCH_ROOT, _SPMD_ROOT, "<"))
+
+
+def where(stack: Iterable[Frame]) -> str:
+    """The innermost frames of `stack`, as Python itself prints them."""
+    lines = [
+        f'  File "{f.file}", line {f.line}, in {f.function}\n    {linecache.getline(f.file, f.line).strip()}'
+        for f in list(stack)[-4:]
+    ]
+    return "\n".join(lines) if lines else "  (no line of your own code is involved)"
+
+
+def error_at(stack: Iterable[Frame], message: str, cure: str) -> CaptureError:
+    """A CaptureError with its place and its cure."""
+    return CaptureError(f"{message}\n{where(stack)}\n  cure: {cure}")
+
+
+# (text found in the exception or its class name, what it means, what to write instead)
+_CURES = (
+    ("DataDependent", "Python control flow or arithmetic depends on a tensor's value",
+     "compute it with tensors (torch.where, masks), or move it out of the step and use the value the step returns"),
+    ("data-dependent", "Python control flow or arithmetic depends on a tensor's value",
+     "compute it with tensors (torch.where, masks), or move it out of the step and use the value the step returns"),
+    ("PendingUnbackedSymbolNotFound", "a tensor's value becomes a shape or a Python number",
+     "keep it a tensor, or move it out of the step"),
+    (".numpy() is not supported", "a tensor is converted to numpy inside the step",
+     "return the tensor from the step and convert what the call gives back"),
+    ("__format__", "a tensor's value is formatted as text inside the step",
+     "return the tensor from the step and print what the call gives back"),
+    ("no fake impl", "a custom operator has no shape function",
+     "register one with torch.library.register_fake(\"namespace::op\")"),
+    ("fake impl", "an operator has no shape function that tracing can use",
+     "register one with torch.library.register_fake(\"namespace::op\")"),
+    ("Cannot access data pointer", "code outside PyTorch reads a tensor's memory inside the step",
+     "wrap it as a torch.library.custom_op with a register_fake"),
+)
+
+
+def _user_frames(traceback: TracebackType | None) -> list[Frame]:
+    frames = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if is_user_file(code.co_filename):
+            frames.append(Frame(code.co_filename, traceback.tb_lineno, code.co_name))
+        traceback = traceback.tb_next
+    return frames
+
+
+def explain(error: Exception, step_file: str, last_op: str | None, last_stack: Iterable[Frame]) -> CaptureError:
+    """Turns whatever the tracer raised into a CaptureError.
+
+    The exception's own traceback names the line; it begins in the caller of capture(), so frames before the step's
+    file are left out. `last_op` is the op that was being traced, and `last_stack` its place, in case the exception
+    came out of PyTorch's C++ engine without a user frame.
+    """
+    frames = _user_frames(error.__traceback__)
+    first = next((i for i, f in enumerate(frames) if f.file == step_file), 0)
+    frames = frames[first:] or list(last_stack)
+    text = f"{type(error).__name__}: {error}"
+    meaning, cure = next(((m, c) for key, m, c in _CURES if key in text),
+                         ("PyTorch cannot trace this with fake tensors",
+                          "keep the step to tensor operations; see the message above"))
+    op = f" (last operator: {last_op})" if last_op else ""
+    detail = str(error).strip().split("\n\n")[0][:600]
+    return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", cure)

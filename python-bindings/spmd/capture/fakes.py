@@ -1,0 +1,222 @@
+"""Puts fake tensors into the user's own model and optimizer for the time of a trace, and takes them out again.
+
+The user's step then runs unmodified: model.parameters(), .grad, optimizer.param_groups and optimizer.state all hold
+fakes that are the very objects the tracer knows as graph inputs.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections import defaultdict
+from typing import Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils import _foreach_utils
+
+from .errors import CaptureError
+from .optimizer_state import choose_implementation, check_first_step, materialize
+
+
+@dataclasses.dataclass
+class Input:
+    """One graph input. `fake` is what is traced; `real` the user's value, None where the step starts from `init`."""
+
+    kind: str  # param, buffer, state, hyper, batch, constant
+    name: str
+    fake: torch.Tensor | None
+    real: torch.Tensor | None = None
+    aliases: tuple[str, ...] = ()
+    state: str | None = None
+    init: float | None = None
+    group: int | None = None
+    value: float | None = None
+
+
+def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, list[str]]]:
+    """Every parameter and buffer once, by id, in registration order: (kind, tensor, all its names)."""
+    found: dict[int, tuple[str, torch.Tensor, list[str]]] = {}
+    for kind in ("param", "buffer"):
+        for path, module in model.named_modules(remove_duplicate=False):
+            own = module._parameters if kind == "param" else module._buffers
+            for name, tensor in own.items():
+                if tensor is not None:
+                    names = found.setdefault(id(tensor), (kind, tensor, []))[2]
+                    names.append(f"{path}.{name}" if path else name)
+    return found
+
+
+class FakeStep:
+    """Fake twins of a model, its optimizer and a batch.
+
+    with FakeStep(...).installed() as step: the twins are in place, `inputs` lists them in graph order, and `foreign`
+    tells which real tensors must not turn up in a trace.
+    """
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch_names: list[str],
+                 batch: list[torch.Tensor], with_gradients: bool):
+        # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
+        # step for a GPU is traced on a machine without one and gives the same graph.
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=_shape_env(), static_shapes=True)
+        self.model, self.optimizer = model, optimizer
+        self.inputs: list[Input] = []
+        self.foreign: dict[int, str] = {}
+        self._batch = list(zip(batch_names, batch))
+        self._with_gradients = with_gradients
+        self._fakes: dict[int, torch.Tensor] = {}
+        self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
+        self._tensors = tensor_names(model)
+        self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
+
+    def fake(self, real: torch.Tensor) -> torch.Tensor:
+        """The fake twin of a real tensor: same shape, strides, dtype and kind; on the CPU."""
+        if id(real) not in self._fakes:
+            with self.mode:
+                twin = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
+                twin = torch.nn.Parameter(twin, real.requires_grad) if isinstance(real, torch.nn.Parameter) \
+                    else twin.requires_grad_(real.requires_grad)
+            self._fakes[id(real)] = twin
+            self._reals[id(twin)] = real
+        return self._fakes[id(real)]
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The fake parameters, in registration order."""
+        return [i.fake for i in self.inputs if i.kind == "param"]
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator["FakeStep"]:
+        """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
+        with contextlib.ExitStack() as undo:
+            for module in self.model.modules():
+                undo.callback(_restore, vars(module), dict(vars(module)))
+                for own in (module._parameters, module._buffers):
+                    undo.callback(_restore, own, dict(own))
+            undo.callback(_restore, vars(self.optimizer), dict(vars(self.optimizer)))
+            for group in self.optimizer.param_groups:
+                undo.callback(_restore, group, dict(group))
+            # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
+            supported = _foreach_utils._foreach_supported_types
+            undo.callback(supported.__setitem__, slice(None), list(supported))
+            supported.append(FakeTensor)
+            self._install_model()
+            self._install_sentinels(undo)
+            self._install_optimizer()
+            self._install_batch()
+            yield self
+
+    def _install_model(self) -> None:
+        for kind, tensor, names in self._tensors.values():
+            self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor, tuple(names[1:])))
+            self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
+        for module in self.model.modules():
+            for own in (module._parameters, module._buffers):
+                for name, tensor in own.items():
+                    if tensor is not None:
+                        own[name] = self.fake(tensor)
+
+    def _install_sentinels(self, undo: contextlib.ExitStack) -> None:
+        """Real parameters get a recognizable .grad: a user's own list of them must not go unnoticed.
+
+        Without it, clip_grad_norm_(my_list) would find no gradients and record nothing at all. Expanded zeros take no
+        memory.
+        """
+        for kind, tensor, names in self._tensors.values():
+            if kind == "param":
+                undo.callback(setattr, tensor, "grad", tensor.grad)
+                if tensor.requires_grad and not isinstance(tensor, FakeTensor):
+                    sentinel = torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape)
+                    tensor.grad = sentinel
+                    self._sentinels.append((tensor, sentinel, names[0]))
+                    self.foreign[id(sentinel)] = f"the gradient of parameter {names[0]!r}"
+
+    def _install_optimizer(self) -> None:
+        optimizer, names = self.optimizer, {id(t): n[0] for _, t, n in self._tensors.values()}
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if id(p) not in names:
+                    raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
+                                       "of the model\n  cure: register it in the model, or leave it out")
+        choose_implementation(optimizer)
+        warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
+        check_first_step(optimizer, warm)
+        hyper = []
+        for index, group in enumerate(optimizer.param_groups):
+            group["params"] = [self.fake(p) for p in group["params"]]
+            value = float(group["lr"])
+            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
+                group["lr"] = torch.empty((), dtype=torch.float64)
+            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
+        initial: dict[int, float | None] = {}
+        if warm:
+            optimizer.state = defaultdict(dict, {
+                self.fake(p): {k: self.fake(v) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
+                for p, state in optimizer.state.items()})
+        else:
+            initial = materialize(optimizer, self.mode)
+        for kind, tensor, own_names in self._tensors.values():
+            if kind == "param":
+                self._add_states(own_names[0], self.fake(tensor), initial)
+        self.inputs += hyper
+
+    def _add_states(self, name: str, parameter: torch.Tensor, initial: dict[int, float | None]) -> None:
+        for state, value in self.optimizer.state.get(parameter, {}).items():
+            if isinstance(value, torch.Tensor):
+                real = self._reals.get(id(value))
+                self.inputs.append(Input("state", name, value, real, state=state, init=initial.get(id(value))))
+                if real is not None:
+                    self.foreign[id(real)] = f"optimizer state {state!r} of {name!r}"
+        if self._with_gradients and parameter.requires_grad:
+            with self.mode:
+                parameter.grad = torch.empty_like(parameter).requires_grad_(False)
+            self.inputs.append(Input("state", name, parameter.grad, state="grad", init=0.0))
+
+    def _install_batch(self) -> None:
+        for name, tensor in self._batch:
+            self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
+
+    def check_side_effects(self) -> None:
+        """After a trace: everything the step changed must be something a graph can hold."""
+        for tensor, sentinel, name in self._sentinels:
+            if tensor.grad is not sentinel:
+                raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
+                                   "the capture\n  cure: use model.parameters() or optimizer.zero_grad() in the step")
+        for i in self.inputs:
+            if i.kind == "hyper" and self.optimizer.param_groups[i.group]["lr"] is not i.fake:
+                raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
+                                   "  cure: call lr_scheduler.step() after the training step; the learning rate is "
+                                   "read from optimizer.param_groups at every call")
+        for name, _ in self.model.named_parameters():
+            self._check_registered("parameter", name)
+        for name, _ in self.model.named_buffers():
+            self._check_registered("buffer", name)
+        for i in self.inputs:
+            owner = self._owner(i) if i.kind == "state" else i.fake
+            if owner is not i.fake and owner is not None:
+                raise CaptureError(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
+                                   "  cure: update it in place")
+
+    def _owner(self, i: Input) -> torch.Tensor | None:
+        parameter = next(j.fake for j in self.inputs if j.kind == "param" and j.name == i.name)
+        return parameter.grad if i.state == "grad" else self.optimizer.state.get(parameter, {}).get(i.state)
+
+    def _check_registered(self, what: str, name: str) -> None:
+        module, _, leaf = name.rpartition(".")
+        own = self.model.get_submodule(module)
+        tensor = own._parameters.get(leaf) if what == "parameter" else own._buffers.get(leaf)
+        if not any(tensor is i.fake for i in self.inputs):
+            raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
+                               f"  cure: write into it in place: self.{leaf}.copy_(...)")
+
+    def leftover_gradients(self) -> list[str]:
+        """Parameters whose .grad outlives the step."""
+        return [i.name for i in self.inputs if i.kind == "param" and i.fake.grad is not None]
+
+
+def _restore(target: dict, saved: dict) -> None:
+    target.clear()
+    target.update(saved)
+
+
+def _shape_env():
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    return ShapeEnv()  # lets .item() become a node instead of an error at once

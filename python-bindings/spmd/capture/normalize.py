@@ -1,0 +1,177 @@
+"""FX graph -> the nodes of step.json: every schema argument by name, in order, with its type and default filled in."""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Callable
+
+import torch
+import torch.fx
+
+from .errors import CaptureError, Frame, error_at
+from .provenance import Provenance
+
+DTYPES = {
+    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
+}
+
+# What places a tensor somewhere is no part of the graph: the same step for another device is the same graph.
+# mask_gradient (of spmd::sdpa_backward) says what the presence of the fourth result says.
+_DROPPED = {"device", "layout", "pin_memory", "mask_gradient"}
+
+# Running statistics are written although the schema does not say so.
+_HIDDEN_WRITES = {"aten.native_batch_norm.default": ("running_mean", "running_var")}
+
+
+class Values:
+    """Numbers the values of a graph: inputs first, then every tensor result in program order."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[torch.fx.Node, tuple[int, ...]], int] = {}
+        self._next = 0
+
+    def define(self, node: torch.fx.Node, path: tuple[int, ...] = ()) -> int:
+        self._ids[node, path] = self._next
+        self._next += 1
+        return self._ids[node, path]
+
+    def of(self, node: torch.fx.Node) -> int:
+        """The id of a node used as a value; getitem nodes name a result of the op they take from."""
+        path: tuple[int, ...] = ()
+        while node.target is operator.getitem:
+            node, path = node.args[0], (node.args[1], *path)
+        return self._ids[node, path]
+
+
+def provenance(node: torch.fx.Node) -> Provenance:
+    """The stamp of a node; a node made by the tracer itself has none and counts as forward."""
+    return (node.meta.get("custom") or {}).get("spmd") or Provenance("forward", None, ())
+
+
+def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tuple[Frame, ...]], int | None]) -> dict:
+    """One entry of step.json's "nodes"."""
+    stamp = provenance(node)
+    op = node.target
+    if not isinstance(op, torch._ops.OpOverload):
+        raise error_at(stamp.stack, f"Python arithmetic on a tensor's value ({getattr(op, '__name__', op)}) is no part "
+                       "of a graph", "compute with the tensor instead of .item()")
+    name = f"{op.namespace}.{op.__name__}"
+    given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
+    arguments, mutated, alias_sets = [], [], {}
+    for argument in op._schema.arguments:
+        value = given.get(argument.name, argument.default_value)
+        for alias in argument.alias_info.before_set if argument.alias_info else ():
+            alias_sets.setdefault(alias, argument.name)
+        if argument.alias_info and argument.alias_info.is_write and _is_written(argument.name, value, given):
+            mutated.append(argument.name)
+        if argument.name not in _DROPPED:
+            arguments.append([argument.name, encode(value, str(argument.type), values, stamp, name)])
+    mutated += [a for a in _HIDDEN_WRITES.get(name, ()) if given.get(a) is not None and given.get("training")]
+    record = {"op": name, "phase": stamp.phase, "module": stamp.module, "stack": stack_index(stamp.stack),
+              "args": arguments, "results": [_result(node, v, path, values, stamp, name)
+                                             for path, v in _flatten(node.meta.get("val"))]}
+    if mutated:
+        record["mutates"] = mutated
+    views = [alias_sets[alias] for r in op._schema.returns if r.alias_info
+             for alias in r.alias_info.before_set if alias in alias_sets]
+    if views and record["results"]:
+        record["view_of"] = views[0]
+    return record
+
+
+def _is_written(name: str, value: Any, given: dict) -> bool:
+    """Empty lists are not written, nor the gradients of a fused optimizer without a grad_scale to divide out."""
+    if name == "grads":
+        return given.get("grad_scale") is not None
+    return value is not None and value != []
+
+
+def _flatten(value: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Any]]:
+    """The results of a node with the getitem path of each; nothing for an op that returns nothing."""
+    if isinstance(value, (tuple, list)):
+        return [leaf for i, v in enumerate(value) for leaf in _flatten(v, (*path, i))]
+    return [] if value is None and not path else [(path, value)]
+
+
+def _result(node, value, path, values: Values, stamp: Provenance, op: str) -> dict | None:
+    if value is None:
+        return None
+    return {"id": values.define(node, path), **describe(value, stamp, op)}
+
+
+def describe(value: Any, stamp: Provenance = Provenance("forward", None, ()), op: str = "") -> dict:
+    """Shape and dtype of a value; .item() gives a 0-dim one."""
+    for kind, dtype in ((torch.SymFloat, "f64"), (torch.SymInt, "i64"), (torch.SymBool, "i1")):
+        if isinstance(value, kind):
+            return {"shape": [], "dtype": dtype}
+    if any(not isinstance(size, int) for size in value.shape):
+        raise error_at(stamp.stack, f"{op} gives a tensor whose shape depends on values",
+                       "use a mask (torch.where, multiplication) instead of selecting elements")
+    if value.dtype not in DTYPES:
+        raise error_at(stamp.stack, f"{op} gives a tensor of dtype {value.dtype}, which has no counterpart",
+                       f"use one of {', '.join(str(d) for d in DTYPES)}")
+    return {"shape": list(value.shape), "dtype": DTYPES[value.dtype]}
+
+
+def _float(value: float) -> float | str:
+    return float(value) if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def encode(value: Any, type_name: str, values: Values, stamp: Provenance, op: str) -> dict:
+    """One argument, tagged with its type: {"int": 3}, {"float": "inf"}, {"value": 12}, ..."""
+    if isinstance(value, (tuple, list, torch.fx.immutable_collections.immutable_list)):
+        return _encode_list(list(value), type_name, values, stamp, op)
+    if value is None:
+        return {"none": None}
+    if isinstance(value, torch.fx.Node):
+        return {"value": values.of(value)}
+    if isinstance(value, bool):
+        return {"bool": value}
+    if isinstance(value, (int, float)):
+        wants_float = type_name in ("float", "Optional[float]")
+        return {"float": _float(value)} if wants_float or isinstance(value, float) else {"int": value}
+    if isinstance(value, str):
+        return {"str": value}
+    if isinstance(value, torch.dtype) and value in DTYPES:
+        return {"dtype": DTYPES[value]}
+    if isinstance(value, torch.memory_format):
+        return {"memory_format": str(value).removeprefix("torch.")}
+    raise error_at(stamp.stack, f"{op} has an argument of type {type(value).__name__} ({value}), which has no "
+                   "counterpart", "use real numbers, tensors and the dtypes of the step format")
+
+
+def _encode_list(items: list, type_name: str, values: Values, stamp: Provenance, op: str) -> dict:
+    if "Tensor" in type_name or any(isinstance(i, torch.fx.Node) for i in items):
+        return {"values": [None if i is None else values.of(i) for i in items]}
+    if "bool" in type_name or (items and all(isinstance(i, bool) for i in items)):
+        return {"bools": items}
+    if "float" in type_name or any(isinstance(i, float) for i in items):
+        return {"floats": [_float(i) for i in items]}
+    if all(isinstance(i, int) for i in items):
+        return {"ints": items}
+    raise error_at(stamp.stack, f"{op} has a list argument {items}, which has no counterpart",
+                   "use lists of numbers or tensors")
+
+
+def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[torch.fx.Node]) -> None:
+    """Refuses writes that would be lost between steps: to constants and to the learning rate."""
+    op = node.target
+    if not isinstance(op, torch._ops.OpOverload):
+        return
+    given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
+    for argument in op._schema.arguments:
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        value = given.get(argument.name)
+        for target in value if isinstance(value, (list, tuple)) else [value]:
+            if target in hyper:
+                raise error_at(provenance(node).stack, "the step changes a learning rate",
+                               "call lr_scheduler.step() after the training step; the learning rate is read from "
+                               "optimizer.param_groups at every call")
+            if target in constants:
+                raise error_at(provenance(node).stack, f"{op} writes into a tensor that is neither model, optimizer "
+                               "nor argument", "register it as a buffer of the model (register_buffer)")
+
+
+__all__ = ["CaptureError", "DTYPES", "Values", "check_pure", "describe", "encode", "node_record", "provenance"]

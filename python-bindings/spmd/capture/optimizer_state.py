@@ -1,0 +1,119 @@
+"""The optimizer under capture: which implementation is recorded, its state before the first step, its learning rate."""
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from typing import Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .errors import CaptureError
+
+aten = torch.ops.aten
+
+# Optimizers whose default implementation (foreach=None, fused=None) is recorded as the fused one: two nodes a group,
+# and closest to what eager computes.
+_FUSED_BY_DEFAULT = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
+
+
+def choose_implementation(optimizer: torch.optim.Optimizer) -> None:
+    """Sets each group's flags (on the caller's copy of the groups) so that step() can be traced."""
+    for group in optimizer.param_groups:
+        unspecified = group.get("foreach") is None and group.get("fused") is None
+        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified and not group.get("differentiable"):
+            group["fused"], group["foreach"] = True, False
+        elif "capturable" in group and not group.get("fused"):
+            group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter
+
+
+def check_first_step(optimizer: torch.optim.Optimizer, warm: bool) -> None:
+    """SGD with dampening treats its first step apart: buf = grad, not (1 - dampening) * grad."""
+    for group in optimizer.param_groups:
+        if isinstance(optimizer, torch.optim.SGD) and group["dampening"] and group["momentum"] and not warm:
+            raise CaptureError("SGD with dampening computes its first step differently from all later ones\n"
+                               "  cure: run one eager step before capturing, or set dampening=0")
+
+
+@contextlib.contextmanager
+def traceable_step(optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Lets step() of the implementations that are not fused run on fake tensors.
+
+    They accept a tensor learning rate and capturable=True on the CPU only while torch.compiler.is_compiling(); the flag
+    is raised around optimizer.step() alone, so that the model's own code sees nothing of it.
+    """
+    saved = torch.compiler._is_compiling_flag
+    needed = not all(group.get("fused") for group in optimizer.param_groups)
+
+    def set_flag(value: bool):
+        def hook(*unused):
+            torch.compiler._is_compiling_flag = value
+        return hook
+
+    handles = [optimizer.register_step_pre_hook(set_flag(True)),
+               optimizer.register_step_post_hook(set_flag(saved))] if needed else []
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = saved
+        for handle in handles:
+            handle.remove()
+
+
+class _InitialValues(TorchDispatchMode):
+    """Watches a first step() and remembers the constant that each tensor it makes starts with."""
+
+    _CONSTANTS = {"zeros_like": 0.0, "zeros": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "ones": 1.0, "new_ones": 1.0,
+                  # SGD's momentum starts as a copy of the first gradient, which is what 0 * momentum + grad gives
+                  "clone": 0.0, "empty_like": 0.0}
+
+    def __init__(self):
+        super().__init__()
+        self._values: dict[int, float] = {}
+        self._alive: list[torch.Tensor] = []
+
+    def of(self, tensor: torch.Tensor) -> float | None:
+        return self._values.get(id(tensor))
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name, value = func.overloadpacket.__name__, None
+        if func is aten.lift_fresh.default and not isinstance(args[0], FakeTensor) and args[0].numel() == 1:
+            value = float(args[0].item())
+        result = func(*args, **(kwargs or {}))
+        if name in self._CONSTANTS:
+            value = self._CONSTANTS[name]
+        elif name in ("full", "full_like"):
+            value = float(args[1])
+        elif name in ("_to_copy", "detach", "alias"):
+            value = self._values.get(id(args[0]))
+        if value is not None and isinstance(result, torch.Tensor) and id(result) not in self._values:
+            self._values[id(result)] = value
+            self._alive.append(result)
+        return result
+
+
+def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode) -> dict[int, float | None]:
+    """Creates the state of an optimizer that has taken no step, by one step() on fakes; nothing is computed.
+
+    Returns the value every state tensor starts with, by id.
+    """
+    optimizer.state = defaultdict(dict)
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    watch = _InitialValues()
+    with mode, torch.no_grad(), traceable_step(optimizer):
+        for p in parameters:
+            p.grad = torch.zeros_like(p)
+        with watch:
+            optimizer.step()
+        for p in parameters:
+            p.grad = None
+    initial = {}
+    for state in optimizer.state.values():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor):
+                initial[id(value)] = watch.of(value)
+                if initial[id(value)] is None:
+                    raise CaptureError(f"{type(optimizer).__qualname__} state {name!r} does not start from a constant\n"
+                                       "  cure: run one eager step before capturing, so that the state exists")
+    return initial

@@ -1,0 +1,80 @@
+"""The step package NAME.step/: step.json, weights.safetensors, reference.safetensors (docs/step-format.md)."""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+FORMAT, VERSION = "spmd-step", 1
+
+
+@dataclasses.dataclass
+class StepPackage:
+    """A captured step.
+
+    `step` is the content of step.json. `weights` holds parameters, buffers, constants and optimizer state that was
+    there at capture; `reference` what eager PyTorch gave on the reference batches (empty without them).
+    """
+
+    step: dict[str, Any]
+    weights: dict[str, torch.Tensor]
+    reference: dict[str, torch.Tensor]
+    result: Any = None  # the step's return value with trace.Output in place of tensors
+
+    def text(self) -> str:
+        """step.json: one line per entry of each list, so that captures can be read and compared with diff."""
+        lines = []
+        for key, value in self.step.items():
+            if isinstance(value, list) and value:
+                entries = ",\n".join("  " + _json(entry) for entry in value)
+                lines.append(f"{_json(key)}: [\n{entries}\n]")
+            else:
+                lines.append(f"{_json(key)}: {_json(value)}")
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    def digest(self) -> str:
+        """Names the graph: equal for equal step.json."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+    def save(self, path: str | os.PathLike, weights: bool = True) -> Path:
+        """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded).
+
+        The folder appears whole or not at all; an older package of the name is replaced.
+        """
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            folder.chmod(0o755)
+            (folder / "step.json").write_text(self.text())
+            if weights:
+                if any(t.device.type == "meta" for t in self.weights.values()):
+                    raise ValueError("the model is on the meta device and has no weights; save with weights=False")
+                save_file(_plain(self.weights), folder / "weights.safetensors", {"format": "spmd-weights"})
+            if self.reference:
+                steps = str(len(self.reference["loss"]))
+                save_file(_plain(self.reference), folder / "reference.safetensors",
+                          {"format": "spmd-reference", "steps": steps})
+            if path.exists():
+                shutil.rmtree(path)
+            folder.rename(path)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return path
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}

@@ -1,0 +1,150 @@
+"""Where each captured op comes from: module path, phase and the user's Python line.
+
+PyTorch's own annotations give almost nothing for a step that calls backward() itself, so a dispatch mode stamps every
+operator call: it sits above the tracer, which copies the stamp to the node it makes.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, Iterator, NamedTuple
+
+import torch
+import torch.fx.traceback as fx_traceback
+from torch.nn.modules import module as nn_module
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .errors import CaptureError, Frame, error_at, is_user_file
+
+_TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
+
+
+class Provenance(NamedTuple):
+    """The stamp of one node. `seed` marks the gradient that backward() starts from."""
+
+    phase: str
+    module: str | None
+    stack: tuple[Frame, ...]
+    seed: bool = False
+
+
+class ProvenanceMode(TorchDispatchMode):
+    """Stamps each op of the step and refuses the two things a graph would get silently wrong.
+
+    Those are real tensors in place of the traced ones (`foreign` maps their id to a description) and explicit random
+    generators, whose reseeding no graph can see.
+    """
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, parameters: list[torch.Tensor],
+                 foreign: dict[int, str]):
+        super().__init__()
+        self._module_names: dict[int, str] = {}
+        for name, module in model.named_modules(remove_duplicate=False):
+            self._module_names.setdefault(id(module), name)
+        self._optimizer = optimizer
+        self._parameters = parameters
+        self._foreign = foreign
+        self._modules: list[str] = []
+        self._in_optimizer = False
+        self._backward_seen = False
+        self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
+        self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
+        self.last_op: str | None = None
+        self.last_stack: tuple[Frame, ...] = ()
+
+    @contextlib.contextmanager
+    def tracking(self) -> Iterator[None]:
+        """Follows which module and whether the optimizer is running, while entered."""
+
+        def enter_module(module, inputs):
+            if id(module) in self._module_names:
+                self._modules.append(self._module_names[id(module)])
+
+        def leave_module(module, inputs, output):
+            if id(module) in self._module_names and self._modules:
+                self._modules.pop()
+
+        def set_in_optimizer(value):
+            def hook(*unused):
+                self._in_optimizer = value
+            return hook
+
+        handles = [nn_module.register_module_forward_pre_hook(enter_module),
+                   nn_module.register_module_forward_hook(leave_module, always_call=True),
+                   self._optimizer.register_step_pre_hook(set_in_optimizer(True)),
+                   self._optimizer.register_step_post_hook(set_in_optimizer(False))]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        stack, caller = _user_stack()
+        leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
+        self.last_op, self.last_stack = str(func), stack
+        self._refuse(func, leaves, stack)
+        stamp = self._stamp(leaves, stack, caller)
+        fx_traceback.current_meta["custom"] = {"spmd": stamp}
+        result = func(*args, **kwargs)
+        if stamp.phase == "optimizer":
+            parameters = set(map(id, self._parameters))
+            self._from_gradients.update((id(t), t) for t in pytree.tree_leaves(result)
+                                        if isinstance(t, torch.Tensor) and id(t) not in parameters)
+        return result
+
+    def _refuse(self, func, leaves, stack) -> None:
+        for leaf in leaves:
+            if isinstance(leaf, torch.Generator):
+                raise error_at(stack, f"{func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
+                               "draw from the default generator, or draw outside the step and pass the tensor in")
+            if id(leaf) in self._foreign:
+                raise error_at(stack, f"{func} reads {self._foreign[id(leaf)]} through a reference kept outside the "
+                               "model and the optimizer, which the captured step would not follow",
+                               "reach it through the model inside the step: model.parameters(), model.named_buffers()")
+
+    def _stamp(self, leaves, stack, caller) -> Provenance:
+        if torch._C._current_graph_task_id() != -1:
+            self._backward_seen = True
+            return self._backward_stamp(stack)
+        if caller == "seed":
+            self._backward_seen = True
+            return Provenance("backward", None, stack, seed=True)
+        if self._in_optimizer or caller == "optimizer" or self._reads_gradient(leaves):
+            return Provenance("optimizer", None, stack)
+        module = self._modules[-1] if self._modules else None
+        # The first op under a sequence number made the autograd node; non-differentiable ops after it share it.
+        self._forward_of.setdefault(torch.autograd._get_sequence_nr() - 1, (module, stack))
+        return Provenance("forward", module, stack)
+
+    def _backward_stamp(self, stack) -> Provenance:
+        """A backward op belongs to the module and the line of the forward op it differentiates."""
+        node = torch._C._current_autograd_node()
+        module, forward_stack = self._forward_of.get(node._sequence_nr(), (None, stack)) if node else (None, stack)
+        return Provenance("backward", module, forward_stack)
+
+    def _reads_gradient(self, leaves) -> bool:
+        """Handmade clipping and gradient scaling, outside the optimizer: it works on .grad, or on what came from it."""
+        if not self._backward_seen or self._modules:
+            return False
+        gradients = {id(p.grad) for p in self._parameters if p.grad is not None}
+        return any(id(leaf) in gradients or id(leaf) in self._from_gradients for leaf in leaves)
+
+
+def _user_stack() -> tuple[tuple[Frame, ...], str | None]:
+    """The user's frames of this op, outermost first, down to the traced step; and who in PyTorch called it."""
+    frame, frames, caller = sys._getframe(2), [], None
+    while frame is not None and frame.f_code.co_name != "traced_step":
+        name = frame.f_code.co_filename
+        if is_user_file(name):
+            frames.append(Frame(name, frame.f_lineno, frame.f_code.co_name))
+        elif name.startswith(_TORCH_ROOT) and not frames:
+            if name.endswith("clip_grad.py") or frame.f_code.co_name == "zero_grad":
+                caller = "optimizer"
+            elif name.endswith(os.path.join("torch", "autograd", "__init__.py")):
+                caller = "seed"
+        frame = frame.f_back
+    return tuple(reversed(frames)), caller

@@ -1,0 +1,136 @@
+"""Traces one call of a training step (forward, backward, optimizer) into one graph of ATen ops, on fake tensors."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+import torch.fx
+import torch.fx.traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from .call import StepCall
+from .checkpoint import inline_checkpoints
+from .composites import one_op_composites
+from .errors import CaptureError, explain
+from .fakes import FakeStep, Input
+from .normalize import check_pure, provenance
+from .optimizer_state import traceable_step
+from .provenance import ProvenanceMode
+
+# What a graph can give back: tensors, and .item() of one.
+_TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
+
+
+@dataclasses.dataclass
+class Trace:
+    """A traced step. `inputs` are the graph's placeholders in order, then its constants.
+
+    `result` is the step's return value with an _Output in the place of each tensor.
+    """
+
+    graph: torch.fx.Graph
+    inputs: list[tuple[Input, torch.fx.Node]]
+    outputs: list[torch.fx.Node]
+    result: Any
+    unused_parameters: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """The place of outputs[index] in the step's return value; `scalar`: it was a Python number (.item())."""
+
+    index: int
+    scalar: bool
+
+
+def trace(call: StepCall) -> Trace:
+    """Traces the call; the model, the optimizer and the batch are left as they were."""
+    traced, leftover = _trace(call, with_gradients=False)
+    if leftover:  # gradients outlive the step: they are part of its state
+        traced, _ = _trace(call, with_gradients=True)
+    return traced
+
+
+def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
+    step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
+    fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients)
+    result: list[Any] = []
+    with fakes.installed():
+        batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
+        stamps = ProvenanceMode(call.model, call.optimizer, fakes.parameters(), fakes.foreign)
+
+        def traced_step(*unused):
+            # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
+            # identity, and the user's code reaches them by its own ways.
+            with one_op_composites(), stamps, stamps.tracking():
+                returned = call.run(batch)
+            leaves, spec = pytree.tree_flatten(returned)
+            tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
+            places = iter(range(len(tensors)))
+            result[:] = [pytree.tree_unflatten(
+                [Output(next(places), not isinstance(leaf, torch.Tensor)) if isinstance(leaf, _TRACED) else leaf
+                 for leaf in leaves], spec)]
+            return tensors
+
+        try:
+            with fakes.mode, inline_checkpoints(), traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
+                    torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
+                # "real" under our own fake mode: "fake" would make new fakes, unknown to model and optimizer
+                module = make_fx(traced_step, tracing_mode="real", _disable_torch_fn_metadata_mode=True)(
+                    *(i.fake for i in fakes.inputs))
+        except CaptureError:
+            raise
+        except Exception as error:
+            raise explain(error, step_file, stamps.last_op, stamps.last_stack) from error
+        finally:
+            fx_traceback.current_meta.pop("custom", None)
+        leftover = fakes.leftover_gradients()
+        if not leftover or with_gradients:
+            fakes.check_side_effects()
+    return _collect(module, fakes, result[0]), leftover
+
+
+def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trace:
+    graph = module.graph
+    for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
+        if node.op == "call_function" and str(node.target).startswith("profiler."):
+            graph.erase_node(node)
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    pairs = [(i, n) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind != "state" or n.users]
+    constants = []
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            real = getattr(module, node.target)
+            constants.append((Input("constant", node.target, None, real), node))
+    used = {i.name for i, _ in pairs if i.kind == "state"}
+    stateful = {i.name for i in fakes.inputs if i.kind == "state"}
+    hyper = {n for i, n in pairs if i.kind == "hyper"}
+    for node in graph.nodes:
+        if node.op == "call_function":
+            check_pure(node, {n for _, n in constants}, hyper)
+    outputs = list(next(n for n in graph.nodes if n.op == "output").args[0])
+    return Trace(graph, pairs + constants, outputs, result, sorted(stateful - used))
+
+
+def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:
+    """Which output is the loss: (its index, its node).
+
+    It is the tensor that backward() was called on, possibly detached or read with .item() before it is returned. When
+    the step returns something else (a sum of microbatch losses), the first floating 0-dim output stands for it; when it
+    returns none, the index is None and the node is the tensor of the first backward().
+    """
+    seeds = [n.args[0] for n in traced.graph.nodes if n.op == "call_function" and provenance(n).seed]
+    for index, node in enumerate(traced.outputs):
+        while node not in seeds and isinstance(node.target, torch._ops.OpOverload) \
+                and node.target.overloadpacket.__name__ in ("detach", "alias", "clone", "_local_scalar_dense"):
+            node = node.args[0]
+        if node in seeds:
+            return index, traced.outputs[index]
+    for index, node in enumerate(traced.outputs):
+        value = node.meta["val"]
+        if isinstance(value, torch.SymFloat) or (isinstance(value, torch.Tensor) and value.dim() == 0
+                                                 and value.dtype in (torch.float32, torch.float64)):
+            return index, node
+    return None, seeds[0] if seeds else None
