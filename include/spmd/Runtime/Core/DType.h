@@ -1,0 +1,54 @@
+//===- DType.h - Element types -----------------------------------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_CORE_DTYPE_H
+#define SPMD_RUNTIME_CORE_DTYPE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spmd::runtime {
+
+/// The values are part of the C interface (spmd_dtype); never renumber.
+enum class DType : int32_t {
+  F32 = 0,
+  F64 = 1,
+  F16 = 2,
+  BF16 = 3,
+  I64 = 4,
+  I32 = 5,
+  I16 = 6,
+  I8 = 7,
+  U8 = 8,
+  I1 = 9, ///< bool: one byte, 0 or 1
+};
+
+/// Bytes of one element.
+int64_t sizeOf(DType dtype);
+
+/// The name in manifests and plans: "f32", "i1".
+const char *nameOf(DType dtype);
+
+/// The name in safetensors headers: "F32", "BOOL".
+const char *safetensorsNameOf(DType dtype);
+
+std::optional<DType> parseDType(std::string_view name);
+std::optional<DType> parseSafetensorsDType(std::string_view name);
+
+/// Reads element `index` of `data` as a number; i64 beyond 2^53 is rounded.
+double loadAsDouble(const void *data, DType dtype, int64_t index);
+
+/// Writes `value`, rounded to `dtype`, as element `index` of `data`.
+void storeFromDouble(void *data, DType dtype, int64_t index, double value);
+
+/// Product of the dims, 1 for a scalar, -1 when it does not fit 64 bits.
+int64_t numElements(const std::vector<int64_t> &shape);
+
+/// "[8, 128]".
+std::string formatShape(const std::vector<int64_t> &shape);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_DTYPE_H

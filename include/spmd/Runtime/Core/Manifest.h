@@ -1,0 +1,165 @@
+//===- Manifest.h - manifest.json of an artifact -----------------*- C++ -*-===//
+//
+// What an artifact says about itself: mesh, arena, shard units, and where each
+// persistent tensor, batch input, hyper-parameter and output lies in a rank's
+// arena. docs/artifact-format.md describes every field.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_CORE_MANIFEST_H
+#define SPMD_RUNTIME_CORE_MANIFEST_H
+
+#include "spmd/Runtime/Core/DType.h"
+#include "spmd/Runtime/Core/Status.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spmd::runtime {
+
+struct MeshAxis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// One parameter inside a unit's flat buffer; offsets count elements.
+struct Segment {
+  std::string name;
+  std::vector<std::string> aliases; ///< further names of a tied parameter
+  std::vector<int64_t> shape;
+  int64_t group = 0; ///< optimizer parameter group
+  int64_t offset = 0;
+  int64_t numel = 0;
+  bool trainable = true;
+};
+
+/// Parameters that are gathered and reduced together as one flat buffer.
+struct Unit {
+  std::string name;
+  std::vector<std::string> modules;
+  DType dtype = DType::F32;
+  int64_t padded = 0; ///< elements of the flat buffer
+  int64_t chunk = 0;  ///< elements a rank owns; == padded when replicated
+  std::vector<Segment> segments;
+
+  bool isSharded() const { return chunk != padded; }
+  bool isTrainable() const;
+};
+
+/// A persistent tensor of the state region.
+struct StateEntry {
+  enum class Kind {
+    Shard,      ///< this rank's chunk of a unit's flat buffer
+    Table,      ///< one entry per segment of a unit, the same on all ranks
+    Replicated, ///< a whole tensor, the same on all ranks
+  };
+  Kind kind = Kind::Shard;
+  std::string unit;  ///< Shard and Table
+  std::string name;  ///< Replicated
+  std::string state; ///< "param", "buffer", "constant", or optimizer state
+  DType dtype = DType::F32;
+  int64_t offset = 0; ///< bytes in the arena
+  int64_t numel = 0;
+  std::vector<int64_t> shape;         ///< Replicated
+  std::vector<std::string> aliases;   ///< Replicated
+  std::optional<double> init;         ///< value when no file has the tensor
+  bool persistent = true;             ///< part of the saved state dict
+  std::optional<int64_t> buffer;      ///< plan buffer that holds it
+
+  int64_t bytes() const { return numel * sizeOf(dtype); }
+};
+
+/// How a dim is cut over the ranks: it is seen as [pre][total], rank r has
+/// [pre][r*chunk, (r+1)*chunk).
+struct DimSplit {
+  std::optional<int64_t> dim; ///< absent: every rank has the whole tensor
+  int64_t pre = 1;
+  int64_t chunk = 0;
+};
+
+struct BatchInput {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape; ///< global
+  DimSplit split;
+  std::vector<int64_t> localShape;
+  int64_t offset = 0;
+  std::optional<int64_t> indexBound;  ///< values must be in [0, bound)
+  std::optional<int64_t> ignoreIndex; ///< one further value that is allowed
+  std::optional<int64_t> buffer;
+
+  int64_t localBytes() const { return numElements(localShape) * sizeOf(dtype); }
+};
+
+struct HyperParameter {
+  std::string name;
+  int64_t group = 0;
+  DType dtype = DType::F64;
+  int64_t offset = 0;
+  double value = 0;
+  std::optional<int64_t> buffer;
+};
+
+struct Output {
+  std::string kind; ///< "loss" or "output"
+  std::string path; ///< where it is in the step's result
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape; ///< global
+  DimSplit split;
+  std::vector<int64_t> localShape;
+  int64_t offset = 0;
+  std::optional<int64_t> buffer;
+
+  int64_t localBytes() const { return numElements(localShape) * sizeOf(dtype); }
+};
+
+struct ProgramEntry {
+  std::string name;
+  std::string plan;      ///< file name
+  std::string traceHash; ///< 16 hex digits
+};
+
+struct KernelLibrary {
+  std::string cpu; ///< "x86-64-v3"
+  std::string file;
+};
+
+/// Memory that is not in the arena.
+struct OutsideArena {
+  std::string name;
+  std::optional<int64_t> bytes; ///< absent: the library decides
+};
+
+struct Manifest {
+  std::string compiler, step, target, mode, policy;
+  std::vector<MeshAxis> mesh;
+  int64_t ranks = 1;
+  int64_t stateBytes = 0, transientBytes = 0, arenaBytes = 0;
+  std::map<std::string, int64_t> classBytes;
+  std::vector<ProgramEntry> programs;
+  std::vector<KernelLibrary> kernels;
+  std::vector<Unit> units;
+  std::vector<StateEntry> state;
+  std::vector<BatchInput> batch;
+  std::vector<HyperParameter> hyper;
+  std::vector<Output> outputs;
+  std::string resultTree;
+  std::vector<OutsideArena> outsideArena;
+  std::vector<std::string> zeroGradient; ///< analytically zero gradients
+
+  const Unit *findUnit(const std::string &name) const;
+
+  /// Mesh coordinates of a rank; the last axis varies fastest.
+  std::vector<int64_t> coordinatesOf(int64_t rank) const;
+};
+
+/// Reads and validates a manifest; `name` is what errors call the text.
+Expected<Manifest> parseManifest(const std::string &name,
+                                 std::string_view text);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_MANIFEST_H

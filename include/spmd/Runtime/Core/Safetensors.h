@@ -1,0 +1,63 @@
+//===- Safetensors.h - Reading and writing safetensors files -----*- C++ -*-===//
+//
+// The file is an 8-byte little-endian header size, a JSON header (name, dtype,
+// shape, byte range), and the bytes. Reading maps the file; tensors are views
+// of the mapping. Writing goes to a temporary beside the target that is
+// renamed when complete, so nobody ever sees a partial file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_CORE_SAFETENSORS_H
+#define SPMD_RUNTIME_CORE_SAFETENSORS_H
+
+#include "spmd/Runtime/Core/DType.h"
+#include "spmd/Runtime/Core/Status.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spmd::runtime {
+
+/// A dense row-major tensor that somebody else owns.
+struct TensorView {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+  int64_t bytes = 0;
+};
+
+class SafetensorsFile {
+public:
+  /// Maps `path` and checks the header: every byte range lies in the file and
+  /// matches its dtype and shape.
+  static Expected<SafetensorsFile> open(const std::string &path);
+
+  /// The tensor `name`, or null.
+  const TensorView *find(const std::string &name) const;
+
+  const std::map<std::string, TensorView> &tensors() const { return entries; }
+  const std::map<std::string, std::string> &metadata() const { return notes; }
+  const std::string &path() const { return fileName; }
+
+private:
+  std::string fileName;
+  std::shared_ptr<void> mapping;
+  std::map<std::string, TensorView> entries;
+  std::map<std::string, std::string> notes;
+};
+
+struct NamedTensor {
+  std::string name;
+  TensorView tensor;
+};
+
+/// Writes `tensors` in their order; names must be different.
+Status writeSafetensors(const std::string &path,
+                        const std::vector<NamedTensor> &tensors,
+                        const std::map<std::string, std::string> &metadata);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_SAFETENSORS_H

@@ -1,0 +1,78 @@
+//===- StateMap.h - Full tensors and where their pieces lie ------*- C++ -*-===//
+//
+// Users and files know full tensors by name ("h.0.attn.weight"); arenas hold
+// chunks of flat buffers, tables and replicas. The StateMap translates: it
+// lists every full tensor of the persistent state, and copies one out of, or
+// into, the arenas of all ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_CORE_STATEMAP_H
+#define SPMD_RUNTIME_CORE_STATEMAP_H
+
+#include "spmd/Runtime/Core/Manifest.h"
+#include "spmd/Runtime/Core/Safetensors.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spmd::runtime {
+
+struct StateTensor {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string state; ///< "param", "buffer", "constant", or optimizer state
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  const StateEntry *entry = nullptr;
+  const Unit *unit = nullptr; ///< shards and tables
+  size_t segment = 0;         ///< position in the unit
+
+  int64_t numel() const { return numElements(shape); }
+  int64_t bytes() const { return numel() * sizeOf(dtype); }
+  bool isOptimizerState() const {
+    return state != "param" && state != "buffer" && state != "constant";
+  }
+  /// Its key in weights.safetensors and in saved files, for one of its names.
+  std::string fileKey(const std::string &name) const;
+};
+
+class StateMap {
+public:
+  /// The manifest must outlive the map.
+  explicit StateMap(const Manifest &manifest);
+
+  const std::vector<StateTensor> &tensors() const { return all; }
+
+  /// By name or alias; null when there is none.
+  const StateTensor *find(const std::string &state,
+                          const std::string &name) const;
+
+  /// Copies the full tensor out of the arenas (one base pointer per rank).
+  void read(const StateTensor &tensor, const std::vector<char *> &arenas,
+            void *destination) const;
+
+  /// Copies a full tensor into the arenas.
+  void write(const StateTensor &tensor, const std::vector<char *> &arenas,
+             const void *source) const;
+
+  /// Fills the state of all ranks from `weights` (may be null), or from the
+  /// initial values. Arenas must be zero, so that padding is neutral. A missing
+  /// tensor or one of another dtype or shape is an error that names it.
+  Status initialize(const SafetensorsFile *weights,
+                    const std::vector<char *> &arenas) const;
+
+private:
+  template <typename Visit>
+  void forEachPiece(const StateTensor &tensor, const Visit &visit) const;
+
+  const Manifest &manifest;
+  std::vector<StateTensor> all;
+  std::map<std::pair<std::string, std::string>, size_t> index;
+};
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_STATEMAP_H

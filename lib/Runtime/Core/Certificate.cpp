@@ -1,0 +1,324 @@
+//===- Certificate.cpp - The rules, in the order of Certificate.h ---------===//
+
+#include "spmd/Runtime/Core/Certificate.h"
+#include "spmd/Runtime/Core/HappensBefore.h"
+#include "CertificateMemory.h"
+
+#include <algorithm>
+
+using namespace spmd::runtime;
+
+namespace {
+
+/// Rules 1, 2, 3 and 7: what can be said of a command without the others.
+class StructureChecker {
+public:
+  StructureChecker(const Manifest &manifest, const Plan &plan)
+      : manifest(manifest), plan(plan) {
+    for (int64_t rank = 0; rank < manifest.ranks; ++rank)
+      coordinates.push_back(manifest.coordinatesOf(rank));
+  }
+
+  Status check();
+
+private:
+  Status checkBuffer(const Buffer &buffer) const;
+  Status checkRef(int32_t id, const Ref &ref) const;
+  Status checkOperands(int32_t id) const;
+  Status checkGemm(int32_t id) const;
+  Status checkCollective(int32_t id) const;
+  Status checkDisjoint(int32_t id, const Ref &a, const Ref &b) const;
+  Status checkInPlace(int32_t id, const Ref &whole, const Ref &part) const;
+  Status checkWait(int32_t id) const;
+  Status checkReductions() const;
+
+  Status error(int32_t id, int rule, const std::string &message) const {
+    return certificateError(plan, id, rule, message);
+  }
+  int64_t begin(const Ref &ref, const std::vector<int64_t> &at) const {
+    return plan.buffers[static_cast<size_t>(ref.buffer)].offset +
+           ref.offsetAt(at);
+  }
+
+  const Manifest &manifest;
+  const Plan &plan;
+  std::vector<std::vector<int64_t>> coordinates; ///< per rank
+};
+
+} // namespace
+
+Status spmd::runtime::certificateError(const Plan &plan, int32_t id, int rule,
+                                       const std::string &message) {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  Status status = Status::badInput(
+      "certificate rule " + std::to_string(rule) + ": command " +
+      std::to_string(id) + " (" + command.describe() + "): " + message);
+  status.command = id;
+  status.location = command.location;
+  return status;
+}
+
+std::string spmd::runtime::describeCommand(const Plan &plan, int32_t id) {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  std::string text =
+      "command " + std::to_string(id) + " (" + command.describe();
+  if (!command.location.empty())
+    text += " at " + command.location;
+  return text + ")";
+}
+
+Status StructureChecker::checkBuffer(const Buffer &buffer) const {
+  auto fail = [&](const std::string &message) {
+    return Status::badInput("certificate rule 1: buffer " +
+                            std::to_string(buffer.id) + " ('" + buffer.name +
+                            "'): " + message);
+  };
+  int64_t end;
+  if (__builtin_add_overflow(buffer.offset, buffer.bytes, &end) ||
+      end > manifest.arenaBytes)
+    return fail("bytes [" + std::to_string(buffer.offset) + ", +" +
+                std::to_string(buffer.bytes) +
+                ") are outside the arena of " +
+                std::to_string(manifest.arenaBytes) + " bytes");
+  if (buffer.state && end > manifest.stateBytes)
+    return fail("a state buffer outside the state region of " +
+                std::to_string(manifest.stateBytes) + " bytes");
+  if (!buffer.state && buffer.bytes > 0 && buffer.offset < manifest.stateBytes)
+    return fail("not a state buffer, but in the state region");
+  return Status::success();
+}
+
+Status StructureChecker::checkRef(int32_t id, const Ref &ref) const {
+  const Buffer &buffer = plan.buffers[static_cast<size_t>(ref.buffer)];
+  if (ref.coord.size() > manifest.mesh.size())
+    return error(id, 1,
+                 "a reference has " + std::to_string(ref.coord.size()) +
+                     " coordinates, the mesh " +
+                     std::to_string(manifest.mesh.size()) + " axes");
+  // An affine offset takes its extremes at corners of the mesh.
+  __int128 least = ref.offset, most = ref.offset;
+  for (size_t axis = 0; axis < ref.coord.size(); ++axis) {
+    __int128 reach =
+        static_cast<__int128>(ref.coord[axis]) * (manifest.mesh[axis].size - 1);
+    (reach < 0 ? least : most) += reach;
+  }
+  if (least < 0 || most + ref.bytes > buffer.bytes)
+    return error(id, 1,
+                 "a reference to bytes " + std::to_string(ref.offset) + " + " +
+                     std::to_string(ref.bytes) + " leaves buffer " +
+                     std::to_string(buffer.id) + " ('" + buffer.name +
+                     "') of " + std::to_string(buffer.bytes) +
+                     " bytes on some rank");
+  return Status::success();
+}
+
+/// `a` and `b` share no byte on any rank.
+Status StructureChecker::checkDisjoint(int32_t id, const Ref &a,
+                                       const Ref &b) const {
+  for (const std::vector<int64_t> &at : coordinates)
+    if (begin(a, at) < begin(b, at) + b.bytes &&
+        begin(b, at) < begin(a, at) + a.bytes)
+      return error(id, 2, "operands overlap");
+  return Status::success();
+}
+
+/// `part` is this rank's chunk of `whole`, or apart from it.
+Status StructureChecker::checkInPlace(int32_t id, const Ref &whole,
+                                      const Ref &part) const {
+  for (size_t rank = 0; rank < coordinates.size(); ++rank) {
+    int64_t wholeAt = begin(whole, coordinates[rank]);
+    int64_t partAt = begin(part, coordinates[rank]);
+    bool overlaps =
+        wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
+    if (overlaps && partAt != wholeAt + static_cast<int64_t>(rank) * part.bytes)
+      return error(id, 2,
+                   "send and receive overlap, but not at the chunk of rank " +
+                       std::to_string(rank));
+  }
+  return Status::success();
+}
+
+Status StructureChecker::checkGemm(int32_t id) const {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  const GemmShape &g = command.gemm;
+  auto checkMatrix = [&](const char *name, const Ref &ref, int64_t rows,
+                         int64_t columns, int64_t ld,
+                         int64_t stride) -> Status {
+    if (rows == 0 || columns == 0 || g.batch == 0)
+      return Status::success();
+    if (ld < columns)
+      return error(id, 2,
+                   std::string("ld") + name + " " + std::to_string(ld) +
+                       " is less than a row of " + std::to_string(columns));
+    __int128 needed = (static_cast<__int128>(rows - 1) * ld + columns +
+                       static_cast<__int128>(g.batch - 1) * stride) *
+                      sizeOf(command.dtype);
+    if (needed > ref.bytes)
+      return error(id, 2,
+                   std::string("matrix ") + name + " needs " +
+                       std::to_string(static_cast<int64_t>(needed)) +
+                       " bytes, its reference has " +
+                       std::to_string(ref.bytes));
+    return Status::success();
+  };
+  if (Status s = checkMatrix("a", command.refs[0], g.transA ? g.k : g.m,
+                             g.transA ? g.m : g.k, g.lda, g.strideA);
+      !s.ok())
+    return s;
+  if (Status s = checkMatrix("b", command.refs[1], g.transB ? g.n : g.k,
+                             g.transB ? g.k : g.n, g.ldb, g.strideB);
+      !s.ok())
+    return s;
+  if (Status s =
+          checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC);
+      !s.ok())
+    return s;
+  if (Status s = checkDisjoint(id, command.refs[0], command.refs[2]); !s.ok())
+    return s;
+  return checkDisjoint(id, command.refs[1], command.refs[2]);
+}
+
+Status StructureChecker::checkCollective(int32_t id) const {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  int64_t size = sizeOf(command.dtype);
+  auto checkBytes = [&](const char *name, const Ref &ref,
+                        __int128 elements) -> Status {
+    if (elements * size != ref.bytes)
+      return error(id, 2,
+                   std::string(name) + " has " + std::to_string(ref.bytes) +
+                       " bytes, its count asks for " +
+                       std::to_string(static_cast<int64_t>(elements * size)));
+    return Status::success();
+  };
+  if (!command.unit.empty() && !manifest.findUnit(command.unit))
+    return error(id, 2, "no unit is named '" + command.unit + "'");
+  if (command.kind == CommandKind::AllReduce) {
+    for (size_t i = 0; i < command.refs.size(); ++i) {
+      if (Status s = checkBytes("a buffer", command.refs[i], command.counts[i]);
+          !s.ok())
+        return s;
+      for (size_t j = 0; j < i; ++j)
+        if (Status s = checkDisjoint(id, command.refs[j], command.refs[i]);
+            !s.ok())
+          return s;
+    }
+    return Status::success();
+  }
+  __int128 count = command.counts[0];
+  bool isGather = command.kind == CommandKind::AllGather;
+  const Ref &part = command.refs[isGather ? 0 : 1];
+  const Ref &whole = command.refs[isGather ? 1 : 0];
+  if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
+    return s;
+  if (Status s = checkBytes(isGather ? "recv" : "send", whole,
+                            count * manifest.ranks);
+      !s.ok())
+    return s;
+  return checkInPlace(id, whole, part);
+}
+
+Status StructureChecker::checkOperands(int32_t id) const {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  for (const Ref &ref : command.refs)
+    if (Status s = checkRef(id, ref); !s.ok())
+      return s;
+  if (command.isCollective())
+    return checkCollective(id);
+  if (command.kind == CommandKind::Gemm)
+    return checkGemm(id);
+  if (command.kind == CommandKind::Copy || command.kind == CommandKind::Fill)
+    for (const Ref &ref : command.refs)
+      if (ref.bytes != command.bytes)
+        return error(id, 2,
+                     "moves " + std::to_string(command.bytes) +
+                         " bytes, its reference has " +
+                         std::to_string(ref.bytes));
+  if (command.kind == CommandKind::Copy)
+    return checkDisjoint(id, command.refs[0], command.refs[1]);
+  return Status::success();
+}
+
+Status StructureChecker::checkWait(int32_t id) const {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  if (command.waitFor >= id)
+    return error(id, 3, "waits for a command that is not before it");
+  if (plan.commands[static_cast<size_t>(command.waitFor)].stream ==
+      command.stream)
+    return error(id, 3, "waits for a command of its own stream");
+  return Status::success();
+}
+
+Status StructureChecker::checkReductions() const {
+  for (const Unit &unit : manifest.units) {
+    int32_t reducedBy = -1;
+    for (size_t i = 0; i < plan.commands.size(); ++i) {
+      const Command &command = plan.commands[i];
+      auto id = static_cast<int32_t>(i);
+      if (command.unit != unit.name || !command.isCollective() ||
+          command.kind == CommandKind::AllGather)
+        continue;
+      if (reducedBy >= 0)
+        return error(id, 7,
+                     "the gradients of " + unit.name +
+                         " are reduced again, first by " +
+                         describeCommand(plan, reducedBy));
+      reducedBy = id;
+      bool isScatter = command.kind == CommandKind::ReduceScatter;
+      int64_t elements = command.messageBytes() / sizeOf(command.dtype);
+      if (elements != (isScatter ? unit.chunk : unit.padded))
+        return error(id, 7,
+                     "reduces " + std::to_string(elements) + " elements, " +
+                         unit.name + " has " +
+                         std::to_string(isScatter ? unit.chunk : unit.padded));
+      for (ReductionKind kind : command.kinds)
+        if (kind != ReductionKind::Sum)
+          return error(id, 7,
+                       std::string("gradients are summed, not reduced by ") +
+                           nameOf(kind));
+    }
+    if (reducedBy < 0 && unit.isTrainable() && manifest.ranks > 1)
+      return Status::badInput("certificate rule 7: the gradients of " +
+                              unit.name + " are never reduced");
+  }
+  return Status::success();
+}
+
+Status StructureChecker::check() {
+  for (const Buffer &buffer : plan.buffers)
+    if (Status s = checkBuffer(buffer); !s.ok())
+      return s;
+  std::vector<int32_t> lastUse(plan.communicators.size(), -1);
+  for (size_t i = 0; i < plan.commands.size(); ++i) {
+    const Command &command = plan.commands[i];
+    auto id = static_cast<int32_t>(i);
+    if (Status s = checkOperands(id); !s.ok())
+      return s;
+    if (command.kind == CommandKind::Wait)
+      if (Status s = checkWait(id); !s.ok())
+        return s;
+    if (!command.isCollective())
+      continue;
+    int32_t &last = lastUse[static_cast<size_t>(command.communicator)];
+    if (last >= 0 &&
+        plan.commands[static_cast<size_t>(last)].stream != command.stream)
+      return error(
+          id, 3,
+          "communicator '" +
+              plan.communicators[static_cast<size_t>(command.communicator)] +
+              "' is used on stream '" +
+              plan.streams[static_cast<size_t>(command.stream)] + "' and, by " +
+              describeCommand(plan, last) + ", on stream '" +
+              plan.streams[static_cast<size_t>(
+                  plan.commands[static_cast<size_t>(last)].stream)] +
+              "': ranks could issue its collectives in different orders");
+    last = id;
+  }
+  return checkReductions();
+}
+
+Status spmd::runtime::checkCertificate(const Manifest &manifest,
+                                       const Plan &plan) {
+  if (Status s = StructureChecker(manifest, plan).check(); !s.ok())
+    return s;
+  return checkMemory(manifest, plan, HappensBefore(plan));
+}

@@ -1,0 +1,110 @@
+//===- Plan.cpp -----------------------------------------------------------===//
+
+#include "spmd/Runtime/Core/Plan.h"
+
+#include <cstdio>
+
+using namespace spmd::runtime;
+
+bool Ref::dependsOnRank() const {
+  for (int64_t factor : coord)
+    if (factor != 0)
+      return true;
+  return false;
+}
+
+int64_t Ref::offsetAt(const std::vector<int64_t> &coordinates) const {
+  int64_t result = offset;
+  for (size_t axis = 0; axis < coord.size(); ++axis)
+    result += coord[axis] * coordinates[axis];
+  return result;
+}
+
+const char *spmd::runtime::nameOf(CommandKind kind) {
+  switch (kind) {
+  case CommandKind::Kernel:
+    return "kernel";
+  case CommandKind::Gemm:
+    return "gemm";
+  case CommandKind::AllGather:
+    return "all_gather";
+  case CommandKind::ReduceScatter:
+    return "reduce_scatter";
+  case CommandKind::AllReduce:
+    return "all_reduce";
+  case CommandKind::Wait:
+    return "wait";
+  case CommandKind::Copy:
+    return "copy";
+  case CommandKind::Fill:
+    return "fill";
+  }
+  return "";
+}
+
+const char *spmd::runtime::nameOf(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::Sum:
+    return "sum";
+  case ReductionKind::Max:
+    return "max";
+  case ReductionKind::Min:
+    return "min";
+  case ReductionKind::Norm2:
+    return "norm2";
+  }
+  return "";
+}
+
+std::string Command::describe() const {
+  std::string text = nameOf(kind);
+  if (kind == CommandKind::Kernel)
+    return text + " " + kernel;
+  if (kind == CommandKind::Wait)
+    return text + " for command " + std::to_string(waitFor);
+  if (!unit.empty())
+    return text + " of " + unit;
+  return text;
+}
+
+int64_t Command::messageBytes() const {
+  int64_t elements = 0;
+  for (int64_t count : counts)
+    elements += count;
+  return elements * sizeOf(dtype);
+}
+
+std::string spmd::runtime::collectiveTrace(const Plan &plan) {
+  std::string trace;
+  for (const Command &command : plan.commands) {
+    if (!command.isCollective())
+      continue;
+    std::string counts, kinds;
+    for (int64_t count : command.counts)
+      counts += (counts.empty() ? "" : ",") + std::to_string(count);
+    for (ReductionKind kind : command.kinds)
+      kinds += (kinds.empty() ? "" : ",") + std::string(nameOf(kind));
+    auto orDash = [](const std::string &text) {
+      return text.empty() ? std::string("-") : text;
+    };
+    trace += plan.communicators[static_cast<size_t>(command.communicator)] +
+             " " + nameOf(command.kind) + " " + nameOf(command.dtype) + " " +
+             orDash(counts) + " " + orDash(kinds) + " " + orDash(command.unit) +
+             "\n";
+  }
+  return trace;
+}
+
+uint64_t spmd::runtime::hashTrace(std::string_view trace) {
+  uint64_t hash = 14695981039346656037ull;
+  for (char c : trace)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return hash;
+}
+
+std::string spmd::runtime::formatHash(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(hash));
+  return text;
+}
