@@ -2,6 +2,7 @@
 
 #include "spmd/InitAll.h"
 
+#include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -9,7 +10,7 @@
 #include "mlir/Transforms/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect, plan::PlanDialect>();
 }
 
 void spmd::registerAllPasses() {
