@@ -1,0 +1,77 @@
+//===- Roles.cpp - arguments and results by role --------------------------===//
+
+#include "dialects/Spmd/Roles.h"
+
+using namespace mlir;
+
+namespace spmd {
+
+bool isArgRole(Attribute attr) {
+  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr,
+                         HyperAttr, BatchAttr, ShardAttr, TableAttr>(attr);
+}
+
+func::FuncOp getStep(ModuleOp module) {
+  auto func = module.lookupSymbol<func::FuncOp>("step");
+  if (func && !func.isExternal())
+    return func;
+  module.emitError("module has no function @step with a body");
+  return {};
+}
+
+Attribute getArgRole(func::FuncOp func, unsigned arg) {
+  return func.getArgAttr(arg, kArgAttr);
+}
+
+Attribute getResultRole(func::FuncOp func, unsigned result) {
+  return func.getResultAttr(result, kResultAttr);
+}
+
+std::optional<unsigned> findArg(func::FuncOp func, Attribute role) {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (getArgRole(func, i) == role)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> findParam(func::FuncOp func, StringRef name) {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (auto role = getArgRole<ParamAttr>(func, i);
+        role && role.getName() == name)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> findState(func::FuncOp func, StringRef state,
+                                  StringRef of) {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (auto role = getArgRole<StateAttr>(func, i);
+        role && role.getState() == state && role.getOf() == of)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> findUpdate(func::FuncOp func, unsigned arg) {
+  Attribute role = getArgRole(func, arg);
+  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+    if (auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, i));
+        update && update.getArg() == role)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<int64_t> getSegment(Operation *op) {
+  if (auto segment = op->getAttrOfType<IntegerAttr>(kSegmentAttr))
+    return segment.getInt();
+  return std::nullopt;
+}
+
+StringRef getPhase(ModuleOp module, int64_t segment) {
+  auto phases = module->getAttrOfType<ArrayAttr>(kPhasesAttr);
+  if (!phases || segment < 0 || segment >= static_cast<int64_t>(phases.size()))
+    return {};
+  auto phase = dyn_cast<StringAttr>(phases[segment]);
+  return phase ? phase.getValue() : StringRef();
+}
+
+} // namespace spmd

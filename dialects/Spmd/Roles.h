@@ -1,0 +1,54 @@
+//===- Roles.h - arguments and results by role ------------------*- C++ -*-===//
+//
+// Arguments and results of @step are found by role and name, never by position.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_DIALECTS_SPMD_ROLES_H
+#define SPMD_DIALECTS_SPMD_ROLES_H
+
+#include "dialects/Spmd/Spmd.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace spmd {
+
+constexpr llvm::StringLiteral kArgAttr = "spmd.arg";
+constexpr llvm::StringLiteral kResultAttr = "spmd.result";
+constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
+constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
+
+/// True for the attributes an argument may have as `spmd.arg`.
+bool isArgRole(mlir::Attribute attr);
+
+/// The public function @step; emits an error on the module and returns null
+/// when there is none with a body.
+mlir::func::FuncOp getStep(mlir::ModuleOp module);
+
+/// Role of an argument or result; null when it has none or, with T, another.
+mlir::Attribute getArgRole(mlir::func::FuncOp func, unsigned arg);
+mlir::Attribute getResultRole(mlir::func::FuncOp func, unsigned result);
+template <typename T>
+T getArgRole(mlir::func::FuncOp func, unsigned arg) {
+  return llvm::dyn_cast_or_null<T>(getArgRole(func, arg));
+}
+
+/// Number of the argument with exactly this role.
+std::optional<unsigned> findArg(mlir::func::FuncOp func, mlir::Attribute role);
+/// Number of the argument that is this parameter.
+std::optional<unsigned> findParam(mlir::func::FuncOp func,
+                                  llvm::StringRef name);
+/// Number of the argument that is state `state` of parameter `of`.
+std::optional<unsigned> findState(mlir::func::FuncOp func,
+                                  llvm::StringRef state, llvm::StringRef of);
+/// Number of the result that is the new value of argument `arg`.
+std::optional<unsigned> findUpdate(mlir::func::FuncOp func, unsigned arg);
+
+/// The op's segment (see `spmd.segment`), if it has one.
+std::optional<int64_t> getSegment(mlir::Operation *op);
+/// Phase of a segment: "forward", "backward" or "optimizer"; empty if unknown.
+llvm::StringRef getPhase(mlir::ModuleOp module, int64_t segment);
+
+} // namespace spmd
+
+#endif // SPMD_DIALECTS_SPMD_ROLES_H

@@ -1,0 +1,106 @@
+//===- SpmdSymbolOps.td - mesh, module tree, shard units -----*- tablegen -*-===//
+
+#ifndef SPMD_SYMBOL_OPS_TD
+#define SPMD_SYMBOL_OPS_TD
+
+include "dialects/Spmd/SpmdAttrs.td"
+include "dialects/Spmd/SpmdInterfaces.td"
+include "dialects/Spmd/SpmdTypes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Spmd_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Spmd_Dialect, mnemonic, traits>;
+
+def Spmd_MeshOp : Spmd_Op<"mesh", [Symbol]> {
+  let summary = "named axes of ranks";
+  let description = [{
+    `spmd.mesh @mesh ["data" = 4]`: 4 ranks. The rank number is row-major in the axes.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names,
+                       DenseI64ArrayAttr:$axis_sizes);
+  let assemblyFormat =
+      "$sym_name custom<MeshAxes>($axis_names, $axis_sizes) attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Product of the sizes of `axes`.
+    int64_t getNumRanks(::mlir::ArrayAttr axes);
+    /// Product of the sizes of all axes.
+    int64_t getNumRanks();
+    /// Position of the axis, -1 when there is none of this name.
+    int64_t getAxisIndex(::llvm::StringRef axis);
+  }];
+}
+
+def Spmd_ModuleTreeOp : Spmd_Op<"module_tree",
+    [Symbol, NoTerminator, SingleBlock, HasOnlyGraphRegion]> {
+  let summary = "the model's modules, in preorder";
+  let description = [{
+    What wrap policies read. Each entry of the region is a `spmd.module`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Spmd_TreeModuleOp : Spmd_Op<"module", [HasParent<"ModuleTreeOp">]> {
+  let summary = "one module: class, own parameters and buffers, children";
+  let description = [{
+    All names are fully qualified; parameters of children are not repeated. A tied
+    parameter is listed by each owner under the name it has there.
+
+    ```mlir
+    spmd.module "h.0" class "train.Block" bases ["torch.nn.modules.module.Module"]
+        params [] buffers [] children ["h.0.attn", "h.0.mlp"]
+    ```
+  }];
+  let arguments = (ins StrAttr:$path, StrAttr:$class_name, StrArrayAttr:$bases,
+                       StrArrayAttr:$params, StrArrayAttr:$buffers,
+                       StrArrayAttr:$children);
+  let assemblyFormat = [{
+    $path `class` $class_name `bases` $bases `params` $params `buffers` $buffers
+    `children` $children attr-dict
+  }];
+}
+
+def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
+    [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "parameters that live in one flat buffer and are gathered together";
+  let description = [{
+    `modules` are the modules whose parameters the unit has. Under `fully_shard` each
+    rank of `axes` owns one chunk of the flat buffer; under `replicate` each has it
+    all. With `reshard_after_forward` the gathered buffer is freed between forward
+    and backward and gathered again.
+
+    ```mlir
+    spmd.shard_unit @unit0 modules ["h.0"] mesh @mesh axes ["data"]
+        fully_shard reshard_after_forward layout #spmd.flat<f32, padded = 1024, [
+          #spmd.segment<"h.0.fc.weight", shape = [4, 8], group = 0, offset = 0,
+                        numel = 32, trainable = true>]>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$modules,
+                       FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes,
+                       Spmd_UnitModeAttr:$mode, UnitAttr:$reshard_after_forward,
+                       Spmd_FlatAttr:$layout);
+  let assemblyFormat = [{
+    $sym_name `modules` $modules `mesh` $mesh `axes` $axes custom<Mode>($mode)
+    (`reshard_after_forward` $reshard_after_forward^)? `layout` qualified($layout) attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// Ranks of the unit's axes (1 when the mesh is missing).
+    int64_t getNumRanks();
+    /// Elements of the flat buffer a rank keeps: padded / ranks, or padded.
+    int64_t getChunk();
+    /// Type of what a rank keeps, without encoding.
+    ::mlir::RankedTensorType getChunkType();
+    /// Type of the whole flat buffer, without encoding.
+    ::mlir::RankedTensorType getFlatType();
+    /// True when each rank owns a chunk smaller than the buffer.
+    bool isSharded();
+  }];
+}
+
+#endif // SPMD_SYMBOL_OPS_TD
