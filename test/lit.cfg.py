@@ -24,6 +24,7 @@ config.environment["SPMD_SOURCE"] = config.spmd_source_dir
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 config.substitutions.append(("%examples", os.path.join(config.spmd_source_dir, "examples")))
 config.substitutions.append(("%docs", os.path.join(config.spmd_source_dir, "docs")))
+config.substitutions.append(("%spmd_build", config.spmd_build_dir))
 config.substitutions.append(("%python", config.spmd_python or "python3"))
 
 if config.spmd_python:

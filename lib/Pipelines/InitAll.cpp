@@ -2,8 +2,8 @@
 
 #include "spmd/InitAll.h"
 
+#include "dialects/Plan/Plan.h"
 #include "dialects/Spmd/Spmd.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,7 +11,7 @@
 #include "mlir/Transforms/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect, spmd::SpmdDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
 }
 
 void spmd::registerAllPasses() {

@@ -139,13 +139,8 @@ class FakeStep:
         choose_implementation(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         check_first_step(optimizer, warm)
-        hyper = []
-        for index, group in enumerate(optimizer.param_groups):
+        for group in optimizer.param_groups:
             group["params"] = [self.fake(p) for p in group["params"]]
-            value = float(group["lr"])
-            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
-                group["lr"] = torch.empty((), dtype=torch.float64)
-            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
         initial: dict[int, float | None] = {}
         if warm:
             optimizer.state = defaultdict(dict, {
@@ -153,6 +148,12 @@ class FakeStep:
                 for p, state in optimizer.state.items()})
         else:
             initial = materialize(optimizer, self.mode)
+        hyper = []
+        for index, group in enumerate(optimizer.param_groups):
+            value = float(group["lr"])
+            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
+                group["lr"] = torch.empty((), dtype=torch.float64)
+            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
         for kind, tensor, own_names in self._tensors.values():
             if kind == "param":
                 self._add_states(own_names[0], self.fake(tensor), initial)

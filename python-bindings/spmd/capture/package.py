@@ -53,7 +53,6 @@ class StepPackage:
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            folder.chmod(0o755)
             (folder / "step.json").write_text(self.text())
             if weights:
                 if any(t.device.type == "meta" for t in self.weights.values()):
@@ -63,6 +62,9 @@ class StepPackage:
                 steps = str(len(self.reference["loss"]))
                 save_file(_plain(self.reference), folder / "reference.safetensors",
                           {"format": "spmd-reference", "steps": steps})
+            folder.chmod(0o755)
+            for file in folder.iterdir():
+                file.chmod(0o644)
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)

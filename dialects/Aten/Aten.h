@@ -1,0 +1,18 @@
+//===- Aten.h - The whole aten dialect --------------------------*- C++ -*-===//
+//
+// All op classes. Slow to compile: include the header of a group, or only
+// AtenInterfaces.h, where that is enough.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_DIALECTS_ATEN_ATEN_H
+#define SPMD_DIALECTS_ATEN_ATEN_H
+
+#include "dialects/Aten/AtenCompare.h"
+#include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenOptim.h"
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenReduce.h"
+#include "dialects/Aten/AtenView.h"
+
+#endif // SPMD_DIALECTS_ATEN_ATEN_H

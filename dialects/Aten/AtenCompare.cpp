@@ -1,0 +1,16 @@
+//===- AtenCompare.cpp - Definitions of the ops in AtenCompare.td --------------===//
+
+#include "dialects/Aten/AtenCompare.h"
+#include "dialects/Aten/AtenRules.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/Aten/AtenCompare.cpp.inc"
+
+void spmd::aten::AtenDialect::registerCompareOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Aten/AtenCompare.cpp.inc"
+      >();
+}

@@ -1,0 +1,16 @@
+//===- AtenInterfaces.h - What every aten op says of itself -----*- C++ -*-===//
+//
+// All that most passes need of the aten dialect: they work on AtenOpInterface
+// and never name an op.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_DIALECTS_ATEN_ATENINTERFACES_H
+#define SPMD_DIALECTS_ATEN_ATENINTERFACES_H
+
+#include "dialects/Aten/ShardingRule.h"
+#include "mlir/IR/OpDefinition.h"
+
+#include "dialects/Aten/AtenInterfaces.h.inc"
+
+#endif // SPMD_DIALECTS_ATEN_ATENINTERFACES_H

@@ -1,0 +1,55 @@
+//===- AtenInterfaces.td - What every aten op says of itself -*- tablegen -*-===//
+
+#ifndef SPMD_ATEN_INTERFACES_TD
+#define SPMD_ATEN_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def AtenOpInterface : OpInterface<"AtenOpInterface"> {
+  let cppNamespace = "::spmd::aten";
+  let description = [{
+    Facts about an ATen op that passes need without knowing the op: its PyTorch
+    schema, the loops its dimensions stand for, its cost, and how its size
+    attributes follow from the shapes a rank computes on.
+  }];
+  let methods = [
+    StaticInterfaceMethod<[{
+      The schema of the functional overload, as PyTorch prints it. Operands and
+      attributes have the names that it gives to its arguments.
+    }], "::llvm::StringRef", "getSchema">,
+    InterfaceMethod<[{
+      The sharding rule, or failure if the op can only run on replicated
+      operands. Computed from the operands' and results' present types and from
+      the attributes, so it is a rule about global shapes before partition and
+      about local shapes after it. View-like ops have none (see `isViewLike`).
+    }], "::mlir::FailureOr<::spmd::aten::ShardingRule>", "getShardingRule">,
+    InterfaceMethod<[{
+      The result has the elements of the first operand in the same flat order
+      (view, unsqueeze, squeeze): which dimension a shard lands in follows from
+      flat positions alone, not from a rule.
+    }], "bool", "isViewLike">,
+    InterfaceMethod<[{
+      Every element of every result depends only on the elements of the operands
+      that broadcasting puts at the same place.
+    }], "bool", "isPointwise">,
+    InterfaceMethod<[{
+      Not worth computing twice and not fused into loops around it: matrix
+      products, attention, row gathers and scatters.
+    }], "bool", "isHeavy">,
+    InterfaceMethod<[{
+      Floating-point operations on the present shapes; an estimate for ops that
+      are not matrix products (one per element and elementary function).
+    }], "double", "getFlops">,
+    InterfaceMethod<[{
+      Rewrites the attributes that state sizes (the `size` of a view, an expand
+      or a full, the end of a slice over a whole dimension) so that the op,
+      given operands of local shape, computes results of `localResultTypes`.
+      Attributes still state global sizes when this is called; the op's result
+      types are not touched. Fails when the op cannot produce these types, for
+      instance an arange that every rank must start elsewhere.
+    }], "::llvm::LogicalResult", "localize",
+      (ins "::mlir::TypeRange":$localResultTypes)>,
+  ];
+}
+
+#endif // SPMD_ATEN_INTERFACES_TD

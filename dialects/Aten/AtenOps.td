@@ -1,0 +1,13 @@
+//===- AtenOps.td - All ops of the aten dialect ------------*- tablegen -*-===//
+//
+// For what needs the dialect in one file: its declaration and the reference
+// documentation. Op classes are generated group by group.
+//
+//===----------------------------------------------------------------------===//
+
+include "dialects/Aten/AtenPointwise.td"
+include "dialects/Aten/AtenCompare.td"
+include "dialects/Aten/AtenView.td"
+include "dialects/Aten/AtenReduce.td"
+include "dialects/Aten/AtenHeavy.td"
+include "dialects/Aten/AtenOptim.td"

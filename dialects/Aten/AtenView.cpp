@@ -1,0 +1,16 @@
+//===- AtenView.cpp - Definitions of the ops in AtenView.td --------------===//
+
+#include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/AtenRules.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/Aten/AtenView.cpp.inc"
+
+void spmd::aten::AtenDialect::registerViewOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Aten/AtenView.cpp.inc"
+      >();
+}

@@ -1,0 +1,136 @@
+//===- Plan.cpp - the plan dialect: attributes and types ------------------===//
+
+#include "dialects/Plan/Plan.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace spmd::plan;
+
+#include "dialects/Plan/PlanDialect.cpp.inc"
+#include "dialects/Plan/PlanEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Plan/PlanTypes.cpp.inc"
+
+void PlanDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Plan/PlanTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Plan/PlanOps.cpp.inc"
+      >();
+}
+
+llvm::StringRef spmd::plan::getClassName(BufferClass bufferClass) {
+  return bufferClass == BufferClass::optimizer_state ? "optimizer state" : stringifyBufferClass(bufferClass);
+}
+
+//===----------------------------------------------------------------------===//
+// RefAttr: `r @b3[128 + 64 * c0 : 256]`
+//===----------------------------------------------------------------------===//
+
+LogicalResult RefAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr buffer,
+                              int64_t offset, ArrayRef<int64_t> coord, int64_t bytes, Access access) {
+  if (offset < 0 || bytes < 0)
+    return emitError() << "range of " << buffer << " has negative offset " << offset << " or size " << bytes;
+  return success();
+}
+
+namespace {
+/// Parses ` + STRIDE * cN` until there is no `+` left; `coord` has one entry per mesh axis.
+ParseResult parseCoordinates(AsmParser &parser, SmallVectorImpl<int64_t> &coord) {
+  while (succeeded(parser.parseOptionalPlus())) {
+    int64_t stride = 0;
+    StringRef name;
+    unsigned axis = 0;
+    if (parser.parseInteger(stride) || parser.parseStar())
+      return failure();
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return failure();
+    if (!name.consume_front("c") || name.getAsInteger(10, axis) || axis > 7)
+      return parser.emitError(loc, "expected a mesh coordinate c0, c1, … c7");
+    if (axis >= coord.size())
+      coord.resize(axis + 1, 0);
+    coord[axis] += stride;
+  }
+  return success();
+}
+
+/// Parses the inside of a ref.
+ParseResult parseRefBody(AsmParser &parser, RefAttr &ref) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<Access> access = symbolizeAccess(keyword);
+  if (!access)
+    return parser.emitError(loc, "expected access r, w or rw, found '") << keyword << "'";
+  StringAttr name;
+  int64_t offset = 0, bytes = 0;
+  SmallVector<int64_t> coord;
+  if (parser.parseSymbolName(name) || parser.parseLSquare() || parser.parseInteger(offset) ||
+      parseCoordinates(parser, coord) || parser.parseColon() || parser.parseInteger(bytes) || parser.parseRSquare())
+    return failure();
+  ref = RefAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), FlatSymbolRefAttr::get(name),
+                            offset, coord, bytes, *access);
+  return success(static_cast<bool>(ref));
+}
+
+void printRefBody(AsmPrinter &printer, RefAttr ref) {
+  printer << stringifyAccess(ref.getAccess()) << ' ' << ref.getBuffer() << '[' << ref.getOffset();
+  for (auto [axis, stride] : llvm::enumerate(ref.getCoord()))
+    if (stride != 0)
+      printer << " + " << stride << " * c" << axis;
+  printer << " : " << ref.getBytes() << ']';
+}
+} // namespace
+
+Attribute RefAttr::parse(AsmParser &parser, Type) {
+  RefAttr ref;
+  if (parser.parseLess() || parseRefBody(parser, ref) || parser.parseGreater())
+    return {};
+  return ref;
+}
+
+void RefAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printRefBody(printer, *this);
+  printer << '>';
+}
+
+// The directives custom<Ref> and custom<RefList> of PlanOps.td.
+static ParseResult parseRef(OpAsmParser &parser, RefAttr &ref) { return parseRefBody(parser, ref); }
+static void printRef(OpAsmPrinter &printer, Operation *, RefAttr ref) { printRefBody(printer, ref); }
+
+static ParseResult parseRefList(OpAsmParser &parser, ArrayAttr &refs) {
+  SmallVector<Attribute> list;
+  auto parseOne = [&]() -> ParseResult {
+    RefAttr ref;
+    if (parseRefBody(parser, ref))
+      return failure();
+    list.push_back(ref);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parseOne))
+    return failure();
+  refs = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+static void printRefList(OpAsmPrinter &printer, Operation *, ArrayAttr refs) {
+  llvm::interleaveComma(refs.getAsRange<RefAttr>(), printer, [&](RefAttr ref) { printRefBody(printer, ref); });
+}
+
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.cpp.inc"

@@ -1,0 +1,127 @@
+//===- PlanOps.cpp - verifiers and interface methods of the plan ops ------===//
+
+#include "dialects/Plan/Plan.h"
+
+using namespace mlir;
+using namespace spmd::plan;
+
+#include "dialects/Plan/PlanInterfaces.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Refs of each command, in operand order
+//===----------------------------------------------------------------------===//
+
+SmallVector<RefAttr> KernelOp::getRefs() { return llvm::to_vector(getArgs().getAsRange<RefAttr>()); }
+SmallVector<RefAttr> GemmOp::getRefs() { return {getA(), getB(), getC()}; }
+SmallVector<RefAttr> AllGatherOp::getRefs() { return {getSend(), getRecv()}; }
+SmallVector<RefAttr> ReduceScatterOp::getRefs() { return {getSend(), getRecv()}; }
+SmallVector<RefAttr> AllReduceOp::getRefs() { return llvm::to_vector(getBuffers().getAsRange<RefAttr>()); }
+SmallVector<RefAttr> CopyOp::getRefs() { return {getSrc(), getDst()}; }
+SmallVector<RefAttr> FillOp::getRefs() { return {getDst()}; }
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+BufferOp ProgramOp::lookupBuffer(StringRef name) {
+  return dyn_cast_or_null<BufferOp>(
+      mlir::SymbolTable::lookupSymbolIn(getOperation(), StringAttr::get(getContext(), name)));
+}
+
+LogicalResult BufferOp::verify() {
+  if (static_cast<int64_t>(getOffset()) < 0 || static_cast<int64_t>(getBytes()) < 0)
+    return emitOpError("has negative offset ") << getOffset() << " or size " << getBytes();
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (getBuffers().size() != getCounts().size() || getBuffers().size() != getKinds().size())
+    return emitOpError("has ") << getBuffers().size() << " buffers, " << getCounts().size() << " counts and "
+                               << getKinds().size() << " kinds";
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  if (getSrc().getBytes() != getDst().getBytes())
+    return emitOpError("reads ") << getSrc().getBytes() << " bytes but writes " << getDst().getBytes();
+  return success();
+}
+
+/// Constraint 1, for one ref: the buffer exists and holds the range at both ends of every mesh axis.
+static LogicalResult verifyRef(Operation *op, RefAttr ref, const llvm::StringMap<BufferOp> &buffers, int64_t ranks) {
+  auto it = buffers.find(ref.getBuffer().getValue());
+  if (it == buffers.end())
+    return op->emitOpError("refers to unknown buffer ") << ref.getBuffer();
+  int64_t low = ref.getOffset(), high = ref.getOffset() + ref.getBytes();
+  for (int64_t stride : ref.getCoord())
+    (stride < 0 ? low : high) += stride * (ranks - 1);
+  BufferOp buffer = it->second;
+  if (low < 0 || high > static_cast<int64_t>(buffer.getBytes())) {
+    InFlightDiagnostic diag = op->emitOpError("touches bytes [")
+                              << low << ", " << high << ") of " << ref.getBuffer() << ", which has "
+                              << buffer.getBytes();
+    diag.attachNote(buffer.getLoc()) << "the buffer";
+    return diag;
+  }
+  return success();
+}
+
+/// Constraint 3.
+static LogicalResult verifyPlace(ProgramOp program, BufferOp buffer) {
+  int64_t begin = buffer.getOffset(), end = begin + static_cast<int64_t>(buffer.getBytes());
+  int64_t stateEnd = program.getStateBytes(), arenaEnd = stateEnd + static_cast<int64_t>(program.getTransientBytes());
+  if (buffer.getState() ? end > stateEnd : (begin < stateEnd || end > arenaEnd))
+    return buffer.emitOpError("lies at [") << begin << ", " << end << "), outside the "
+                                           << (buffer.getState() ? "state" : "transient") << " part of the arena";
+  return success();
+}
+
+/// Constraints 2 and 4.
+static LogicalResult verifyCommand(ProgramOp program, CommandOpInterface command) {
+  auto isListed = [](ArrayAttr list, StringRef name) {
+    return llvm::is_contained(list.getAsValueRange<StringAttr>(), name);
+  };
+  if (!isListed(program.getStreams(), command.getStream()))
+    return command->emitOpError("runs on unknown stream \"") << command.getStream() << "\"";
+  StringRef comm = command.getCommunicator();
+  if (!comm.empty() && !isListed(program.getCommunicators(), comm))
+    return command->emitOpError("uses unknown communicator \"") << comm << "\"";
+  if (Value awaited = command.getAwaitedEvent()) {
+    auto other = cast<CommandOpInterface>(awaited.getDefiningOp());
+    if (other.getStream() == command.getStream()) {
+      InFlightDiagnostic diag = command->emitOpError("waits for a command of its own stream \"")
+                                << command.getStream() << "\"";
+      diag.attachNote(other.getLoc()) << "the command";
+      return diag;
+    }
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  llvm::StringMap<BufferOp> buffers;
+  for (BufferOp buffer : getOps<BufferOp>()) {
+    buffers[buffer.getSymName()] = buffer;
+    if (failed(verifyPlace(*this, buffer)))
+      return failure();
+  }
+  int64_t ranks = getRanks();
+  for (Operation &op : getBody().front()) {
+    SmallVector<RefAttr> refs;
+    if (auto command = dyn_cast<CommandOpInterface>(op)) {
+      if (failed(verifyCommand(*this, command)))
+        return failure();
+      refs = command.getRefs();
+    } else if (auto input = dyn_cast<InputOp>(op)) {
+      refs.push_back(input.getRef());
+    } else if (auto output = dyn_cast<OutputOp>(op)) {
+      refs.push_back(output.getRef());
+    } else if (!isa<BufferOp>(op)) {
+      return op.emitOpError("does not belong in a plan");
+    }
+    for (RefAttr ref : refs)
+      if (failed(verifyRef(&op, ref, buffers, ranks)))
+        return failure();
+  }
+  return success();
+}

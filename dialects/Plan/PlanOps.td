@@ -1,0 +1,182 @@
+//===- PlanOps.td - program, buffers, bindings, commands ------------------===//
+#ifndef SPMD_DIALECTS_PLAN_PLANOPS_TD
+#define SPMD_DIALECTS_PLAN_PLANOPS_TD
+
+include "dialects/Plan/Plan.td"
+include "dialects/Plan/PlanInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Program, buffers, bindings
+//===----------------------------------------------------------------------===//
+
+def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, NoTerminator, SingleBlock]> {
+  let summary = "one program of the artifact: buffers, bindings, commands";
+  let description = [{
+    The arena of a rank is `[0, state_bytes)`, which persists between steps, and `[state_bytes, state_bytes +
+    transient_bytes)`, which is dead between steps but for the program's inputs and outputs. `lower_bound` is the number of
+    transient bytes that no placement of these buffers can go below, and `peak` says which classes of transient bytes are
+    alive where most are.
+
+    Constraints:
+    1. every ref names a buffer of the program and lies inside it for every rank;
+    2. every command's stream is in `streams`, and its communicator in `communicators`;
+    3. a state buffer lies in the state part of the arena, every other one in the transient part;
+    4. a wait names a command of another stream.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, StrArrayAttr:$streams, StrArrayAttr:$communicators,
+                       I64Attr:$state_bytes, I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `ranks` $ranks `streams` $streams `communicators` $communicators
+    `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak attr-dict-with-keyword $body
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The buffer called `name`, or null.
+    ::spmd::plan::BufferOp lookupBuffer(::llvm::StringRef name);
+  }];
+}
+
+def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a range of the arena";
+  let description = [{
+    Bytes `[offset, offset + bytes)` of the arena. Its location is the op whose value lives here first; `label` is what a
+    report calls it.
+    ```mlir
+    plan.buffer @b3 gathered at 4096 bytes 65536 "unit0 gathered"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_BufferClassAttr:$buffer_class, I64Attr:$offset, I64Attr:$bytes,
+                       UnitAttr:$state, StrAttr:$label);
+  let assemblyFormat = [{
+    $sym_name $buffer_class `at` $offset `bytes` $bytes (`state` $state^)? $label attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
+  let summary = "binds an argument of the step to bytes of the arena";
+  let description = [{
+    `role` is the argument's role attribute (`#spmd.shard`, `#spmd.batch`, …), `type` its local type. `layout` is the
+    `#spmd.sharding` of a batch input: how a rank's rows are cut from the global batch. `index_bound` says that the values
+    are row numbers below it, apart from `ignore_index`.
+  }];
+  let arguments = (ins Plan_RefAttr:$ref, AnyAttr:$role, TypeAttr:$type, OptionalAttr<AnyAttr>:$layout,
+                       OptionalAttr<I64Attr>:$index_bound, OptionalAttr<I64Attr>:$ignore_index);
+  let assemblyFormat = "custom<Ref>($ref) `as` $role `type` $type (`layout` $layout^)? attr-dict";
+}
+
+def Plan_OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
+  let summary = "says where a result of the step lies after the last command";
+  let description = [{ As `plan.input`; a result that updates an argument has no output: it lies where the argument does. }];
+  let arguments = (ins Plan_RefAttr:$ref, AnyAttr:$role, TypeAttr:$type, OptionalAttr<AnyAttr>:$layout);
+  let assemblyFormat = "custom<Ref>($ref) `as` $role `type` $type (`layout` $layout^)? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+class Plan_Command<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">, Plan_CommandOpInterface]> {
+  let results = (outs Plan_EventType:$event);
+  let extraClassDeclaration = "::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();";
+}
+
+/// A collective: the ranks of the communicator meet here, all with the same operands.
+class Plan_Collective<string mnemonic> : Plan_Command<mnemonic> {
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();
+    ::llvm::StringRef getCommunicator() { return getComm(); }
+  }];
+}
+
+def Plan_KernelOp : Plan_Command<"kernel"> {
+  let summary = "launches a generated kernel";
+  let description = [{
+    Calls `kernel(args, coords, begin, end)` until the iterations `[0, parallel)` are done, in pieces of at least `grain`.
+    ```mlir
+    %2 = plan.kernel @k12(r @b0[0 : 512], w @b3[128 : 256]) parallel 512 grain 8 on "compute"
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Plan_RefArrayAttr:$args, I64Attr:$parallel, I64Attr:$grain, StrAttr:$stream);
+  let assemblyFormat = "$kernel `(` custom<RefList>($args) `)` `parallel` $parallel `grain` $grain `on` $stream attr-dict";
+}
+
+def Plan_GemmOp : Plan_Command<"gemm"> {
+  let summary = "C = A * B + beta * C on row-major matrices, `batch` times";
+  let description = [{
+    A is m × k (k × m when `trans_a`), B is k × n (n × k when `trans_b`), C is m × n. Leading dimensions and the strides
+    between the matrices of a batch are in elements. `beta` is 0 or 1.
+  }];
+  let arguments = (ins Plan_RefAttr:$a, Plan_RefAttr:$b, Plan_RefAttr:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
+                       I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc, UnitAttr:$trans_a, UnitAttr:$trans_b, F64Attr:$beta,
+                       I64Attr:$batch, I64Attr:$stride_a, I64Attr:$stride_b, I64Attr:$stride_c, TypeAttr:$dtype,
+                       StrAttr:$stream);
+  let assemblyFormat = [{
+    `(` custom<Ref>($a) `,` custom<Ref>($b) `,` custom<Ref>($c) `)` `m` $m `n` $n `k` $k
+    `ld` `(` $lda `,` $ldb `,` $ldc `)` (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? `beta` $beta
+    `batch` $batch `strides` `(` $stride_a `,` $stride_b `,` $stride_c `)` `:` $dtype `on` $stream attr-dict
+  }];
+}
+
+def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
+  let summary = "every rank gets the concatenation of what the ranks send, in rank order";
+  let description = [{ `count` elements are sent by each rank. A send range inside the receive buffer is the rank's own part of it. }];
+  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, TypeAttr:$dtype, StrAttr:$unit,
+                       StrAttr:$comm, StrAttr:$stream);
+  let assemblyFormat = [{
+    `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm `on` $stream attr-dict
+  }];
+}
+
+def Plan_ReduceScatterOp : Plan_Collective<"reduce_scatter"> {
+  let summary = "rank r gets part r of the reduction of what the ranks send";
+  let description = [{ `count` elements are received by each rank. Reduced in the order of the ranks. }];
+  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, StrAttr:$kind, TypeAttr:$dtype, StrAttr:$unit,
+                       StrAttr:$comm, StrAttr:$stream);
+  let assemblyFormat = [{
+    $kind `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
+    `on` $stream attr-dict
+  }];
+}
+
+def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
+  let summary = "every rank gets the reduction of every buffer, in place, as one message";
+  let arguments = (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, StrArrayAttr:$kinds, TypeAttr:$dtype,
+                       StrAttr:$unit, StrAttr:$comm, StrAttr:$stream);
+  let assemblyFormat = [{
+    $kinds `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm `on` $stream attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_WaitOp : Plan_Command<"wait"> {
+  let summary = "holds a stream until a command of another stream has completed";
+  let arguments = (ins Plan_EventType:$awaited, StrAttr:$stream);
+  let assemblyFormat = "`for` $awaited `on` $stream attr-dict";
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs() { return {}; }
+    ::mlir::Value getAwaitedEvent() { return getAwaited(); }
+  }];
+}
+
+def Plan_CopyOp : Plan_Command<"copy"> {
+  let summary = "copies bytes";
+  let arguments = (ins Plan_RefAttr:$src, Plan_RefAttr:$dst, StrAttr:$stream);
+  let assemblyFormat = "`(` custom<Ref>($src) `,` custom<Ref>($dst) `)` `on` $stream attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_FillOp : Plan_Command<"fill"> {
+  let summary = "sets every byte of a range to `value`";
+  let arguments = (ins Plan_RefAttr:$dst, I64Attr:$value, StrAttr:$stream);
+  let assemblyFormat = "`(` custom<Ref>($dst) `)` `value` $value `on` $stream attr-dict";
+}
+
+#endif // SPMD_DIALECTS_PLAN_PLANOPS_TD

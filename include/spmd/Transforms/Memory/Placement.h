@@ -1,0 +1,50 @@
+//===- Placement.h - Offsets for buffers with known lifetimes ---*- C++ -*-===//
+//
+// The static memory planner: gives each buffer an offset so that buffers that conflict never overlap, in few bytes. Pure
+// numbers in, numbers out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPMD_TRANSFORMS_MEMORY_PLACEMENT_H
+#define SPMD_TRANSFORMS_MEMORY_PLACEMENT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <vector>
+
+namespace spmd::memory {
+
+/// A buffer to be placed. `first` and `last` are the program positions of its first and last use, inclusive.
+struct BufferRequest {
+  int64_t bytes = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+/// Where most bytes are alive, in program order.
+struct Peak {
+  int64_t position = 0;
+  int64_t bytes = 0;
+};
+
+/// Offsets for every request, the bytes that hold them all, and the name of the order and fit that found them.
+struct Placement {
+  std::vector<int64_t> offsets;
+  int64_t bytes = 0;
+  llvm::StringRef strategy;
+};
+
+/// The position with most live bytes, each buffer rounded up to `alignment`. Its bytes are a lower bound for any placement:
+/// buffers whose positions overlap can never share bytes.
+Peak computePeak(llvm::ArrayRef<BufferRequest> requests, int64_t alignment);
+
+/// Places `requests` at multiples of `alignment`. `conflict(i, j)` must be symmetric, and true whenever the positions of i
+/// and j overlap; it is true of more pairs where order is not certain. Several greedy orders are tried with two fits, and
+/// the first that needs the fewest bytes is kept. Deterministic.
+Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::function_ref<bool(unsigned, unsigned)> conflict,
+                       int64_t alignment);
+
+} // namespace spmd::memory
+
+#endif // SPMD_TRANSFORMS_MEMORY_PLACEMENT_H
