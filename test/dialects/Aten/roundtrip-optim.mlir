@@ -9,7 +9,7 @@ func.func @foreach_add_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (
 }
 
 // CHECK-LABEL: @foreach_add_ScalarList(
-// CHECK: aten._foreach_add.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: aten._foreach_add.ScalarList %arg0, %arg1 {scalars = [1.000000e-01, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
 func.func @foreach_add_ScalarList(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
   %0:2 = aten._foreach_add.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
@@ -30,7 +30,7 @@ func.func @foreach_sub_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (
 }
 
 // CHECK-LABEL: @foreach_sub_ScalarList(
-// CHECK: aten._foreach_sub.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: aten._foreach_sub.ScalarList %arg0, %arg1 {scalars = [1.000000e-01, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
 func.func @foreach_sub_ScalarList(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
   %0:2 = aten._foreach_sub.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
@@ -51,7 +51,7 @@ func.func @foreach_mul_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (
 }
 
 // CHECK-LABEL: @foreach_mul_ScalarList(
-// CHECK: aten._foreach_mul.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: aten._foreach_mul.ScalarList %arg0, %arg1 {scalars = [1.000000e-01, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
 func.func @foreach_mul_ScalarList(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
   %0:2 = aten._foreach_mul.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
@@ -72,7 +72,7 @@ func.func @foreach_div_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (
 }
 
 // CHECK-LABEL: @foreach_div_ScalarList(
-// CHECK: aten._foreach_div.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: aten._foreach_div.ScalarList %arg0, %arg1 {scalars = [1.000000e-01, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
 func.func @foreach_div_ScalarList(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
   %0:2 = aten._foreach_div.ScalarList %arg0, %arg1 {scalars = [1.000000e-01 : f64, 2]} : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
@@ -170,7 +170,7 @@ func.func @foreach_lerp_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>, %ar
 }
 
 // CHECK-LABEL: @foreach_lerp_ScalarList(
-// CHECK: aten._foreach_lerp.ScalarList %arg0, %arg1, %arg2, %arg3 {weight = [1.000000e-01 : f64, 1.000000e-01 : f64]} : (tensor<4x6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: aten._foreach_lerp.ScalarList %arg0, %arg1, %arg2, %arg3 {weight = [1.000000e-01, 1.000000e-01]} : (tensor<4x6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
 func.func @foreach_lerp_ScalarList(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>, %arg2: tensor<4x6xf32>, %arg3: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
   %0:2 = aten._foreach_lerp.ScalarList %arg0, %arg1, %arg2, %arg3 {weight = [1.000000e-01 : f64, 1.000000e-01 : f64]} : (tensor<4x6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
