@@ -102,9 +102,9 @@ class Attention(torch.autograd.Function):
 
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     if dropout_p:
-        raise NotImplementedError("attention with dropout_p > 0 has no one-op form; set attention dropout to 0")
+        raise NotImplementedError("attention with dropout_p > 0 has no one-op form")
     if query.dim() != 4:
-        raise NotImplementedError(f"attention takes [batch, heads, sequence, head dim], not {query.dim()} dims")
+        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim])")
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 

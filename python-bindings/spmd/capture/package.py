@@ -57,11 +57,11 @@ class StepPackage:
             if weights:
                 if any(t.device.type == "meta" for t in self.weights.values()):
                     raise ValueError("the model is on the meta device and has no weights; save with weights=False")
-                save_file(_plain(self.weights), folder / "weights.safetensors", {"format": "spmd-weights"})
+                _save_tensors(self.weights, folder / "weights.safetensors", {"format": "spmd-weights"})
             if self.reference:
                 steps = str(len(self.reference["loss"]))
-                save_file(_plain(self.reference), folder / "reference.safetensors",
-                          {"format": "spmd-reference", "steps": steps})
+                _save_tensors(self.reference, folder / "reference.safetensors",
+                              {"format": "spmd-reference", "steps": steps})
             folder.chmod(0o755)
             for file in folder.iterdir():
                 file.chmod(0o644)
@@ -78,5 +78,15 @@ def _json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
-def _plain(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+def _save_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: dict[str, str]) -> None:
+    """A safetensors file whose bytes depend on its content alone: the library writes metadata in random order."""
+    plain = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    save_file(plain, path, metadata)
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        ordered = {"__metadata__": dict(sorted(header.pop("__metadata__").items())), **header}
+        text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False).encode()
+        assert len(text) <= size, "the header only changes its order"
+        file.seek(8)
+        file.write(text.ljust(size))

@@ -85,7 +85,8 @@ class ProvenanceMode(TorchDispatchMode):
         kwargs = kwargs or {}
         stack, caller = _user_stack()
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
-        self.last_op, self.last_stack = str(func), stack
+        if func.namespace != "prim":  # reading .device and the like
+            self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}

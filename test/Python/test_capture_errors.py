@@ -1,0 +1,213 @@
+"""What cannot be captured is an error that names the user's line, the op and the cure; what a graph would get silently
+wrong is one too."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mlp
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+HERE = Path(__file__).resolve()
+
+
+def finish(loss, optimizer):
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def loss_of(model, x, y):
+    return F.cross_entropy(model(x), y)
+
+
+def branch_on_value(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    if loss > 3:  # HERE
+        loss = loss * 0.5
+    return finish(loss, optimizer)
+
+
+def to_numpy(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.detach().numpy()  # HERE
+    return finish(loss, optimizer)
+
+
+def formatted(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    print(f"{loss:.3f}")  # HERE
+    return finish(loss, optimizer)
+
+
+def python_arithmetic(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    scale = 1 / (1 + loss.item())  # HERE
+    return finish(loss * scale, optimizer)
+
+
+def as_float(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    scale = float(loss) + 1.0  # HERE
+    return finish(loss * scale, optimizer)
+
+
+def select_by_mask(model, optimizer, x, y):
+    logits = model(x)
+    keep = y > 2
+    loss = F.cross_entropy(logits[keep], y[keep])  # HERE
+    return finish(loss, optimizer)
+
+
+@torch.library.custom_op("spmd_test::no_fake", mutates_args=())
+def no_fake(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+def custom_op(model, optimizer, x, y):
+    x = no_fake(x)  # HERE
+    return finish(loss_of(model, x, y), optimizer)
+
+
+def explicit_generator(model, optimizer, x, y):
+    noise = torch.randn(x.shape, generator=GENERATOR)  # HERE
+    return finish(loss_of(model, x + noise, y), optimizer)
+
+
+GENERATOR = torch.Generator()
+HELD: list[nn.Parameter] = []
+
+
+def held_parameters(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.backward()
+    nn.utils.clip_grad_norm_(HELD, 1.0)  # HERE
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def held_parameter_in_forward(model, optimizer, x, y):
+    loss = loss_of(model, x, y) + HELD[0].square().sum()  # HERE
+    return finish(loss, optimizer)
+
+
+def attention_dropout(model, optimizer, x, y):
+    q = model(x).view(2, 2, 2, -1)
+    loss = F.scaled_dot_product_attention(q, q, q, dropout_p=0.5).sum()  # HERE
+    return finish(loss, optimizer)
+
+
+def changed_rate(model, optimizer, x, y):
+    loss = finish(loss_of(model, x, y), optimizer)
+    SCHEDULER[0].step()  # HERE
+    return loss
+
+
+SCHEDULER: list[torch.optim.lr_scheduler.LRScheduler] = []
+
+
+def written_constant(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    COUNTER.add_(1)  # HERE
+    return finish(loss, optimizer)
+
+
+COUNTER = torch.zeros(())
+
+EXPECTED = {
+    branch_on_value: (r"control flow.*\baten\.gt|control flow", "torch.where"),
+    to_numpy: ("numpy", "return the tensor from the step"),
+    formatted: ("formatted as text", "print what the call gives back"),
+    python_arithmetic: ("(?s)value", "tensor"),
+    as_float: ("(?s)value", "tensor"),
+    select_by_mask: ("shape depends on values", "mask"),
+    custom_op: ("spmd_test::no_fake", "register_fake"),
+    explicit_generator: ("torch.Generator", "default generator"),
+    held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
+    held_parameter_in_forward: ("parameter 'fc1.weight'", r"model.parameters\(\)"),
+    attention_dropout: ("dropout_p > 0", "set attention dropout to 0"),
+    changed_rate: ("learning rate", "after the training step"),
+    written_constant: ("neither model, optimizer nor argument", "register_buffer"),
+}
+
+
+def marked_line(step) -> int:
+    first = step.__code__.co_firstlineno
+    lines = HERE.read_text().splitlines()
+    return next(n for n in range(first, len(lines) + 1) if "# HERE" in lines[n - 1])
+
+
+@pytest.mark.parametrize("step", EXPECTED, ids=lambda step: step.__name__)
+def test_names_line_and_cure(step) -> None:
+    what, cure = EXPECTED[step]
+    example = mlp.setup()
+    model, optimizer = example["model"], example["optimizer"]
+    HELD[:] = list(model.parameters())
+    SCHEDULER[:] = [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
+    with pytest.raises(spmd.CaptureError) as error:
+        spmd.capture(step, model, optimizer, *example["args"])
+    message = str(error.value)
+    assert f'File "{HERE}", line {marked_line(step)}, in {step.__name__}' in message
+    assert re.search(what, message), message
+    assert re.search(f"cure: .*{cure}", message), message
+    assert type(next(model.parameters())) is nn.Parameter, "capture leaves the model as it was"
+    step_again = spmd.capture(mlp.train_step, model, optimizer, *example["args"])
+    assert step_again.step["nodes"], "and itself"
+
+
+def test_dampening_needs_its_first_step_behind_it() -> None:
+    example = mlp.setup()
+    optimizer = torch.optim.SGD(example["model"].parameters(), lr=0.1, momentum=0.9, dampening=0.5)
+    with pytest.raises(spmd.CaptureError, match="(?s)dampening.*cure: run one eager step"):
+        spmd.capture(mlp.train_step, example["model"], optimizer, *example["args"])
+    mlp.train_step(example["model"], optimizer, *example["args"])
+    spmd.capture(mlp.train_step, example["model"], optimizer, *example["args"])
+
+
+class Running(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(12, 6)
+        self.register_buffer("mean", torch.zeros(12))
+
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return self.fc(x - self.mean)
+
+
+def test_replaced_buffer() -> None:
+    model = Running()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = mlp.setup()["args"]
+    with pytest.raises(spmd.CaptureError, match=r"replaces buffer 'mean'[^\0]*self.mean.copy_"):
+        spmd.capture(mlp.train_step, model, optimizer, x, y)
+
+
+def test_arguments() -> None:
+    example = mlp.setup()
+    step, model, optimizer, (x, y) = (example[k] for k in ("train_step", "model", "optimizer", "args"))
+    with pytest.raises(spmd.CaptureError, match="must get its model"):
+        spmd.capture(lambda opt, x: None, optimizer, x)
+    with pytest.raises(spmd.CaptureError, match="must get its optimizer"):
+        spmd.capture(lambda m, x: None, model, x)
+    with pytest.raises(spmd.CaptureError, match="do not fit"):
+        spmd.capture(step, model, optimizer, x)
+    with pytest.raises(spmd.CaptureError, match="'y' is a ndarray"):
+        spmd.capture(step, model, optimizer, x, y.numpy())
+    with pytest.raises(spmd.CaptureError, match="batch_dims names 'z', which is none of x, y"):
+        spmd.capture(step, model, optimizer, x, y, batch_dims={"z": 0})
+    with pytest.raises(spmd.CaptureError, match=r"batch_dims\['y'\] is 1"):
+        spmd.capture(step, model, optimizer, x, y, batch_dims={"y": 1})
+    with pytest.raises(spmd.CaptureError, match="no parameter of the model"):
+        spmd.capture(step, model, torch.optim.SGD([nn.Parameter(torch.zeros(3))], lr=0.1), x, y)
+    with pytest.raises(spmd.CaptureError, match="reference batch 1: 'x' is .*the captured call has"):
+        spmd.capture(step, model, optimizer, x, y, reference=[(x, y), (x[:4], y)])
+    with pytest.raises(spmd.CaptureError, match="device is 'tpu'"):
+        spmd.capture(step, model, optimizer, x, y, device="tpu")
