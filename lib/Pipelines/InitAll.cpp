@@ -3,6 +3,7 @@
 #include "spmd/InitAll.h"
 
 #include "dialects/Aten/AtenDialect.h"
+#include "dialects/Kernel/Kernel.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,8 +13,8 @@
 #include "mlir/Transforms/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<aten::AtenDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect,
-                  plan::PlanDialect, SpmdDialect>();
+  registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                  mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
 }
 
 void spmd::registerAllPasses() {

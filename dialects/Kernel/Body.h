@@ -1,0 +1,58 @@
+//===- Body.h - what cluster-like ops share ---------------------*- C++ -*-===//
+
+#ifndef SPMD_DIALECTS_KERNEL_BODY_H
+#define SPMD_DIALECTS_KERNEL_BODY_H
+
+#include "dialects/Kernel/Kernel.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace spmd::kernel {
+
+/// Operands bound to body arguments, as they are parsed and printed:
+/// `keyword(%arg = %operand (at map)? (guarded)? : type, ...)`.
+struct BoundOperands {
+  llvm::SmallVector<mlir::OpAsmParser::Argument> arguments;
+  llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand> operands;
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<mlir::AffineMap> maps;
+  llvm::SmallVector<int64_t> guarded;
+};
+
+/// Parses an optional `keyword(...)`; maps are wanted or not allowed.
+mlir::ParseResult parseBoundOperands(mlir::OpAsmParser &parser, llvm::StringRef keyword, bool withMaps,
+                                     BoundOperands &out);
+
+/// Dims along which each body value varies. `argumentDims` says it for the
+/// arguments.
+llvm::DenseMap<mlir::Value, llvm::SmallBitVector> getVaryingDims(mlir::Block &body, unsigned numDims,
+                                                                 llvm::ArrayRef<llvm::SmallBitVector> argumentDims);
+
+/// Scalar operations of the body that count as work.
+int64_t countBodyFlops(mlir::Block &body);
+
+/// Checks that the body holds only scalar ops and that it yields `outputs`'
+/// element types and has `inputs`' as arguments.
+mlir::LogicalResult verifyBody(mlir::Operation *op, mlir::Block &body, mlir::TypeRange inputs, mlir::TypeRange outputs);
+
+/// Elements of a tensor type.
+inline int64_t getNumElements(mlir::Type type) { return mlir::cast<mlir::RankedTensorType>(type).getNumElements(); }
+
+/// Bytes one element takes in memory (i1 takes one).
+inline int64_t getElementBytes(mlir::Type type) {
+  mlir::Type element = mlir::getElementTypeOrSelf(type);
+  return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+/// Bytes of all operands and results of `op`.
+int64_t getTensorBytes(mlir::Operation *op);
+
+/// Trips of a parallel loop of `trips` that together are worth a task, when one
+/// trip costs `work` (about scalar operations).
+int64_t getGrainFor(int64_t trips, double work);
+
+} // namespace spmd::kernel
+
+#endif // SPMD_DIALECTS_KERNEL_BODY_H

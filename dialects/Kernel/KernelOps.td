@@ -1,0 +1,327 @@
+//===- KernelOps.td - ops of the kernel dialect -----------------*- tablegen -*-===//
+
+#ifndef SPMD_DIALECTS_KERNEL_OPS_TD
+#define SPMD_DIALECTS_KERNEL_OPS_TD
+
+include "KernelBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+
+/// An op that is one kernel: pure on tensors.
+class Kernel_KernelOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<KernelOpInterface>] # traits> {
+  let hasVerifier = 1;
+}
+
+def Kernel_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat, Index], "scalar">;
+def Kernel_Tensor : StaticShapeTensorOf<[AnySignlessInteger, AnyFloat]>;
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+def Kernel_ClusterOp : Kernel_KernelOp<"cluster", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Scalar operations over an iteration space, fused into one kernel";
+  let description = [{
+    `dims` is the iteration space. Its first `parallel` dims are cut among threads; the others run inside one trip.
+    Operands and results are contiguous tensors; each has an affine map from the dims (and, as symbols, the mesh
+    coordinates of the rank) to ONE element index, in which views, permutes, slices and expands are folded. A `guarded`
+    operand reads 0 where its index is outside the tensor.
+
+    The body is one block with one scalar argument per operand: its element at the current point. Every SSA value is a
+    function over the iteration space. `kernel.reduce` combines it over some sequential dims, which makes it constant
+    along them; passes over memory follow from that. A result whose map lacks a dim must be constant along it.
+
+    Reductions have a fixed shape (16 lanes, 4 accumulators, a fixed tree), so the bits depend neither on threads nor
+    on the vector width of the CPU. A reduction over a parallel dim is two clusters: one per block, one over blocks.
+
+    Constraints:
+    (C1) sizes are positive and `parallel` is at most their number;
+    (C2) maps have all the dims and one result, and there is a body argument per operand, of its element type;
+    (C3) the body holds only scalar arith, math and kernel element ops, and yields the results' element types;
+    (C4) where a map is linear and free of symbols, its indices are inside the tensor, unless guarded;
+    (C5) a reduction names distinct sequential dims;
+    (C6) a yielded value varies only along dims of the result's map;
+    (C7) the result's map has every parallel dim of size above 1, and its dims count exactly the result's elements.
+
+    Example, a softmax over rows:
+    ```mlir
+    %y = kernel.cluster dims [512, 768] parallel 1
+        ins(%a = %x at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>)
+        outs(at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>) {
+      %m = kernel.reduce <max> %a over [1] : f32
+      %d = arith.subf %a, %m : f32
+      %e = math.exp %d : f32
+      %s = kernel.reduce <add> %e over [1] : f32
+      %r = arith.divf %e, %s : f32
+      kernel.yield %r : f32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Variadic<Kernel_Tensor>:$inputs,
+    DenseI64ArrayAttr:$dims,
+    I64Attr:$parallel,
+    AffineMapArrayAttr:$operand_maps,
+    AffineMapArrayAttr:$result_maps,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$guarded,
+    OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Variadic<Kernel_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs, "::llvm::ArrayRef<int64_t>":$dims,
+                   "int64_t":$parallel, "::llvm::ArrayRef<::mlir::AffineMap>":$operandMaps,
+                   "::llvm::ArrayRef<::mlir::AffineMap>":$resultMaps,
+                   CArg<"::llvm::ArrayRef<int64_t>", "{}">:$guarded)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+    ::mlir::AffineMap getOperandMap(unsigned i) { return ::mlir::cast<::mlir::AffineMapAttr>(getOperandMaps()[i]).getValue(); }
+    ::mlir::AffineMap getResultMap(unsigned i) { return ::mlir::cast<::mlir::AffineMapAttr>(getResultMaps()[i]).getValue(); }
+  }];
+}
+
+def Kernel_SegmentedOp : Kernel_KernelOp<"segmented", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "A cluster over this rank's chunk of a flat buffer, with per-segment tables";
+  let description = [{
+    The iteration space is the chunk; element i of it is element `position + i` of the unit's flat buffer, `position`
+    being affine in the mesh coordinates. Segment s is `[starts[s], ends[s])` of the flat buffer. What no segment
+    covers is padding: results are 0 there and reductions leave it out.
+
+    Operands are told apart by their number of elements: `elements` first (one per chunk element, argument = element at
+    the point), then `tables` (one entry per segment, argument = entry of the point's segment), then `scalars` (one
+    element). `kernel.segment_constant` gives a constant that differs between segments.
+
+    Without `kernel.reduce`, all results are chunks. With it (dim 0), all results are tables of `segments x pieces`
+    elements: entry (s, p) is the reduction over the p-th of `pieces` equal parts of the rank's part of segment s
+    (the neutral element if that is empty); adding the pieces is another cluster.
+
+    Constraints:
+    (C1) segments are ordered, disjoint and as many as table entries; `pieces` is positive and 1 without a reduction;
+    (C2) operand and result element counts are those of their kind;
+    (C3) one body argument per operand and one yielded value per result, of their element types;
+    (C4) either no `kernel.reduce` or every yielded value depends on elements only through one.
+
+    ```mlir
+    %p1 = kernel.segmented chunk 256 position ()[s0] -> (s0 * 256) segments [0, 128] to [100, 1000]
+        elements(%p = %param : tensor<256xf32>, %g = %grad : tensor<256xf32>)
+        tables(%wd = %decay : tensor<2xf32>) scalars(%lr = %rate : tensor<f32>)
+        outs(tensor<256xf32>) { ... }
+    ```
+  }];
+  let arguments = (ins
+    Variadic<Kernel_Tensor>:$elements,
+    Variadic<Kernel_Tensor>:$tables,
+    Variadic<Kernel_Tensor>:$scalars,
+    I64Attr:$chunk,
+    AffineMapAttr:$position,
+    DenseI64ArrayAttr:$starts,
+    DenseI64ArrayAttr:$ends,
+    DefaultValuedAttr<I64Attr, "1">:$pieces,
+    OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Variadic<Kernel_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$elements, "::mlir::ValueRange":$tables,
+                   "::mlir::ValueRange":$scalars, "int64_t":$chunk, "::mlir::AffineMap":$position,
+                   "::llvm::ArrayRef<int64_t>":$starts, "::llvm::ArrayRef<int64_t>":$ends,
+                   CArg<"int64_t", "1">:$pieces)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+    /// Whether the body reduces over segments.
+    bool hasReduction();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Element ops: only inside a cluster
+//===----------------------------------------------------------------------===//
+
+def Kernel_IndexOp : Kernel_Op<"index", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+  let summary = "Position along one dim of the iteration space";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$dim attr-dict";
+}
+
+def Kernel_CoordOp : Kernel_Op<"coord", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+  let summary = "Coordinate of this rank along one mesh axis";
+  let arguments = (ins I64Attr:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Kernel_ReduceOp : Kernel_Op<"reduce", [Pure, SameOperandsAndResultType,
+                                           ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+  let summary = "Combines a value over some sequential dims";
+  let description = [{
+    `max` and `min` give NaN when any value is NaN; on i1 they are or and and; on wider integers they are signed.
+  }];
+  let arguments = (ins Kernel_ReduceKindAttr:$kind, AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$value,
+                       DenseI64ArrayAttr:$over);
+  let results = (outs AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$result);
+  let assemblyFormat = "$kind $value `over` $over attr-dict `:` type($value)";
+}
+
+def Kernel_SegmentConstantOp : Kernel_Op<"segment_constant", [Pure, HasParent<"SegmentedOp">]> {
+  let summary = "A constant per segment: its entry for the segment of the current element";
+  let arguments = (ins ElementsAttr:$values);
+  let results = (outs Kernel_Scalar:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+  let summary = "Ends a body: one value per result";
+  let arguments = (ins Variadic<Kernel_Scalar>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Heavy ops
+//===----------------------------------------------------------------------===//
+
+def Kernel_GemmOp : Kernel_KernelOp<"gemm"> {
+  let summary = "Matrix product, batched, of row-major views; a library call";
+  let description = [{
+    `result[i] = (c[i] +) op(A_i) * op(B_i)` for i < batch, where A_i starts at element `a_offset + i * a_stride` of
+    `a` and has leading dimension `lda` (likewise B), op transposes when `trans_a` / `trans_b` is there, and the result
+    is contiguous: batch x m x n. op(A) is m x k, op(B) is k x n. With `accumulate`, the result may overwrite `c`.
+
+    Constraints: (C1) sizes positive; (C2) one element type, f32 or f64; (C3) views inside their tensors and leading
+    dimensions at least a row; (C4) result (and c) have batch * m * n elements.
+  }];
+  let arguments = (ins
+    Kernel_Tensor:$a, Kernel_Tensor:$b, Optional<Kernel_Tensor>:$c,
+    I64Attr:$m, I64Attr:$n, I64Attr:$k, DefaultValuedOptionalAttr<I64Attr, "1">:$batch,
+    UnitAttr:$trans_a, UnitAttr:$trans_b,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$a_offset, I64Attr:$lda, DefaultValuedOptionalAttr<I64Attr, "0">:$a_stride,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$b_offset, I64Attr:$ldb, DefaultValuedOptionalAttr<I64Attr, "0">:$b_stride);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = [{
+    `m` $m `n` $n `k` $k (`batch` $batch^)?
+    `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
+    `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
+    (`accumulate` `(` $c^ `:` type($c) `)`)? attr-dict `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    bool isGenerated() { return false; }
+  }];
+}
+
+def Kernel_AttentionOp : Kernel_KernelOp<"attention"> {
+  let summary = "Scaled dot-product attention, forward";
+  let description = [{
+    `out = softmax(scale * q k^T + mask) v` per batch and head, and the row log-sum-exp `lse`, contiguous
+    [batch, heads, qLen], f32. `causal` lets query t see keys up to t (aligned at the first row and column, as PyTorch
+    does). The mask is added (float) or, when i1, keeps where true. q, k, v, mask and out are views of flat tensors, so
+    heads need not be made contiguous; `out` must be covered by its view.
+
+    Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32; mask f32 or i1;
+    (C3) views inside their tensors; (C4) `mask` and `mask_view` together; (C5) lse has batch * heads * qLen elements.
+  }];
+  let arguments = (ins
+    Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
+    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
+    Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view, OptionalAttr<Kernel_ViewAttr>:$mask_view,
+    Kernel_ViewAttr:$out_view, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$out, Kernel_Tensor:$lse);
+  let assemblyFormat = [{
+    $sizes `scale` $scale (`causal` $causal^)?
+    `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
+    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `out` `(` $out_view `:` type($out) `)` `lse` `(` type($lse) `)` attr-dict
+  }];
+}
+
+def Kernel_AttentionBackwardOp : Kernel_KernelOp<"attention_backward"> {
+  let summary = "Scaled dot-product attention, backward";
+  let description = [{
+    Gradients of q, k and v from the gradient of out, recomputing probabilities from `lse`. There are three results,
+    or one that holds all three at their views (the gradient of a packed qkv projection); views must cover them.
+
+    Constraints: as kernel.attention, and (C6) one or three results.
+  }];
+  let arguments = (ins
+    Kernel_Tensor:$dout, Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
+    Kernel_Tensor:$out, Kernel_Tensor:$lse,
+    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
+    Kernel_ViewAttr:$dout_view, Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view,
+    OptionalAttr<Kernel_ViewAttr>:$mask_view, Kernel_ViewAttr:$out_view,
+    Kernel_ViewAttr:$dq_view, Kernel_ViewAttr:$dk_view, Kernel_ViewAttr:$dv_view, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Variadic<Kernel_Tensor>:$grads);
+  let assemblyFormat = [{
+    $sizes `scale` $scale (`causal` $causal^)? `dout` `(` $dout `at` $dout_view `:` type($dout) `)`
+    `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
+    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `out` `(` $out `at` $out_view `:` type($out) `)` `lse` `(` $lse `:` type($lse) `)`
+    `dq` `(` $dq_view `)` `dk` `(` $dk_view `)` `dv` `(` $dv_view `)` attr-dict `->` type($grads)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Data movement
+//===----------------------------------------------------------------------===//
+
+def Kernel_GatherRowsOp : Kernel_KernelOp<"gather_rows"> {
+  let summary = "Rows of a table by index (embedding)";
+  let description = [{
+    `result[i, :] = table[ids[i], :]`; rows of zeros where an id is outside the table. The row size is the number of
+    table elements over its first dim.
+
+    Constraints: (C1) table has at least one dim; ids are i32 or i64; (C2) result has ids' elements times the row size,
+    of the table's element type.
+  }];
+  let arguments = (ins Kernel_Tensor:$table, Kernel_Tensor:$ids, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
+  let extraClassDeclaration = "int64_t getRows(); int64_t getRowSize();";
+}
+
+def Kernel_ScatterAddRowsOp : Kernel_KernelOp<"scatter_add_rows"> {
+  let summary = "Adds rows into a table by index, in the order of the rows (embedding backward)";
+  let description = [{
+    `result = into` (zeros without it), then for i in order: `result[ids[i], :] += grad[i, :]`, leaving out ids that are
+    `padding_idx` or outside the table. The result may overwrite `into`.
+
+    Constraints: (C1) ids are i32 or i64, rows positive; (C2) grad has ids' elements times the row size, the result
+    `rows` times; float element types are equal; (C3) into has the result's elements.
+  }];
+  let arguments = (ins Kernel_Tensor:$grad, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into, I64Attr:$rows,
+                       DefaultValuedOptionalAttr<I64Attr, "-1">:$padding_idx, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = [{
+    $grad `,` $ids (`into` $into^)? `rows` $rows (`padding_idx` $padding_idx^)? attr-dict
+    `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = "int64_t getRowSize();";
+}
+
+def Kernel_CopyOp : Kernel_KernelOp<"copy"> {
+  let summary = "Moves pieces of tensors to one result (cat, slice backward, change of layout)";
+  let description = [{
+    Pieces are disjoint and cover the result together: each element is written once, so pieces run in parallel. Zeros
+    are a piece of their own (`zero`).
+
+    Constraints: (C1) sources exist; (C2) maps have the piece's dims and one result and stay inside their tensors;
+    (C3) one element type; (C4) the pieces' sizes add up to the result.
+
+    ```mlir
+    %y = kernel.copy %a, %b pieces [
+        #kernel.piece<0 [4, 8] (d0, d1) -> (d0 * 8 + d1) to (d0, d1) -> (d0 * 20 + d1)>,
+        #kernel.piece<zero [4, 12] to (d0, d1) -> (d0 * 20 + d1 + 8)>] : (...) -> tensor<4x20xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Kernel_Tensor>:$sources, Kernel_PieceArrayAttr:$pieces, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = "$sources `pieces` $pieces attr-dict `:` functional-type($sources, $result)";
+}
+
+#endif // SPMD_DIALECTS_KERNEL_OPS_TD

@@ -1,0 +1,123 @@
+// RUN: spmd-opt %s -split-input-file -verify-diagnostics
+
+func.func @c2(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{map of operand 0 gives indices 1 to 4, outside of 'tensor<4xf32>'}}
+  %0 = kernel.cluster dims [4] parallel 1 ins(%a = %x at (d0) -> (d0 + 1) : tensor<4xf32>)
+      outs(at (d0) -> (d0) : tensor<4xf32>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @c3(%x: tensor<4xf32>) -> tensor<4xf64> {
+  // expected-error @below {{yields 'f32' as value 0 but result 0 is 'tensor<4xf64>'}}
+  %0 = kernel.cluster dims [4] parallel 1 ins(%a = %x at (d0) -> (d0) : tensor<4xf32>)
+      outs(at (d0) -> (d0) : tensor<4xf64>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<4xf64>
+}
+
+// -----
+
+func.func @c5(%x: tensor<4xf32>) -> tensor<f32> {
+  %0 = kernel.cluster dims [4] parallel 1 ins(%a = %x at (d0) -> (d0) : tensor<4xf32>)
+      outs(at (d0) -> (0) : tensor<f32>) {
+    // expected-error @below {{is over dim 0; sequential dims are 1 to 0}}
+    %s = kernel.reduce <add> %a over [0] : f32
+    kernel.yield %s : f32
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @c6(%x: tensor<2x4xf32>) -> tensor<2xf32> {
+  // expected-error @below {{result 0 varies along dim 1, which its map lacks}}
+  %0 = kernel.cluster dims [2, 4] parallel 1 ins(%a = %x at (d0, d1) -> (d0 * 4 + d1) : tensor<2x4xf32>)
+      outs(at (d0, d1) -> (d0) : tensor<2xf32>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @c7(%x: tensor<2x4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{result 0 has a map without parallel dim 0}}
+  %0 = kernel.cluster dims [2, 4] parallel 1 ins(%a = %x at (d0, d1) -> (d1) : tensor<2x4xf32>)
+      outs(at (d0, d1) -> (d1) : tensor<4xf32>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @c7_count(%x: tensor<2x4xf32>) -> tensor<16xf32> {
+  // expected-error @below {{result 0 has 16 elements but the dims of its map count 8}}
+  %0 = kernel.cluster dims [2, 4] parallel 1 ins(%a = %x at (d0, d1) -> (d1) : tensor<2x4xf32>)
+      outs(at (d0, d1) -> (d0 * 4 + d1) : tensor<16xf32>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<16xf32>
+}
+
+// -----
+
+func.func @segments(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{segment 1 is 4 to 8, not ordered after the one that ends at 5}}
+  %0 = kernel.segmented chunk 8 position () -> (0) segments [0, 4] to [5, 8]
+      elements(%a = %x : tensor<8xf32>) outs(tensor<8xf32>) {
+    kernel.yield %a : f32
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @segment_table(%x: tensor<8xf32>) -> tensor<2xf32> {
+  // expected-error @below {{result 0 is a table but varies inside a segment}}
+  %0 = kernel.segmented chunk 8 position () -> (0) segments [0, 4] to [4, 8]
+      elements(%a = %x : tensor<8xf32>) outs(tensor<2xf32>) {
+    %s = kernel.reduce <add> %a over [0] : f32
+    %r = arith.addf %s, %a : f32
+    kernel.yield %r : f32
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @gemm(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{leading dimension of b is 4, less than a row of 16}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 4 trans : tensor<4x16xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_view(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{view of b ends at element 67, outside of 'tensor<4x16xf32>'}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 offset 4 trans : tensor<4x16xf32>)
+      -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @ids(%t: tensor<4x16xf32>, %i: tensor<3xf32>) -> tensor<3x16xf32> {
+  // expected-error @below {{ids must be i32 or i64, got 'tensor<3xf32>'}}
+  %0 = kernel.gather_rows %t, %i : (tensor<4x16xf32>, tensor<3xf32>) -> tensor<3x16xf32>
+  return %0 : tensor<3x16xf32>
+}
+
+// -----
+
+func.func @copy(%t: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @below {{pieces have 4 elements for a result 'tensor<8xf32>'}}
+  %0 = kernel.copy %t pieces [#kernel.piece<0 [4] (d0) -> (d0) to (d0) -> (d0)>] : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

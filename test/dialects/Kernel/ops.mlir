@@ -1,0 +1,156 @@
+// RUN: spmd-opt %s | spmd-opt | FileCheck %s
+// RUN: spmd-opt %s --mlir-print-op-generic | spmd-opt | FileCheck %s
+
+// CHECK-LABEL: @softmax
+// CHECK: kernel.cluster dims [512, 768] parallel 1
+// CHECK-NEXT: ins(%[[A:.*]] = %{{.*}} at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>)
+// CHECK-NEXT: outs(at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>) {
+// CHECK-NEXT: kernel.reduce <max> %[[A]] over [1] : f32
+func.func @softmax(%x: tensor<512x768xf32>) -> tensor<512x768xf32> {
+  %y = kernel.cluster dims [512, 768] parallel 1
+      ins(%a = %x at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>)
+      outs(at (d0, d1) -> (d0 * 768 + d1) : tensor<512x768xf32>) {
+    %m = kernel.reduce <max> %a over [1] : f32
+    %d = arith.subf %a, %m : f32
+    %e = math.exp %d : f32
+    %s = kernel.reduce <add> %e over [1] : f32
+    %r = arith.divf %e, %s : f32
+    kernel.yield %r : f32
+  }
+  return %y : tensor<512x768xf32>
+}
+
+// Several operands and results, a guard, a mesh coordinate, a symbol.
+// CHECK-LABEL: @shifted
+// CHECK: kernel.cluster dims [8] parallel 1
+// CHECK: %{{.*}} = %{{.*}} at (d0)[s0] -> (d0 + s0 * 8 - 1) guarded : tensor<16xf32>
+// CHECK: attributes {symbol = "k3"}
+// CHECK: kernel.index 0
+// CHECK: kernel.coord 0
+func.func @shifted(%x: tensor<16xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xi1>) {
+  %0:2 = kernel.cluster dims [8] parallel 1
+      ins(%a = %x at (d0)[s0] -> (d0 + s0 * 8 - 1) guarded : tensor<16xf32>,
+          %b = %y at (d0)[s0] -> (d0) : tensor<8xf32>)
+      outs(at (d0)[s0] -> (d0) : tensor<8xf32>, at (d0)[s0] -> (d0) : tensor<8xi1>)
+      attributes {symbol = "k3"} {
+    %i = kernel.index 0
+    %c = kernel.coord 0
+    %eq = arith.cmpi eq, %i, %c : index
+    %s = arith.addf %a, %b : f32
+    kernel.yield %s, %eq : f32, i1
+  }
+  return %0#0, %0#1 : tensor<8xf32>, tensor<8xi1>
+}
+
+// No operands.
+// CHECK-LABEL: @zero
+// CHECK: kernel.cluster dims [] parallel 0
+// CHECK-NEXT: outs(at () -> (0) : tensor<f32>)
+func.func @zero() -> tensor<f32> {
+  %0 = kernel.cluster dims [] parallel 0 outs(at () -> (0) : tensor<f32>) {
+    %z = arith.constant 0.0 : f32
+    kernel.yield %z : f32
+  }
+  return %0 : tensor<f32>
+}
+
+// CHECK-LABEL: @optimizer
+// CHECK: kernel.segmented chunk 256 position ()[s0] -> (s0 * 256) segments [0, 128] to [100, 1000]
+// CHECK-NEXT: elements(%{{.*}} = %{{.*}} : tensor<256xf32>, %{{.*}} = %{{.*}} : tensor<256xf32>)
+// CHECK-NEXT: tables(%{{.*}} = %{{.*}} : tensor<2xf32>)
+// CHECK-NEXT: scalars(%{{.*}} = %{{.*}} : tensor<f32>)
+// CHECK-NEXT: outs(tensor<256xf32>) {
+// CHECK: kernel.segment_constant dense<[1.000000e-01, 0.000000e+00]> : tensor<2xf32> : f32
+// CHECK: kernel.segmented {{.*}} pieces 4
+func.func @optimizer(%param: tensor<256xf32>, %grad: tensor<256xf32>, %decay: tensor<2xf32>, %rate: tensor<f32>)
+    -> (tensor<256xf32>, tensor<2x4xf32>) {
+  %0 = kernel.segmented chunk 256 position ()[s0] -> (s0 * 256) segments [0, 128] to [100, 1000]
+      elements(%p = %param : tensor<256xf32>, %g = %grad : tensor<256xf32>)
+      tables(%wd = %decay : tensor<2xf32>) scalars(%lr = %rate : tensor<f32>)
+      outs(tensor<256xf32>) {
+    %k = kernel.segment_constant dense<[0.1, 0.0]> : tensor<2xf32> : f32
+    %w = arith.mulf %p, %wd : f32
+    %u = arith.addf %w, %k : f32
+    %s = arith.mulf %lr, %u : f32
+    %r = arith.subf %p, %s : f32
+    kernel.yield %r : f32
+  }
+  %1 = kernel.segmented chunk 256 position ()[s0] -> (s0 * 256) segments [0, 128] to [100, 1000] pieces 4
+      elements(%g = %grad : tensor<256xf32>) outs(tensor<2x4xf32>) {
+    %q = arith.mulf %g, %g : f32
+    %s = kernel.reduce <add> %q over [0] : f32
+    kernel.yield %s : f32
+  }
+  return %0, %1 : tensor<256xf32>, tensor<2x4xf32>
+}
+
+// CHECK-LABEL: @gemm
+// CHECK: kernel.gemm m 4 n 8 k 16 a(%{{.*}} ld 16 : tensor<4x16xf32>) b(%{{.*}} ld 16 offset 128 trans : tensor<16x16xf32>) -> tensor<4x8xf32>
+// CHECK: kernel.gemm m 4 n 8 k 16 batch 2 a({{.*}} stride 64 : {{.*}}) b({{.*}} stride 128 : {{.*}}) accumulate(%{{.*}} : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+func.func @gemm(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %d: tensor<2x4x16xf32>, %c: tensor<2x4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<2x4x8xf32>) {
+  %0 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 offset 128 trans : tensor<16x16xf32>)
+      -> tensor<4x8xf32>
+  %1 = kernel.gemm m 4 n 8 k 16 batch 2 a(%d ld 16 stride 64 : tensor<2x4x16xf32>)
+      b(%b ld 8 stride 128 : tensor<16x16xf32>) accumulate(%c : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<2x4x8xf32>
+}
+
+// CHECK-LABEL: @attention
+// CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01 causal
+// CHECK-SAME: q(%{{.*}} at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+// CHECK-SAME: out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
+// CHECK: kernel.attention_backward
+// CHECK-SAME: -> tensor<2x8x36xf32>
+// CHECK: kernel.attention {{.*}} mask(%{{.*}} at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
+func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask: tensor<8x8xi1>)
+    -> (tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>) {
+  %out, %lse = kernel.attention
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
+  %dqkv = kernel.attention_backward
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      dout(%dout at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>)
+      q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      out(%out at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(%lse : tensor<2x3x8xf32>)
+      dq(<offset = 0, batch = 288, head = 4, row = 36>) dk(<offset = 12, batch = 288, head = 4, row = 36>)
+      dv(<offset = 24, batch = 288, head = 4, row = 36>) -> tensor<2x8x36xf32>
+  %masked, %lse2 = kernel.attention
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
+      q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      mask(%mask at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
+      out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
+  return %out, %dqkv, %masked : tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>
+}
+
+// CHECK-LABEL: @rows
+// CHECK: kernel.gather_rows %{{.*}}, %{{.*}} : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
+// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
+// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
+func.func @rows(%table: tensor<65x16xf32>, %ids: tensor<2x8xi64>) -> tensor<65x16xf32> {
+  %0 = kernel.gather_rows %table, %ids : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
+  %1 = kernel.scatter_add_rows %0, %ids rows 65 padding_idx 3
+      : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
+  %2 = kernel.scatter_add_rows %0, %ids into %1 rows 65
+      : (tensor<2x8x16xf32>, tensor<2x8xi64>, tensor<65x16xf32>) -> tensor<65x16xf32>
+  return %2 : tensor<65x16xf32>
+}
+
+// CHECK-LABEL: @copy
+// CHECK: kernel.copy %{{.*}}, %{{.*}} pieces [#kernel.piece<0 [4, 8] (d0, d1) -> (d0 * 8 + d1) to (d0, d1) -> (d0 * 20 + d1)>, #kernel.piece<1 [4, 8]
+// CHECK-SAME: #kernel.piece<zero [4, 4] to (d0, d1) -> (d0 * 20 + d1 + 16)>]
+func.func @copy(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x20xf32> {
+  %0 = kernel.copy %a, %b pieces [
+      #kernel.piece<0 [4, 8] (d0, d1) -> (d0 * 8 + d1) to (d0, d1) -> (d0 * 20 + d1)>,
+      #kernel.piece<1 [4, 8] (d0, d1) -> (d1 * 4 + d0) to (d0, d1) -> (d0 * 20 + d1 + 8)>,
+      #kernel.piece<zero [4, 4] to (d0, d1) -> (d0 * 20 + d1 + 16)>]
+      : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x20xf32>
+  return %0 : tensor<4x20xf32>
+}
