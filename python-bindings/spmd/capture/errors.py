@@ -61,6 +61,9 @@ _CURES = (
      "register one with torch.library.register_fake(\"namespace::op\")"),
     ("fake impl", "an operator has no shape function that tracing can use",
      "register one with torch.library.register_fake(\"namespace::op\")"),
+    ("NVIDIA driver", "the step moves a tensor to the GPU by name", "write x.to(y.device), or move it before the step"),
+    ("not compiled with CUDA", "the step moves a tensor to the GPU by name",
+     "write x.to(y.device), or move it before the step"),
     ("Cannot access data pointer", "code outside PyTorch reads a tensor's memory inside the step",
      "wrap it as a torch.library.custom_op with a register_fake"),
 )

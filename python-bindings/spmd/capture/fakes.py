@@ -175,8 +175,12 @@ class FakeStep:
         for name, tensor in self._batch:
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
-    def check_side_effects(self) -> None:
-        """After a trace: everything the step changed must be something a graph can hold."""
+    def check_side_effects(self, used: set[int]) -> None:
+        """After a trace: everything the step changed must be something a graph can hold.
+
+        `used` has the ids of the fakes that the graph reads: a gradient cleared before the step reads it may be
+        replaced.
+        """
         for tensor, sentinel, name in self._sentinels:
             if tensor.grad is not sentinel:
                 raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
@@ -191,7 +195,7 @@ class FakeStep:
         for name, _ in self.model.named_buffers():
             self._check_registered("buffer", name)
         for i in self.inputs:
-            owner = self._owner(i) if i.kind == "state" else i.fake
+            owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
             if owner is not i.fake and owner is not None:
                 raise CaptureError(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")

@@ -82,7 +82,9 @@ class ProvenanceMode(TorchDispatchMode):
                 handle.remove()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") is not None:  # a step for the GPU is traced on the CPU, and no device is recorded
+            kwargs["device"] = torch.device("cpu")
         stack, caller = _user_stack()
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
         if func.namespace != "prim":  # reading .device and the like

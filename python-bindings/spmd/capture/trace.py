@@ -88,7 +88,8 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
             fx_traceback.current_meta.pop("custom", None)
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
-            fakes.check_side_effects()
+            placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+            fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
     return _collect(module, fakes, result[0]), leftover
 
 
