@@ -1,0 +1,60 @@
+//===- Passes.td - shard units ------------------------------*- tablegen -*-===//
+
+#ifndef SPMD_TRANSFORMS_UNITS_PASSES_TD
+#define SPMD_TRANSFORMS_UNITS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
+  let summary = "puts every parameter into a shard unit";
+  let description = [{
+    A *shard unit* is a set of parameters that share one flat buffer: they are
+    gathered by one collective before use and their gradients are reduced by one.
+    The pass decides which parameters go together, by a wrap policy over the module
+    tree, and lays the buffers out.
+
+    Policies:
+
+    * `none`: one unit for the whole model;
+    * `always`: one unit per module that owns parameters;
+    * `class:A,B`: one unit per module whose class, or a base of it, has one of
+      these names (the last component counts: `Block` matches `train.Block`);
+    * `size:N`: from the leaves up, a module becomes a unit when its parameters
+      that are not in a unit yet have at least N elements.
+
+    A parameter belongs to the innermost wrapped module around its owner; the root
+    takes what remains. A tied parameter belongs to the unit around the nearest
+    common ancestor of its owners. Parameters of different element types, and
+    parameters that no optimizer updates, get units of their own with the same
+    modules: they are never reduced together.
+
+    Input: `@step` with roles, a `spmd.module_tree`, and `spmd.param_groups` and
+    `spmd.tied` on the module if there are groups and tied parameters.
+
+    Output: the same, with a `spmd.mesh @mesh` of `ranks` ranks and one
+    `spmd.shard_unit` per unit, in the order of the module tree, segments in
+    registration order within each optimizer group.
+
+    Why a pass of its own: the units are symbols that one can read and edit before
+    anything depends on them.
+
+    ```mlir
+    // spmd-opt --spmd-assign-shard-units="policy=class:Block ranks=4"
+    spmd.mesh @mesh ["data" = 4]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard ...
+    spmd.shard_unit @unit1 modules ["h.0"] mesh @mesh axes ["data"] fully_shard ...
+    ```
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"none\"",
+           "none, always, class:A,B or size:N">,
+    Option<"ranks", "ranks", "int64_t", "1", "number of ranks, at least 1">,
+    Option<"mode", "mode", "std::string", "\"fully_shard\"",
+           "fully_shard: each rank owns a chunk; replicate: each has all">,
+    Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
+           "free gathered parameters between forward and backward">,
+  ];
+  let dependentDialects = ["::spmd::SpmdDialect"];
+}
+
+#endif // SPMD_TRANSFORMS_UNITS_PASSES_TD
