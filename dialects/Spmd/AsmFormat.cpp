@@ -18,9 +18,8 @@ void printTrainable(AsmPrinter &printer, bool trainable) {
 }
 
 ParseResult parseIntList(AsmParser &parser, SmallVector<int64_t> &values) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square,
-      [&] { return parser.parseInteger(values.emplace_back()); });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseInteger(values.emplace_back()); });
 }
 
 void printIntList(AsmPrinter &printer, ArrayRef<int64_t> values) {
@@ -29,11 +28,9 @@ void printIntList(AsmPrinter &printer, ArrayRef<int64_t> values) {
   printer << ']';
 }
 
-ParseResult parseSegments(AsmParser &parser,
-                          SmallVector<SegmentAttr> &segments) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square,
-      [&] { return parser.parseAttribute(segments.emplace_back()); });
+ParseResult parseSegments(AsmParser &parser, SmallVector<SegmentAttr> &segments) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseAttribute(segments.emplace_back()); });
 }
 
 void printSegments(AsmPrinter &printer, ArrayRef<SegmentAttr> segments) {
@@ -50,8 +47,7 @@ static ParseResult parseKindName(AsmParser &parser, ReduceKind &kind) {
     return failure();
   std::optional<ReduceKind> parsed = symbolizeReduceKind(name);
   if (!parsed)
-    return parser.emitError(loc, "unknown reduce kind '")
-           << name << "', expected sum, max, min or norm2";
+    return parser.emitError(loc, "unknown reduce kind '") << name << "', expected sum, max, min or norm2";
   kind = *parsed;
   return success();
 }
@@ -71,42 +67,35 @@ static ParseResult parseState(AsmParser &parser, AxisState &state) {
   }
   if (name == "partial") {
     state = AxisState::partial(ReduceKind::sum);
-    return failure(parser.parseLess() || parseKindName(parser, state.kind) ||
-                   parser.parseGreater());
+    return failure(parser.parseLess() || parseKindName(parser, state.kind) || parser.parseGreater());
   }
   if (name == "shard") {
     state = AxisState::shard(0, 1, 0);
-    return failure(parser.parseLess() || parser.parseInteger(state.dim) ||
-                   parser.parseComma() || parser.parseInteger(state.pre) ||
-                   parser.parseComma() || parser.parseInteger(state.chunk) ||
+    return failure(parser.parseLess() || parser.parseInteger(state.dim) || parser.parseComma() ||
+                   parser.parseInteger(state.pre) || parser.parseComma() || parser.parseInteger(state.chunk) ||
                    parser.parseGreater());
   }
-  return parser.emitError(loc, "unknown state '")
-         << name << "', expected replicated, shard, partial or owned";
+  return parser.emitError(loc, "unknown state '") << name << "', expected replicated, shard, partial or owned";
 }
 
 ParseResult parseStates(AsmParser &parser, SmallVector<AxisState> &states) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square,
-      [&] { return parseState(parser, states.emplace_back()); });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parseState(parser, states.emplace_back()); });
 }
 
 void printStates(AsmPrinter &printer, ArrayRef<AxisState> states) {
   printer << '[';
-  llvm::interleaveComma(states, printer,
-                        [&](const AxisState &s) { printer << s.str(); });
+  llvm::interleaveComma(states, printer, [&](const AxisState &s) { printer << s.str(); });
   printer << ']';
 }
 
-ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names,
-                          DenseI64ArrayAttr &sizes) {
+ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64ArrayAttr &sizes) {
   SmallVector<Attribute> nameList;
   SmallVector<int64_t> sizeList;
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
         StringAttr name;
         return failure(parser.parseAttribute(name) || parser.parseEqual() ||
-                       parser.parseInteger(sizeList.emplace_back()) ||
-                       (nameList.push_back(name), false));
+                       parser.parseInteger(sizeList.emplace_back()) || (nameList.push_back(name), false));
       }))
     return failure();
   names = parser.getBuilder().getArrayAttr(nameList);
@@ -114,14 +103,10 @@ ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names,
   return success();
 }
 
-void printMeshAxes(OpAsmPrinter &printer, Operation *, ArrayAttr names,
-                   DenseI64ArrayAttr sizes) {
+void printMeshAxes(OpAsmPrinter &printer, Operation *, ArrayAttr names, DenseI64ArrayAttr sizes) {
   printer << '[';
   llvm::interleaveComma(llvm::zip(names, sizes.asArrayRef()), printer,
-                        [&](auto axis) {
-                          printer << std::get<0>(axis) << " = "
-                                  << std::get<1>(axis);
-                        });
+                        [&](auto axis) { printer << std::get<0>(axis) << " = " << std::get<1>(axis); });
   printer << ']';
 }
 
@@ -154,9 +139,7 @@ ParseResult parseKinds(OpAsmParser &parser, ArrayAttr &kinds) {
 void printKinds(OpAsmPrinter &printer, Operation *, ArrayAttr kinds) {
   printer << '[';
   llvm::interleaveComma(kinds.getAsRange<ReduceKindAttr>(), printer,
-                        [&](ReduceKindAttr kind) {
-                          printer << stringifyReduceKind(kind.getValue());
-                        });
+                        [&](ReduceKindAttr kind) { printer << stringifyReduceKind(kind.getValue()); });
   printer << ']';
 }
 
@@ -167,14 +150,11 @@ ParseResult parseMode(OpAsmParser &parser, UnitModeAttr &mode) {
     return failure();
   std::optional<UnitMode> parsed = symbolizeUnitMode(name);
   if (!parsed)
-    return parser.emitError(loc, "unknown mode '")
-           << name << "', expected fully_shard or replicate";
+    return parser.emitError(loc, "unknown mode '") << name << "', expected fully_shard or replicate";
   mode = UnitModeAttr::get(parser.getContext(), *parsed);
   return success();
 }
 
-void printMode(OpAsmPrinter &printer, Operation *, UnitModeAttr mode) {
-  printer << stringifyUnitMode(mode.getValue());
-}
+void printMode(OpAsmPrinter &printer, Operation *, UnitModeAttr mode) { printer << stringifyUnitMode(mode.getValue()); }
 
 } // namespace spmd

@@ -32,37 +32,32 @@ std::string AxisState::str() const {
   case Tag::partial:
     return ("partial<" + stringifyReduceKind(kind) + ">").str();
   case Tag::shard:
-    return "shard<" + std::to_string(dim) + ", " + std::to_string(pre) + ", " +
-           std::to_string(chunk) + ">";
+    return "shard<" + std::to_string(dim) + ", " + std::to_string(pre) + ", " + std::to_string(chunk) + ">";
   }
   llvm_unreachable("all tags are handled");
 }
 
-LogicalResult SegmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  StringRef name, ArrayRef<int64_t> shape,
-                                  int64_t, int64_t offset, int64_t numel,
-                                  bool) {
+LogicalResult SegmentAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, ArrayRef<int64_t> shape,
+                                  int64_t, int64_t offset, int64_t numel, bool) {
   // C1
   int64_t count = 1;
   for (int64_t extent : shape)
     count *= extent;
   if (count != numel)
-    return emitError() << "segment '" << name << "' has numel " << numel
-                       << ", but its shape holds " << count << " elements";
+    return emitError() << "segment '" << name << "' has numel " << numel << ", but its shape holds " << count
+                       << " elements";
   // C2
   if (offset < 0 || offset % kSegmentAlignment != 0)
-    return emitError() << "segment '" << name << "' has offset " << offset
-                       << ", which is not a multiple of " << kSegmentAlignment;
+    return emitError() << "segment '" << name << "' has offset " << offset << ", which is not a multiple of "
+                       << kSegmentAlignment;
   return success();
 }
 
-LogicalResult FlatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               Type dtype, int64_t padded,
+LogicalResult FlatAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type dtype, int64_t padded,
                                ArrayRef<SegmentAttr> segments) {
   // C1
   if (padded % kSegmentAlignment != 0)
-    return emitError() << "padded size " << padded << " is not a multiple of "
-                       << kSegmentAlignment;
+    return emitError() << "padded size " << padded << " is not a multiple of " << kSegmentAlignment;
   int64_t end = 0;
   llvm::StringSet<> names;
   for (SegmentAttr segment : segments) {
@@ -71,26 +66,22 @@ LogicalResult FlatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "segment '" << segment.getName() << "' is there twice";
     // C3
     if (segment.getOffset() < end)
-      return emitError() << "segment '" << segment.getName() << "' at offset "
-                         << segment.getOffset()
+      return emitError() << "segment '" << segment.getName() << "' at offset " << segment.getOffset()
                          << " overlaps the one before it, which ends at " << end;
     end = segment.getOffset() + segment.getNumel();
   }
   // C4
   if (end > padded)
-    return emitError() << "segments end at " << end << ", past the padded size "
-                       << padded;
+    return emitError() << "segments end at " << end << ", past the padded size " << padded;
   return success();
 }
 
-LogicalResult
-ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                             function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                           function_ref<InFlightDiagnostic()> emitError) const {
   ArrayRef<int64_t> global = getGlobalShape();
   // C1
   if (global.size() != shape.size())
-    return emitError() << "sharding has global rank " << global.size()
-                       << ", the tensor has rank " << shape.size();
+    return emitError() << "sharding has global rank " << global.size() << ", the tensor has rank " << shape.size();
   SmallVector<int64_t> local(global);
   BitVector sharded(global.size());
   bool owned = false;
@@ -106,17 +97,14 @@ ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
       continue;
     // C3
     if (state.dim < 0 || state.dim >= static_cast<int64_t>(global.size()))
-      return emitError() << "sharded dimension " << state.dim
-                         << " is not a dimension of a rank-" << global.size()
+      return emitError() << "sharded dimension " << state.dim << " is not a dimension of a rank-" << global.size()
                          << " tensor";
     // C4
     if (sharded.test(state.dim))
-      return emitError() << "dimension " << state.dim
-                         << " is sharded on two mesh axes";
+      return emitError() << "dimension " << state.dim << " is sharded on two mesh axes";
     // C5
     if (state.pre < 1 || global[state.dim] % state.pre != 0)
-      return emitError() << "dimension " << state.dim << " of size "
-                         << global[state.dim] << " has no " << state.pre
+      return emitError() << "dimension " << state.dim << " of size " << global[state.dim] << " has no " << state.pre
                          << " equal parts";
     sharded.set(state.dim);
     local[state.dim] = state.pre * state.chunk;

@@ -27,9 +27,7 @@ struct AxisState {
 
   static AxisState replicated() { return {}; }
   static AxisState owned() { return {Tag::owned, 0, 1, 0, ReduceKind::sum}; }
-  static AxisState partial(ReduceKind kind) {
-    return {Tag::partial, 0, 1, 0, kind};
-  }
+  static AxisState partial(ReduceKind kind) { return {Tag::partial, 0, 1, 0, kind}; }
   static AxisState shard(int64_t dim, int64_t pre, int64_t chunk) {
     return {Tag::shard, dim, pre, chunk, ReduceKind::sum};
   }
@@ -40,8 +38,7 @@ struct AxisState {
   bool isOwned() const { return tag == Tag::owned; }
 
   bool operator==(const AxisState &o) const {
-    return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk &&
-           kind == o.kind;
+    return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk && kind == o.kind;
   }
   bool operator!=(const AxisState &o) const { return !(*this == o); }
 
@@ -50,8 +47,7 @@ struct AxisState {
 };
 
 inline llvm::hash_code hash_value(const AxisState &s) {
-  return llvm::hash_combine(static_cast<int>(s.tag), s.dim, s.pre, s.chunk,
-                            static_cast<int>(s.kind));
+  return llvm::hash_combine(static_cast<int>(s.tag), s.dim, s.pre, s.chunk, static_cast<int>(s.kind));
 }
 
 } // namespace spmd

@@ -30,37 +30,27 @@ void SpmdDialect::initialize() {
       >();
 }
 
-LogicalResult SpmdDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute attr) {
+LogicalResult SpmdDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kSegmentAttr && !isa<IntegerAttr>(attr.getValue()))
-    return op->emitOpError() << "'" << kSegmentAttr
-                             << "' must be an integer, got " << attr.getValue();
+    return op->emitOpError() << "'" << kSegmentAttr << "' must be an integer, got " << attr.getValue();
   return success();
 }
 
-LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                    unsigned arg,
-                                                    NamedAttribute attr) {
+LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned arg, NamedAttribute attr) {
   if (attr.getName() != kArgAttr)
-    return op->emitOpError() << "argument " << arg << " has unknown attribute '"
-                             << attr.getName().getValue() << "'";
+    return op->emitOpError() << "argument " << arg << " has unknown attribute '" << attr.getName().getValue() << "'";
   if (!isArgRole(attr.getValue()))
-    return op->emitOpError()
-           << "argument " << arg << ": '" << kArgAttr << "' must be the role of an "
-           << "argument (param, buffer, constant, state, hyper, batch, shard or "
-           << "table), got " << attr.getValue();
+    return op->emitOpError() << "argument " << arg << ": '" << kArgAttr << "' must be the role of an "
+                             << "argument (param, buffer, constant, state, hyper, batch, shard or "
+                             << "table), got " << attr.getValue();
   return success();
 }
 
-LogicalResult SpmdDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                       unsigned result,
-                                                       NamedAttribute attr) {
+LogicalResult SpmdDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
   if (attr.getName() != kResultAttr)
-    return op->emitOpError() << "result " << result << " has unknown attribute '"
-                             << attr.getName().getValue() << "'";
+    return op->emitOpError() << "result " << result << " has unknown attribute '" << attr.getName().getValue() << "'";
   if (!isa<LossAttr, OutputAttr, UpdateAttr>(attr.getValue()))
-    return op->emitOpError()
-           << "result " << result << ": '" << kResultAttr
-           << "' must be loss, output or update, got " << attr.getValue();
+    return op->emitOpError() << "result " << result << ": '" << kResultAttr << "' must be loss, output or update, got "
+                             << attr.getValue();
   return success();
 }

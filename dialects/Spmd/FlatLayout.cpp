@@ -7,8 +7,7 @@ using namespace mlir;
 
 namespace spmd {
 
-FlatAttr buildFlatLayout(Type dtype, ArrayRef<FlatParameter> parameters,
-                         int64_t ranks) {
+FlatAttr buildFlatLayout(Type dtype, ArrayRef<FlatParameter> parameters, int64_t ranks) {
   MLIRContext *ctx = dtype.getContext();
   SmallVector<const FlatParameter *> order;
   for (const FlatParameter &parameter : parameters)
@@ -20,8 +19,7 @@ FlatAttr buildFlatLayout(Type dtype, ArrayRef<FlatParameter> parameters,
   int64_t offset = 0;
   for (const FlatParameter *parameter : order) {
     int64_t numel = ShapedType::getNumElements(parameter->shape);
-    segments.push_back(SegmentAttr::get(ctx, parameter->name, parameter->shape,
-                                        parameter->group, offset, numel,
+    segments.push_back(SegmentAttr::get(ctx, parameter->name, parameter->shape, parameter->group, offset, numel,
                                         parameter->trainable));
     offset += llvm::alignTo(numel, kSegmentAlignment);
   }

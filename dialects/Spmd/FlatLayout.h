@@ -22,9 +22,7 @@ struct FlatParameter {
 
 /// Lays out `parameters` (registration order) for `ranks` ranks: sorted by
 /// group, registration order within, aligned, padded to ranks × 128.
-FlatAttr buildFlatLayout(mlir::Type dtype,
-                         llvm::ArrayRef<FlatParameter> parameters,
-                         int64_t ranks);
+FlatAttr buildFlatLayout(mlir::Type dtype, llvm::ArrayRef<FlatParameter> parameters, int64_t ranks);
 
 /// The segment of a parameter, null when the layout has none of this name.
 SegmentAttr findSegment(FlatAttr layout, llvm::StringRef name);

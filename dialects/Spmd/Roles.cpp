@@ -7,8 +7,8 @@ using namespace mlir;
 namespace spmd {
 
 bool isArgRole(Attribute attr) {
-  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr,
-                         HyperAttr, BatchAttr, ShardAttr, TableAttr>(attr);
+  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr, HyperAttr, BatchAttr, ShardAttr, TableAttr>(
+      attr);
 }
 
 func::FuncOp getStep(ModuleOp module) {
@@ -19,13 +19,9 @@ func::FuncOp getStep(ModuleOp module) {
   return {};
 }
 
-Attribute getArgRole(func::FuncOp func, unsigned arg) {
-  return func.getArgAttr(arg, kArgAttr);
-}
+Attribute getArgRole(func::FuncOp func, unsigned arg) { return func.getArgAttr(arg, kArgAttr); }
 
-Attribute getResultRole(func::FuncOp func, unsigned result) {
-  return func.getResultAttr(result, kResultAttr);
-}
+Attribute getResultRole(func::FuncOp func, unsigned result) { return func.getResultAttr(result, kResultAttr); }
 
 std::optional<unsigned> findArg(func::FuncOp func, Attribute role) {
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
@@ -36,17 +32,14 @@ std::optional<unsigned> findArg(func::FuncOp func, Attribute role) {
 
 std::optional<unsigned> findParam(func::FuncOp func, StringRef name) {
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (auto role = getArgRole<ParamAttr>(func, i);
-        role && role.getName() == name)
+    if (auto role = getArgRole<ParamAttr>(func, i); role && role.getName() == name)
       return i;
   return std::nullopt;
 }
 
-std::optional<unsigned> findState(func::FuncOp func, StringRef state,
-                                  StringRef of) {
+std::optional<unsigned> findState(func::FuncOp func, StringRef state, StringRef of) {
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (auto role = getArgRole<StateAttr>(func, i);
-        role && role.getState() == state && role.getOf() == of)
+    if (auto role = getArgRole<StateAttr>(func, i); role && role.getState() == state && role.getOf() == of)
       return i;
   return std::nullopt;
 }
@@ -54,8 +47,7 @@ std::optional<unsigned> findState(func::FuncOp func, StringRef state,
 std::optional<unsigned> findUpdate(func::FuncOp func, unsigned arg) {
   Attribute role = getArgRole(func, arg);
   for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-    if (auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, i));
-        update && update.getArg() == role)
+    if (auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, i)); update && update.getArg() == role)
       return i;
   return std::nullopt;
 }

@@ -36,11 +36,9 @@ T getArgRole(mlir::func::FuncOp func, unsigned arg) {
 /// Number of the argument with exactly this role.
 std::optional<unsigned> findArg(mlir::func::FuncOp func, mlir::Attribute role);
 /// Number of the argument that is this parameter.
-std::optional<unsigned> findParam(mlir::func::FuncOp func,
-                                  llvm::StringRef name);
+std::optional<unsigned> findParam(mlir::func::FuncOp func, llvm::StringRef name);
 /// Number of the argument that is state `state` of parameter `of`.
-std::optional<unsigned> findState(mlir::func::FuncOp func,
-                                  llvm::StringRef state, llvm::StringRef of);
+std::optional<unsigned> findState(mlir::func::FuncOp func, llvm::StringRef state, llvm::StringRef of);
 /// Number of the result that is the new value of argument `arg`.
 std::optional<unsigned> findUpdate(mlir::func::FuncOp func, unsigned arg);
 

@@ -21,8 +21,7 @@
 
 namespace spmd {
 /// Starts, waits and releases read and write it, so that their order stands.
-struct ScheduleResource
-    : mlir::SideEffects::Resource::Base<ScheduleResource> {
+struct ScheduleResource : mlir::SideEffects::Resource::Base<ScheduleResource> {
   llvm::StringRef getName() final { return "schedule"; }
 };
 } // namespace spmd

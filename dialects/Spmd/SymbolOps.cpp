@@ -13,8 +13,7 @@ using namespace spmd;
 // Groups of ranks
 //===----------------------------------------------------------------------===//
 
-FailureOr<int64_t> spmd::getGroupSize(SymbolTableCollection &tables,
-                                      Operation *op, FlatSymbolRefAttr mesh,
+FailureOr<int64_t> spmd::getGroupSize(SymbolTableCollection &tables, Operation *op, FlatSymbolRefAttr mesh,
                                       ArrayAttr axes) {
   auto meshOp = tables.lookupNearestSymbolFrom<MeshOp>(op, mesh);
   if (!meshOp)
@@ -22,20 +21,17 @@ FailureOr<int64_t> spmd::getGroupSize(SymbolTableCollection &tables,
   for (auto axis : axes.getAsRange<StringAttr>())
     if (meshOp.getAxisIndex(axis) < 0) {
       InFlightDiagnostic diag = op->emitOpError()
-                                << "names axis " << axis << ", which mesh "
-                                << mesh << " does not have";
+                                << "names axis " << axis << ", which mesh " << mesh << " does not have";
       diag.attachNote(meshOp.getLoc()) << "the mesh is here";
       return diag;
     }
   return meshOp.getNumRanks(axes);
 }
 
-FailureOr<ShardUnitOp> spmd::getUnit(SymbolTableCollection &tables,
-                                     Operation *op, FlatSymbolRefAttr unit) {
+FailureOr<ShardUnitOp> spmd::getUnit(SymbolTableCollection &tables, Operation *op, FlatSymbolRefAttr unit) {
   auto unitOp = tables.lookupNearestSymbolFrom<ShardUnitOp>(op, unit);
   if (!unitOp)
-    return op->emitOpError() << "names shard unit " << unit
-                             << ", which does not exist";
+    return op->emitOpError() << "names shard unit " << unit << ", which does not exist";
   return unitOp;
 }
 
@@ -46,8 +42,7 @@ FailureOr<ShardUnitOp> spmd::getUnit(SymbolTableCollection &tables,
 LogicalResult MeshOp::verify() {
   // C1
   if (getAxisNames().size() != getAxisSizes().size())
-    return emitOpError() << "has " << getAxisNames().size() << " axis names and "
-                         << getAxisSizes().size() << " sizes";
+    return emitOpError() << "has " << getAxisNames().size() << " axis names and " << getAxisSizes().size() << " sizes";
   // C2
   llvm::StringSet<> names;
   for (auto name : getAxisNames().getAsRange<StringAttr>())
@@ -56,14 +51,12 @@ LogicalResult MeshOp::verify() {
   // C3
   for (int64_t size : getAxisSizes())
     if (size < 1)
-      return emitOpError() << "has an axis of size " << size
-                           << ", expected at least 1";
+      return emitOpError() << "has an axis of size " << size << ", expected at least 1";
   return success();
 }
 
 int64_t MeshOp::getAxisIndex(StringRef axis) {
-  for (auto [index, name] :
-       llvm::enumerate(getAxisNames().getAsRange<StringAttr>()))
+  for (auto [index, name] : llvm::enumerate(getAxisNames().getAsRange<StringAttr>()))
     if (name.getValue() == axis)
       return index;
   return -1;
@@ -92,15 +85,13 @@ LogicalResult ModuleTreeOp::verifyRegions() {
       return op.emitOpError() << "is not allowed in a module tree";
     // C2
     if (!modules.try_emplace(module.getPath(), module).second)
-      return module.emitOpError() << "is the second module \""
-                                  << module.getPath() << "\"";
+      return module.emitOpError() << "is the second module \"" << module.getPath() << "\"";
   }
   for (auto module : getBody().getOps<TreeModuleOp>())
     for (auto child : module.getChildren().getAsRange<StringAttr>())
       // C3
       if (!modules.count(child))
-        return module.emitOpError()
-               << "names child " << child << ", which is not in the tree";
+        return module.emitOpError() << "names child " << child << ", which is not in the tree";
   return success();
 }
 
@@ -108,41 +99,32 @@ LogicalResult ModuleTreeOp::verifyRegions() {
 // ShardUnitOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-ShardUnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+LogicalResult ShardUnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1, C2
-  FailureOr<int64_t> ranks =
-      getGroupSize(symbolTable, *this, getMeshAttr(), getAxes());
+  FailureOr<int64_t> ranks = getGroupSize(symbolTable, *this, getMeshAttr(), getAxes());
   if (failed(ranks))
     return failure();
   // C3
   if (getLayout().getPadded() % (*ranks * kSegmentAlignment) != 0)
-    return emitOpError() << "has padded size " << getLayout().getPadded()
-                         << ", which is not a multiple of " << kSegmentAlignment
-                         << " times " << *ranks << " ranks";
+    return emitOpError() << "has padded size " << getLayout().getPadded() << ", which is not a multiple of "
+                         << kSegmentAlignment << " times " << *ranks << " ranks";
   return success();
 }
 
 int64_t ShardUnitOp::getNumRanks() {
-  auto mesh =
-      SymbolTable::lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr());
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr());
   return mesh ? mesh.getNumRanks(getAxes()) : 1;
 }
 
-bool ShardUnitOp::isSharded() {
-  return getMode() == UnitMode::fully_shard && getNumRanks() > 1;
-}
+bool ShardUnitOp::isSharded() { return getMode() == UnitMode::fully_shard && getNumRanks() > 1; }
 
 int64_t ShardUnitOp::getChunk() {
   int64_t padded = getLayout().getPadded();
   return isSharded() ? padded / getNumRanks() : padded;
 }
 
-RankedTensorType ShardUnitOp::getChunkType() {
-  return RankedTensorType::get({getChunk()}, getLayout().getDtype());
-}
+RankedTensorType ShardUnitOp::getChunkType() { return RankedTensorType::get({getChunk()}, getLayout().getDtype()); }
 
 RankedTensorType ShardUnitOp::getFlatType() {
-  return RankedTensorType::get({getLayout().getPadded()},
-                               getLayout().getDtype());
+  return RankedTensorType::get({getLayout().getPadded()}, getLayout().getDtype());
 }

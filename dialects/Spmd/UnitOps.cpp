@@ -14,10 +14,8 @@ using namespace spmd;
 /// C2: the flat buffer is a unit's: [padded] elements of its dtype.
 static LogicalResult verifyFlat(Operation *op, ShardUnitOp unit, Type type) {
   auto flat = cast<RankedTensorType>(type);
-  if (flat.getShape() != unit.getFlatType().getShape() ||
-      flat.getElementType() != unit.getLayout().getDtype())
-    return op->emitOpError() << "has flat buffer " << flat << ", unit @"
-                             << unit.getSymName() << " has "
+  if (flat.getShape() != unit.getFlatType().getShape() || flat.getElementType() != unit.getLayout().getDtype())
+    return op->emitOpError() << "has flat buffer " << flat << ", unit @" << unit.getSymName() << " has "
                              << unit.getFlatType();
   return success();
 }
@@ -26,8 +24,7 @@ static LogicalResult verifyFlat(Operation *op, ShardUnitOp unit, Type type) {
 static LogicalResult verifyChunk(Operation *op, ShardUnitOp unit, Type type) {
   auto chunk = cast<RankedTensorType>(type);
   if (chunk.getShape() != unit.getChunkType().getShape())
-    return op->emitOpError() << "has chunk " << chunk << ", unit @"
-                             << unit.getSymName() << " has "
+    return op->emitOpError() << "has chunk " << chunk << ", unit @" << unit.getSymName() << " has "
                              << unit.getChunkType();
   return success();
 }
@@ -37,55 +34,42 @@ static LogicalResult verifyTable(Operation *op, ShardUnitOp unit, Type type) {
   auto table = cast<RankedTensorType>(type);
   int64_t segments = unit.getLayout().getSegments().size();
   if (table.getRank() != 1 || table.getDimSize(0) != segments)
-    return op->emitOpError() << "has table " << table << ", unit @"
-                             << unit.getSymName() << " has " << segments
+    return op->emitOpError() << "has table " << table << ", unit @" << unit.getSymName() << " has " << segments
                              << " segments";
   return success();
 }
 
 /// C3: each value has the shape of the segment it is named after.
-static LogicalResult verifySegments(Operation *op, ShardUnitOp unit,
-                                    ArrayAttr names, TypeRange values) {
+static LogicalResult verifySegments(Operation *op, ShardUnitOp unit, ArrayAttr names, TypeRange values) {
   if (names.size() != values.size())
-    return op->emitOpError() << "has " << names.size() << " names and "
-                             << values.size() << " values";
+    return op->emitOpError() << "has " << names.size() << " names and " << values.size() << " values";
   for (auto [attr, type] : llvm::zip(names.getAsRange<StringAttr>(), values)) {
     SegmentAttr segment = findSegment(unit.getLayout(), attr.getValue());
     if (!segment)
-      return op->emitOpError() << "names segment " << attr << ", which unit @"
-                               << unit.getSymName() << " does not have";
+      return op->emitOpError() << "names segment " << attr << ", which unit @" << unit.getSymName() << " does not have";
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getShape() != segment.getShape() ||
-        tensor.getElementType() != unit.getLayout().getDtype())
-      return op->emitOpError()
-             << "has " << tensor << " for segment " << attr << ", expected "
-             << RankedTensorType::get(segment.getShape(),
-                                      unit.getLayout().getDtype());
+    if (tensor.getShape() != segment.getShape() || tensor.getElementType() != unit.getLayout().getDtype())
+      return op->emitOpError() << "has " << tensor << " for segment " << attr << ", expected "
+                               << RankedTensorType::get(segment.getShape(), unit.getLayout().getDtype());
   }
   return success();
 }
 
 LogicalResult UnpackOp::verifySymbolUses(SymbolTableCollection &tables) {
   FailureOr<ShardUnitOp> unit = spmd::getUnit(tables, *this, getUnitAttr());
-  return success(
-      succeeded(unit) &&
-      succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
-      succeeded(verifySegments(*this, *unit, getNames(), getResultTypes())));
+  return success(succeeded(unit) && succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
+                 succeeded(verifySegments(*this, *unit, getNames(), getResultTypes())));
 }
 
 LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
   FailureOr<ShardUnitOp> unit = spmd::getUnit(tables, *this, getUnitAttr());
-  return success(succeeded(unit) &&
-                 succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
-                 succeeded(verifySegments(*this, *unit, getNames(),
-                                          getValues().getTypes())));
+  return success(succeeded(unit) && succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
+                 succeeded(verifySegments(*this, *unit, getNames(), getValues().getTypes())));
 }
 
-LogicalResult
-SegmentBroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {
+LogicalResult SegmentBroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {
   FailureOr<ShardUnitOp> unit = spmd::getUnit(tables, *this, getUnitAttr());
-  return success(succeeded(unit) &&
-                 succeeded(verifyChunk(*this, *unit, getResult().getType())) &&
+  return success(succeeded(unit) && succeeded(verifyChunk(*this, *unit, getResult().getType())) &&
                  succeeded(verifyTable(*this, *unit, getTable().getType())));
 }
 
@@ -96,7 +80,6 @@ LogicalResult SegmentNormOp::verifySymbolUses(SymbolTableCollection &tables) {
     return failure();
   // C4
   if (getKind() != ReduceKind::norm2 && getKind() != ReduceKind::max)
-    return emitOpError() << "has kind " << stringifyReduceKind(getKind())
-                         << ", expected norm2 or max";
+    return emitOpError() << "has kind " << stringifyReduceKind(getKind()) << ", expected norm2 or max";
   return success();
 }

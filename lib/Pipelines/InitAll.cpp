@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
@@ -20,4 +21,5 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
 void spmd::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  spmd::registerUnitsPasses();
 }

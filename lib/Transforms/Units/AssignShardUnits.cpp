@@ -33,20 +33,16 @@ struct UnitKey {
   int64_t module;
   bool updated;
   Type dtype;
-  bool operator==(const UnitKey &o) const {
-    return module == o.module && updated == o.updated && dtype == o.dtype;
-  }
+  bool operator==(const UnitKey &o) const { return module == o.module && updated == o.updated && dtype == o.dtype; }
 };
 
-struct AssignShardUnitsPass
-    : spmd::impl::AssignShardUnitsBase<AssignShardUnitsPass> {
+struct AssignShardUnitsPass : spmd::impl::AssignShardUnitsBase<AssignShardUnitsPass> {
   using AssignShardUnitsBase::AssignShardUnitsBase;
   void runOnOperation() override;
 
 private:
   FailureOr<UnitMode> parseOptions();
-  SmallVector<Parameter> readParameters(func::FuncOp step,
-                                        const ModuleTree &tree);
+  SmallVector<Parameter> readParameters(func::FuncOp step, const ModuleTree &tree);
 };
 
 } // namespace
@@ -68,18 +64,16 @@ static llvm::StringMap<int64_t> readGroups(ModuleOp module) {
 FailureOr<UnitMode> AssignShardUnitsPass::parseOptions() {
   ModuleOp module = getOperation();
   if (ranks < 1)
-    return module.emitError() << "ranks is " << ranks << ", expected at least 1";
+    return module.emitError() << "ranks is " << static_cast<int64_t>(ranks) << ", expected at least 1";
   std::optional<UnitMode> parsed = symbolizeUnitMode(mode);
   if (!parsed)
-    return module.emitError() << "mode '" << mode
-                              << "' is not one of: fully_shard, replicate";
+    return module.emitError() << "mode '" << mode << "' is not one of: fully_shard, replicate";
   if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
     return module.emitError("already has a mesh or shard units");
   return *parsed;
 }
 
-SmallVector<Parameter>
-AssignShardUnitsPass::readParameters(func::FuncOp step, const ModuleTree &tree) {
+SmallVector<Parameter> AssignShardUnitsPass::readParameters(func::FuncOp step, const ModuleTree &tree) {
   llvm::StringMap<int64_t> groups = readGroups(getOperation());
   auto tied = getOperation()->getAttrOfType<DictionaryAttr>("spmd.tied");
   SmallVector<Parameter> parameters;
@@ -87,9 +81,7 @@ AssignShardUnitsPass::readParameters(func::FuncOp step, const ModuleTree &tree) 
     auto role = getArgRole<ParamAttr>(step, i);
     if (!role)
       continue;
-    Parameter parameter{role.getName(),
-                        cast<RankedTensorType>(step.getArgument(i).getType()),
-                        role.getTrainable()};
+    Parameter parameter{role.getName(), cast<RankedTensorType>(step.getArgument(i).getType()), role.getTrainable()};
     if (auto group = groups.find(role.getName()); group != groups.end())
       parameter.group = group->second;
     SmallVector<StringRef> names{role.getName()};
@@ -117,8 +109,7 @@ void AssignShardUnitsPass::runOnOperation() {
   SmallVector<int64_t> elements(tree->size(), 0);
   for (const Parameter &parameter : parameters)
     elements[parameter.module] += parameter.type.getNumElements();
-  FailureOr<SmallVector<bool>> wrapped =
-      wrapPolicy->wrap(*tree, elements, module.getLoc());
+  FailureOr<SmallVector<bool>> wrapped = wrapPolicy->wrap(*tree, elements, module.getLoc());
   if (failed(wrapped))
     return signalPassFailure();
 
@@ -129,33 +120,25 @@ void AssignShardUnitsPass::runOnOperation() {
     for (const Parameter &parameter : parameters) {
       int64_t home = parameter.module;
       while (!(*wrapped)[home])
-        home = tree->getParent(home);
+        home = std::max<int64_t>(tree->getParent(home), 0);
       if (home != wrap)
         continue;
-      UnitKey key{wrap, parameter.trainable && parameter.group >= 0,
-                  parameter.type.getElementType()};
-      auto unit = std::find_if(units.begin() + first, units.end(),
-                               [&](auto &entry) { return entry.first == key; });
+      UnitKey key{wrap, parameter.trainable && parameter.group >= 0, parameter.type.getElementType()};
+      auto unit = std::find_if(units.begin() + first, units.end(), [&](auto &entry) { return entry.first == key; });
       if (unit == units.end())
         unit = units.insert(units.end(), {key, {}});
-      unit->second.push_back({parameter.name, parameter.type.getShape(),
-                              parameter.group, parameter.trainable});
+      unit->second.push_back({parameter.name, parameter.type.getShape(), parameter.group, parameter.trainable});
     }
   }
 
   OpBuilder builder(step);
   Location loc = module.getLoc();
   auto axes = builder.getStrArrayAttr({"data"});
-  MeshOp::create(builder, loc, "mesh", axes,
-                 builder.getDenseI64ArrayAttr({ranks}));
+  MeshOp::create(builder, loc, "mesh", axes, builder.getDenseI64ArrayAttr({ranks}));
   for (auto [number, unit] : llvm::enumerate(units)) {
     const UnitKey &key = unit.first;
-    ShardUnitOp::create(
-        builder, loc, "unit" + std::to_string(number),
-        builder.getStrArrayAttr({tree->get(key.module).getPath()}),
-        FlatSymbolRefAttr::get(builder.getContext(), "mesh"), axes,
-        UnitModeAttr::get(builder.getContext(), *unitMode),
-        reshardAfterForward ? builder.getUnitAttr() : UnitAttr(),
-        buildFlatLayout(key.dtype, unit.second, ranks));
+    ShardUnitOp::create(builder, loc, "unit" + std::to_string(number),
+                        builder.getStrArrayAttr({tree->get(key.module).getPath()}), "mesh", axes, *unitMode,
+                        static_cast<bool>(reshardAfterForward), buildFlatLayout(key.dtype, unit.second, ranks));
   }
 }

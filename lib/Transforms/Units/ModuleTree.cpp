@@ -21,9 +21,8 @@ FailureOr<ModuleTree> ModuleTree::read(ModuleOp module) {
     for (auto child : entry.getChildren().getAsRange<StringAttr>()) {
       int64_t childNumber = numbers.lookup(child.getValue());
       if (childNumber <= static_cast<int64_t>(number))
-        return entry.emitError()
-               << "module \"" << entry.getPath() << "\" comes after its child "
-               << child << ", the tree must be in preorder";
+        return entry.emitError() << "module \"" << entry.getPath() << "\" comes after its child " << child
+                                 << ", the tree must be in preorder";
       tree.parents[childNumber] = number;
     }
   return tree;
@@ -32,9 +31,8 @@ FailureOr<ModuleTree> ModuleTree::read(ModuleOp module) {
 SmallVector<int64_t> ModuleTree::getOwners(ArrayRef<StringRef> names) const {
   SmallVector<int64_t> owners;
   for (auto [number, entry] : llvm::enumerate(entries))
-    if (llvm::any_of(entry->getAttrOfType<ArrayAttr>("params"), [&](Attribute a) {
-          return llvm::is_contained(names, cast<StringAttr>(a).getValue());
-        }))
+    if (llvm::any_of(entry->getAttrOfType<ArrayAttr>("params"),
+                     [&](Attribute a) { return llvm::is_contained(names, cast<StringAttr>(a).getValue()); }))
       owners.push_back(number);
   return owners;
 }

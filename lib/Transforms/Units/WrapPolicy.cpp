@@ -2,6 +2,7 @@
 
 #include "spmd/Transforms/Units/WrapPolicy.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -33,17 +34,13 @@ FailureOr<WrapPolicy> WrapPolicy::parse(StringRef text, Location loc) {
                            "names), size:N (elements, at least 1)";
 }
 
-static StringRef lastComponent(StringRef name) {
-  return name.substr(name.rfind('.') + 1);
-}
+static StringRef lastComponent(StringRef name) { return name.substr(name.rfind('.') + 1); }
 
 static bool hasClass(TreeModuleOp module, StringRef name) {
   name = lastComponent(name);
   return lastComponent(module.getClassName()) == name ||
          llvm::any_of(module.getBases().getAsRange<StringAttr>(),
-                      [&](StringAttr base) {
-                        return lastComponent(base.getValue()) == name;
-                      });
+                      [&](StringAttr base) { return lastComponent(base.getValue()) == name; });
 }
 
 /// Containers are never called, so nothing could gather their parameters.
@@ -52,9 +49,7 @@ static bool isContainer(TreeModuleOp module) {
   return name == "ModuleList" || name == "ModuleDict";
 }
 
-FailureOr<SmallVector<bool>> WrapPolicy::wrap(const ModuleTree &tree,
-                                              ArrayRef<int64_t> elements,
-                                              Location loc) const {
+FailureOr<SmallVector<bool>> WrapPolicy::wrap(const ModuleTree &tree, ArrayRef<int64_t> elements, Location loc) const {
   SmallVector<bool> wrapped(tree.size(), false);
   if (kind == Kind::always)
     for (int64_t i = 0; i < tree.size(); ++i)
@@ -69,9 +64,7 @@ FailureOr<SmallVector<bool>> WrapPolicy::wrap(const ModuleTree &tree,
     llvm::SetVector<StringRef> known;
     for (int64_t i = 0; i < tree.size(); ++i)
       known.insert(lastComponent(tree.get(i).getClassName()));
-    InFlightDiagnostic diag = emitError(loc)
-                              << "no module has class '" << name
-                              << "'; the model's classes are: ";
+    InFlightDiagnostic diag = emitError(loc) << "no module has class '" << name << "'; the model's classes are: ";
     llvm::interleaveComma(known, diag);
     return diag;
   }

@@ -22,8 +22,7 @@ public:
   int64_t getParent(int64_t index) const { return parents[index]; }
 
   /// Modules that list the parameter under one of `names`.
-  llvm::SmallVector<int64_t>
-  getOwners(llvm::ArrayRef<llvm::StringRef> names) const;
+  llvm::SmallVector<int64_t> getOwners(llvm::ArrayRef<llvm::StringRef> names) const;
 
   /// Innermost module that contains all of `modules` (0 for none).
   int64_t getCommonAncestor(llvm::ArrayRef<int64_t> modules) const;

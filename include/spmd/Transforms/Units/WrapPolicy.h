@@ -17,15 +17,13 @@ struct WrapPolicy {
 
   /// Parses the text of the pass option; an error at `loc` that lists the allowed
   /// forms when it is none of them.
-  static mlir::FailureOr<WrapPolicy> parse(llvm::StringRef text,
-                                           mlir::Location loc);
+  static mlir::FailureOr<WrapPolicy> parse(llvm::StringRef text, mlir::Location loc);
 
   /// Marks the wrapped modules; the root always is. `elements[m]` is the number
   /// of parameter elements that module m itself owns. An error when a class name
   /// matches no module.
-  mlir::FailureOr<llvm::SmallVector<bool>>
-  wrap(const ModuleTree &tree, llvm::ArrayRef<int64_t> elements,
-       mlir::Location loc) const;
+  mlir::FailureOr<llvm::SmallVector<bool>> wrap(const ModuleTree &tree, llvm::ArrayRef<int64_t> elements,
+                                                mlir::Location loc) const;
 };
 
 } // namespace spmd
