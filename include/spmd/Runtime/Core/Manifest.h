@@ -122,7 +122,8 @@ struct ProgramEntry {
   std::string traceHash; ///< 16 hex digits
 };
 
-struct KernelLibrary {
+/// Kernels compiled for one level of the instruction set.
+struct KernelFile {
   std::string cpu; ///< "x86-64-v3"
   std::string file;
 };
@@ -140,7 +141,7 @@ struct Manifest {
   int64_t stateBytes = 0, transientBytes = 0, arenaBytes = 0;
   std::map<std::string, int64_t> classBytes;
   std::vector<ProgramEntry> programs;
-  std::vector<KernelLibrary> kernels;
+  std::vector<KernelFile> kernels;
   std::vector<Unit> units;
   std::vector<StateEntry> state;
   std::vector<BatchInput> batch;

@@ -1,0 +1,28 @@
+//===- Text.h - Numbers for people --------------------------------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_CORE_TEXT_H
+#define SPMD_RUNTIME_CORE_TEXT_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spmd::runtime {
+
+/// 1234567 as "1,234,567".
+std::string formatCount(int64_t value);
+
+/// Bytes as "1.2 MB" (powers of 1,000), exact below 1 kB.
+std::string formatBytes(int64_t bytes);
+
+/// A number as printf's %g with `digits` significant digits.
+std::string formatNumber(double value, int digits = 3);
+
+/// Rows as text with aligned columns: the first column to the left, all others
+/// to the right, two spaces apart, each line indented by `indent`.
+std::string formatTable(const std::vector<std::vector<std::string>> &rows,
+                        int indent = 2);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_TEXT_H

@@ -1,0 +1,40 @@
+//===- KernelLibrary.h - Compiled kernels of an artifact ---------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_HOST_KERNELLIBRARY_H
+#define SPMD_RUNTIME_HOST_KERNELLIBRARY_H
+
+#include "spmd/Runtime/Core/Artifact.h"
+#include "spmd/Runtime/Core/Status.h"
+
+#include <memory>
+#include <string>
+
+namespace spmd::runtime {
+
+/// Runs iterations [begin, end) of a kernel's parallel loop. `arguments` are
+/// pointers in the order of the command's references, `coordinates` the rank's
+/// mesh coordinates.
+using KernelFunction = void (*)(void *const *arguments,
+                                const int64_t *coordinates, int64_t begin,
+                                int64_t end);
+
+class KernelLibrary {
+public:
+  /// Opens the first library of the manifest that this processor can run, or
+  /// the one for `cpu` when that is not empty.
+  static Expected<KernelLibrary> open(const Artifact &artifact,
+                                      const std::string &cpu);
+
+  /// Null when there is no such symbol.
+  KernelFunction find(const std::string &symbol) const;
+
+  const std::string &cpu() const { return level; }
+
+private:
+  std::shared_ptr<void> handle;
+  std::string level;
+};
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_HOST_KERNELLIBRARY_H

@@ -1,0 +1,50 @@
+//===- Progress.h - A counter that threads wait on ---------------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_HOST_PROGRESS_H
+#define SPMD_RUNTIME_HOST_PROGRESS_H
+
+#include "spmd/Runtime/Host/Abort.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace spmd::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+enum class WaitResult { Reached, Aborted, TimedOut };
+
+/// A counter that only grows. Completion flags, handshakes and step starts are
+/// all of this kind: a thread waits until the counter reaches a value.
+///
+/// [Note: waiting] A waiter spins for a moment, because the next command is
+/// often microseconds away, then sleeps: there may be more threads than cores,
+/// and a spinning thread keeps the one it waits for from running. Sleeping is
+/// in short slices, so that an abort needs no list of sleepers to wake.
+class Progress {
+public:
+  uint64_t value() const { return counter.load(std::memory_order_acquire); }
+
+  /// Adds `amount`; what the caller wrote before is visible to waiters.
+  void advance(uint64_t amount = 1);
+
+  /// Waits until the counter is at least `target`.
+  WaitResult await(uint64_t target, int spins, const AbortState &abort,
+                   Clock::time_point deadline = Clock::time_point::max());
+
+private:
+  std::atomic<uint64_t> counter{0};
+  std::atomic<int32_t> sleepers{0};
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+/// How long to spin when `threads` threads share this machine's cores.
+int spinsFor(int64_t threads);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_HOST_PROGRESS_H

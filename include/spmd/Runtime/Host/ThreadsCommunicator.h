@@ -1,0 +1,58 @@
+//===- ThreadsCommunicator.h - Ranks of one process --------------*- C++ -*-===//
+//
+// Collectives between threads: each rank publishes its buffers, all meet in a
+// handshake, each copies or reduces its part straight out of the others'
+// buffers, and all meet again before the buffers may change. Nothing is staged
+// and nothing is allocated.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_HOST_THREADSCOMMUNICATOR_H
+#define SPMD_RUNTIME_HOST_THREADSCOMMUNICATOR_H
+
+#include "spmd/Runtime/Core/Communicator.h"
+#include "spmd/Runtime/Host/Abort.h"
+#include "spmd/Runtime/Host/Progress.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spmd::runtime {
+
+class ThreadsCommunicator;
+
+/// What the ranks of one communicator share.
+class ThreadsGroup {
+public:
+  /// `abort` must outlive the group. A collective that is not complete
+  /// `timeout` after a rank reached it fails on that rank, and through `abort`
+  /// everywhere.
+  ThreadsGroup(std::string name, int64_t ranks, AbortState &abort,
+               Clock::duration timeout, int spins);
+  ~ThreadsGroup();
+
+  Communicator &endpoint(int64_t rank);
+
+private:
+  friend class ThreadsCommunicator;
+
+  /// What one rank publishes; on cache lines of its own.
+  struct alignas(64) Slot {
+    std::atomic<uint64_t> meetings{0}; ///< handshakes this rank has reached
+    Collective call;
+    void *const *buffers = nullptr; ///< AllReduce: all; others: send, receive
+  };
+
+  std::string name;
+  std::vector<Slot> slots;
+  AbortState &abort;
+  Clock::duration timeout;
+  int spins;
+  Progress arrivals; ///< of all ranks at all handshakes
+  std::vector<std::unique_ptr<ThreadsCommunicator>> endpoints;
+};
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_HOST_THREADSCOMMUNICATOR_H

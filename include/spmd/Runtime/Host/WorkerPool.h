@@ -1,0 +1,56 @@
+//===- WorkerPool.h - The threads of one rank's compute stream ---*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_HOST_WORKERPOOL_H
+#define SPMD_RUNTIME_HOST_WORKERPOOL_H
+
+#include "spmd/Runtime/Host/Progress.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace spmd::runtime {
+
+/// Runs parallel loops on the calling thread and threads - 1 helpers. One
+/// thread at a time may call parallelFor. Nothing is allocated after
+/// construction.
+class WorkerPool {
+public:
+  using Body = void (*)(void *context, int64_t begin, int64_t end);
+
+  /// `name` is what debuggers and profilers show for the helpers.
+  WorkerPool(int64_t threads, int spins, const std::string &name);
+  ~WorkerPool();
+
+  int64_t threads() const { return static_cast<int64_t>(helpers.size()) + 1; }
+
+  /// Calls body on ranges that cover [0, trips), each a multiple of `grain`
+  /// long but the last. Which thread runs which range is not determined.
+  void parallelFor(int64_t trips, int64_t grain, Body body, void *context);
+
+private:
+  void helperLoop();
+  void work();
+
+  // [Note: open gate] A helper takes part by raising the count in `gate` while
+  // the gate is open. The caller closes it when no range is left and waits only
+  // for helpers that took part, never for one that is still asleep.
+  static constexpr uint64_t kOpen = uint64_t(1) << 63;
+
+  Body body = nullptr;
+  void *context = nullptr;
+  int64_t trips = 0, piece = 0;
+  std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<uint64_t> gate{0};
+  Progress loops; ///< loops started
+  AbortState stop;
+  int spins;
+  std::vector<std::thread> helpers;
+};
+
+/// Names the calling thread for debuggers and profilers.
+void setThreadName(const std::string &name);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_HOST_WORKERPOOL_H

@@ -1,0 +1,188 @@
+/*===- spmd.h - The C interface of the runtime ---------------------*- C -*-===*\
+|*
+|* Loads an artifact that spmd-compile made and trains it on the ranks of this
+|* process. Every function that can fail returns SPMD_OK or an error code and
+|* fills the status, which may be NULL. No C++ exception crosses this border. A
+|* trainer may be used by one thread at a time.
+|*
+|*   spmd_options options;
+|*   spmd_options_init(&options);
+|*   spmd_trainer *trainer;
+|*   spmd_status status;
+|*   if (spmd_load("gpt2.spmd", &options, &trainer, &status)) ...
+|*   spmd_tensor batch[2] = {{x, SPMD_I64, 2, shape}, {y, SPMD_I64, 2, shape}};
+|*   if (spmd_step(trainer, batch, 2, &status)) ...
+|*   spmd_read_output(trainer, 0, &loss, sizeof loss, &status);
+|*   spmd_close(trainer);
+|*
+|* An artifact holds native code: load only what you would run as a program.
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef SPMD_RUNTIME_SPMD_H
+#define SPMD_RUNTIME_SPMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPMD_API __attribute__((visibility("default")))
+
+/* Codes of errors; the same as the exit codes of the command line tools. */
+enum {
+  SPMD_OK = 0,
+  SPMD_BAD_INPUT = 2, /* bad file, option, shape, dtype or value */
+  SPMD_FAILED = 3     /* failure while running */
+};
+
+/* Element types. A bool is one byte. */
+enum {
+  SPMD_F32 = 0,
+  SPMD_F64 = 1,
+  SPMD_F16 = 2,
+  SPMD_BF16 = 3,
+  SPMD_I64 = 4,
+  SPMD_I32 = 5,
+  SPMD_I16 = 6,
+  SPMD_I8 = 7,
+  SPMD_U8 = 8,
+  SPMD_BOOL = 9
+};
+
+typedef struct spmd_status {
+  int32_t code;
+  int32_t rank;        /* -1: no particular rank */
+  int32_t command;     /* position in the plan; -1: no particular command */
+  char message[1024];  /* one sentence */
+  char location[512];  /* module and user line of the command, or empty */
+} spmd_status;
+
+typedef struct spmd_trainer spmd_trainer;
+
+typedef struct spmd_options {
+  size_t size;            /* sizeof(spmd_options), set by spmd_options_init */
+  int64_t ranks;          /* 0: what the artifact was compiled for */
+  int64_t threads;        /* of all ranks together; 0: one per core */
+  double timeout_seconds; /* of a collective */
+  const char *weights;    /* safetensors; NULL: the artifact's own */
+  const char *cpu;        /* "x86-64-v3"; NULL: the best this machine runs */
+  const char *fault;      /* for tests: "exit:RANK:COMMAND", "stall:...",
+                             "skip:..."; NULL: none */
+} spmd_options;
+
+/* A dense row-major tensor of the caller. */
+typedef struct spmd_tensor {
+  const void *data;
+  int32_t dtype;
+  int32_t rank; /* number of dims */
+  const int64_t *shape;
+} spmd_tensor;
+
+/* What is known of a batch input, an output or a tensor of the state. Pointers
+   live as long as the trainer. */
+typedef struct spmd_tensor_info {
+  const char *name;  /* input or parameter name; output: path in the result */
+  const char *state; /* "batch"; "loss" or "output"; "param", "buffer",
+                        "constant" or the kind of optimizer state */
+  int32_t dtype;
+  int32_t rank;
+  const int64_t *shape; /* global shape */
+  size_t bytes;
+  size_t num_aliases; /* further names of a tied parameter */
+} spmd_tensor_info;
+
+typedef struct spmd_hyper_info {
+  const char *name;
+  int64_t group;
+  double value; /* in effect */
+} spmd_hyper_info;
+
+/* A collective of one step. */
+typedef struct spmd_collective_info {
+  const char *op;           /* "all_gather", "reduce_scatter", "all_reduce" */
+  const char *communicator;
+  const char *unit;         /* or empty */
+  const char *location;     /* or empty */
+  int32_t command;          /* position in the plan */
+  int64_t bytes;            /* sent by each rank; of a reduce_scatter: received */
+} spmd_collective_info;
+
+SPMD_API void spmd_options_init(spmd_options *options);
+
+/* Loads `artifact` (a folder), its weights, and starts the ranks. *trainer is
+   NULL after an error. */
+SPMD_API int32_t spmd_load(const char *artifact, const spmd_options *options,
+                           spmd_trainer **trainer, spmd_status *status);
+
+/* Ends the threads and frees the memory. NULL is allowed. */
+SPMD_API void spmd_close(spmd_trainer *trainer);
+
+SPMD_API int64_t spmd_ranks(const spmd_trainer *trainer);
+SPMD_API int64_t spmd_threads(const spmd_trainer *trainer);
+SPMD_API int64_t spmd_arena_bytes(const spmd_trainer *trainer); /* per rank */
+SPMD_API const char *spmd_cpu(const spmd_trainer *trainer);
+SPMD_API const char *spmd_result_tree(const spmd_trainer *trainer);
+
+/* Counts and descriptions; an index out of range is SPMD_BAD_INPUT. */
+SPMD_API size_t spmd_num_inputs(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_input(const spmd_trainer *trainer, size_t index,
+                            spmd_tensor_info *info, spmd_status *status);
+SPMD_API size_t spmd_num_outputs(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_output(const spmd_trainer *trainer, size_t index,
+                             spmd_tensor_info *info, spmd_status *status);
+SPMD_API size_t spmd_num_hypers(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_hyper(const spmd_trainer *trainer, size_t index,
+                            spmd_hyper_info *info, spmd_status *status);
+SPMD_API size_t spmd_num_tensors(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index,
+                                spmd_tensor_info *info, spmd_status *status);
+/* A further name of the tensor `index`; NULL when there is none. */
+SPMD_API const char *spmd_tensor_alias(const spmd_trainer *trainer,
+                                       size_t index, size_t alias);
+SPMD_API size_t spmd_num_collectives(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index,
+                                 spmd_collective_info *info,
+                                 spmd_status *status);
+
+/* Sets a hyper-parameter, such as "lr" of parameter group 0, for the following
+   steps. */
+SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name,
+                                int64_t group, double value,
+                                spmd_status *status);
+
+/* Trains one step on a global batch: one tensor per input, in order. A batch of
+   another dtype or shape, or with ids that are no rows of their table, is
+   refused before anything runs. After SPMD_FAILED the trainer can only be read
+   and closed. */
+SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs,
+                           size_t count, spmd_status *status);
+
+/* Copies an output of the latest step; `bytes` is the size of the buffer. */
+SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index,
+                                  void *data, size_t bytes,
+                                  spmd_status *status);
+
+/* Copy a full tensor of the state, by any of its names: state "param",
+   "buffer", "constant", or the kind of optimizer state ("exp_avg"). */
+SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer,
+                                  const char *state, const char *name,
+                                  void *data, size_t bytes,
+                                  spmd_status *status);
+SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state,
+                                   const char *name, const void *data,
+                                   size_t bytes, spmd_status *status);
+
+/* Saves full parameters and persistent buffers as safetensors under all their
+   names; with_optimizer also "optimizer/STATE/NAME". The file appears complete
+   or not at all. */
+SPMD_API int32_t spmd_save(const spmd_trainer *trainer, const char *path,
+                           int32_t with_optimizer, spmd_status *status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SPMD_RUNTIME_SPMD_H */

@@ -1,0 +1,66 @@
+//===- Text.cpp -----------------------------------------------------------===//
+
+#include "spmd/Runtime/Core/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace spmd::runtime;
+
+std::string spmd::runtime::formatCount(int64_t value) {
+  std::string digits = std::to_string(value);
+  size_t first = digits[0] == '-' ? 1 : 0;
+  for (size_t i = digits.size(); i > first + 3; i -= 3)
+    digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string spmd::runtime::formatBytes(int64_t bytes) {
+  static const char *const units[] = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000)
+    return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
+    value /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : 1, value,
+                units[unit]);
+  return text;
+}
+
+std::string spmd::runtime::formatNumber(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+/// Characters, not bytes, of UTF-8 text.
+static size_t width(const std::string &text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string spmd::runtime::formatTable(
+    const std::vector<std::vector<std::string>> &rows, int indent) {
+  std::vector<size_t> widths;
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], width(row[i]));
+    }
+  std::string text;
+  for (const auto &row : rows) {
+    text.append(static_cast<size_t>(indent), ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string padding(widths[i] - width(row[i]), ' ');
+      if (i == 0)
+        text += row.size() == 1 ? row[i] : row[i] + padding;
+      else
+        text += "  " + padding + row[i];
+    }
+    text += "\n";
+  }
+  return text;
+}

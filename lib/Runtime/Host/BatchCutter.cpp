@@ -1,0 +1,111 @@
+//===- BatchCutter.cpp ----------------------------------------------------===//
+
+#include "spmd/Runtime/Host/BatchCutter.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace spmd::runtime;
+
+/// Calls visit(global offset, local offset, valid bytes, padding bytes) for
+/// every run of rows that lies together in both tensors.
+template <typename Visit>
+static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape,
+                       DType dtype, int64_t rank, const Visit &visit) {
+  int64_t size = sizeOf(dtype);
+  if (!split.dim) {
+    visit(int64_t(0), int64_t(0), numElements(shape) * size, int64_t(0));
+    return;
+  }
+  auto dim = static_cast<size_t>(*split.dim);
+  int64_t outer = 1, inner = size;
+  for (size_t i = 0; i < dim; ++i)
+    outer *= shape[i];
+  for (size_t i = dim + 1; i < shape.size(); ++i)
+    inner *= shape[i];
+  int64_t total = shape[dim] / split.pre;
+  int64_t first = std::min(total, rank * split.chunk);
+  int64_t rows = std::min(split.chunk, total - first);
+  for (int64_t i = 0; i < outer * split.pre; ++i)
+    visit((i * total + first) * inner, i * split.chunk * inner, rows * inner,
+          (split.chunk - rows) * inner);
+}
+
+void spmd::runtime::cutRows(const DimSplit &split,
+                            const std::vector<int64_t> &shape, DType dtype,
+                            int64_t rank, const void *global, void *local) {
+  forEachRun(split, shape, dtype, rank,
+             [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
+               char *destination = static_cast<char *>(local) + to;
+               std::memcpy(destination, static_cast<const char *>(global) + from,
+                           static_cast<size_t>(bytes));
+               std::memset(destination + bytes, 0,
+                           static_cast<size_t>(padding));
+             });
+}
+
+void spmd::runtime::joinRows(const DimSplit &split,
+                             const std::vector<int64_t> &shape, DType dtype,
+                             int64_t rank, const void *local, void *global) {
+  forEachRun(split, shape, dtype, rank,
+             [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
+               std::memcpy(static_cast<char *>(global) + to,
+                           static_cast<const char *>(local) + from,
+                           static_cast<size_t>(bytes));
+             });
+}
+
+/// Index of the first value that is no row id, or -1.
+template <typename T>
+static int64_t findBadId(const T *data, int64_t count, int64_t bound,
+                         std::optional<int64_t> ignored) {
+  for (int64_t i = 0; i < count; ++i) {
+    auto value = static_cast<int64_t>(data[i]);
+    if ((value < 0 || value >= bound) && (!ignored || value != *ignored))
+      return i;
+  }
+  return -1;
+}
+
+Status spmd::runtime::checkRowIds(const BatchInput &input, const void *data) {
+  if (!input.indexBound)
+    return Status::success();
+  int64_t count = numElements(input.shape), bad = -1;
+  auto search = [&](auto *typed) {
+    bad = findBadId(typed, count, *input.indexBound, input.ignoreIndex);
+  };
+  switch (input.dtype) {
+  case DType::I64:
+    search(static_cast<const int64_t *>(data));
+    break;
+  case DType::I32:
+    search(static_cast<const int32_t *>(data));
+    break;
+  case DType::I16:
+    search(static_cast<const int16_t *>(data));
+    break;
+  case DType::I8:
+    search(static_cast<const int8_t *>(data));
+    break;
+  case DType::U8:
+    search(static_cast<const uint8_t *>(data));
+    break;
+  default:
+    return Status::success(); // no integers: nothing to index with
+  }
+  if (bad < 0)
+    return Status::success();
+  std::vector<int64_t> position(input.shape.size());
+  int64_t rest = bad;
+  for (size_t i = input.shape.size(); i-- > 0;) {
+    position[i] = rest % input.shape[i];
+    rest /= input.shape[i];
+  }
+  auto value =
+      static_cast<long long>(loadAsDouble(data, input.dtype, bad));
+  return Status::badInput("input '" + input.name + "': value " +
+                          std::to_string(value) + " at position " +
+                          formatShape(position) +
+                          " is not a row id in [0, " +
+                          std::to_string(*input.indexBound) + ")");
+}

@@ -1,0 +1,397 @@
+//===- Executor.cpp -------------------------------------------------------===//
+
+#include "spmd/Runtime/Host/Executor.h"
+#include "spmd/Runtime/Host/Gemm.h"
+#include "spmd/Runtime/Host/ThreadsCommunicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace spmd::runtime;
+
+namespace {
+
+/// A command with this rank's pointers.
+struct ResolvedCommand {
+  const Command *command = nullptr;
+  int32_t id = -1;
+  KernelFunction kernel = nullptr;
+  void *const *pointers = nullptr; ///< in the order of the references
+  size_t waitStream = 0;           ///< Wait: the stream of the awaited command
+  uint64_t waitCount = 0;          ///< and how many of its commands that takes
+};
+
+/// One stream of one rank.
+struct Stream {
+  std::vector<ResolvedCommand> commands;
+  Progress done; ///< commands completed since the executor was made
+  std::thread thread;
+};
+
+struct Rank {
+  int64_t number = 0;
+  std::vector<int64_t> coordinates;
+  std::vector<void *> pointers; ///< storage of all ResolvedCommand::pointers
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::unique_ptr<WorkerPool> pool; ///< of the first stream
+  std::unique_ptr<WorkerPool> inlinePool; ///< one thread: for other streams
+};
+
+class HostExecutor final : public Executor {
+public:
+  HostExecutor(const Artifact &artifact, const ExecutorOptions &options);
+  ~HostExecutor() override { shutdown(); }
+
+  Status resolve(const KernelLibrary &kernels,
+                 const std::vector<char *> &arenas);
+  void start();
+
+  Status step() override;
+  bool shutdown() override;
+
+private:
+  void streamLoop(Rank &rank, size_t stream);
+  Status runStream(Rank &rank, size_t stream, uint64_t step);
+  Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item,
+                    uint64_t step);
+  Status runCollective(Rank &rank, const ResolvedCommand &item);
+  Status injectFault(const Rank &rank, const ResolvedCommand &item);
+  Status noProgress() const;
+  uint64_t totalProgress() const;
+
+  const Artifact &artifact;
+  ExecutorOptions options;
+  Clock::duration timeout;
+  int spins;
+  AbortState abort;
+  std::vector<std::unique_ptr<ThreadsGroup>> communicators;
+  std::vector<Rank> ranks;
+  Progress stepsStarted;
+  Progress streamsFinished; ///< streams that have ended a step, all ranks
+  AbortState closing;
+  uint64_t steps = 0, activeStreams = 0;
+  std::atomic<uint64_t> threadsAlive{0};
+};
+
+} // namespace
+
+Expected<Fault> spmd::runtime::parseFault(const std::string &text) {
+  Fault fault;
+  char kind[16] = "";
+  long long rank = -1, command = -1;
+  int end = 0;
+  if (std::sscanf(text.c_str(), "%15[a-z]:%lld:%lld%n", kind, &rank, &command,
+                  &end) == 3 &&
+      static_cast<size_t>(end) == text.size() && rank >= 0 && command >= 0) {
+    std::string name = kind;
+    fault.kind = name == "exit"    ? Fault::Kind::Exit
+                 : name == "stall" ? Fault::Kind::Stall
+                 : name == "skip"  ? Fault::Kind::Skip
+                                   : Fault::Kind::None;
+  }
+  if (fault.kind == Fault::Kind::None)
+    return Status::badInput("bad fault '" + text +
+                            "'; expected exit:RANK:COMMAND, "
+                            "stall:RANK:COMMAND or skip:RANK:COMMAND");
+  fault.rank = rank;
+  fault.command = command;
+  return fault;
+}
+
+HostExecutor::HostExecutor(const Artifact &artifact,
+                           const ExecutorOptions &options)
+    : artifact(artifact), options(options),
+      timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)),
+      ranks(static_cast<size_t>(artifact.manifest.ranks)) {
+  int64_t perRank =
+      std::max<int64_t>(1, options.threads / artifact.manifest.ranks);
+  spins = spinsFor(perRank * artifact.manifest.ranks);
+  for (const std::string &name : artifact.plan.communicators)
+    communicators.push_back(std::make_unique<ThreadsGroup>(
+        name, artifact.manifest.ranks, abort, timeout, spins));
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    Rank &rank = ranks[i];
+    rank.number = static_cast<int64_t>(i);
+    rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
+    rank.pool = std::make_unique<WorkerPool>(
+        perRank, spins, "rank" + std::to_string(i) + " worker");
+    rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
+    for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
+      rank.streams.push_back(std::make_unique<Stream>());
+  }
+}
+
+Status HostExecutor::resolve(const KernelLibrary &kernels,
+                             const std::vector<char *> &arenas) {
+  const Plan &plan = artifact.plan;
+  size_t numRefs = 0;
+  for (const Command &command : plan.commands)
+    numRefs += command.refs.size();
+  for (Rank &rank : ranks) {
+    rank.pointers.reserve(numRefs); // pointers into it are kept
+    std::vector<uint64_t> position(plan.commands.size());
+    for (size_t id = 0; id < plan.commands.size(); ++id) {
+      const Command &command = plan.commands[id];
+      Stream &stream = *rank.streams[static_cast<size_t>(command.stream)];
+      ResolvedCommand item;
+      item.command = &command;
+      item.id = static_cast<int32_t>(id);
+      item.pointers = rank.pointers.data() + rank.pointers.size();
+      for (const Ref &ref : command.refs)
+        rank.pointers.push_back(
+            arenas[static_cast<size_t>(rank.number)] +
+            plan.buffers[static_cast<size_t>(ref.buffer)].offset +
+            ref.offsetAt(rank.coordinates));
+      if (command.kind == CommandKind::Kernel) {
+        item.kernel = kernels.find(command.kernel);
+        if (!item.kernel)
+          return Status::badInput(
+              "the kernels for " + kernels.cpu() + " have no symbol '" +
+              command.kernel + "', which command " + std::to_string(id) +
+              " launches");
+      }
+      if (command.kind == CommandKind::Wait) {
+        auto awaited = static_cast<size_t>(command.waitFor);
+        item.waitStream = static_cast<size_t>(plan.commands[awaited].stream);
+        item.waitCount = position[awaited] + 1;
+      }
+      position[id] = stream.commands.size();
+      stream.commands.push_back(item);
+    }
+  }
+  return Status::success();
+}
+
+void HostExecutor::start() {
+  for (Rank &rank : ranks)
+    for (size_t s = 0; s < rank.streams.size(); ++s) {
+      Stream &stream = *rank.streams[s];
+      if (stream.commands.empty())
+        continue;
+      ++activeStreams;
+      ++threadsAlive;
+      stream.thread = std::thread([this, &rank, s] {
+        setThreadName("rank" + std::to_string(rank.number) + " " +
+                      artifact.plan.streams[s]);
+        streamLoop(rank, s);
+        --threadsAlive;
+      });
+    }
+}
+
+void HostExecutor::streamLoop(Rank &rank, size_t stream) {
+  for (uint64_t step = 0;; ++step) {
+    if (stepsStarted.await(step + 1, spins, closing) != WaitResult::Reached ||
+        closing.isRaised())
+      return;
+    Status status = runStream(rank, stream, step);
+    if (!status.ok())
+      abort.fail(std::move(status));
+    streamsFinished.advance();
+  }
+}
+
+Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
+  Stream &self = *rank.streams[stream];
+  for (const ResolvedCommand &item : self.commands) {
+    if (abort.isRaised())
+      return abort.status();
+    if (rank.number == options.fault.rank && item.id == options.fault.command &&
+        options.fault.kind != Fault::Kind::None) {
+      if (Status status = injectFault(rank, item); !status.ok())
+        return status;
+    } else if (Status status = runCommand(rank, stream, item, step);
+               !status.ok()) {
+      return status;
+    }
+    self.done.advance();
+  }
+  return Status::success();
+}
+
+Status HostExecutor::injectFault(const Rank &rank,
+                                 const ResolvedCommand &item) {
+  if (options.fault.kind == Fault::Kind::Skip)
+    return Status::success();
+  while (options.fault.kind == Fault::Kind::Stall && !abort.isRaised())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (abort.isRaised())
+    return abort.status();
+  return Status::failed("rank " + std::to_string(rank.number) +
+                            " exited at command " + std::to_string(item.id) +
+                            " (" + item.command->describe() + ")",
+                        static_cast<int32_t>(rank.number), item.id,
+                        item.command->location);
+}
+
+Status HostExecutor::runCollective(Rank &rank, const ResolvedCommand &item) {
+  const Command &command = *item.command;
+  Communicator &communicator =
+      communicators[static_cast<size_t>(command.communicator)]->endpoint(
+          rank.number);
+  Collective call{&command, item.id, artifact.traceHash};
+  switch (command.kind) {
+  case CommandKind::AllGather:
+    return communicator.allGather(call, item.pointers[0], item.pointers[1]);
+  case CommandKind::ReduceScatter:
+    return communicator.reduceScatter(call, item.pointers[0], item.pointers[1]);
+  default:
+    return communicator.allReduce(call, item.pointers);
+  }
+}
+
+Status HostExecutor::runCommand(Rank &rank, size_t stream,
+                                const ResolvedCommand &item, uint64_t step) {
+  const Command &command = *item.command;
+  WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
+  switch (command.kind) {
+  case CommandKind::Kernel: {
+    struct Launch {
+      const ResolvedCommand &item;
+      const int64_t *coordinates;
+    } launch{item, rank.coordinates.data()};
+    pool.parallelFor(
+        command.parallel, command.grain,
+        [](void *context, int64_t begin, int64_t end) {
+          const Launch &launch = *static_cast<Launch *>(context);
+          launch.item.kernel(launch.item.pointers, launch.coordinates, begin,
+                             end);
+        },
+        &launch);
+    return Status::success();
+  }
+  case CommandKind::Gemm:
+    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2],
+            pool);
+    return Status::success();
+  case CommandKind::AllGather:
+  case CommandKind::ReduceScatter:
+  case CommandKind::AllReduce:
+    return runCollective(rank, item);
+  case CommandKind::Wait: {
+    Stream &other = *rank.streams[item.waitStream];
+    uint64_t target = step * other.commands.size() + item.waitCount;
+    if (other.done.await(target, spins, abort) == WaitResult::Aborted)
+      return abort.status();
+    return Status::success();
+  }
+  case CommandKind::Copy:
+    std::memcpy(item.pointers[1], item.pointers[0],
+                static_cast<size_t>(command.bytes));
+    return Status::success();
+  case CommandKind::Fill:
+    std::memset(item.pointers[0], command.value,
+                static_cast<size_t>(command.bytes));
+    return Status::success();
+  }
+  return Status::success();
+}
+
+uint64_t HostExecutor::totalProgress() const {
+  uint64_t total = 0;
+  for (const Rank &rank : ranks)
+    for (const std::unique_ptr<Stream> &stream : rank.streams)
+      total += stream->done.value();
+  return total;
+}
+
+/// Names a rank that hangs: one in a command that waits for nobody, if any.
+Status HostExecutor::noProgress() const {
+  const Rank *culprit = nullptr;
+  const ResolvedCommand *at = nullptr;
+  auto waitsForOthers = [](const ResolvedCommand &item) {
+    return item.command->kind == CommandKind::Wait ||
+           item.command->isCollective();
+  };
+  for (const Rank &rank : ranks)
+    for (const std::unique_ptr<Stream> &stream : rank.streams) {
+      uint64_t done =
+          stream->done.value() - (steps - 1) * stream->commands.size();
+      if (done >= stream->commands.size())
+        continue;
+      const ResolvedCommand &item = stream->commands[done];
+      if (!at || (waitsForOthers(*at) && !waitsForOthers(item))) {
+        culprit = &rank;
+        at = &item;
+      }
+    }
+  std::string message = "no rank made progress within the time-out";
+  if (!at)
+    return Status::failed(message);
+  return Status::failed(message + ": rank " + std::to_string(culprit->number) +
+                            " is in command " + std::to_string(at->id) + " (" +
+                            at->command->describe() + ")",
+                        static_cast<int32_t>(culprit->number), at->id,
+                        at->command->location);
+}
+
+Status HostExecutor::step() {
+  if (abort.isRaised())
+    return abort.status();
+  ++steps;
+  stepsStarted.advance();
+  uint64_t target = steps * activeStreams;
+  // Collectives time out by themselves and name the culprit best, so the
+  // watchdog for everything else waits a little longer.
+  auto patience = timeout + timeout / 4 + std::chrono::milliseconds(200);
+  AbortState never;
+  uint64_t lastProgress = totalProgress();
+  Clock::time_point lastChange = Clock::now();
+  for (;;) {
+    auto slice = std::chrono::milliseconds(100);
+    if (streamsFinished.await(target, spins, never, Clock::now() + slice) ==
+        WaitResult::Reached)
+      return abort.isRaised() ? abort.status() : Status::success();
+    uint64_t progress = totalProgress();
+    if (progress != lastProgress) {
+      lastProgress = progress;
+      lastChange = Clock::now();
+    }
+    if (Clock::now() - lastChange > patience) {
+      // The first time this ends all waits; the second time a rank is stuck
+      // where nothing reaches it, and is left behind.
+      if (abort.isRaised())
+        return abort.status();
+      abort.fail(noProgress());
+      lastChange = Clock::now();
+      patience = std::chrono::seconds(1);
+    }
+  }
+}
+
+bool HostExecutor::shutdown() {
+  closing.fail(Status::failed("closed"));
+  stepsStarted.advance();
+  // Threads in a step that failed end on their own; one in a kernel that never
+  // returns does not.
+  for (int i = 0; i < 400 && threadsAlive > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (threadsAlive > 0)
+    return false;
+  for (Rank &rank : ranks)
+    for (std::unique_ptr<Stream> &stream : rank.streams)
+      if (stream->thread.joinable())
+        stream->thread.join();
+  return true;
+}
+
+Expected<std::unique_ptr<Executor>>
+Executor::create(const Artifact &artifact, const KernelLibrary &kernels,
+                 const std::vector<char *> &arenas,
+                 const ExecutorOptions &options) {
+  if (options.fault.kind != Fault::Kind::None &&
+      (options.fault.rank >= artifact.manifest.ranks ||
+       options.fault.command >=
+           static_cast<int64_t>(artifact.plan.commands.size())))
+    return Status::badInput(
+        "fault at rank " + std::to_string(options.fault.rank) + ", command " +
+        std::to_string(options.fault.command) + ": there are " +
+        std::to_string(artifact.manifest.ranks) + " ranks and " +
+        std::to_string(artifact.plan.commands.size()) + " commands");
+  prepareBlas();
+  auto executor = std::make_unique<HostExecutor>(artifact, options);
+  if (Status status = executor->resolve(kernels, arenas); !status.ok())
+    return status;
+  executor->start();
+  return std::unique_ptr<Executor>(std::move(executor));
+}

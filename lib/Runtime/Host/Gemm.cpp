@@ -1,0 +1,102 @@
+//===- Gemm.cpp -----------------------------------------------------------===//
+
+#include "spmd/Runtime/Host/Gemm.h"
+
+#include <algorithm>
+#include <cblas.h>
+
+using namespace spmd::runtime;
+
+void spmd::runtime::prepareBlas() {
+  // The build links the serial library; a system may still substitute another.
+  if (openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
+    openblas_set_num_threads(1);
+}
+
+namespace {
+/// A gemm and how it is cut into pieces.
+struct Work {
+  const Command *command;
+  const char *a, *b;
+  char *c;
+  enum { ByRow, ByColumn, ByBatch } cut;
+  int64_t piece; ///< rows, columns or products per piece
+};
+} // namespace
+
+/// Rows [row, row + rows) and columns [column, column + columns) of one C.
+static void runPart(const Work &work, int64_t product, int64_t row,
+                    int64_t rows, int64_t column, int64_t columns) {
+  const GemmShape &g = work.command->gemm;
+  int64_t size = sizeOf(work.command->dtype);
+  const char *a = work.a + (product * g.strideA +
+                            (g.transA ? row : row * g.lda)) * size;
+  const char *b = work.b + (product * g.strideB +
+                            (g.transB ? column * g.ldb : column)) * size;
+  char *c = work.c + (product * g.strideC + row * g.ldc + column) * size;
+  CBLAS_TRANSPOSE transA = g.transA ? CblasTrans : CblasNoTrans;
+  CBLAS_TRANSPOSE transB = g.transB ? CblasTrans : CblasNoTrans;
+  auto m = static_cast<blasint>(rows), n = static_cast<blasint>(columns),
+       k = static_cast<blasint>(g.k), lda = static_cast<blasint>(g.lda),
+       ldb = static_cast<blasint>(g.ldb), ldc = static_cast<blasint>(g.ldc);
+  if (work.command->dtype == DType::F64)
+    cblas_dgemm(CblasRowMajor, transA, transB, m, n, k, 1.0,
+                reinterpret_cast<const double *>(a), lda,
+                reinterpret_cast<const double *>(b), ldb, g.beta,
+                reinterpret_cast<double *>(c), ldc);
+  else
+    cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f,
+                reinterpret_cast<const float *>(a), lda,
+                reinterpret_cast<const float *>(b), ldb,
+                static_cast<float>(g.beta), reinterpret_cast<float *>(c), ldc);
+}
+
+static void runPieces(void *context, int64_t begin, int64_t end) {
+  const Work &work = *static_cast<const Work *>(context);
+  const GemmShape &g = work.command->gemm;
+  int64_t from = begin * work.piece, to = end * work.piece;
+  if (work.cut == Work::ByBatch) {
+    for (int64_t i = from; i < std::min(to, g.batch); ++i)
+      runPart(work, i, 0, g.m, 0, g.n);
+    return;
+  }
+  for (int64_t i = 0; i < g.batch; ++i)
+    if (work.cut == Work::ByRow)
+      runPart(work, i, from, std::min(to, g.m) - from, 0, g.n);
+    else
+      runPart(work, i, 0, g.m, from, std::min(to, g.n) - from);
+}
+
+void spmd::runtime::runGemm(const Command &command, const void *a,
+                            const void *b, void *c, WorkerPool &pool) {
+  const GemmShape &g = command.gemm;
+  if (g.m == 0 || g.n == 0 || g.batch == 0)
+    return;
+  Work work{&command,
+            static_cast<const char *>(a),
+            static_cast<const char *>(b),
+            static_cast<char *>(c),
+            Work::ByRow,
+            g.m};
+  // Below this many multiply-adds waking a helper costs more than it saves.
+  constexpr int64_t worthwhile = 1 << 16;
+  int64_t threads = g.m * g.n * g.k * g.batch < worthwhile ? 1 : pool.threads();
+  int64_t extent = g.m;
+  // BLAS kernels work on tiles; pieces are multiples of them.
+  int64_t tile = 16;
+  if (g.batch >= threads && g.batch > 1) {
+    work.cut = Work::ByBatch;
+    extent = g.batch;
+    tile = 1;
+  } else if (g.n > g.m) {
+    work.cut = Work::ByColumn;
+    extent = g.n;
+    tile = 32;
+  }
+  int64_t even = (extent + threads - 1) / threads;
+  work.piece = std::min(extent, (even + tile - 1) / tile * tile);
+  int64_t pieces = (extent + work.piece - 1) / work.piece;
+  if (pieces == 1)
+    return runPieces(&work, 0, 1);
+  pool.parallelFor(pieces, 1, runPieces, &work);
+}

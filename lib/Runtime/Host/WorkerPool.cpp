@@ -1,0 +1,78 @@
+//===- WorkerPool.cpp -----------------------------------------------------===//
+
+#include "spmd/Runtime/Host/WorkerPool.h"
+
+#include <algorithm>
+#include <pthread.h>
+
+using namespace spmd::runtime;
+
+void spmd::runtime::setThreadName(const std::string &name) {
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name)
+    : spins(spins) {
+  for (int64_t i = 1; i < threads; ++i)
+    helpers.emplace_back([this, name] {
+      setThreadName(name);
+      helperLoop();
+    });
+}
+
+WorkerPool::~WorkerPool() {
+  stop.fail(Status::failed("stopped"));
+  loops.advance();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+void WorkerPool::work() {
+  for (;;) {
+    int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
+    if (begin >= trips)
+      return;
+    body(context, begin, std::min(begin + piece, trips));
+  }
+}
+
+void WorkerPool::helperLoop() {
+  uint64_t seen = 0;
+  while (loops.await(seen + 1, spins, stop) == WaitResult::Reached &&
+         !stop.isRaised()) {
+    seen = loops.value();
+    uint64_t state = gate.load(std::memory_order_acquire);
+    while ((state & kOpen) &&
+           !gate.compare_exchange_weak(state, state + 1,
+                                       std::memory_order_acq_rel))
+      ;
+    if (!(state & kOpen))
+      continue;
+    work();
+    gate.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run,
+                             void *argument) {
+  if (count <= 0)
+    return;
+  if (helpers.empty() || count <= grain)
+    return run(argument, 0, count);
+  // Four pieces per thread even out unequal progress.
+  int64_t even = (count + threads() * 4 - 1) / (threads() * 4);
+  piece = (even + grain - 1) / grain * grain;
+  body = run;
+  context = argument;
+  trips = count;
+  next.store(0, std::memory_order_relaxed);
+  gate.store(kOpen, std::memory_order_release);
+  loops.advance();
+  work();
+  uint64_t state = gate.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+  for (int i = 0; state != 0; ++i) {
+    if (i > spins)
+      std::this_thread::yield();
+    state = gate.load(std::memory_order_acquire);
+  }
+}

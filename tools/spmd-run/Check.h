@@ -1,0 +1,30 @@
+//===- Check.h - Comparing a run with its reference ---------------*- C++ -*-===//
+
+#ifndef SPMD_TOOLS_SPMDRUN_CHECK_H
+#define SPMD_TOOLS_SPMDRUN_CHECK_H
+
+#include "Reference.h"
+
+#include <string>
+#include <vector>
+
+namespace spmd::runtime {
+
+struct Tolerances {
+  double loss = 1e-4;
+  double parameters = 1e-3;
+};
+
+/// Compares the losses of all steps, and, when the run has as many steps as the
+/// reference, every final parameter as ‖a−b‖/‖b‖. A parameter whose gradient is
+/// analytically zero (manifest "zero_gradient") only holds amplified rounding
+/// errors; its optimizer state is compared instead, with a floor for ‖b‖ of
+/// 1e-6 of the largest norm of that kind of state. Prints what was found;
+/// returns WrongResult when a tolerance is exceeded or something is missing.
+Status checkRun(const Trainer &trainer, const Reference &reference,
+                const std::vector<double> &losses,
+                const Tolerances &tolerances);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_TOOLS_SPMDRUN_CHECK_H
