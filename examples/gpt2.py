@@ -27,6 +27,8 @@ class GPTConfig:
 
 CONFIGS = {
     "tiny": GPTConfig(vocab=65, context=16, layers=2, heads=4, width=32),
+    "square": GPTConfig(vocab=8, context=8, layers=1, heads=2, width=8),  # with batch 8: all dims alike
+    "uneven": GPTConfig(vocab=67, context=7, layers=1, heads=3, width=33),  # nothing divides by a number of ranks
     "nano": GPTConfig(vocab=0, context=128, layers=4, heads=4, width=128),  # vocab: the characters of the text
     "124m": GPTConfig(),
 }
@@ -175,13 +177,14 @@ def main() -> None:
     parser.add_argument("--save", help="step package to write; default gpt2-CONFIG.step")
     options = parser.parse_args()
     import spmd
+    path = options.save or f"gpt2-{options.config}.step"
     with_weights = options.weights == "save"
     example = setup(options.config, options.optimizer, options.batch, options.length,
                     options.steps if with_weights else 0, options.text, "cpu" if with_weights else "meta")
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
                            reference=example["reference"], reference_state=options.reference_state,
-                           zero_gradient=example["zero_gradient"], name=f"gpt2-{options.config}")
-    package.save(options.save or f"gpt2-{options.config}.step", weights=with_weights)
+                           zero_gradient=example["zero_gradient"], name=Path(path).stem)
+    package.save(path, weights=with_weights)
 
 
 if __name__ == "__main__":

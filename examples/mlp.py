@@ -2,10 +2,12 @@
 
     python examples/mlp.py --save mlp-sgd.step
     python examples/mlp.py --save mlp-sgd-foreach.step --foreach
+    python examples/mlp.py --save mlp-uneven.step --batch 7 --sizes 11,19,5
 """
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +15,7 @@ from torch import nn
 
 
 class MLP(nn.Module):
-    def __init__(self, features: int = 12, hidden: int = 20, classes: int = 6):
+    def __init__(self, features: int, hidden: int, classes: int):
         super().__init__()
         self.fc1 = nn.Linear(features, hidden)
         self.fc2 = nn.Linear(hidden, classes)
@@ -30,12 +32,14 @@ def train_step(model, optimizer, x, y):
     return loss
 
 
-def setup(foreach: bool | None = None, batch: int = 8, steps: int = 5, seed: int = 0) -> dict:
+def setup(foreach: bool | None = None, batch: int = 8, sizes: tuple[int, int, int] = (12, 20, 6), steps: int = 5,
+          seed: int = 0) -> dict:
     """Everything spmd.capture needs: step, model, optimizer, one batch, reference batches."""
     torch.manual_seed(seed)
-    model = MLP()
+    features, _, classes = sizes
+    model = MLP(*sizes)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=foreach)
-    batches = [(torch.randn(batch, 12), torch.randint(6, (batch,))) for _ in range(steps)]
+    batches = [(torch.randn(batch, features), torch.randint(classes, (batch,))) for _ in range(steps)]
     return dict(train_step=train_step, model=model, optimizer=optimizer, args=batches[0], reference=batches)
 
 
@@ -43,11 +47,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--save", default="mlp-sgd.step", help="step package to write")
     parser.add_argument("--foreach", action="store_true", help="the foreach form of the optimizer")
+    parser.add_argument("--batch", type=int, default=8, help="rows of the global batch")
+    parser.add_argument("--sizes", default="12,20,6", help="features,hidden,classes")
     options = parser.parse_args()
     import spmd
-    example = setup(foreach=options.foreach or None)
+    sizes = tuple(map(int, options.sizes.split(",")))
+    example = setup(foreach=options.foreach or None, batch=options.batch, sizes=sizes)
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
-                           reference=example["reference"], name="mlp-sgd")
+                           reference=example["reference"], name=Path(options.save).stem)
     package.save(options.save)
 
 

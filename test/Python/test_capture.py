@@ -206,7 +206,7 @@ def test_zero_grad_first_keeps_no_gradients() -> None:
 
 
 def test_frozen_and_unused_parameters() -> None:
-    model = mlp.MLP()
+    model = mlp.MLP(12, 20, 6)
     model.fc1.weight.requires_grad_(False)
     model.extra = nn.Linear(3, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

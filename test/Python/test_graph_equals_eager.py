@@ -23,7 +23,8 @@ def largest_difference(run: StepInterpreter, finals: dict[str, torch.Tensor], wi
 
 
 @pytest.mark.parametrize("name, tolerance", [
-    ("mlp-sgd", 3e-8), ("mlp-sgd-foreach", 3e-8), ("gpt-tiny", 1e-7), ("gpt-tiny-foreach", 1e-7), ("gpt-tiny-sgd", 0)])
+    ("mlp-sgd", 3e-8), ("mlp-sgd-foreach", 3e-8), ("gpt-tiny", 1e-7), ("gpt-tiny-foreach", 1e-7), ("gpt-tiny-sgd", 0),
+    ("mlp-uneven", 3e-8), ("gpt-square", 1e-7), ("gpt-uneven-sgd", 0)])
 def test_shipped_package_gives_its_reference(name: str, tolerance: float) -> None:
     """The reference was recorded with the optimizer's default implementation, the graph holds the fused one."""
     folder = INPUTS / f"{name}.step"

@@ -19,7 +19,7 @@ class StepCall:
     """
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any]):
-        self.train_step = train_step
+        self.train_step, self.args, self.kwargs = train_step, args, kwargs
         self.signature = inspect.signature(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -54,6 +54,12 @@ class StepCall:
         """The batch tensors, in the order of `batch_names`."""
         return [self._leaves[slot] for slot in self._batch_slots]
 
+    def signature_of_values(self) -> tuple[Any, ...]:
+        """Equal for calls that one graph serves: same structure, same batch shapes and dtypes, same Python values."""
+        batch = set(self._batch_slots)
+        return (self._spec, *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+                              for slot, leaf in enumerate(self._leaves)))
+
     def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
             optimizer: torch.optim.Optimizer | None = None) -> Any:
         """Calls the step with `batch` in place of the batch tensors, and with another model and optimizer if given."""
@@ -86,6 +92,20 @@ class StepCall:
 
     def _top_level(self) -> dict[str, Any]:
         return pytree.tree_unflatten(list(self._leaves), self._spec)
+
+
+class _Value:
+    """A Python argument: equal when it is the same object, or an equal number or string."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Value):
+            return False
+        plain = isinstance(self.value, (bool, int, float, str, type(None)))
+        return self.value is other.value or (plain and type(self.value) is type(other.value)
+                                             and self.value == other.value)
 
 
 def _has_tensors(module: torch.nn.Module) -> bool:
