@@ -8,15 +8,12 @@ using namespace mlir;
 using namespace spmd;
 using namespace spmd::aten;
 
-static RankedTensorType tensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 FailureOr<ShardingRule> spmd::aten::noRule(Operation *) { return failure(); }
 
-FailureOr<ShardingRule>
-spmd::aten::pointwiseRule(Operation *op, Linearity linearity,
-                          ArrayRef<unsigned> multilinearOperands) {
+FailureOr<ShardingRule> spmd::aten::pointwiseRule(Operation *op, Linearity linearity,
+                                                  ArrayRef<unsigned> multilinearOperands) {
   RankedTensorType out = tensorType(op->getResult(0));
   ShardingRule rule;
   rule.factorSizes.assign(out.getShape().begin(), out.getShape().end());
@@ -29,15 +26,12 @@ spmd::aten::pointwiseRule(Operation *op, Linearity linearity,
     int64_t missing = out.getRank() - in.getRank();
     ShardingRule::Value value;
     for (int64_t dim = 0; dim < in.getRank(); ++dim)
-      value.dims.push_back(in.getDimSize(dim) == out.getDimSize(dim + missing)
-                               ? dim + missing
-                               : ShardingRule::kNone);
+      value.dims.push_back(in.getDimSize(dim) == out.getDimSize(dim + missing) ? dim + missing : ShardingRule::kNone);
     rule.operands.push_back(value);
   }
   rule.resultReduction.assign(1, ReductionKind::sum);
   rule.linearity = linearity;
-  rule.multilinearOperands.append(multilinearOperands.begin(),
-                                  multilinearOperands.end());
+  rule.multilinearOperands.append(multilinearOperands.begin(), multilinearOperands.end());
   rule.neutral.resize(op->getNumOperands());
   rule.dontCare.assign(op->getNumOperands(), false);
   return rule;
@@ -48,13 +42,11 @@ FailureOr<ShardingRule> spmd::aten::castRule(Operation *op) {
   return pointwiseRule(op, toFloat ? Linearity::additive : Linearity::none);
 }
 
-FailureOr<ShardingRule>
-spmd::aten::einsumRule(Operation *op, StringRef dims, Linearity linearity,
-                       ArrayRef<unsigned> multilinearOperands) {
+FailureOr<ShardingRule> spmd::aten::einsumRule(Operation *op, StringRef dims, Linearity linearity,
+                                               ArrayRef<unsigned> multilinearOperands) {
   ShardingRule rule;
   llvm::SmallVector<char> letters;
-  auto parse = [&](StringRef side, ValueRange values,
-                   SmallVectorImpl<ShardingRule::Value> &into) {
+  auto parse = [&](StringRef side, ValueRange values, SmallVectorImpl<ShardingRule::Value> &into) {
     SmallVector<StringRef> words;
     side.split(words, ',');
     for (auto [word, value] : llvm::zip_equal(words, values)) {
@@ -75,27 +67,22 @@ spmd::aten::einsumRule(Operation *op, StringRef dims, Linearity linearity,
   parse(outs, op->getResults(), rule.results);
   rule.resultReduction.assign(op->getNumResults(), ReductionKind::sum);
   rule.linearity = linearity;
-  rule.multilinearOperands.append(multilinearOperands.begin(),
-                                  multilinearOperands.end());
+  rule.multilinearOperands.append(multilinearOperands.begin(), multilinearOperands.end());
   rule.neutral.resize(op->getNumOperands());
   rule.dontCare.assign(op->getNumOperands(), false);
   return rule;
 }
 
-FailureOr<ShardingRule> spmd::aten::foreachRule(Operation *) {
-  return failure();
-}
+FailureOr<ShardingRule> spmd::aten::foreachRule(Operation *) { return failure(); }
 
 double spmd::aten::noFlops(Operation *) { return 0; }
 
 double spmd::aten::resultElements(Operation *op) {
-  return op->getNumResults() ? tensorType(op->getResult(0)).getNumElements()
-                             : 0;
+  return op->getNumResults() ? tensorType(op->getResult(0)).getNumElements() : 0;
 }
 
 double spmd::aten::operandElements(Operation *op) {
-  return op->getNumOperands() ? tensorType(op->getOperand(0)).getNumElements()
-                              : 0;
+  return op->getNumOperands() ? tensorType(op->getOperand(0)).getNumElements() : 0;
 }
 
 double spmd::aten::contractionFlops(Operation *op) {
@@ -104,17 +91,12 @@ double spmd::aten::contractionFlops(Operation *op) {
   return 2 * k * resultElements(op);
 }
 
-LogicalResult spmd::aten::keepAttributes(Operation *, TypeRange) {
-  return success();
-}
+LogicalResult spmd::aten::keepAttributes(Operation *, TypeRange) { return success(); }
 
-LogicalResult spmd::aten::localizeShape(Operation *op, StringRef attr,
-                                        TypeRange types) {
+LogicalResult spmd::aten::localizeShape(Operation *op, StringRef attr, TypeRange types) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(types.front()).getShape();
   op->setAttr(attr, DenseI64ArrayAttr::get(op->getContext(), shape));
   return success();
 }
 
-LogicalResult spmd::aten::localizeSlice(Operation *, TypeRange) {
-  return failure();
-}
+LogicalResult spmd::aten::localizeSlice(Operation *, TypeRange) { return failure(); }

@@ -20,19 +20,17 @@ namespace spmd::aten {
 llvm::FailureOr<ShardingRule> noRule(mlir::Operation *op);
 
 /// Operands are broadcast against the result, aligned at the right.
-llvm::FailureOr<ShardingRule>
-pointwiseRule(mlir::Operation *op, Linearity linearity = Linearity::none,
-              llvm::ArrayRef<unsigned> multilinearOperands = {});
+llvm::FailureOr<ShardingRule> pointwiseRule(mlir::Operation *op, Linearity linearity = Linearity::none,
+                                            llvm::ArrayRef<unsigned> multilinearOperands = {});
 
 /// A cast is linear unless it rounds to an integer or bool.
 llvm::FailureOr<ShardingRule> castRule(mlir::Operation *op);
 
 /// Dimensions as letters, operands separated by commas: "mk,kn->mn". A letter
 /// that the results lack is summed over.
-llvm::FailureOr<ShardingRule>
-einsumRule(mlir::Operation *op, llvm::StringRef dims,
-           Linearity linearity = Linearity::none,
-           llvm::ArrayRef<unsigned> multilinearOperands = {});
+llvm::FailureOr<ShardingRule> einsumRule(mlir::Operation *op, llvm::StringRef dims,
+                                         Linearity linearity = Linearity::none,
+                                         llvm::ArrayRef<unsigned> multilinearOperands = {});
 
 /// List ops: each list position is a pointwise op of its own.
 llvm::FailureOr<ShardingRule> foreachRule(mlir::Operation *op);
@@ -51,8 +49,7 @@ double contractionFlops(mlir::Operation *op);
 /// For ops without size attributes: nothing to do.
 llvm::LogicalResult keepAttributes(mlir::Operation *op, mlir::TypeRange types);
 /// Sets a list of sizes to the shape of the first result.
-llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr,
-                                  mlir::TypeRange types);
+llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr, mlir::TypeRange types);
 /// A slice over a whole dimension follows that dimension's local size.
 llvm::LogicalResult localizeSlice(mlir::Operation *op, mlir::TypeRange types);
 

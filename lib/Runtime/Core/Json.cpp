@@ -74,6 +74,21 @@ bool JsonValue::has(const char *key) const {
 
 bool JsonValue::isNull() const { return !node || nodeOf(node)->is_null(); }
 
+JsonValue::Kind JsonValue::kind() const {
+  if (isNull())
+    return Kind::Null;
+  const Json &json = *nodeOf(node);
+  if (json.is_boolean())
+    return Kind::Bool;
+  if (json.is_number_integer())
+    return Kind::Integer;
+  if (json.is_number())
+    return Kind::Real;
+  if (json.is_string())
+    return Kind::String;
+  return json.is_array() ? Kind::Array : Kind::Object;
+}
+
 static void expected(const JsonValue &value, const Json *node,
                      const char *what) {
   value.fail(std::string("expected ") + what + ", found " +

@@ -34,6 +34,10 @@ public:
   bool has(const char *key) const;
   bool isNull() const;
 
+  enum class Kind { Null, Bool, Integer, Real, String, Array, Object };
+  /// What this is; Null after an error.
+  Kind kind() const;
+
   int64_t asInt() const;
   /// An integer that is at least 0.
   int64_t asSize() const;
@@ -50,6 +54,9 @@ public:
   /// Calls `visit` for every member of an object, in the order of the keys.
   void forEachMember(
       const std::function<void(const std::string &, JsonValue)> &visit) const;
+
+  /// The JSON pointer of this place: "/nodes/3/args".
+  const std::string &location() const { return pointer; }
 
   /// Records an error at this place: "file: /pointer: message".
   void fail(const std::string &message) const;

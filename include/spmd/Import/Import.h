@@ -1,0 +1,26 @@
+//===- Import.h - Step packages as IR ---------------------------*- C++ -*-===//
+
+#ifndef SPMD_IMPORT_IMPORT_H
+#define SPMD_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace spmd {
+
+/// Reads a step package (the folder NAME.step, or its step.json) and returns
+/// the step as one pure function @step of aten ops, with the module tree beside
+/// it; contracts in docs/step-format.md and dialects/Spmd.
+///
+/// The capture's in-place ops and views become values: a write rebinds what
+/// the written tensor and everything that views it mean from there on. Updated
+/// parameters, buffers and optimizer state are results with `#spmd.update`. If
+/// weights.safetensors is there, its header must agree with the inputs.
+///
+/// Bad input emits an error that names the file and the JSON pointer of the bad
+/// place, and for ops the module path and the Python line; the result is null.
+mlir::OwningOpRef<mlir::ModuleOp> importStep(llvm::StringRef path, mlir::MLIRContext *context);
+
+} // namespace spmd
+
+#endif // SPMD_IMPORT_IMPORT_H

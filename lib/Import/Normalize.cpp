@@ -1,0 +1,65 @@
+//===- Normalize.cpp - Captured calls as the normalised op set ------------===//
+
+#include "Normalize.h"
+
+using namespace mlir;
+using namespace spmd;
+
+int64_t spmd::wrapDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+
+static step::Arg &literal(Call &call, StringRef name) {
+  if (BoundArg *arg = call.find(name)) {
+    arg->values.clear();
+    return arg->literal;
+  }
+  call.args.push_back({});
+  call.args.back().literal.name = name.str();
+  return call.args.back().literal;
+}
+
+void spmd::setInteger(Call &call, StringRef name, int64_t value) {
+  step::Arg &arg = literal(call, name);
+  arg.kind = step::Arg::Kind::integer;
+  arg.integer = value;
+}
+
+void spmd::setIntegers(Call &call, StringRef name, ArrayRef<int64_t> values) {
+  step::Arg &arg = literal(call, name);
+  arg.kind = step::Arg::Kind::integers;
+  arg.integers.assign(values.begin(), values.end());
+}
+
+LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
+  Operation *op = emitter.createFromSchema(call);
+  if (!op)
+    return failure();
+  auto next = op->result_begin();
+  for (RankedTensorType type : call.resultTypes)
+    results.push_back(type ? *next++ : Value());
+  return success();
+}
+
+static const NormalizerTable &getTable() {
+  static const NormalizerTable table = [] {
+    NormalizerTable entries;
+    addViewNormalizers(entries);
+    addFactoryNormalizers(entries);
+    addArithmeticNormalizers(entries);
+    addReductionNormalizers(entries);
+    addListNormalizers(entries);
+    return entries;
+  }();
+  return table;
+}
+
+LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
+  auto found = getTable().find(call.op);
+  Normalizer normalize = found == getTable().end() ? &emitSameOp : found->second;
+  if (failed(normalize(emitter, call, results)))
+    return failure();
+  for (auto [value, type] : llvm::zip_equal(results, call.resultTypes)) {
+    if (value && value.getType() != type)
+      return emitter.error("'") << call.op << "' gives " << value.getType() << ", the capture says " << type;
+  }
+  return success();
+}

@@ -1,0 +1,132 @@
+//===- NormalizeArithmetic.cpp - Overloads, numbers, promotion ------------===//
+
+#include "Normalize.h"
+
+#include "dialects/Aten/TypePromotion.h"
+
+using namespace mlir;
+using namespace spmd;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// The op, in the type that its operands promote to, converted to the
+/// captured result type: an in-place op keeps the type of what it writes.
+static LogicalResult emitPromoted(Emitter &emitter, Call &call, Results &results) {
+  SmallVector<RankedTensorType> tensors;
+  SmallVector<Attribute> scalars;
+  for (BoundArg &arg : call.args) {
+    for (Value value : arg.values)
+      if (value)
+        tensors.push_back(typeOf(value));
+    StringRef name = arg.name();
+    if (arg.isNumber() && (name == "self" || name == "other" || name == "exponent" || name == "min" || name == "max"))
+      scalars.push_back(emitter.scalar(arg.literal));
+  }
+  RankedTensorType wanted = call.resultTypes[0];
+  Type promoted = aten::promoteTypes(tensors, scalars, emitter.builder.getContext());
+  bool divides = StringRef(call.op).starts_with("div.");
+  if (divides && !isa<FloatType>(promoted))
+    promoted = emitter.builder.getF32Type();
+  call.resultTypes[0] = wanted.clone(promoted);
+  LogicalResult emitted = emitSameOp(emitter, call, results);
+  call.resultTypes[0] = wanted;
+  if (succeeded(emitted))
+    results.back() = emitter.cast(results.back(), wanted.getElementType());
+  return emitted;
+}
+
+/// Multiplies `other` by an alpha that is a tensor, which then is 1.
+static void foldTensorAlpha(Emitter &emitter, Call &call) {
+  BoundArg *alpha = call.find("alpha");
+  BoundArg *other = call.find("other");
+  if (!alpha || !alpha->isValue() || !other || !other->isValue())
+    return;
+  Value by = alpha->values[0], value = other->values[0];
+  Type type = aten::promoteTypes({typeOf(value), typeOf(by)}, {}, emitter.builder.getContext());
+  other->values[0] = emitter.createValue("mul.Tensor", {value, by}, {}, typeOf(value).clone(type));
+  setInteger(call, "alpha", 1);
+}
+
+/// "x.Tensor" with a number is "x.Scalar", and the other way round.
+static LogicalResult emitBinary(Emitter &emitter, Call &call, Results &results) {
+  foldTensorAlpha(emitter, call);
+  BoundArg *other = call.find("other");
+  auto [base, overload] = StringRef(call.op).split('.');
+  std::string name = base.str();
+  if (other && overload == "Tensor" && other->isNumber())
+    call.op = name + ".Scalar";
+  else if (other && overload == "Scalar" && other->isValue())
+    call.op = name + ".Tensor";
+  if (call.op == "rsub.Tensor") { // other - alpha * self
+    call.op = "sub.Tensor";
+    std::swap(call.find("self")->literal.name, other->literal.name);
+  }
+  if (name == "eq" || name == "ne" || name == "lt" || name == "le" || name == "gt" || name == "ge" ||
+      name == "logical_and")
+    return emitSameOp(emitter, call, results);
+  return emitPromoted(emitter, call, results);
+}
+
+static LogicalResult emitPow(Emitter &emitter, Call &call, Results &results) {
+  if (BoundArg *exponent = call.find("exponent"); call.op == "pow.Tensor_Scalar" && exponent && exponent->isValue())
+    call.op = "pow.Tensor_Tensor";
+  if (BoundArg *self = call.find("self"); call.op == "pow.Scalar" && self && self->isValue())
+    call.op = "pow.Tensor_Tensor";
+  return emitPromoted(emitter, call, results);
+}
+
+/// clamp_min and clamp_max, of a number or a tensor.
+static LogicalResult emitClampSide(Emitter &emitter, Call &call, Results &results) {
+  bool tensor = StringRef(call.op).ends_with(".Tensor");
+  call.op = tensor ? "clamp.Tensor" : "clamp";
+  return emitPromoted(emitter, call, results);
+}
+
+/// where with numbers: a number becomes a 0-dimensional tensor.
+static LogicalResult emitWhere(Emitter &emitter, Call &call, Results &results) {
+  Type elementType = call.resultTypes[0].getElementType();
+  for (StringRef name : {"self", "other"}) {
+    BoundArg *arg = call.find(name);
+    if (!arg || !arg->isNumber())
+      continue;
+    RankedTensorType type = RankedTensorType::get({}, elementType);
+    arg->values = {emitter.createValue("scalar_tensor", {}, emitter.named("s", emitter.scalar(arg->literal)), type)};
+    arg->literal.kind = step::Arg::Kind::value;
+  }
+  for (StringRef name : {"self", "other"})
+    if (BoundArg *arg = call.find(name); arg && arg->isValue())
+      arg->values[0] = emitter.cast(arg->values[0], elementType);
+  call.op = "where.self";
+  return emitSameOp(emitter, call, results);
+}
+
+/// masked_fill with a 0-dimensional tensor.
+static LogicalResult emitMaskedFill(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *value = call.find("value");
+  if (!value || !value->isValue()) {
+    call.op = "masked_fill.Scalar";
+    return emitSameOp(emitter, call, results);
+  }
+  RankedTensorType type = call.resultTypes[0];
+  Value fill = emitter.cast(value->values[0], type.getElementType());
+  results.push_back(emitter.createValue("where.self", {call.value("mask"), fill, call.value("self")}, {}, type));
+  return success();
+}
+
+void spmd::addArithmeticNormalizers(NormalizerTable &table) {
+  for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor",  "sub.Scalar",  "mul.Tensor", "mul.Scalar",
+                       "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor", "eq.Tensor",  "eq.Scalar",
+                       "ne.Tensor",  "ne.Scalar",  "lt.Tensor",   "lt.Scalar",   "le.Tensor",  "le.Scalar",
+                       "gt.Tensor",  "gt.Scalar",  "ge.Tensor",   "ge.Scalar"})
+    table[op] = &emitBinary;
+  for (StringRef op : {"pow.Tensor_Scalar", "pow.Scalar", "pow.Tensor_Tensor"})
+    table[op] = &emitPow;
+  for (StringRef op : {"clamp_min", "clamp_max", "clamp_min.Tensor", "clamp_max.Tensor"})
+    table[op] = &emitClampSide;
+  for (StringRef op : {"clamp", "clamp.Tensor", "maximum", "minimum", "addcmul", "addcdiv", "lerp.Scalar"})
+    table[op] = &emitPromoted;
+  for (StringRef op : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
+    table[op] = &emitWhere;
+  for (StringRef op : {"masked_fill.Scalar", "masked_fill.Tensor"})
+    table[op] = &emitMaskedFill;
+}

@@ -1,0 +1,167 @@
+//===- NormalizeViews.cpp - Views, copies, pieces -------------------------===//
+
+#include "Normalize.h"
+
+using namespace mlir;
+using namespace spmd;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Values have no memory of their own, no layout and no autograd history.
+static LogicalResult emitIdentity(Emitter &, Call &call, Results &results) {
+  results.push_back(call.value("self"));
+  return success();
+}
+
+static LogicalResult emitCast(Emitter &emitter, Call &call, Results &results) {
+  results.push_back(emitter.cast(call.value("self"), call.resultTypes[0].getElementType()));
+  return success();
+}
+
+/// self.copy_(src): src in the dtype and shape of self.
+static LogicalResult emitCopy(Emitter &emitter, Call &call, Results &results) {
+  RankedTensorType type = call.resultTypes[0];
+  Value value = call.value("src");
+  if (!value)
+    return emitter.error("'copy' needs a tensor 'src'");
+  value = emitter.cast(value, type.getElementType());
+  results.push_back(emitter.expand(value, type.getShape()));
+  return success();
+}
+
+/// Any op whose result has the elements in the same order: the capture's
+/// result shape says everything.
+static LogicalResult emitView(Emitter &emitter, Call &call, Results &results) {
+  results.push_back(emitter.view(call.value("self"), call.resultTypes[0].getShape()));
+  return success();
+}
+
+static LogicalResult emitExpand(Emitter &emitter, Call &call, Results &results) {
+  results.push_back(emitter.expand(call.value("self"), call.resultTypes[0].getShape()));
+  return success();
+}
+
+static LogicalResult emitPermute(Emitter &emitter, Call &call, Results &results) {
+  Value self = call.value("self");
+  int64_t rank = typeOf(self).getRank();
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (call.op == "t") {
+    if (rank == 2)
+      std::swap(dims[0], dims[1]);
+  } else if (call.op == "transpose.int") {
+    int64_t a = wrapDim(call.integer("dim0", 0), rank);
+    int64_t b = wrapDim(call.integer("dim1", 0), rank);
+    if (a < 0 || b < 0 || a >= rank || b >= rank)
+      return emitter.error("'transpose.int' names dimensions ") << a << " and " << b << " of a tensor of rank " << rank;
+    std::swap(dims[a], dims[b]);
+  } else if (BoundArg *arg = call.find("dims")) {
+    dims.assign(arg->literal.integers.begin(), arg->literal.integers.end());
+    for (int64_t &dim : dims)
+      dim = wrapDim(dim, rank);
+    SmallVector<int64_t> sorted = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    if (!std::is_permutation(dims.begin(), dims.end(), sorted.begin(), sorted.end()))
+      return emitter.error("'permute' needs each dimension once");
+  }
+  results.push_back(emitter.permute(self, dims));
+  return success();
+}
+
+/// start and end as PyTorch reads them: from the end if negative, clamped.
+static void clampSlice(Call &call, int64_t dim, int64_t size) {
+  auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  int64_t start = clamp(call.integer("start", 0));
+  int64_t end = clamp(call.integer("end", size));
+  setInteger(call, "dim", dim);
+  setInteger(call, "start", start);
+  setInteger(call, "end", std::max(start, end));
+}
+
+static LogicalResult emitSlice(Emitter &emitter, Call &call, Results &results) {
+  bool backward = call.op == "slice_backward";
+  Value self = call.value(backward ? "grad_output" : "self");
+  RankedTensorType whole = backward ? call.resultTypes[0] : typeOf(self);
+  int64_t dim = wrapDim(call.integer("dim", 0), whole.getRank());
+  if (dim < 0 || dim >= whole.getRank())
+    return emitter.error("'") << call.op << "' of dimension " << dim;
+  clampSlice(call, dim, whole.getDimSize(dim));
+  // A slice of everything.
+  bool scatter = call.op == "slice_scatter";
+  Value piece = scatter ? call.value("src") : self;
+  if (call.resultTypes[0].getShape() == whole.getShape() && typeOf(piece).getShape() == whole.getShape()) {
+    results.push_back(piece);
+    return success();
+  }
+  return emitSameOp(emitter, call, results);
+}
+
+/// Ops with a dimension and perhaps an index into it.
+static LogicalResult emitWrapped(Emitter &emitter, Call &call, Results &results) {
+  Value self = call.value("self");
+  int64_t rank = self ? typeOf(self).getRank() : 0;
+  if (call.op == "select_backward")
+    rank = call.resultTypes[0].getRank();
+  int64_t dim = wrapDim(call.integer("dim", 0), rank);
+  if (dim < 0 || dim >= rank)
+    return emitter.error("'") << call.op << "' of dimension " << dim;
+  setInteger(call, "dim", dim);
+  if (BoundArg *index = call.find("index"); index && index->isNumber()) {
+    int64_t size = call.op == "select_backward" ? call.resultTypes[0].getDimSize(dim) : typeOf(self).getDimSize(dim);
+    setInteger(call, "index", wrapDim(index->literal.integer, size));
+  }
+  return emitSameOp(emitter, call, results);
+}
+
+static LogicalResult emitUnbind(Emitter &emitter, Call &call, Results &results) {
+  Value self = call.value("self");
+  int64_t dim = wrapDim(call.integer("dim", 0), typeOf(self).getRank());
+  for (auto [index, type] : llvm::enumerate(call.resultTypes))
+    results.push_back(emitter.createValue("select.int", self,
+                                          {emitter.named("dim", emitter.builder.getI64IntegerAttr(dim)),
+                                           emitter.named("index", emitter.builder.getI64IntegerAttr(index))},
+                                          type));
+  return success();
+}
+
+static LogicalResult emitCat(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *tensors = call.find("tensors");
+  int64_t rank = call.resultTypes[0].getRank();
+  // Old models start caches as tensors of shape [0], which cat skips.
+  if (tensors && call.op == "cat")
+    llvm::erase_if(tensors->values, [&](Value value) {
+      return value && typeOf(value).getRank() == 1 && rank != 1 && typeOf(value).getDimSize(0) == 0;
+    });
+  setInteger(call, "dim", wrapDim(call.integer("dim", 0), rank));
+  if (tensors && call.op == "cat" && tensors->values.size() == 1) {
+    results.push_back(tensors->values[0]);
+    return success();
+  }
+  return emitSameOp(emitter, call, results);
+}
+
+void spmd::addViewNormalizers(NormalizerTable &table) {
+  for (StringRef op : {"detach", "alias", "clone", "contiguous", "lift_fresh", "lift_fresh_copy"})
+    table[op] = &emitIdentity;
+  for (StringRef op : {"_to_copy", "_local_scalar_dense"})
+    table[op] = &emitCast;
+  table["copy"] = &emitCopy;
+  for (StringRef op :
+       {"view", "_unsafe_view", "reshape", "_reshape_alias", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims"})
+    table[op] = &emitView;
+  table["expand"] = &emitExpand;
+  for (StringRef op : {"t", "transpose.int", "permute"})
+    table[op] = &emitPermute;
+  for (StringRef op : {"slice.Tensor", "slice_backward", "slice_scatter"})
+    table[op] = &emitSlice;
+  for (StringRef op : {"select.int", "select_backward", "select_scatter", "split.Tensor", "split_with_sizes",
+                       "index_select", "_softmax", "_log_softmax"})
+    table[op] = &emitWrapped;
+  for (StringRef op : {"_softmax_backward_data", "_log_softmax_backward_data"})
+    table[op] = [](Emitter &emitter, Call &call, Results &results) {
+      int64_t rank = call.resultTypes[0].getRank();
+      setInteger(call, "dim", wrapDim(call.integer("dim", 0), rank));
+      return emitSameOp(emitter, call, results);
+    };
+  table["unbind.int"] = &emitUnbind;
+  for (StringRef op : {"cat", "stack"})
+    table[op] = &emitCat;
+}

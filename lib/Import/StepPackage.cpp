@@ -1,0 +1,314 @@
+//===- StepPackage.cpp - Reading step.json --------------------------------===//
+
+#include "StepPackage.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+using namespace spmd;
+using namespace spmd::step;
+using runtime::JsonValue;
+
+static constexpr int64_t kVersion = 1;
+
+std::string step::formatSpec(const TensorSpec &spec) {
+  return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
+}
+
+const Arg *Node::findArg(const std::string &wanted) const {
+  for (const Arg &arg : args)
+    if (arg.name == wanted)
+      return &arg;
+  return nullptr;
+}
+
+static TensorSpec readSpec(JsonValue json) { return {json["shape"].asSizes(), json["dtype"].asDType()}; }
+
+/// A float, or "inf", "-inf" or "nan", which JSON cannot say.
+static double readReal(JsonValue json) {
+  if (json.kind() != JsonValue::Kind::String)
+    return json.asDouble();
+  std::string text = json.asString();
+  if (text == "inf")
+    return std::numeric_limits<double>::infinity();
+  if (text == "-inf")
+    return -std::numeric_limits<double>::infinity();
+  if (text != "nan")
+    json.fail("expected a number, \"inf\", \"-inf\" or \"nan\", found \"" + text + "\"");
+  return std::nan("");
+}
+
+static Option readOption(JsonValue json) {
+  Option option;
+  switch (json.kind()) {
+  case JsonValue::Kind::Null:
+    break;
+  case JsonValue::Kind::Bool:
+    option.kind = Option::Kind::boolean;
+    option.boolean = json.asBool();
+    break;
+  case JsonValue::Kind::Integer:
+    option.kind = Option::Kind::integer;
+    option.integer = json.asInt();
+    break;
+  case JsonValue::Kind::Real:
+    option.kind = Option::Kind::real;
+    option.real = json.asDouble();
+    break;
+  case JsonValue::Kind::String:
+    option.kind = Option::Kind::string;
+    option.string = json.asString();
+    break;
+  case JsonValue::Kind::Array:
+    option.kind = Option::Kind::list;
+    json.forEach([&](JsonValue item) { option.list.push_back(readOption(item)); });
+    break;
+  case JsonValue::Kind::Object:
+    json.fail("expected a value or a list, found an object");
+    break;
+  }
+  return option;
+}
+
+static Input readInput(JsonValue json) {
+  Input input;
+  input.pointer = json.location();
+  input.id = json["id"].asSize();
+  input.spec = readSpec(json);
+  std::string kind = json["kind"].asString();
+  if (kind == "param") {
+    input.kind = InputKind::param;
+  } else if (kind == "buffer") {
+    input.kind = InputKind::buffer;
+  } else if (kind == "constant") {
+    input.kind = InputKind::constant;
+  } else if (kind == "state") {
+    input.kind = InputKind::state;
+    input.of = json["of"].asString();
+    if (json.has("init"))
+      input.number = readReal(json["init"]);
+  } else if (kind == "hyper") {
+    input.kind = InputKind::hyper;
+    input.group = json["group"].asSize();
+    if (json.has("value"))
+      input.number = readReal(json["value"]);
+  } else if (kind == "batch") {
+    input.kind = InputKind::batch;
+    if (json.has("batch_dim"))
+      input.batchDim = json["batch_dim"].asSize();
+    if (input.batchDim >= static_cast<int64_t>(input.spec.shape.size()))
+      json["batch_dim"].fail("no such dimension in shape " + runtime::formatShape(input.spec.shape));
+  } else {
+    json["kind"].fail("expected param, buffer, state, hyper, batch or "
+                      "constant, found \"" +
+                      kind + "\"");
+  }
+  input.name = json[kind == "state" ? "state" : "name"].asString();
+  return input;
+}
+
+namespace {
+/// Reads nodes, checking that every id is defined once and before its use.
+class NodeReader {
+public:
+  explicit NodeReader(Step &step) : step(step) {}
+
+  void define(int64_t id, JsonValue where) {
+    if (!known.insert(id).second)
+      where.fail("value " + std::to_string(id) + " is defined twice");
+  }
+  int64_t use(JsonValue where) {
+    int64_t id = where.asSize();
+    if (!known.count(id))
+      where.fail("value " + std::to_string(id) + " is used before it is defined");
+    return id;
+  }
+  void read(JsonValue json);
+
+private:
+  Arg readArg(JsonValue json);
+
+  Step &step;
+  std::set<int64_t> known;
+};
+} // namespace
+
+Arg NodeReader::readArg(JsonValue json) {
+  using Kind = Arg::Kind;
+  Arg arg;
+  std::vector<JsonValue> pair;
+  json.forEach([&](JsonValue item) { pair.push_back(item); });
+  if (pair.size() != 2) {
+    json.fail("expected a pair of name and value");
+    return arg;
+  }
+  arg.name = pair[0].asString();
+  JsonValue value = pair[1];
+  if (value.has("value")) {
+    arg.kind = Kind::value;
+    arg.integer = use(value["value"]);
+  } else if (value.has("values")) {
+    arg.kind = Kind::values;
+    value["values"].forEach([&](JsonValue item) { arg.integers.push_back(item.isNull() ? -1 : use(item)); });
+  } else if (value.has("int")) {
+    arg.kind = Kind::integer;
+    arg.integer = value["int"].asInt();
+  } else if (value.has("float")) {
+    arg.kind = Kind::real;
+    arg.real = readReal(value["float"]);
+  } else if (value.has("bool")) {
+    arg.kind = Kind::boolean;
+    arg.boolean = value["bool"].asBool();
+  } else if (value.has("ints")) {
+    arg.kind = Kind::integers;
+    arg.integers = value["ints"].asInts();
+  } else if (value.has("floats")) {
+    arg.kind = Kind::reals;
+    value["floats"].forEach([&](JsonValue item) { arg.reals.push_back(readReal(item)); });
+  } else if (value.has("bools")) {
+    arg.kind = Kind::booleans;
+    value["bools"].forEach([&](JsonValue item) { arg.booleans.push_back(item.asBool()); });
+  } else if (value.has("str")) {
+    arg.kind = Kind::string;
+    arg.string = value["str"].asString();
+  } else if (value.has("dtype")) {
+    arg.kind = Kind::dtype;
+    arg.dtype = value["dtype"].asDType();
+  } else if (value.has("memory_format")) {
+    arg.kind = Kind::memoryFormat;
+    arg.string = value["memory_format"].asString();
+  } else {
+    // {"none": null}: the member is there, and null.
+    (void)value["none"];
+  }
+  return arg;
+}
+
+void NodeReader::read(JsonValue json) {
+  Node node;
+  node.pointer = json.location();
+  node.op = json["op"].asString();
+  node.phase = json["phase"].asString();
+  if (node.phase != "forward" && node.phase != "backward" && node.phase != "optimizer")
+    json["phase"].fail("expected forward, backward or optimizer, found \"" + node.phase + "\"");
+  if (json.has("module"))
+    node.module = json["module"].asString();
+  if (json.has("stack")) {
+    node.stack = json["stack"].asSize();
+    if (*node.stack >= static_cast<int64_t>(step.stacks.size()))
+      json["stack"].fail("there are " + std::to_string(step.stacks.size()) + " stacks");
+  }
+  json["args"].forEach([&](JsonValue item) { node.args.push_back(readArg(item)); });
+  json["results"].forEach([&](JsonValue item) {
+    if (item.isNull())
+      return node.results.push_back(std::nullopt);
+    node.results.push_back(Result{item["id"].asSize(), readSpec(item)});
+    define(node.results.back()->id, item);
+  });
+  auto checkArg = [&](const std::string &name, JsonValue where) {
+    const Arg *arg = node.findArg(name);
+    if (!arg || (arg->kind != Arg::Kind::value && arg->kind != Arg::Kind::values))
+      where.fail("no tensor argument \"" + name + "\"");
+  };
+  if (json.has("mutates")) {
+    node.mutates = json["mutates"].asStrings();
+    for (const std::string &name : node.mutates)
+      checkArg(name, json["mutates"]);
+  }
+  if (json.has("view_of")) {
+    node.viewOf = json["view_of"].asString();
+    checkArg(node.viewOf, json["view_of"]);
+    if (const Arg *arg = node.findArg(node.viewOf); arg && arg->kind == Arg::Kind::values)
+      json["view_of"].fail("results are a view of one tensor, not of a list");
+  }
+  step.nodes.push_back(std::move(node));
+}
+
+static void readModel(JsonValue root, Step &step) {
+  root["module_tree"].forEach([&](JsonValue json) {
+    step.moduleTree.push_back({json["name"].asString(), json["class"].asString(), json["bases"].asStrings(),
+                               json["parameters"].asStrings(), json["buffers"].asStrings(),
+                               json["children"].asStrings()});
+  });
+  root["parameters"].forEach([&](JsonValue json) {
+    step.parameters.push_back(
+        {json["name"].asString(), json["aliases"].asStrings(), readSpec(json), json["trainable"].asBool()});
+  });
+  root["buffers"].forEach([&](JsonValue json) { step.buffers.push_back({json["name"].asString(), readSpec(json)}); });
+  step.optimizer = root["optimizer"]["class"].asString();
+  root["optimizer"]["groups"].forEach([&](JsonValue json) {
+    ParamGroup group{json["parameters"].asStrings(), {}};
+    json["options"].forEachMember(
+        [&](const std::string &key, JsonValue item) { group.options.emplace_back(key, readOption(item)); });
+    step.groups.push_back(std::move(group));
+  });
+  if (root.has("zero_gradient"))
+    step.zeroGradient = root["zero_gradient"].asStrings();
+}
+
+/// A parameter or buffer input is one of the declared ones, and looks the same.
+static void checkDeclared(const Input &input, const Step &step, JsonValue json) {
+  auto check = [&](const auto &declared, const char *what) {
+    for (const auto &entry : declared) {
+      if (entry.name != input.name)
+        continue;
+      if (!(entry.spec == input.spec))
+        json.fail(std::string(what) + " \"" + input.name + "\" is " + formatSpec(entry.spec) + ", the input is " +
+                  formatSpec(input.spec));
+      return;
+    }
+    json.fail(std::string("no ") + what + " \"" + input.name + "\" is declared");
+  };
+  if (input.kind == InputKind::param)
+    check(step.parameters, "parameter");
+  else if (input.kind == InputKind::buffer)
+    check(step.buffers, "buffer");
+}
+
+runtime::Expected<Step> step::readStep(const std::string &path) {
+  runtime::Expected<std::string> text = runtime::readFile(path);
+  if (!text)
+    return text.error();
+  runtime::JsonDocument document(path, *text);
+  if (!document.status().ok())
+    return document.status();
+
+  Step step;
+  step.fileName = path;
+  JsonValue root = document.root();
+  if (std::string format = root["format"].asString(); format != "spmd-step")
+    root["format"].fail("expected \"spmd-step\", found \"" + format + "\"");
+  if (int64_t version = root["version"].asInt(); version != kVersion)
+    root["version"].fail("expected version " + std::to_string(kVersion) + ", found " + std::to_string(version));
+  if (!document.status().ok())
+    return document.status();
+
+  step.torch = root["torch"].asString();
+  step.name = root["name"].asString();
+  readModel(root, step);
+  root["stacks"].forEach([&](JsonValue json) {
+    std::vector<Frame> &stack = step.stacks.emplace_back();
+    json.forEach([&](JsonValue frame) {
+      stack.push_back({frame["file"].asString(), frame["function"].asString(), frame["line"].asSize()});
+    });
+  });
+
+  NodeReader nodes(step);
+  root["inputs"].forEach([&](JsonValue json) {
+    step.inputs.push_back(readInput(json));
+    nodes.define(step.inputs.back().id, json);
+    checkDeclared(step.inputs.back(), step, json);
+  });
+  root["nodes"].forEach([&](JsonValue json) { nodes.read(json); });
+  root["outputs"].forEach([&](JsonValue json) {
+    std::string kind = json["kind"].asString();
+    if (kind != "loss" && kind != "output")
+      json["kind"].fail("expected loss or output, found \"" + kind + "\"");
+    step.outputs.push_back({kind == "loss", json["path"].asString(), nodes.use(json["value"])});
+  });
+  step.resultTree = root["result_tree"].asString();
+  if (!document.status().ok())
+    return document.status();
+  return step;
+}

@@ -1,0 +1,85 @@
+//===- spmd-translate.cpp - Between our files and IR ----------------------===//
+
+#include "spmd/Import/Import.h"
+#include "spmd/InitAll.h"
+
+#include "dialects/Aten/AtenInterfaces.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace {
+struct Options {
+  llvm::cl::OptionCategory category{"spmd-translate options"};
+  llvm::cl::opt<std::string> importStep{"import-step",
+                                        llvm::cl::desc("Reads a step package (NAME.step or its step.json) and "
+                                                       "writes its IR"),
+                                        llvm::cl::value_desc("path"), llvm::cl::cat(category)};
+  llvm::cl::opt<bool> printSchemas{"print-aten-schemas",
+                                   llvm::cl::desc("Writes, for each op of the aten dialect, its name, its "
+                                                  "PyTorch schema and its attributes"),
+                                   llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> output{"o", llvm::cl::desc("Output file"), llvm::cl::value_desc("file"),
+                                    llvm::cl::init("-"), llvm::cl::cat(category)};
+  llvm::cl::opt<bool> noLocations{"no-locations", llvm::cl::desc("Writes IR without locations"),
+                                  llvm::cl::cat(category)};
+};
+} // namespace
+
+/// One line per op: name, tab, schema, tab, attribute names with commas.
+static void printSchemas(MLIRContext &context, llvm::raw_ostream &os) {
+  for (RegisteredOperationName name : context.getRegisteredOperationsByDialect("aten")) {
+    auto *interface = name.getInterface<spmd::aten::AtenOpInterface>();
+    if (!interface)
+      continue;
+    os << name.getStringRef() << '\t' << interface->getSchema() << '\t';
+    llvm::interleave(name.getAttributeNames(), os, [&](StringAttr attr) { os << attr.getValue(); }, ",");
+    os << '\n';
+  }
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Options options;
+  registerAsmPrinterCLOptions();
+  llvm::cl::ParseCommandLineOptions(argc, argv, "spmd translation driver\n");
+  if (options.importStep.empty() == !options.printSchemas) {
+    llvm::errs() << "error: give one of --import-step=PATH and "
+                    "--print-aten-schemas\n";
+    return 2;
+  }
+
+  DialectRegistry registry;
+  spmd::registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+
+  std::string problem;
+  auto file = openOutputFile(options.output, &problem);
+  if (!file) {
+    llvm::errs() << "error: " << problem << '\n';
+    return 2;
+  }
+  if (options.printSchemas) {
+    printSchemas(context, file->os());
+  } else {
+    OwningOpRef<ModuleOp> module = spmd::importStep(options.importStep, &context);
+    if (!module)
+      return 2;
+    OpPrintingFlags flags;
+    flags.enableDebugInfo(!options.noLocations);
+    module->print(file->os(), flags);
+    file->os() << '\n';
+  }
+  file->keep();
+  return 0;
+}
