@@ -9,14 +9,16 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package"}
+_LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
+         "compile": ".compiled", "CompiledStep": ".compiled", "CompileError": ".compiler",
+         "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "ToolError": ".tools"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'spmd' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name], __name__)
-    value = module if name == "capture" else getattr(module, name)
+    value = module if name == "capture" else getattr(module, "Trainer" if name == "load" else name)
     globals()[name] = value
     return value
 

@@ -4,31 +4,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Sequence
 
 from .capture.package import StepPackage
+from .tools import find_tool
 
 
 class CompileError(RuntimeError):
-    """spmd-compile is missing or refused the step; the message is its own."""
-
-
-def find_tool(name: str) -> Path:
-    """A program of ours: its environment variable (SPMD_COMPILE), beside the package, PATH, or the checkout's build."""
-    variable = name.upper().replace("-", "_")
-    package = Path(__file__).resolve().parent
-    places = [os.environ.get(variable), package / "bin" / name, shutil.which(name),
-              package.parent.parent / "build" / "bin" / name]
-    if places[0] and not Path(places[0]).is_file():
-        raise CompileError(f"{variable} is {places[0]!r}, which is no file")
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return Path(place)
-    raise CompileError(f"{name} is not found: set {variable}, put it on PATH, or build the checkout (scripts/setup)")
+    """spmd-compile refused the step; the message is its own."""
 
 
 def cache_folder() -> Path:

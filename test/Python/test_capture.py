@@ -288,6 +288,30 @@ def test_attention_masks(mask: str) -> None:
     assert (backward["results"][3] is not None) == (mask == "learned")
 
 
+def test_dropout_is_one_op() -> None:
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.drop = nn.Linear(12, 6), nn.Dropout(0.3)
+
+        def forward(self, x):
+            return self.fc(self.drop(x))
+
+    model = Net()
+    x, y = mlp.setup()["args"]
+    package = spmd.capture(mlp.train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), x.requires_grad_(), y)
+    assert ops(package).count("aten.native_dropout.default") == 1
+    assert ops(package).count("aten.native_dropout_backward.default") == 1
+    run = StepInterpreter(package.step, package.weights)
+    torch.manual_seed(1)
+    loss, = run({"x": x, "y": y})
+    torch.manual_seed(1)
+    assert loss.item() == F.cross_entropy(model(x), y).item()
+    model.eval()
+    evaluated = spmd.capture(mlp.train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), x, y)
+    assert ops(evaluated)[:2] == ["aten.t.default", "aten.addmm.default"]
+
+
 def test_constants_of_a_closure() -> None:
     weights = torch.linspace(1, 2, 6)
 

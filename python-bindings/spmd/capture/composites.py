@@ -1,7 +1,8 @@
-"""Attention as one operator.
+"""Attention and dropout as one operator each.
 
-Tracing below autograd dissolves scaled_dot_product_attention into whatever the device would run. Replaced above
-autograd it stays one op forward and one backward, on every device alike:
+Tracing below autograd dissolves scaled_dot_product_attention and dropout into whatever the device would run. Replaced
+above autograd each stays one op forward and one backward, on every device alike: dropout as aten.native_dropout,
+attention as
 
   spmd::sdpa(query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) -> (out, logsumexp)
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
@@ -108,12 +109,17 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 
+def _dropout(input, p, train):
+    return aten.native_dropout(input, p, train)[0] if train and p else input
+
+
+_ONE_OP = {"scaled_dot_product_attention": _attention, "dropout": _dropout}
 _AUTOGRAD_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1")
 
 
 @contextlib.contextmanager
 def one_op_composites() -> Iterator[None]:
-    """While entered, attention is recorded as one op, whoever calls it.
+    """While entered, the composites are recorded as one op each, whoever calls them.
 
     The override sits in the dispatcher, above autograd: it catches direct imports and recomputation alike, and autocast
     has already cast the operands. It is process-wide, hence scoped.
@@ -123,7 +129,8 @@ def one_op_composites() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "overriding a previously registered kernel" is what is meant
             for key in _AUTOGRAD_KEYS:
-                library.impl("scaled_dot_product_attention", _attention, key)
+                for name, function in _ONE_OP.items():
+                    library.impl(name, function, key)
         yield
     finally:
         library._destroy()

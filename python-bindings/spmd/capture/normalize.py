@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 import torch.fx
 
-from .errors import CaptureError, Frame, error_at
+from .errors import Frame, error_at
 from .provenance import Provenance
 
 DTYPES = {
@@ -172,6 +172,3 @@ def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[to
             if target in constants:
                 raise error_at(provenance(node).stack, f"{op} writes into a tensor that is neither model, optimizer "
                                "nor argument", "register it as a buffer of the model (register_buffer)")
-
-
-__all__ = ["CaptureError", "DTYPES", "Values", "check_pure", "describe", "encode", "node_record", "provenance"]

@@ -1,0 +1,45 @@
+"""Tensors of whatever library as dense CPU memory, and back. PyTorch is used only when it is already loaded."""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+# bf16 has no numpy type: its bits are carried in uint16
+NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32,
+         "i16": np.int16, "i8": np.int8, "u8": np.uint8, "i1": np.bool_}
+_NAMES = {np.dtype(t): name for name, t in NUMPY.items() if name != "bf16"}
+
+
+def is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_numpy(value: Any) -> tuple[np.ndarray, str]:
+    """A contiguous array with the value's content, and its dtype's name; shares memory where it can.
+
+    Takes torch tensors, numpy arrays, what speaks DLPack, and nested lists.
+
+    Raises:
+      TypeError: for a dtype without counterpart.
+    """
+    if is_torch(value):
+        value = value.detach().cpu().contiguous()
+        if value.dtype == sys.modules["torch"].bfloat16:
+            return value.view(sys.modules["torch"].int16).numpy().view(np.uint16), "bf16"
+        value = value.numpy()
+    elif not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    array = np.ascontiguousarray(value).reshape(np.shape(value))  # ascontiguousarray makes 0-dim arrays 1-dim
+    if array.dtype not in _NAMES:
+        raise TypeError(f"dtype {array.dtype} is none of {', '.join(NUMPY)}")
+    return array, _NAMES[array.dtype]
+
+
+def to_torch(array: np.ndarray, dtype: str) -> Any:
+    """The array as a torch tensor of the same memory."""
+    torch = sys.modules["torch"]
+    tensor = torch.from_numpy(array.view(np.int16) if dtype == "bf16" else array)
+    return tensor.view(torch.bfloat16) if dtype == "bf16" else tensor

@@ -1,0 +1,70 @@
+"""include/spmd/Runtime/spmd.h in ctypes: the same names, nothing added."""
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+from pathlib import Path
+
+OK, BAD_INPUT, FAILED = 0, 2, 3
+DTYPES = ("f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "i1")  # by number
+
+
+class Status(Structure):
+    _fields_ = [("code", c_int32), ("rank", c_int32), ("command", c_int32), ("message", c_char * 1024),
+                ("location", c_char * 512)]
+
+
+class Options(Structure):
+    _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
+                ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p)]
+
+
+class Tensor(Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int32), ("rank", c_int32), ("shape", POINTER(c_int64))]
+
+
+class TensorInfo(Structure):
+    _fields_ = [("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("rank", c_int32),
+                ("shape", POINTER(c_int64)), ("bytes", c_size_t), ("num_aliases", c_size_t)]
+
+
+class CollectiveInfo(Structure):
+    _fields_ = [("op", c_char_p), ("communicator", c_char_p), ("unit", c_char_p), ("location", c_char_p),
+                ("command", c_int32), ("bytes", c_int64)]
+
+
+_TRAINER, _STATUS, _INFO = c_void_p, POINTER(Status), POINTER(TensorInfo)
+_FUNCTIONS = {
+    "spmd_options_init": (None, [POINTER(Options)]),
+    "spmd_load": (c_int32, [c_char_p, POINTER(Options), POINTER(_TRAINER), _STATUS]),
+    "spmd_close": (None, [_TRAINER]),
+    "spmd_ranks": (c_int64, [_TRAINER]),
+    "spmd_threads": (c_int64, [_TRAINER]),
+    "spmd_arena_bytes": (c_int64, [_TRAINER]),
+    "spmd_cpu": (c_char_p, [_TRAINER]),
+    "spmd_result_tree": (c_char_p, [_TRAINER]),
+    "spmd_num_inputs": (c_size_t, [_TRAINER]),
+    "spmd_input": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
+    "spmd_num_outputs": (c_size_t, [_TRAINER]),
+    "spmd_output": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
+    "spmd_num_tensors": (c_size_t, [_TRAINER]),
+    "spmd_tensor_at": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
+    "spmd_tensor_alias": (c_char_p, [_TRAINER, c_size_t, c_size_t]),
+    "spmd_num_collectives": (c_size_t, [_TRAINER]),
+    "spmd_collective": (c_int32, [_TRAINER, c_size_t, POINTER(CollectiveInfo), _STATUS]),
+    "spmd_set_hyper": (c_int32, [_TRAINER, c_char_p, c_int64, c_double, _STATUS]),
+    "spmd_step": (c_int32, [_TRAINER, POINTER(Tensor), c_size_t, _STATUS]),
+    "spmd_read_output": (c_int32, [_TRAINER, c_size_t, c_void_p, c_size_t, _STATUS]),
+    "spmd_read_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
+    "spmd_write_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
+    "spmd_save": (c_int32, [_TRAINER, c_char_p, c_int32, _STATUS]),
+}
+
+
+def load(path: Path) -> ctypes.CDLL:
+    """The library, with every function's types declared."""
+    library = ctypes.CDLL(str(path))
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

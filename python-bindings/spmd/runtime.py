@@ -1,0 +1,216 @@
+"""Runs an artifact of spmd-compile on the ranks of this process. Needs numpy only."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import native
+from .arrays import NUMPY, is_torch, to_numpy, to_torch
+from .tools import find_runtime
+
+
+class RunError(RuntimeError):
+    """What the runtime answered: `code` 2 is bad input, 3 a failure while running.
+
+    `rank` and `command` (position in the plan) are -1 when no particular one failed; `location` is the command's module
+    and user line.
+    """
+
+    def __init__(self, status: native.Status):
+        self.code, self.rank, self.command = status.code, status.rank, status.command
+        self.location = status.location.decode(errors="replace")
+        message = status.message.decode(errors="replace")
+        super().__init__(f"{message} [{self.location}]" if self.location else message)
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorInfo:
+    """A batch input (`state` "batch"), an output ("loss", "output"; `name` is its path in the result), or a tensor of
+    the state ("param", "buffer", "constant", "exp_avg", ...). `shape` is the global one."""
+
+    name: str
+    state: str
+    dtype: str
+    shape: tuple[int, ...]
+    aliases: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """A collective of one step; `bytes` each rank sends (of a reduce-scatter: receives)."""
+
+    op: str
+    communicator: str
+    unit: str
+    location: str
+    bytes: int
+
+
+class Trainer:
+    """A compiled training step with its parameters and optimizer state on N ranks.
+
+        trainer = spmd.load("gpt2.spmd")
+        loss = trainer.step(x, y)
+
+    Args:
+      artifact: the folder that spmd-compile wrote. It holds native code: load only what you would run.
+      ranks: must be what it was compiled for; None takes that.
+      threads: of all ranks together; None: one per core.
+      timeout: seconds after which a collective that waits for a rank is an error.
+      weights: a safetensors file; None: the artifact's own.
+      library: the runtime's shared library; None: see spmd.tools.find_runtime.
+
+    Raises:
+      RunError: when the artifact or the weights cannot be used.
+      ToolError: when the runtime's library is not found.
+    """
+
+    def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
+                 timeout: float | None = None, weights: str | os.PathLike | None = None,
+                 library: str | os.PathLike | None = None):
+        self._handle = ctypes.c_void_p()
+        self._library = native.load(library or find_runtime())
+        options = native.Options()
+        self._library.spmd_options_init(options)
+        options.ranks, options.threads = ranks or 0, threads or 0
+        if timeout is not None:
+            options.timeout_seconds = timeout
+        options.weights = os.fsencode(weights) if weights is not None else None
+        self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
+        self.ranks: int = self._library.spmd_ranks(self._handle)
+        self.threads: int = self._library.spmd_threads(self._handle)
+        self.arena_bytes: int = self._library.spmd_arena_bytes(self._handle)
+        self.cpu: str = self._library.spmd_cpu(self._handle).decode()
+        self.inputs = self._infos("input", "spmd_input")
+        self.outputs = self._infos("output", "spmd_output")
+        self.tensors = self._infos("tensor", "spmd_tensor_at")
+        self.collectives = self._collectives()
+        self.result_tree: str = self._library.spmd_result_tree(self._handle).decode()
+
+    def run(self, batch: Sequence[Any]) -> list[np.ndarray]:
+        """One training step on a global batch: a tensor per input in order, outputs in order.
+
+        Raises:
+          RunError: for another dtype or shape than the artifact's, ids that are no rows of their table (nothing has run
+            then), or a rank that failed.
+        """
+        arrays = [to_numpy(value) for value in batch]
+        tensors = (native.Tensor * len(arrays))()
+        for tensor, (array, dtype) in zip(tensors, arrays):
+            shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, native.DTYPES.index(dtype), array.ndim
+            tensor.shape = shape
+        self._call("spmd_step", self._open(), tensors, len(arrays))
+        return [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
+
+    def step(self, *batch: Any, **named: Any) -> Any:
+        """Like run, with inputs also by name; gives what the training step returned.
+
+        Tensors of the result are torch tensors when a torch tensor was given, else numpy arrays.
+        """
+        names = [info.name for info in self.inputs]
+        given = dict(zip(names, batch))
+        if len(batch) > len(names) or set(given) & set(named) or set(given) | set(named) != set(names):
+            raise TypeError(f"step takes {', '.join(names)}; got {len(batch)} in order and "
+                            f"{', '.join(named) or 'none'} by name")
+        values = [(given | named)[name] for name in names]
+        outputs: list[Any] = self.run(values)
+        if any(map(is_torch, values)):
+            outputs = [to_torch(array, info.dtype) for array, info in zip(outputs, self.outputs)]
+        return _rebuild(json.loads(self.result_tree), outputs)
+
+    def set_hyper(self, name: str, group: int, value: float) -> None:
+        """Sets a hyper-parameter ("lr") of a param group for the following steps."""
+        self._call("spmd_set_hyper", self._open(), name.encode(), group, value)
+
+    def read(self, state: str, name: str) -> np.ndarray:
+        """A full tensor of the state, by any of its names; bf16 as uint16."""
+        return self._read("spmd_read_tensor", self._info(state, name), state.encode(), name.encode())
+
+    def write(self, state: str, name: str, value: Any) -> None:
+        """Replaces a full tensor of the state."""
+        info = self._info(state, name)
+        array, dtype = to_numpy(value)
+        if dtype != info.dtype or array.shape != info.shape:
+            raise ValueError(f"{state} {name!r} is {info.dtype}{list(info.shape)}, not {dtype}{list(array.shape)}")
+        self._call("spmd_write_tensor", self._open(), state.encode(), name.encode(), array.ctypes.data, array.nbytes)
+
+    def save_parameters(self, path: str | os.PathLike, with_optimizer: bool = False) -> None:
+        """Saves full parameters and buffers as safetensors, under all their names; the file appears whole or not."""
+        self._call("spmd_save", self._open(), os.fsencode(path), int(with_optimizer))
+
+    def close(self) -> None:
+        """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""
+        if self._handle:
+            self._library.spmd_close(self._handle)
+            self._handle = ctypes.c_void_p()
+
+    def __enter__(self) -> "Trainer":
+        return self
+
+    def __exit__(self, *unused: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def _open(self) -> ctypes.c_void_p:
+        if not self._handle:
+            raise ValueError("the trainer is closed")
+        return self._handle
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        status = native.Status()
+        if getattr(self._library, function)(*arguments, ctypes.byref(status)) != native.OK:
+            raise RunError(status)
+
+    def _info(self, state: str, name: str) -> TensorInfo:
+        info = next((i for i in self.tensors if i.state == state and name in (i.name, *i.aliases)), None)
+        if info is None:
+            raise KeyError(f"no {state} {name!r}")
+        return info
+
+    def _read(self, function: str, info: TensorInfo, *key: Any) -> np.ndarray:
+        array = np.empty(info.shape, NUMPY[info.dtype])
+        self._call(function, self._open(), *key, array.ctypes.data, array.nbytes)
+        return array
+
+    def _infos(self, what: str, function: str) -> list[TensorInfo]:
+        infos = []
+        for index in range(getattr(self._library, f"spmd_num_{what}s")(self._handle)):
+            info = native.TensorInfo()
+            self._call(function, self._handle, index, info)
+            aliases = tuple(self._library.spmd_tensor_alias(self._handle, index, n).decode()
+                            for n in range(info.num_aliases)) if what == "tensor" else ()
+            infos.append(TensorInfo(info.name.decode(), info.state.decode(), native.DTYPES[info.dtype],
+                                    tuple(info.shape[d] for d in range(info.rank)), aliases))
+        return infos
+
+    def _collectives(self) -> list[Collective]:
+        collectives = []
+        for index in range(self._library.spmd_num_collectives(self._handle)):
+            info = native.CollectiveInfo()
+            self._call("spmd_collective", self._handle, index, info)
+            texts = (getattr(info, field).decode() for field in ("op", "communicator", "unit", "location"))
+            collectives.append(Collective(*texts, info.bytes))
+        return collectives
+
+
+def _rebuild(tree: Any, outputs: list[Any]) -> Any:
+    """The step's return value, from its result_tree (docs/step-format.md)."""
+    (kind, value), = tree.items()
+    if kind == "output":
+        return outputs[value]
+    if kind == "item":
+        return outputs[value].item()
+    if kind == "dict":
+        return {key: _rebuild(part, outputs) for key, part in value}
+    if kind in ("list", "tuple"):
+        return (list if kind == "list" else tuple)(_rebuild(part, outputs) for part in value)
+    return value  # constant

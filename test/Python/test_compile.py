@@ -1,0 +1,203 @@
+"""spmd.compile without a compiler: a stand-in for spmd-compile copies the step, a stand-in for the runtime interprets it.
+
+What is tested is everything around them: capture at the first call, the cache, learning rates, results, sync, calls of
+another shape. test_compile_end_to_end.py runs the real ones.
+"""
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import sys
+import types
+from pathlib import Path
+
+import gpt2
+import mlp
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from step_interpreter import StepInterpreter
+from torch.distributed.fsdp.wrap import (ModuleWrapPolicy, always_wrap_policy, size_based_auto_wrap_policy,
+                                         transformer_auto_wrap_policy)
+
+import spmd
+import spmd.compiled
+from spmd.compiler import cache_folder
+from spmd.policies import policy_option
+from spmd.tools import find_tool
+
+
+class InterpretingTrainer:
+    """The interface of spmd.runtime.Trainer over a step package."""
+
+    def __init__(self, artifact: Path, *, weights: Path):
+        step = json.loads((artifact / "step.json").read_text())
+        self._run = StepInterpreter(step, load_file(weights))
+        self._batch = [i["name"] for i in step["inputs"] if i["kind"] == "batch"]
+        self._lr = [i["value"] for i in step["inputs"] if i["kind"] == "hyper"]
+        self.tensors = [types.SimpleNamespace(name=i.get("name", i.get("of")), state=i.get("state", i["kind"]),
+                                              dtype=i["dtype"])
+                        for i in step["inputs"] if i["kind"] in ("param", "buffer", "state", "constant")]
+
+        self.outputs = [types.SimpleNamespace(dtype="f32") for _ in step["outputs"]]
+
+    def set_hyper(self, name: str, group: int, value: float) -> None:
+        self._lr[group] = value
+
+    def run(self, batch) -> list[np.ndarray]:
+        outputs = self._run(dict(zip(self._batch, batch)), self._lr)
+        return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in outputs]
+
+    def read(self, state: str, name: str) -> np.ndarray:
+        key = name if state in ("param", "buffer") else f"optimizer/{state}/{name}"
+        return self._run.tensors()[key].detach().numpy().copy()
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """The path of a log with one line per run of the stand-in compiler."""
+    log, script = tmp_path / "log", tmp_path / "spmd-compile"
+    script.write_text(f"""#!{sys.executable}
+import shutil, sys
+step, _, out, *options = sys.argv[1:]
+if "--policy=class:Missing" in options:
+    sys.exit("error: no module has class 'Missing'")
+open({str(log)!r}, "a").write(" ".join(options) + "\\n")
+shutil.copytree(step, out)
+""")
+    script.chmod(0o755)
+    monkeypatch.setenv("SPMD_COMPILE", str(script))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(spmd.compiled, "Trainer", InterpretingTrainer)
+    log.touch()
+    return log
+
+
+def eager_twin(example: dict):
+    return copy.deepcopy((example["model"], example["optimizer"]))
+
+
+def assert_same(model, optimizer, other_model, other_optimizer, tolerance) -> None:
+    torch.testing.assert_close(model.state_dict(), other_model.state_dict(), rtol=0, atol=tolerance)
+    torch.testing.assert_close(optimizer.state_dict()["state"], other_optimizer.state_dict()["state"], rtol=0,
+                               atol=tolerance)
+
+
+@pytest.mark.filterwarnings("error")
+def test_trains_like_eager_with_a_scheduler(compiler) -> None:
+    example = gpt2.setup("tiny", steps=5)
+    model, optimizer = example["model"], example["optimizer"]
+    twin, twin_optimizer = eager_twin(example)
+    train_step = spmd.compile(ranks=4, policy=ModuleWrapPolicy({gpt2.Block}))(gpt2.train_step)
+    schedulers = [torch.optim.lr_scheduler.ExponentialLR(o, 0.5) for o in (optimizer, twin_optimizer)]
+    before = copy.deepcopy(model.state_dict())
+    for x, y in example["reference"]:
+        loss = train_step(model, optimizer, x, y)
+        expected = gpt2.train_step(twin, twin_optimizer, x, y)
+        assert isinstance(loss, torch.Tensor) and abs(loss.item() - expected.item()) < 1e-5
+        for scheduler in schedulers:
+            scheduler.step()
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+    train_step.sync()
+    for name, value in twin.state_dict().items():
+        if name not in example["zero_gradient"]:
+            torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=2e-7)
+    for parameter, expected in zip(model.parameters(), twin.parameters()):
+        torch.testing.assert_close(optimizer.state[parameter]["exp_avg"], twin_optimizer.state[expected]["exp_avg"],
+                                   rtol=0, atol=1e-7)
+        assert optimizer.state[parameter]["step"] == 5
+    gpt2.train_step(model, optimizer, *example["args"])  # eager goes on from there
+    assert compiler.read_text() == "--ranks=4 --mode=fully_shard --policy=class:gpt2.Block --view=global --target=host\n"
+
+
+def test_another_shape_carries_the_state_over(compiler) -> None:
+    example = mlp.setup(steps=6)
+    twin, twin_optimizer = eager_twin(example)
+    train_step = spmd.compile(mlp.train_step, ranks=2)
+    for number, (x, y) in enumerate(example["reference"]):
+        rows = 8 if number % 3 else 5
+        loss = train_step(example["model"], example["optimizer"], x[:rows], y[:rows])
+        assert abs(loss.item() - mlp.train_step(twin, twin_optimizer, x[:rows], y[:rows]).item()) < 1e-6
+    train_step.sync()
+    assert_same(example["model"], example["optimizer"], twin, twin_optimizer, 1e-6)
+
+
+def test_results_of_any_structure_and_python_arguments(compiler) -> None:
+    @spmd.compile(ranks=2)
+    def train_step(model, optimizer, batch, *, scale):
+        """Documented."""
+        loss = F.cross_entropy(model(batch["x"]), batch["y"]) * scale
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return {"loss": loss.item(), "more": (loss.detach(), [None, "text", scale])}
+
+    assert train_step.__name__ == "train_step" and train_step.__doc__ == "Documented."
+    example = mlp.setup()
+    x, y = example["args"]
+    first = train_step(example["model"], example["optimizer"], {"x": x, "y": y}, scale=1.0)
+    assert type(first["loss"]) is float and first["more"][1] == [None, "text", 1.0]
+    assert first["more"][0].item() == first["loss"]
+    train_step.reset()
+    second = train_step(example["model"], example["optimizer"], {"x": x, "y": y}, scale=2.0)
+    assert second["loss"] == pytest.approx(2 * first["loss"])
+    assert len(compiler.read_text().splitlines()) == 2
+
+
+def test_cache(compiler, tmp_path) -> None:
+    def run(**options):
+        example = mlp.setup()
+        step = spmd.compile(mlp.train_step, **options)
+        step(example["model"], example["optimizer"], *example["args"])
+        return step.artifact
+
+    first = run(ranks=2)
+    assert first == run(ranks=2) and first.parent.parent == cache_folder() == tmp_path / "cache/spmd"
+    assert not (first / "weights.safetensors").exists()
+    assert run(ranks=4) != first
+    assert len(compiler.read_text().splitlines()) == 2
+    assert sorted(p.name for p in cache_folder().iterdir() if p.name.startswith(".")) == []
+
+
+def test_compiler_errors(compiler, monkeypatch, tmp_path) -> None:
+    example = mlp.setup()
+    step = spmd.compile(mlp.train_step, ranks=2, policy="class:Missing")
+    with pytest.raises(spmd.CompileError, match="exited with 1\nerror: no module has class 'Missing'"):
+        step(example["model"], example["optimizer"], *example["args"])
+    assert list(cache_folder().iterdir()) == []
+    monkeypatch.setenv("SPMD_COMPILE", str(tmp_path / "nothing"))
+    with pytest.raises(spmd.ToolError, match="SPMD_COMPILE is .*nothing"):
+        find_tool("spmd-compile")
+    monkeypatch.delenv("SPMD_NO_SUCH_TOOL", raising=False)
+    with pytest.raises(spmd.ToolError, match="set SPMD_NO_SUCH_TOOL"):
+        find_tool("spmd-no-such-tool")
+
+
+def test_another_model_is_refused(compiler) -> None:
+    step = spmd.compile(mlp.train_step, ranks=2)
+    first, second = mlp.setup(), mlp.setup()
+    step(first["model"], first["optimizer"], *first["args"])
+    with pytest.raises(ValueError, match="another model or optimizer"):
+        step(second["model"], second["optimizer"], *second["args"])
+    step.reset()
+    step(second["model"], second["optimizer"], *second["args"])
+
+
+@pytest.mark.parametrize("policy, expected", [
+    (None, "none"), ("size:1000", "size:1000"), (ModuleWrapPolicy({gpt2.MLP, gpt2.Block}), "class:gpt2.Block,gpt2.MLP"),
+    (always_wrap_policy, "always"), (size_based_auto_wrap_policy, "size:100000000"),
+    (functools.partial(size_based_auto_wrap_policy, min_num_params=1000), "size:1000"),
+    (functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={gpt2.Block}), "class:gpt2.Block")])
+def test_policies(policy, expected) -> None:
+    assert policy_option(policy) == expected
+
+
+def test_unknown_policy() -> None:
+    with pytest.raises(ValueError, match="allowed: none, always, class:A,B, size:N, ModuleWrapPolicy"):
+        policy_option(lambda module, recurse, nonwrapped_numel: True)
