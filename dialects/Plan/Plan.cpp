@@ -1,9 +1,9 @@
 //===- Plan.cpp - the plan dialect: attributes and types ------------------===//
 
 #include "dialects/Plan/Plan.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace spmd::plan;

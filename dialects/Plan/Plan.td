@@ -34,7 +34,7 @@ def Plan_BufferClass : I32EnumAttr<"BufferClass", "what the bytes of a buffer ar
   let genSpecializedAttr = 0;
 }
 def Plan_BufferClassAttr : EnumAttr<Plan_Dialect, Plan_BufferClass, "class"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "``$value";
 }
 
 def Plan_Access : I32EnumAttr<"Access", "how a command uses a range of bytes", [

@@ -57,9 +57,8 @@ static LogicalResult verifyRef(Operation *op, RefAttr ref, const llvm::StringMap
     (stride < 0 ? low : high) += stride * (ranks - 1);
   BufferOp buffer = it->second;
   if (low < 0 || high > static_cast<int64_t>(buffer.getBytes())) {
-    InFlightDiagnostic diag = op->emitOpError("touches bytes [")
-                              << low << ", " << high << ") of " << ref.getBuffer() << ", which has "
-                              << buffer.getBytes();
+    InFlightDiagnostic diag = op->emitOpError("touches bytes [") << low << ", " << high << ") of " << ref.getBuffer()
+                                                                 << ", which has " << buffer.getBytes();
     diag.attachNote(buffer.getLoc()) << "the buffer";
     return diag;
   }

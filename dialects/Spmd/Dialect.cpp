@@ -36,7 +36,22 @@ LogicalResult SpmdDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
+static LogicalResult verifyLayout(Operation *op, StringRef what, unsigned index, Attribute layout) {
+  if (isa<ShardingAttr>(layout))
+    return success();
+  return op->emitOpError() << what << " " << index << ": '" << kLayoutAttr << "' must be a #spmd.sharding, got "
+                           << layout;
+}
+
 LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned arg, NamedAttribute attr) {
+  if (attr.getName() == kLayoutAttr)
+    return verifyLayout(op, "argument", arg, attr.getValue());
+  if (attr.getName() == kIndexBoundAttr || attr.getName() == kIgnoreIndexAttr) {
+    if (!isa<IntegerAttr>(attr.getValue()))
+      return op->emitOpError() << "argument " << arg << ": '" << attr.getName().getValue()
+                               << "' must be an integer, got " << attr.getValue();
+    return success();
+  }
   if (attr.getName() != kArgAttr)
     return op->emitOpError() << "argument " << arg << " has unknown attribute '" << attr.getName().getValue() << "'";
   if (!isArgRole(attr.getValue()))
@@ -47,6 +62,8 @@ LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 }
 
 LogicalResult SpmdDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
+  if (attr.getName() == kLayoutAttr)
+    return verifyLayout(op, "result", result, attr.getValue());
   if (attr.getName() != kResultAttr)
     return op->emitOpError() << "result " << result << " has unknown attribute '" << attr.getName().getValue() << "'";
   if (!isa<LossAttr, OutputAttr, UpdateAttr>(attr.getValue()))

@@ -15,6 +15,11 @@ namespace spmd {
 
 constexpr llvm::StringLiteral kArgAttr = "spmd.arg";
 constexpr llvm::StringLiteral kResultAttr = "spmd.result";
+/// After the encodings are stripped: the #spmd.sharding an argument or result had.
+constexpr llvm::StringLiteral kLayoutAttr = "spmd.layout";
+/// The values of a batch input are row numbers below this, apart from the ignored one.
+constexpr llvm::StringLiteral kIndexBoundAttr = "spmd.index_bound";
+constexpr llvm::StringLiteral kIgnoreIndexAttr = "spmd.ignore_index";
 constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
 constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
 

@@ -24,6 +24,10 @@ def Spmd_Dialect : Dialect {
     Discardable attributes of the dialect, verified on any op:
 
     * `spmd.arg` on arguments and `spmd.result` on results of a function: the role;
+    * `spmd.layout` on arguments and results, once encodings are stripped: the
+      `#spmd.sharding` that the value had;
+    * `spmd.index_bound` and `spmd.ignore_index` on batch arguments: the values are
+      row numbers below the bound, apart from the ignored one;
     * `spmd.segment` on operations: number of the maximal run of one phase
       (forward, backward, optimizer) the operation belongs to.
   }];

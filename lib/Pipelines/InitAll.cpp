@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -21,5 +22,6 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
 void spmd::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  spmd::registerKernelToPlanPasses();
   spmd::registerUnitsPasses();
 }

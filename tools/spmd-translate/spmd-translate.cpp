@@ -1,5 +1,6 @@
 //===- spmd-translate.cpp - Between our files and IR ----------------------===//
 
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
 
@@ -7,6 +8,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -22,6 +24,12 @@ struct Options {
                                         llvm::cl::desc("Reads a step package (NAME.step or its step.json) and "
                                                        "writes its IR"),
                                         llvm::cl::value_desc("path"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> planToJson{
+      "plan-to-json", llvm::cl::desc("Reads the IR of a plan and writes the plan as the runtime reads it"),
+      llvm::cl::value_desc("file"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> planToManifest{
+      "plan-to-manifest", llvm::cl::desc("Reads the IR of a plan and writes the artifact's manifest"),
+      llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<bool> printSchemas{"print-aten-schemas",
                                    llvm::cl::desc("Writes, for each op of the aten dialect, its name, its "
                                                   "PyTorch schema and its attributes"),
@@ -45,13 +53,28 @@ static void printSchemas(MLIRContext &context, llvm::raw_ostream &os) {
   }
 }
 
+/// Writes one of the JSON files of the plan in the IR file `path`.
+static LogicalResult writePlan(const std::string &path, bool manifest, MLIRContext &context, llvm::raw_ostream &os) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
+  spmd::plan::ProgramOp program = module ? spmd::getProgram(*module) : spmd::plan::ProgramOp();
+  if (!program)
+    return failure();
+  if (manifest)
+    return spmd::writeManifestJson(*module, program, {}, os);
+  spmd::writePlanJson(program, os);
+  return success();
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Options options;
   registerAsmPrinterCLOptions();
   llvm::cl::ParseCommandLineOptions(argc, argv, "spmd translation driver\n");
-  if (options.importStep.empty() == !options.printSchemas) {
-    llvm::errs() << "error: give one of --import-step=PATH and "
+  int actions = options.printSchemas;
+  for (auto *path : {&options.importStep, &options.planToJson, &options.planToManifest})
+    actions += !path->empty();
+  if (actions != 1) {
+    llvm::errs() << "error: give one of --import-step=PATH, --plan-to-json=FILE, --plan-to-manifest=FILE and "
                     "--print-aten-schemas\n";
     return 2;
   }
@@ -71,6 +94,10 @@ int main(int argc, char **argv) {
   }
   if (options.printSchemas) {
     printSchemas(context, file->os());
+  } else if (options.importStep.empty()) {
+    bool manifest = options.planToJson.empty();
+    if (failed(writePlan(manifest ? options.planToManifest : options.planToJson, manifest, context, file->os())))
+      return 2;
   } else {
     OwningOpRef<ModuleOp> module = spmd::importStep(options.importStep, &context);
     if (!module)

@@ -7,9 +7,10 @@ using namespace spmd::memory;
 
 HappensBefore::HappensBefore(llvm::ArrayRef<StreamCommand> list, unsigned numStreams)
     : commands(list.begin(), list.end()), numStreams(numStreams), clocks(list.size() * numStreams, -1) {
-  // [Note: clocks] A vector clock per command: before(c) is what is complete when c starts, which is what was complete when
-  // the previous command of its stream completed. That one adds itself, and, if it was a wait, all that was complete when
-  // the awaited command completed. A stream's prefix is complete when its last command is, so one number per stream is all.
+  // [Note: clocks] A vector clock per command: before(c) is what is complete when c starts, which is what was complete
+  // when the previous command of its stream completed. That one adds itself, and, if it was a wait, all that was
+  // complete when the awaited command completed. A stream's prefix is complete when its last command is, so one number
+  // per stream is all.
   std::vector<int64_t> now(numStreams * numStreams, -1); // after the latest command of each stream
   std::vector<int64_t> after(clocks.size(), -1);
   for (int64_t c = 0, e = commands.size(); c != e; ++c) {

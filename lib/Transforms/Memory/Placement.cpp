@@ -1,8 +1,8 @@
 //===- Placement.cpp - Offsets for buffers with known lifetimes -----------===//
 //
-// [Note: portfolio] No single greedy order is good on every program: on transformer steps each is within 8 % of the lower
-// bound, and some are 20 to 40 % off on others; the best of a few orders is within 2 % of it on all, and local search adds
-// nothing. So several orders are tried, each with first fit and best fit.
+// [Note: portfolio] No single greedy order is good on every program: on transformer steps each is within 8 % of the
+// lower bound, and some are 20 to 40 % off on others; the best of a few orders is within 2 % of it on all, and local
+// search adds nothing. So several orders are tried, each with first fit and best fit.
 //
 //===----------------------------------------------------------------------===//
 

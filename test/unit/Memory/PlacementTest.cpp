@@ -80,8 +80,8 @@ TEST(PlacementTest, RandomIntervals) {
   EXPECT_LE(total / rounds, 1.05);
 }
 
-// The shape of a training step: values kept from forward to backward, short-lived ones beside them, and a gathered unit per
-// layer and direction.
+// The shape of a training step: values kept from forward to backward, short-lived ones beside them, and a gathered unit
+// per layer and direction.
 TEST(PlacementTest, TrainingStep) {
   std::vector<BufferRequest> requests;
   const int64_t layers = 12, steps = 20, end = 2 * layers * steps;

@@ -19,8 +19,8 @@ struct StreamCommand {
   int64_t awaited = -1;
 };
 
-/// The happens-before relation of a list of commands: those of one stream run in order, and a wait completes only after the
-/// command that it waits for.
+/// The happens-before relation of a list of commands: those of one stream run in order, and a wait completes only after
+/// the command that it waits for.
 class HappensBefore {
 public:
   HappensBefore(llvm::ArrayRef<StreamCommand> commands, unsigned numStreams);

@@ -1,7 +1,7 @@
 //===- Placement.h - Offsets for buffers with known lifetimes ---*- C++ -*-===//
 //
-// The static memory planner: gives each buffer an offset so that buffers that conflict never overlap, in few bytes. Pure
-// numbers in, numbers out.
+// The static memory planner: gives each buffer an offset so that buffers that conflict never overlap, in few bytes.
+// Pure numbers in, numbers out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPMD_TRANSFORMS_MEMORY_PLACEMENT_H
@@ -35,13 +35,13 @@ struct Placement {
   llvm::StringRef strategy;
 };
 
-/// The position with most live bytes, each buffer rounded up to `alignment`. Its bytes are a lower bound for any placement:
-/// buffers whose positions overlap can never share bytes.
+/// The position with most live bytes, each buffer rounded up to `alignment`. Its bytes are a lower bound for any
+/// placement: buffers whose positions overlap can never share bytes.
 Peak computePeak(llvm::ArrayRef<BufferRequest> requests, int64_t alignment);
 
-/// Places `requests` at multiples of `alignment`. `conflict(i, j)` must be symmetric, and true whenever the positions of i
-/// and j overlap; it is true of more pairs where order is not certain. Several greedy orders are tried with two fits, and
-/// the first that needs the fewest bytes is kept. Deterministic.
+/// Places `requests` at multiples of `alignment`. `conflict(i, j)` must be symmetric, and true whenever the positions
+/// of i and j overlap; it is true of more pairs where order is not certain. Several greedy orders are tried with two
+/// fits, and the first that needs the fewest bytes is kept. Deterministic.
 Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::function_ref<bool(unsigned, unsigned)> conflict,
                        int64_t alignment);
 

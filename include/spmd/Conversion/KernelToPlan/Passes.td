@@ -1,0 +1,58 @@
+//===- Passes.td - From kernels to the command plan -----------------------===//
+#ifndef SPMD_CONVERSION_KERNELTOPLAN_PASSES_TD
+#define SPMD_CONVERSION_KERNELTOPLAN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::ModuleOp"> {
+  let summary = "values become bytes of the arena, ops become commands";
+  let description = [{
+    **Definition.** Gives every value of `@step` a place in the arena, every op that does something a command on a stream,
+    and replaces `@step` by a `plan.program @train_step`.
+
+    **Input IR.** One public `func.func @step` of one block, plain tensor types, holding only `kernel` ops and `spmd` ops:
+    collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`, `spmd.release`. Every generated kernel
+    has its symbol (`spmd-outline-kernels`), and every argument and result its role.
+
+    **Output IR.** A `plan.program` with buffers, bindings and commands. Units, mesh and kernels stay.
+
+    **Places.** An unpacked parameter is a range of the gathered buffer. A packed gradient is written by its producer
+    straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is written
+    over the old one when nothing can read the old one any more. A kernel writes over an operand that is dead after it, where
+    it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there is a `plan.copy`,
+    and a remark says of what and how many bytes.
+
+    **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream first
+    waits for the last command that the compute stream was given before it: where the collective stands in the block is the
+    schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all uses of one happen
+    before all uses of the other by stream order and waits.
+
+    ```mlir
+    func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.shard<@unit0, "param">}) -> … {
+      %flat = spmd.all_gather %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : …
+      …
+    ```
+    becomes
+    ```mlir
+    plan.program @train_step ranks 2 … {
+      plan.buffer @b0 parameters at 0 bytes 512 state "unit0 param"
+      plan.buffer @b1 gathered at 512 bytes 1024 "unit0 gathered"
+      %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
+      %1 = plan.wait for %0 on "compute"
+    ```
+  }];
+  let dependentDialects = ["::spmd::plan::PlanDialect"];
+}
+
+def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "proves schedule and memory of the plan, as the loader will";
+  let description = [{
+    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the runtime's
+    certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes, nothing read before it
+    is written, every gradient reduced exactly once. An error is reported at the command, with module path and Python line.
+
+    **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that far.
+  }];
+}
+
+#endif // SPMD_CONVERSION_KERNELTOPLAN_PASSES_TD

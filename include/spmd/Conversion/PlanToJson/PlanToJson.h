@@ -1,0 +1,35 @@
+//===- PlanToJson.h - The files of an artifact from its plan ----*- C++ -*-===//
+//
+// Writes what the runtime reads; docs/artifact-format.md describes every field. The same module gives the same bytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPMD_CONVERSION_PLANTOJSON_PLANTOJSON_H
+#define SPMD_CONVERSION_PLANTOJSON_PLANTOJSON_H
+
+#include "dialects/Plan/Plan.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+#include <vector>
+
+namespace spmd {
+
+/// A shared object with the kernels of an artifact.
+struct KernelFile {
+  std::string cpu;
+  std::string file;
+};
+
+/// The one program of `module`; emits an error and returns null when there is none or more than one.
+plan::ProgramOp getProgram(mlir::ModuleOp module);
+
+/// Writes `train_step.plan.json`.
+void writePlanJson(plan::ProgramOp program, llvm::raw_ostream &os);
+
+/// Writes `manifest.json`. Fails, with an error at the op, where the format cannot say what the plan says.
+mlir::LogicalResult writeManifestJson(mlir::ModuleOp module, plan::ProgramOp program,
+                                      llvm::ArrayRef<KernelFile> kernels, llvm::raw_ostream &os);
+
+} // namespace spmd
+
+#endif // SPMD_CONVERSION_PLANTOJSON_PLANTOJSON_H

@@ -1,0 +1,76 @@
+//===- BufferAssignment.h - Which bytes hold which value --------*- C++ -*-===//
+//
+// Gives every tensor of @step a range of a buffer. Offsets of the buffers in the arena come later (PlaceBuffers.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPMD_LIB_CONVERSION_KERNELTOPLAN_BUFFERASSIGNMENT_H
+#define SPMD_LIB_CONVERSION_KERNELTOPLAN_BUFFERASSIGNMENT_H
+
+#include "dialects/Plan/Plan.h"
+#include "dialects/Spmd/Spmd.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace spmd {
+
+/// Bytes of one element; i1 takes one.
+int64_t getElementBytes(mlir::Type elementType);
+/// Bytes of a tensor.
+int64_t getBytes(mlir::Type tensorType);
+
+/// A range of a buffer.
+struct Slot {
+  unsigned buffer = 0;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+
+  bool operator==(const Slot &other) const {
+    return buffer == other.buffer && offset == other.offset && bytes == other.bytes;
+  }
+  bool operator!=(const Slot &other) const { return !(*this == other); }
+  bool overlaps(const Slot &other) const {
+    return buffer == other.buffer && offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+};
+
+/// What is known of a buffer before it has an offset.
+struct BufferInfo {
+  plan::BufferClass bufferClass;
+  int64_t bytes;
+  mlir::Location loc;
+  std::string label;
+  /// An argument of the step: written by the runtime before the first command.
+  bool isArgument = false;
+  /// Persists between steps.
+  bool isState = false;
+  /// Ranges that no value of a packed buffer covers; zeros.
+  llvm::SmallVector<Slot> gaps;
+};
+
+/// The assignment of one function.
+class BufferAssignment {
+public:
+  /// Assigns all values of `step`, or says which op cannot be planned.
+  static mlir::FailureOr<BufferAssignment> compute(mlir::func::FuncOp step);
+
+  llvm::ArrayRef<BufferInfo> getBuffers() const { return buffers; }
+  /// Where `value` lies.
+  Slot getSlot(mlir::Value value) const { return slots.at(value); }
+  /// Where segment `name` of the packed buffer `flat` lies.
+  static Slot getSegmentSlot(Slot flat, FlatAttr layout, llvm::StringRef name);
+  /// Where result number `result` of the step must lie in the end.
+  Slot getResultSlot(unsigned result) const { return resultSlots[result]; }
+  /// Where operand `operand` of an all-reduce must lie while it is reduced.
+  Slot getReducedSlot(mlir::OpOperand &operand) const { return reducedSlots.at(&operand); }
+
+private:
+  friend class Assigner;
+  llvm::SmallVector<BufferInfo> buffers;
+  llvm::DenseMap<mlir::Value, Slot> slots;
+  llvm::DenseMap<mlir::OpOperand *, Slot> reducedSlots;
+  llvm::SmallVector<Slot> resultSlots;
+};
+
+} // namespace spmd
+
+#endif // SPMD_LIB_CONVERSION_KERNELTOPLAN_BUFFERASSIGNMENT_H

@@ -1,0 +1,312 @@
+//===- CommandEmitter.cpp - One command per op, with waits ----------------===//
+//
+// [Note: gates] A collective's stream waits, before it starts, for the last command that the compute stream was given
+// before it. Its operands are then there, and the bytes of every buffer that was dead at this point of the block are
+// free for what it receives, whatever the speed of either stream. The compute stream waits for it at the `spmd.wait`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandEmitter.h"
+#include "dialects/Kernel/Kernel.h"
+#include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/Roles.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace spmd;
+using kernel::KernelOpInterface;
+using plan::Access;
+using plan::RefAttr;
+
+namespace {
+
+constexpr StringLiteral kCompute = "compute";
+
+class CommandEmitter {
+public:
+  CommandEmitter(func::FuncOp step, const BufferAssignment &assignment, plan::ProgramOp program)
+      : step(step), assignment(assignment), program(program),
+        builder(OpBuilder::atBlockEnd(&program.getBody().front())) {}
+
+  LogicalResult run();
+
+private:
+  void emitBuffers();
+  void emitBindings();
+  LogicalResult emitOp(Operation *op);
+  void emitKernel(KernelOpInterface kernel);
+  void emitGemm(kernel::GemmOp gemm);
+  void emitPack(PackOp pack);
+  /// Emits the collective that `op` starts on `stream`, and returns its event.
+  FailureOr<Value> emitCollective(Operation *op, StringRef stream);
+  LogicalResult checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total, int64_t chunk);
+  void emitResults(func::ReturnOp op);
+
+  /// Creates a command and returns its event.
+  template <typename Command, typename... Args>
+  Value create(Location loc, Args &&...args) {
+    return Command::create(builder, loc, plan::EventType::get(builder.getContext()), std::forward<Args>(args)...)
+        .getEvent();
+  }
+  RefAttr getRef(Slot slot, Access access) {
+    auto name = FlatSymbolRefAttr::get(builder.getContext(), ("b" + Twine(slot.buffer)).str());
+    return RefAttr::get(builder.getContext(), name, slot.offset, {}, slot.bytes, access);
+  }
+  RefAttr readRef(Value value) { return getRef(assignment.getSlot(value), Access::Read); }
+  /// A range that a command is about to write; the padding of a packed buffer is filled before its first value.
+  RefAttr writeRef(Slot slot, Location loc);
+  void emitCopy(Slot from, Slot to, Location loc, const Twine &what);
+  void waitFor(Value event, StringRef stream, Location loc) {
+    Value done = create<plan::WaitOp>(loc, event, stream);
+    if (stream == kCompute)
+      lastCompute = done;
+  }
+  /// Lets `stream` wait for all that the compute stream has been given; see [Note: gates].
+  void gate(StringRef stream, Location loc) {
+    if (lastCompute && gates[stream] != lastCompute)
+      waitFor(gates[stream] = lastCompute, stream, loc);
+  }
+
+  func::FuncOp step;
+  const BufferAssignment &assignment;
+  plan::ProgramOp program;
+  OpBuilder builder;
+  Value lastCompute;
+  llvm::StringMap<Value> gates;
+  DenseMap<Value, Value> events; ///< of started collectives, by handle
+  DenseSet<unsigned> filled;     ///< packed buffers whose padding is written
+};
+
+} // namespace
+
+void CommandEmitter::emitBuffers() {
+  for (auto [id, info] : llvm::enumerate(assignment.getBuffers()))
+    plan::BufferOp::create(builder, info.loc, ("b" + Twine(id)).str(), info.bufferClass, /*offset=*/0, info.bytes,
+                           info.isState, info.label);
+}
+
+void CommandEmitter::emitBindings() {
+  for (BlockArgument argument : step.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    plan::InputOp::create(builder, argument.getLoc(), readRef(argument), getArgRole(step, index),
+                          TypeAttr::get(argument.getType()), step.getArgAttr(index, kLayoutAttr),
+                          step.getArgAttrOfType<IntegerAttr>(index, kIndexBoundAttr),
+                          step.getArgAttrOfType<IntegerAttr>(index, kIgnoreIndexAttr));
+  }
+  for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
+    if (Attribute role = getResultRole(step, index); !isa<UpdateAttr>(role))
+      plan::OutputOp::create(builder, step.getLoc(), getRef(assignment.getResultSlot(index), Access::Read), role,
+                             TypeAttr::get(type), step.getResultAttr(index, kLayoutAttr));
+}
+
+RefAttr CommandEmitter::writeRef(Slot slot, Location loc) {
+  if (filled.insert(slot.buffer).second)
+    for (const Slot &gap : assignment.getBuffers()[slot.buffer].gaps)
+      lastCompute = create<plan::FillOp>(loc, getRef(gap, Access::Write), 0, kCompute);
+  return getRef(slot, Access::Write);
+}
+
+void CommandEmitter::emitCopy(Slot from, Slot to, Location loc, const Twine &what) {
+  if (from == to)
+    return;
+  RefAttr target = writeRef(to, loc);
+  lastCompute = create<plan::CopyOp>(loc, getRef(from, Access::Read), target, kCompute);
+  emitRemark(loc) << what << " is copied: " << to.bytes << " bytes";
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+void CommandEmitter::emitKernel(KernelOpInterface kernel) {
+  Operation *op = kernel;
+  SmallVector<Attribute> args;
+  for (Value operand : op->getOperands())
+    args.push_back(readRef(operand));
+  for (Value value : op->getResults())
+    args.push_back(writeRef(assignment.getSlot(value), op->getLoc()));
+  lastCompute = create<plan::KernelOp>(op->getLoc(), kernel.getSymbolAttr().getValue(), builder.getArrayAttr(args),
+                                       kernel.getParallelTrips(), kernel.getGrain(), kCompute);
+}
+
+void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
+  Location loc = gemm.getLoc();
+  Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
+  int64_t elementBytes = getElementBytes(type);
+  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch();
+  // The bytes from the first to the last element that the matrices of a view touch.
+  auto viewRef = [&](Value matrix, int64_t rows, int64_t columns, int64_t offset, int64_t ld, int64_t stride) {
+    int64_t elements = (rows - 1) * ld + columns + (batch - 1) * stride;
+    Slot slot = assignment.getSlot(matrix);
+    return getRef({slot.buffer, slot.offset + offset * elementBytes, elements * elementBytes}, Access::Read);
+  };
+  bool transA = gemm.getTransA(), transB = gemm.getTransB();
+  RefAttr a = viewRef(gemm.getA(), transA ? k : m, transA ? m : k, gemm.getAOffset(), gemm.getLda(), gemm.getAStride());
+  RefAttr b = viewRef(gemm.getB(), transB ? n : k, transB ? k : n, gemm.getBOffset(), gemm.getLdb(), gemm.getBStride());
+  Slot target = assignment.getSlot(gemm.getResult());
+  RefAttr c = writeRef(target, loc);
+  bool accumulate = static_cast<bool>(gemm.getC());
+  if (accumulate) {
+    emitCopy(assignment.getSlot(gemm.getC()), target, loc, "a matrix that a product is added to");
+    c = getRef(target, Access::ReadWrite);
+  }
+  lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
+                                     llvm::APFloat(accumulate ? 1.0 : 0.0), batch, gemm.getAStride(), gemm.getBStride(),
+                                     /*stride_c=*/batch > 1 ? m * n : 0, type, kCompute);
+}
+
+void CommandEmitter::emitPack(PackOp pack) {
+  auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(pack, pack.getUnitAttr());
+  Slot flat = assignment.getSlot(pack.getFlat());
+  writeRef(flat, pack.getLoc()); // a pack of nothing is all padding
+  for (auto [value, name] : llvm::zip_equal(pack.getValues(), pack.getNames().getAsValueRange<StringAttr>()))
+    emitCopy(assignment.getSlot(value), BufferAssignment::getSegmentSlot(flat, unit.getLayout(), name), pack.getLoc(),
+             "the gradient of " + name);
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// A collective moves contiguous chunks: rows of the outermost dim that has more than one element, and all of them.
+LogicalResult CommandEmitter::checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total,
+                                        int64_t chunk) {
+  int64_t outer = pre;
+  for (int64_t size : cast<RankedTensorType>(whole).getShape().take_front(dim))
+    outer *= size;
+  if (outer == 1 && total == chunk * static_cast<int64_t>(program.getRanks()))
+    return success();
+  return op->emitOpError("is not flat (dim ")
+         << dim << ", pre " << pre << ", " << total << " rows in chunks of " << chunk << " over " << program.getRanks()
+         << " ranks); run spmd-flatten-collectives before the plan";
+}
+
+FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream) {
+  Location loc = op->getLoc();
+  auto collective = cast<CollectiveOpInterface>(op);
+  StringRef unit = collective.getUnitAttr() ? collective.getUnitAttr().getValue() : "";
+  auto getResult = [&](unsigned index) -> Value {
+    if (op->getNumResults() > 0 && !isa<HandleType>(op->getResult(0).getType()))
+      return op->getResult(index);
+    return cast<WaitOp>(*op->getResult(0).getUsers().begin()).getResult(index);
+  };
+  auto emitGather = [&](auto gather) -> FailureOr<Value> {
+    auto sent = cast<RankedTensorType>(gather.getInput().getType());
+    Value received = getResult(0);
+    if (failed(checkFlat(op, received.getType(), gather.getDim(), gather.getPre(), gather.getTotal(),
+                         sent.getDimSize(gather.getDim()))))
+      return failure();
+    RefAttr recv = writeRef(assignment.getSlot(received), loc);
+    gate(stream, loc);
+    return create<plan::AllGatherOp>(loc, readRef(gather.getInput()), recv, sent.getNumElements(),
+                                     sent.getElementType(), unit, stream, stream);
+  };
+  auto emitScatter = [&](auto scatter) -> FailureOr<Value> {
+    auto received = cast<RankedTensorType>(getResult(0).getType());
+    auto sent = cast<RankedTensorType>(scatter.getInput().getType());
+    if (failed(checkFlat(op, sent, scatter.getDim(), scatter.getPre(), sent.getDimSize(scatter.getDim()),
+                         scatter.getChunk())))
+      return failure();
+    gate(stream, loc);
+    return create<plan::ReduceScatterOp>(loc, readRef(scatter.getInput()),
+                                         getRef(assignment.getSlot(getResult(0)), Access::Write),
+                                         received.getNumElements(), stringifyReduceKind(scatter.getKind()),
+                                         received.getElementType(), unit, stream, stream);
+  };
+  auto emitReduce = [&](auto reduce) -> FailureOr<Value> {
+    SmallVector<Attribute> refs, kinds;
+    SmallVector<int64_t> counts;
+    Type elementType;
+    for (auto [index, input] : llvm::enumerate(reduce.getInputs())) {
+      auto type = cast<RankedTensorType>(input.getType());
+      if (elementType && type.getElementType() != elementType)
+        return op->emitOpError("reduces ") << elementType << " and " << type.getElementType() << " in one message";
+      elementType = type.getElementType();
+      Slot slot = assignment.getReducedSlot(op->getOpOperand(index));
+      emitCopy(assignment.getSlot(input), slot, loc, "a value that is all-reduced and still read");
+      refs.push_back(getRef(slot, Access::ReadWrite));
+      counts.push_back(type.getNumElements());
+      kinds.push_back(
+          builder.getStringAttr(stringifyReduceKind(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue())));
+    }
+    gate(stream, loc);
+    return create<plan::AllReduceOp>(loc, builder.getArrayAttr(refs), ArrayRef<int64_t>(counts),
+                                     builder.getArrayAttr(kinds), elementType, unit, stream, stream);
+  };
+  return llvm::TypeSwitch<Operation *, FailureOr<Value>>(op)
+      .Case<AllGatherOp, AllGatherStartOp>(emitGather)
+      .Case<ReduceScatterOp, ReduceScatterStartOp>(emitScatter)
+      .Case<AllReduceOp, AllReduceStartOp>(emitReduce);
+}
+
+/// The stream, and so the communicator, of a collective that no schedule has given one.
+static StringRef getDefaultStream(Operation *op) {
+  if (isa<AllGatherOp>(op))
+    return "gather";
+  return isa<ReduceScatterOp>(op) || cast<CollectiveOpInterface>(op).getUnitAttr() ? "reduce" : "scalar";
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+LogicalResult CommandEmitter::emitOp(Operation *op) {
+  Location loc = op->getLoc();
+  auto emitStart = [&](auto start) -> LogicalResult {
+    if (!start.getHandle().hasOneUse())
+      return op->emitOpError("must have exactly one wait");
+    FailureOr<Value> event = emitCollective(op, start.getStream());
+    if (failed(event))
+      return failure();
+    events[start.getHandle()] = *event;
+    return success();
+  };
+  if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
+    emitGemm(gemm);
+  } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
+    emitKernel(kernel);
+  } else if (isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op)) {
+    FailureOr<Value> event = emitCollective(op, getDefaultStream(op));
+    if (failed(event))
+      return failure();
+    waitFor(*event, kCompute, loc);
+  } else if (auto gather = dyn_cast<AllGatherStartOp>(op)) {
+    return emitStart(gather);
+  } else if (auto scatter = dyn_cast<ReduceScatterStartOp>(op)) {
+    return emitStart(scatter);
+  } else if (auto reduce = dyn_cast<AllReduceStartOp>(op)) {
+    return emitStart(reduce);
+  } else if (auto wait = dyn_cast<WaitOp>(op)) {
+    waitFor(events.at(wait.getHandle()), kCompute, loc);
+  } else if (auto pack = dyn_cast<PackOp>(op)) {
+    emitPack(pack);
+  } else if (auto ret = dyn_cast<func::ReturnOp>(op)) {
+    emitResults(ret);
+  }
+  return success();
+}
+
+/// Outputs first: they read old values of arguments that the updates then overwrite.
+void CommandEmitter::emitResults(func::ReturnOp op) {
+  for (bool updates : {false, true})
+    for (auto [index, value] : llvm::enumerate(op.getOperands()))
+      if (isa<UpdateAttr>(getResultRole(step, index)) == updates) {
+        Slot slot = assignment.getResultSlot(index);
+        emitCopy(assignment.getSlot(value), slot, value.getLoc(),
+                 (updates ? "the new value of " : "") + assignment.getBuffers()[slot.buffer].label);
+      }
+}
+
+LogicalResult CommandEmitter::run() {
+  emitBuffers();
+  emitBindings();
+  for (Operation &op : step.getBody().front())
+    if (failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult spmd::emitCommands(func::FuncOp step, const BufferAssignment &assignment, plan::ProgramOp program) {
+  return CommandEmitter(step, assignment, program).run();
+}

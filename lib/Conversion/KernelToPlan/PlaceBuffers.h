@@ -1,0 +1,16 @@
+//===- PlaceBuffers.h - Arena offsets for the buffers of a program -*- C++ -*-===//
+#ifndef SPMD_LIB_CONVERSION_KERNELTOPLAN_PLACEBUFFERS_H
+#define SPMD_LIB_CONVERSION_KERNELTOPLAN_PLACEBUFFERS_H
+
+#include "dialects/Plan/Plan.h"
+
+namespace spmd {
+
+/// Sets the offset of every buffer of `program`, and the program's sizes. State comes first, in order; the transient
+/// part is shared by buffers that the commands' order proves never to be alive together. Buffers that nothing uses are
+/// removed.
+void placeBuffers(plan::ProgramOp program);
+
+} // namespace spmd
+
+#endif // SPMD_LIB_CONVERSION_KERNELTOPLAN_PLACEBUFFERS_H

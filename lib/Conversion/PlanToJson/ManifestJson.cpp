@@ -1,0 +1,325 @@
+//===- ManifestJson.cpp - manifest.json -----------------------------------===//
+
+#include "JsonWriter.h"
+#include "dialects/Spmd/Spmd.h"
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Runtime/Core/Plan.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace spmd;
+using llvm::json::OStream;
+
+namespace {
+
+class ManifestWriter {
+public:
+  ManifestWriter(ModuleOp module, plan::ProgramOp program, ArrayRef<KernelFile> kernels, raw_ostream &os)
+      : module(module), program(program), kernels(kernels), writer(os) {
+    for (auto [id, buffer] : llvm::enumerate(program.getOps<plan::BufferOp>()))
+      buffers[buffer.getSymName()] = {static_cast<int64_t>(id), buffer};
+  }
+
+  LogicalResult write();
+
+private:
+  void writeHeader();
+  void writeArena();
+  void writePrograms();
+  void writeUnits();
+  void writeState();
+  void writeBatch();
+  void writeHyper();
+  void writeOutputs();
+  void writeOutsideArena();
+
+  /// Offset in the arena, and the buffer's number.
+  void writePlace(OStream &json, plan::RefAttr ref);
+  void writeAliases(OStream &json, StringRef parameter);
+  /// How a tensor is cut over the ranks: global shape, and dim, pre, chunk when it is.
+  void writeLayout(OStream &json, Attribute layout, RankedTensorType local);
+  static const AxisState *findShard(Attribute layout);
+  template <typename... Roles>
+  SmallVector<plan::InputOp> inputsWithRole() {
+    return llvm::to_vector(llvm::make_filter_range(program.getOps<plan::InputOp>(),
+                                                   [](plan::InputOp input) { return isa<Roles...>(input.getRole()); }));
+  }
+
+  ModuleOp module;
+  plan::ProgramOp program;
+  ArrayRef<KernelFile> kernels;
+  JsonWriter writer;
+  llvm::StringMap<std::pair<int64_t, plan::BufferOp>> buffers;
+};
+
+} // namespace
+
+static StringRef getString(DictionaryAttr dictionary, StringRef key) {
+  auto value = dictionary ? dictionary.getAs<StringAttr>(key) : StringAttr();
+  return value ? value.getValue() : "";
+}
+
+void ManifestWriter::writePlace(OStream &json, plan::RefAttr ref) {
+  auto [id, buffer] = buffers.lookup(ref.getBuffer().getValue());
+  json.attribute("offset", static_cast<int64_t>(buffer.getOffset()) + ref.getOffset());
+  json.attribute("buffer", id);
+}
+
+void ManifestWriter::writeAliases(OStream &json, StringRef parameter) {
+  auto tied = module->getAttrOfType<DictionaryAttr>("spmd.tied");
+  auto names = tied ? tied.getAs<ArrayAttr>(parameter) : ArrayAttr();
+  writeStrings(json, "aliases", names ? names : ArrayAttr::get(module.getContext(), {}));
+}
+
+/// The state that shards the tensor, or null. There is at most one (checked in write()).
+const AxisState *ManifestWriter::findShard(Attribute layout) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
+  if (!sharding)
+    return nullptr;
+  for (const AxisState &state : sharding.getStates())
+    if (state.isShard())
+      return &state;
+  return nullptr;
+}
+
+void ManifestWriter::writeLayout(OStream &json, Attribute layout, RankedTensorType local) {
+  json.attribute("dtype", getDTypeName(local.getElementType()));
+  auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
+  writeInts(json, "shape", sharding ? sharding.getGlobalShape() : local.getShape());
+  if (const AxisState *shard = findShard(layout)) {
+    json.attribute("dim", shard->dim);
+    json.attribute("pre", shard->pre);
+    json.attribute("chunk", shard->chunk);
+  }
+  writeInts(json, "local_shape", local.getShape());
+}
+
+//===----------------------------------------------------------------------===//
+// Sections, in the order of the format
+//===----------------------------------------------------------------------===//
+
+void ManifestWriter::writeHeader() {
+  auto compile = module->getAttrOfType<DictionaryAttr>("spmd.compile");
+  writer.attribute("format", "spmd-artifact");
+  writer.attribute("version", 1);
+  writer.attribute("compiler", SPMD_VERSION);
+  writer.attribute("step", getString(module->getAttrOfType<DictionaryAttr>("spmd.step"), "name"));
+  StringRef target = getString(compile, "target");
+  writer.attribute("target", target.empty() ? "host" : target);
+  for (StringRef key : {"mode", "policy", "view"})
+    writer.attribute(key, getString(compile, key));
+  SmallVector<std::pair<StringRef, int64_t>> axes;
+  for (auto mesh : module.getOps<MeshOp>())
+    for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
+      axes.push_back({name, size});
+  writer.objects("mesh", axes, [](OStream &json, const std::pair<StringRef, int64_t> &axis) {
+    json.attribute("name", axis.first);
+    json.attribute("size", axis.second);
+  });
+  writer.attribute("ranks", static_cast<int64_t>(program.getRanks()));
+}
+
+void ManifestWriter::writeArena() {
+  int64_t state = program.getStateBytes(), transient = program.getTransientBytes();
+  llvm::MapVector<StringRef, int64_t> classes;
+  for (auto buffer : program.getOps<plan::BufferOp>())
+    if (buffer.getState())
+      classes[plan::getClassName(buffer.getBufferClass())] += buffer.getBytes();
+  for (NamedAttribute entry : program.getPeak())
+    if (auto bufferClass = plan::symbolizeBufferClass(entry.getName()))
+      classes[plan::getClassName(*bufferClass)] += cast<IntegerAttr>(entry.getValue()).getInt();
+  writer.object("arena", [&](OStream &json) {
+    json.attribute("state_bytes", state);
+    json.attribute("transient_bytes", transient);
+    json.attribute("bytes", state + transient);
+    json.attributeObject("classes", [&] {
+      for (auto [name, bytes] : classes)
+        json.attribute(name, bytes);
+    });
+  });
+}
+
+void ManifestWriter::writePrograms() {
+  // The hash is the runtime's own, of the plan as it will read it.
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  writePlanJson(program, stream);
+  auto plan = runtime::parsePlan("plan", text);
+  std::string hash = plan ? runtime::formatHash(runtime::hashTrace(runtime::collectiveTrace(*plan))) : "";
+  StringRef name = program.getSymName();
+  writer.objects("programs", ArrayRef(name), [&](OStream &json, StringRef program) {
+    json.attribute("name", program);
+    json.attribute("plan", (program + ".plan.json").str());
+    json.attribute("trace_hash", hash);
+  });
+  writer.objects("kernels", kernels, [](OStream &json, const KernelFile &kernel) {
+    json.attribute("cpu", kernel.cpu);
+    json.attribute("file", kernel.file);
+  });
+}
+
+void ManifestWriter::writeUnits() {
+  writer.objects("units", module.getOps<ShardUnitOp>(), [&](OStream &json, ShardUnitOp unit) {
+    FlatAttr layout = unit.getLayout();
+    json.attribute("name", unit.getSymName());
+    writeStrings(json, "modules", unit.getModules());
+    json.attribute("dtype", getDTypeName(layout.getDtype()));
+    json.attribute("padded", layout.getPadded());
+    json.attribute("chunk", unit.getChunk());
+    json.attributeArray("segments", [&] {
+      for (SegmentAttr segment : layout.getSegments())
+        json.object([&] {
+          json.attribute("name", segment.getName());
+          writeAliases(json, segment.getName());
+          writeInts(json, "shape", segment.getShape());
+          json.attribute("group", segment.getGroup());
+          json.attribute("offset", segment.getOffset());
+          json.attribute("numel", segment.getNumel());
+          json.attribute("trainable", segment.getTrainable());
+        });
+    });
+  });
+}
+
+void ManifestWriter::writeState() {
+  auto writeInit = [](OStream &json, FloatAttr init) {
+    if (init)
+      json.attribute("init", init.getValueAsDouble());
+    else
+      json.attribute("init", nullptr);
+  };
+  auto inputs = inputsWithRole<ShardAttr, TableAttr, ParamAttr, BufferAttr, ConstantAttr, StateAttr>();
+  writer.objects("state", inputs, [&](OStream &json, plan::InputOp input) {
+    auto type = cast<RankedTensorType>(input.getType());
+    auto writeWhole = [&](StringRef name, StringRef state, FloatAttr init) {
+      json.attribute("kind", "replicated");
+      json.attribute("name", name);
+      json.attribute("state", state);
+      writeAliases(json, name);
+      writeInts(json, "shape", type.getShape());
+      writeInit(json, init);
+    };
+    auto writePart = [&](StringRef kind, auto part) {
+      json.attribute("kind", kind);
+      json.attribute("unit", part.getUnit().getValue());
+      json.attribute("state", part.getState());
+      json.attribute("numel", type.getNumElements());
+      writeInit(json, part.getInit());
+    };
+    Attribute role = input.getRole();
+    if (auto shard = dyn_cast<ShardAttr>(role))
+      writePart("shard", shard);
+    else if (auto table = dyn_cast<TableAttr>(role))
+      writePart("table", table);
+    else if (auto param = dyn_cast<ParamAttr>(role))
+      writeWhole(param.getName(), "param", {});
+    else if (auto buffer = dyn_cast<BufferAttr>(role))
+      writeWhole(buffer.getName(), "buffer", {});
+    else if (auto constant = dyn_cast<ConstantAttr>(role))
+      writeWhole(constant.getName(), "constant", {});
+    else if (auto state = dyn_cast<StateAttr>(role))
+      writeWhole(state.getOf(), state.getState(), state.getInit());
+    json.attribute("dtype", getDTypeName(type.getElementType()));
+    writePlace(json, input.getRef());
+  });
+}
+
+void ManifestWriter::writeBatch() {
+  writer.objects("batch", inputsWithRole<BatchAttr>(), [&](OStream &json, plan::InputOp input) {
+    json.attribute("name", cast<BatchAttr>(input.getRole()).getName());
+    writeLayout(json, input.getLayoutAttr(), cast<RankedTensorType>(input.getType()));
+    writePlace(json, input.getRef());
+    if (std::optional<int64_t> bound = input.getIndexBound())
+      json.attribute("index_bound", *bound);
+    if (std::optional<int64_t> ignored = input.getIgnoreIndex())
+      json.attribute("ignore_index", *ignored);
+  });
+}
+
+void ManifestWriter::writeHyper() {
+  writer.objects("hyper", inputsWithRole<HyperAttr>(), [&](OStream &json, plan::InputOp input) {
+    auto hyper = cast<HyperAttr>(input.getRole());
+    json.attribute("name", hyper.getName());
+    json.attribute("group", hyper.getGroup());
+    json.attribute("dtype", getDTypeName(cast<RankedTensorType>(input.getType()).getElementType()));
+    json.attribute("value", hyper.getValue() ? hyper.getValue().getValueAsDouble() : 0.0);
+    writePlace(json, input.getRef());
+  });
+}
+
+void ManifestWriter::writeOutputs() {
+  writer.objects("outputs", program.getOps<plan::OutputOp>(), [&](OStream &json, plan::OutputOp output) {
+    auto loss = dyn_cast<LossAttr>(output.getRole());
+    json.attribute("kind", loss ? "loss" : "output");
+    json.attribute("path", loss ? loss.getPath() : cast<OutputAttr>(output.getRole()).getPath());
+    json.attribute("state", findShard(output.getLayoutAttr()) ? "sharded" : "replicated");
+    writeLayout(json, output.getLayoutAttr(), cast<RankedTensorType>(output.getType()));
+    writePlace(json, output.getRef());
+  });
+  auto tree = module->getAttrOfType<StringAttr>("spmd.result_tree");
+  writer.attribute("result_tree", tree ? tree.getValue() : "");
+  llvm::json::Array zeroGradient;
+  if (auto names = module->getAttrOfType<ArrayAttr>("spmd.zero_gradient"))
+    for (StringRef name : names.getAsValueRange<StringAttr>())
+      zeroGradient.push_back(name);
+  writer.attribute("zero_gradient", std::move(zeroGradient));
+}
+
+/// The libraries that a host program calls, and what they allocate for themselves; the sizes are theirs to decide.
+void ManifestWriter::writeOutsideArena() {
+  SmallVector<StringRef> names;
+  if (!program.getOps<plan::GemmOp>().empty())
+    names.push_back("OpenBLAS packing buffers");
+  names.push_back("thread stacks");
+  writer.objects("outside_arena", names, [](OStream &json, StringRef name) {
+    json.attribute("name", name);
+    json.attribute("bytes", nullptr);
+  });
+}
+
+LogicalResult ManifestWriter::write() {
+  auto checkLayout = [](Operation *op, Attribute layout) -> LogicalResult {
+    auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
+    if (!sharding)
+      return success();
+    int64_t shards = llvm::count_if(sharding.getStates(), [](const AxisState &state) { return state.isShard(); });
+    if (shards > 1 ||
+        llvm::any_of(sharding.getStates(), [](const AxisState &s) { return s.isPartial() || s.isOwned(); }))
+      return op->emitOpError("has layout ") << layout << "; inputs and outputs are replicated or sharded on one axis";
+    return success();
+  };
+  for (auto input : program.getOps<plan::InputOp>())
+    if (isa<BatchAttr>(input.getRole()) && failed(checkLayout(input, input.getLayoutAttr())))
+      return failure();
+  for (auto output : program.getOps<plan::OutputOp>()) {
+    if (!isa<LossAttr, OutputAttr>(output.getRole()))
+      return output.emitOpError("has role ") << output.getRole() << ", which is no result's";
+    if (failed(checkLayout(output, output.getLayoutAttr())))
+      return failure();
+  }
+  writeHeader();
+  writeArena();
+  writePrograms();
+  writeUnits();
+  writeState();
+  writeBatch();
+  writeHyper();
+  writeOutputs();
+  writeOutsideArena();
+  writer.finish();
+  return success();
+}
+
+plan::ProgramOp spmd::getProgram(ModuleOp module) {
+  SmallVector<plan::ProgramOp> programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
+  if (programs.size() == 1)
+    return programs.front();
+  module.emitError("expected one plan.program, found ") << programs.size();
+  return {};
+}
+
+LogicalResult spmd::writeManifestJson(ModuleOp module, plan::ProgramOp program, ArrayRef<KernelFile> kernels,
+                                      raw_ostream &os) {
+  return ManifestWriter(module, program, kernels, os).write();
+}
