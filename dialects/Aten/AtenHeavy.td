@@ -30,6 +30,7 @@ def Aten_AddmmOp
                          "beta * self + alpha * mat1 times mat2"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$mat1, Aten_Tensor:$mat2,
                    Aten_ScalarOne:$beta, Aten_ScalarOne:$alpha);
+  let rule = "addmmRule(op)";
 }
 def Aten_BaddbmmOp
     : Aten_ContractionOp<"baddbmm", "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -37,6 +38,7 @@ def Aten_BaddbmmOp
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$batch1,
                    Aten_Tensor:$batch2, Aten_ScalarOne:$beta,
                    Aten_ScalarOne:$alpha);
+  let rule = "addmmRule(op)";
 }
 
 // Layer norm: mean and rstd have the leading dimensions and ones.
@@ -48,6 +50,8 @@ def Aten_NativeLayerNormOp
                    Optional<Aten_Tensor>:$weight, Optional<Aten_Tensor>:$bias,
                    F64Attr:$eps);
   let results = (outs Aten_Tensor:$out, Aten_Tensor:$mean, Aten_Tensor:$rstd);
+  let rule = "layerNormRule(op)";
+  let flops = "operandElements(op, 8)";
 }
 def Aten_NativeLayerNormBackwardOp
     : Aten_Op<"native_layer_norm_backward", "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
@@ -60,6 +64,8 @@ def Aten_NativeLayerNormBackwardOp
   let results = (outs Optional<Aten_Tensor>:$grad_input,
                  Optional<Aten_Tensor>:$grad_weight,
                  Optional<Aten_Tensor>:$grad_bias);
+  let rule = "layerNormBackwardRule(op)";
+  let flops = "operandElements(op, 12)";
 }
 
 // Embedding.
@@ -72,6 +78,7 @@ def Aten_EmbeddingOp
   let results = (outs Aten_Tensor:$result);
   let heavy = "true";
   let flops = "noFlops(op)";
+  let rule = "embeddingRule(op)";
 }
 def Aten_EmbeddingDenseBackwardOp
     : Aten_Op<"embedding_dense_backward", "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
@@ -82,6 +89,7 @@ def Aten_EmbeddingDenseBackwardOp
   let results = (outs Aten_Tensor:$result);
   let heavy = "true";
   let flops = "operandElements(op)";
+  let rule = "embeddingBackwardRule(op)";
 }
 
 // Softmax.
@@ -90,12 +98,16 @@ class Aten_SoftmaxLikeOp<string name, string sum>
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim,
                    Aten_False:$half_to_float);
   let results = (outs Aten_Tensor:$result);
+  let rule = "wholeDimRule(op)";
+  let flops = "resultElements(op, 5)";
 }
 class Aten_SoftmaxBackwardOp<string name, string sum>
     : Aten_Op<name, "aten::" # name # "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", sum> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$output,
                    I64Attr:$dim, TypeAttr:$input_dtype);
   let results = (outs Aten_Tensor:$result);
+  let rule = "wholeDimRule(op)";
+  let flops = "resultElements(op, 5)";
 }
 def Aten_SoftmaxOp : Aten_SoftmaxLikeOp<"_softmax", "softmax along dim">;
 def Aten_LogSoftmaxOp
@@ -115,6 +127,7 @@ def Aten_NllLossForwardOp
                    Optional<Aten_Tensor>:$weight, I64Attr:$reduction,
                    I64Attr:$ignore_index);
   let results = (outs Aten_Tensor:$output, Aten_Tensor:$total_weight);
+  let rule = "nllLossRule(op)";
 }
 def Aten_NllLossBackwardOp
     : Aten_Op<"nll_loss_backward", "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
@@ -124,6 +137,7 @@ def Aten_NllLossBackwardOp
                    I64Attr:$reduction, I64Attr:$ignore_index,
                    Aten_Tensor:$total_weight);
   let results = (outs Aten_Tensor:$result);
+  let rule = "nllLossBackwardRule(op)";
 }
 def Aten_MseLossOp
     : Aten_Op<"mse_loss", "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -131,6 +145,8 @@ def Aten_MseLossOp
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$target,
                    DefaultValuedAttr<I64Attr, "1">:$reduction);
   let results = (outs Aten_Tensor:$result);
+  let rule = "mseLossRule(op)";
+  let flops = "operandElements(op, 3)";
 }
 def Aten_MseLossBackwardOp
     : Aten_Op<"mse_loss_backward", "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
@@ -138,6 +154,7 @@ def Aten_MseLossBackwardOp
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Tensor:$target, I64Attr:$reduction);
   let results = (outs Aten_Tensor:$result);
+  let rule = "mseLossBackwardRule(op)";
 }
 
 // Attention: query [B,H,T,E], key [B,Hk,S,E], value [B,Hk,S,Ev]; logsumexp is
@@ -151,6 +168,8 @@ def Aten_SdpaOp
                    Aten_False:$enable_gqa);
   let results = (outs Aten_Tensor:$out, Aten_Tensor:$logsumexp);
   let heavy = "true";
+  let rule = "attentionRule(op)";
+  let flops = "attentionFlops(op)";
 }
 def Aten_SdpaBackwardOp
     : Aten_Op<"sdpa_backward", "spmd::sdpa_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, float? scale, bool enable_gqa) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor? grad_mask)",
@@ -164,6 +183,8 @@ def Aten_SdpaBackwardOp
   let results = (outs Aten_Tensor:$grad_query, Aten_Tensor:$grad_key,
                  Aten_Tensor:$grad_value, Optional<Aten_Tensor>:$grad_mask);
   let heavy = "true";
+  let rule = "attentionRule(op)";
+  let flops = "attentionFlops(op)";
 }
 
 #endif // SPMD_ATEN_HEAVY_TD

@@ -21,18 +21,21 @@ def Aten_SumDimIntListOp
                     "sum over dimensions; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim, OptionalAttr<TypeAttr>:$dtype);
+  let rule = "reductionRule(op, ReductionKind::sum, Linearity::additive)";
 }
 def Aten_MeanDimOp
     : Aten_ReduceOp<"mean.dim", "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                     "mean over dimensions; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim, OptionalAttr<TypeAttr>:$dtype);
+  let rule = "meanRule(op)";
 }
 def Aten_AmaxOp
     : Aten_ReduceOp<"amax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
                     "maximum over dimensions"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim);
+  let rule = "reductionRule(op, ReductionKind::max)";
 }
 def Aten_LinalgVectorNormOp
     : Aten_ReduceOp<"linalg_vector_norm", "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -41,6 +44,7 @@ def Aten_LinalgVectorNormOp
                    DefaultValuedAttr<Aten_Scalar, "2">:$ord,
                    DenseI64ArrayAttr:$dim, Aten_False:$keepdim,
                    OptionalAttr<TypeAttr>:$dtype);
+  let rule = "normRule(op)";
 }
 def Aten_VarMeanCorrectionOp
     : Aten_ReduceOp<"var_mean.correction", "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
@@ -48,6 +52,7 @@ def Aten_VarMeanCorrectionOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_ScalarOne:$correction, Aten_False:$keepdim);
   let results = (outs Aten_Tensor:$var, Aten_Tensor:$mean);
+  let rule = "meanRule(op)";
 }
 
 #endif // SPMD_ATEN_REDUCE_TD

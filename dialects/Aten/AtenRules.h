@@ -2,7 +2,7 @@
 //
 // The functions that `rule`, `flops` and `localizer` in the .td files name.
 // They read operands, results and attributes through the generic Operation
-// interface, so that one function serves a family.
+// interface where one function serves a family.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,40 +14,85 @@
 
 namespace spmd::aten {
 
-// Sharding rules.
+using Rule = llvm::FailureOr<ShardingRule>;
+
+// Sharding rules (ShardingRules.cpp).
 
 /// No rule: the op runs on replicated operands only.
-llvm::FailureOr<ShardingRule> noRule(mlir::Operation *op);
+Rule noRule(mlir::Operation *op);
 
 /// Operands are broadcast against the result, aligned at the right.
-llvm::FailureOr<ShardingRule> pointwiseRule(mlir::Operation *op, Linearity linearity = Linearity::none,
-                                            llvm::ArrayRef<unsigned> multilinearOperands = {});
+Rule pointwiseRule(mlir::Operation *op, Linearity linearity = Linearity::none,
+                   llvm::ArrayRef<unsigned> multilinearOperands = {});
 
 /// A cast is linear unless it rounds to an integer or bool.
-llvm::FailureOr<ShardingRule> castRule(mlir::Operation *op);
+Rule castRule(mlir::Operation *op);
 
 /// Dimensions as letters, operands separated by commas: "mk,kn->mn". A letter
 /// that the results lack is summed over.
-llvm::FailureOr<ShardingRule> einsumRule(mlir::Operation *op, llvm::StringRef dims,
-                                         Linearity linearity = Linearity::none,
-                                         llvm::ArrayRef<unsigned> multilinearOperands = {});
+Rule einsumRule(mlir::Operation *op, llvm::StringRef dims, Linearity linearity = Linearity::none,
+                llvm::ArrayRef<unsigned> multilinearOperands = {});
 
-/// List ops: each list position is a pointwise op of its own.
-llvm::FailureOr<ShardingRule> foreachRule(mlir::Operation *op);
+/// The dimensions that attribute `dim` names are whole, in all operands and
+/// results alike; the others are factors.
+Rule wholeDimRule(mlir::Operation *op, Linearity linearity = Linearity::none);
 
-// Cost.
+/// The dimensions that `dim` names are contracted with `kind`.
+Rule reductionRule(mlir::Operation *op, ReductionKind kind, Linearity linearity = Linearity::none);
+/// A mean over dimensions that are whole: a divisor counts global rows.
+Rule meanRule(mlir::Operation *op);
+/// norm2 for order 2, max for inf, min for -inf; other orders keep dims whole.
+Rule normRule(mlir::Operation *op);
+
+// ShardingRulesView.cpp
+
+Rule permuteRule(mlir::Operation *op);
+/// Dimensions that expand adds or repeats are factors of their own.
+Rule expandRule(mlir::Operation *op);
+/// slice, slice_backward, slice_scatter: a slice of everything keeps the
+/// factor of its dimension, any other needs it whole.
+Rule sliceRule(mlir::Operation *op);
+/// select and its relatives: one side lacks the dimension.
+Rule selectRule(mlir::Operation *op);
+Rule stackRule(mlir::Operation *op);
+Rule indexSelectRule(mlir::Operation *op);
+/// A constant tensor of any local shape is the global one's shard.
+Rule fullRule(mlir::Operation *op);
+
+// ShardingRulesHeavy.cpp
+
+/// The bias would be added once per rank: k is whole.
+Rule addmmRule(mlir::Operation *op);
+Rule layerNormRule(mlir::Operation *op);
+/// The weight and bias gradients contract the leading dimensions.
+Rule layerNormBackwardRule(mlir::Operation *op);
+Rule embeddingRule(mlir::Operation *op);
+Rule embeddingBackwardRule(mlir::Operation *op);
+/// Losses have no rule with reduction mean: their count is the local one.
+Rule nllLossRule(mlir::Operation *op);
+Rule nllLossBackwardRule(mlir::Operation *op);
+Rule mseLossRule(mlir::Operation *op);
+Rule mseLossBackwardRule(mlir::Operation *op);
+/// Attention is independent per batch row; none with dropout.
+Rule attentionRule(mlir::Operation *op);
+
+// Cost (AtenCost.cpp).
 
 double noFlops(mlir::Operation *op);
 /// One operation per element of the first result, or of the first operand.
-double resultElements(mlir::Operation *op);
-double operandElements(mlir::Operation *op);
+double resultElements(mlir::Operation *op, double each = 1);
+double operandElements(mlir::Operation *op, double each = 1);
 /// 2 m n k of a matrix product whose last two operands are the matrices.
 double contractionFlops(mlir::Operation *op);
+/// Two products forward, five backward; half of it if causal.
+double attentionFlops(mlir::Operation *op);
 
-// Localization.
+// Localization (AtenLocalize.cpp).
 
 /// For ops without size attributes: nothing to do.
 llvm::LogicalResult keepAttributes(mlir::Operation *op, mlir::TypeRange types);
+/// For ops that make one certain tensor: only its own shape will do.
+llvm::LogicalResult keepShape(mlir::Operation *op, mlir::TypeRange types);
 /// Sets a list of sizes to the shape of the first result.
 llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr, mlir::TypeRange types);
 /// A slice over a whole dimension follows that dimension's local size.

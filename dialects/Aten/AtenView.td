@@ -55,12 +55,14 @@ def Aten_PermuteOp
     : Aten_LayoutOp<"permute", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
                     "result dimension i is operand dimension dims[i]"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
+  let rule = "permuteRule(op)";
 }
 def Aten_ExpandOp
     : Aten_LayoutOp<"expand", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
                     "repeats dimensions of size 1 and new leading ones"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$size);
   let localizer = [{localizeShape(op, "size", types)}];
+  let rule = "expandRule(op)";
 }
 
 // Pieces.
@@ -70,17 +72,20 @@ def Aten_SliceTensorOp
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$start,
                    I64Attr:$end, DefaultValuedAttr<I64Attr, "1">:$step);
   let localizer = "localizeSlice(op, types)";
+  let rule = "sliceRule(op)";
 }
 def Aten_SelectIntOp
     : Aten_LayoutOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
                     "row index of dimension dim, which disappears"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$index);
+  let rule = "selectRule(op)";
 }
 def Aten_SplitTensorOp
     : Aten_LayoutOp<"split.Tensor", "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
                     "pieces of split_size rows of dimension dim; the last may be shorter"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let rule = "wholeDimRule(op, Linearity::additive)";
 }
 def Aten_SplitWithSizesOp
     : Aten_LayoutOp<"split_with_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -88,16 +93,19 @@ def Aten_SplitWithSizesOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$split_sizes,
                    I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let rule = "wholeDimRule(op, Linearity::additive)";
 }
 def Aten_CatOp
     : Aten_LayoutOp<"cat", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
                     "the tensors one after the other along dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
+  let rule = "wholeDimRule(op, Linearity::additive)";
 }
 def Aten_StackOp
     : Aten_LayoutOp<"stack", "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
                     "the tensors as rows of a new dimension dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
+  let rule = "stackRule(op)";
 }
 def Aten_SliceBackwardOp
     : Aten_LayoutOp<"slice_backward", "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
@@ -105,6 +113,7 @@ def Aten_SliceBackwardOp
   let arguments = (ins Aten_Tensor:$grad_output, DenseI64ArrayAttr:$input_sizes,
                    I64Attr:$dim, I64Attr:$start, I64Attr:$end, I64Attr:$step);
   let localizer = "localizeSlice(op, types)";
+  let rule = "sliceRule(op)";
 }
 def Aten_SelectBackwardOp
     : Aten_LayoutOp<"select_backward", "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -112,6 +121,7 @@ def Aten_SelectBackwardOp
   let arguments = (ins Aten_Tensor:$grad_output, DenseI64ArrayAttr:$input_sizes,
                    I64Attr:$dim, I64Attr:$index);
   let localizer = [{localizeShape(op, "input_sizes", types)}];
+  let rule = "selectRule(op)";
 }
 def Aten_SliceScatterOp
     : Aten_LayoutOp<"slice_scatter", "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
@@ -120,18 +130,21 @@ def Aten_SliceScatterOp
                    I64Attr:$start, I64Attr:$end,
                    DefaultValuedAttr<I64Attr, "1">:$step);
   let localizer = "localizeSlice(op, types)";
+  let rule = "sliceRule(op)";
 }
 def Aten_SelectScatterOp
     : Aten_LayoutOp<"select_scatter", "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
                     "self with src in row index of dimension dim"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$src, I64Attr:$dim,
                    I64Attr:$index);
+  let rule = "selectRule(op)";
 }
 def Aten_IndexSelectOp
     : Aten_LayoutOp<"index_select", "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
                     "rows of dimension dim, by number"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_Tensor:$index);
   let heavy = "true";
+  let rule = "indexSelectRule(op)";
 }
 
 // Factories.
@@ -140,22 +153,26 @@ def Aten_FullOp
                     "a tensor with one value everywhere"> {
   let arguments = (ins DenseI64ArrayAttr:$size, Aten_Scalar:$fill_value);
   let localizer = [{localizeShape(op, "size", types)}];
+  let rule = "fullRule(op)";
 }
 def Aten_ArangeStartStepOp
     : Aten_LayoutOp<"arange.start_step", "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                     "start, start + step, … below end"> {
   let arguments = (ins Aten_Scalar:$start, Aten_Scalar:$end, Aten_ScalarOne:$step);
+  let localizer = "keepShape(op, types)";
 }
 def Aten_ScalarTensorOp
     : Aten_LayoutOp<"scalar_tensor", "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                     "a scalar as a 0-dimensional tensor"> {
   let arguments = (ins Aten_Scalar:$s);
+  let rule = "fullRule(op)";
 }
 def Aten_ConstantOp
     : Aten_LayoutOp<"constant", "spmd::constant(*, Tensor value) -> Tensor",
                     "a tensor given by its elements"> {
   let arguments = (ins ElementsAttr:$value);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+  let localizer = "keepShape(op, types)";
 }
 
 #endif // SPMD_ATEN_VIEW_TD

@@ -1,0 +1,35 @@
+//===- AtenCost.cpp - Floating-point operations ---------------------------===//
+
+#include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenRules.h"
+#include "dialects/Aten/RuleBuilder.h"
+
+using namespace mlir;
+using namespace spmd::aten;
+
+double spmd::aten::noFlops(Operation *) { return 0; }
+
+double spmd::aten::resultElements(Operation *op, double each) {
+  return op->getNumResults() ? each * tensorType(op->getResult(0)).getNumElements() : 0;
+}
+
+double spmd::aten::operandElements(Operation *op, double each) {
+  return op->getNumOperands() ? each * tensorType(op->getOperand(0)).getNumElements() : 0;
+}
+
+double spmd::aten::contractionFlops(Operation *op) {
+  Value left = op->getOperand(op->getNumOperands() - 2);
+  return resultElements(op, 2.0 * tensorType(left).getShape().back());
+}
+
+double spmd::aten::attentionFlops(Operation *op) {
+  auto backward = dyn_cast<SdpaBackwardOp>(op);
+  Value query = backward ? backward.getQuery() : cast<SdpaOp>(op).getQuery();
+  Value value = backward ? backward.getValue() : cast<SdpaOp>(op).getValue();
+  ArrayRef<int64_t> q = tensorType(query).getShape();
+  ArrayRef<int64_t> v = tensorType(value).getShape();
+  double pairs = static_cast<double>(q[0]) * q[1] * q[2] * v[2];
+  double perPair = backward ? 2.0 * (3 * q[3] + 2 * v[3]) : 2.0 * (q[3] + v[3]);
+  bool causal = cast<BoolAttr>(op->getAttr("is_causal")).getValue();
+  return pairs * perPair * (causal ? 0.5 : 1);
+}

@@ -1,0 +1,76 @@
+//===- RuleBuilder.h - Writing down a sharding rule -------------*- C++ -*-===//
+
+#ifndef SPMD_DIALECTS_ATEN_RULEBUILDER_H
+#define SPMD_DIALECTS_ATEN_RULEBUILDER_H
+
+#include "dialects/Aten/ShardingRule.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+namespace spmd::aten {
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+using Dims = llvm::SmallVector<int64_t>;
+
+/// A rule for `op` that starts with every dimension of every operand and
+/// result whole; what is not said stays that way.
+class RuleBuilder {
+public:
+  explicit RuleBuilder(mlir::Operation *op) {
+    for (mlir::Value operand : op->getOperands())
+      rule.operands.push_back({whole(tensorType(operand).getRank())});
+    for (mlir::Value result : op->getResults())
+      rule.results.push_back({whole(tensorType(result).getRank())});
+    rule.resultReduction.assign(op->getNumResults(), ReductionKind::sum);
+    rule.neutral.resize(op->getNumOperands());
+    rule.dontCare.assign(op->getNumOperands(), false);
+  }
+
+  static Dims whole(int64_t rank) { return Dims(rank, ShardingRule::kWhole); }
+
+  /// A new factor.
+  int64_t factor(int64_t size) {
+    rule.factorSizes.push_back(size);
+    return rule.factorSizes.size() - 1;
+  }
+  /// A new factor for each dimension.
+  Dims factors(llvm::ArrayRef<int64_t> sizes) {
+    Dims dims;
+    for (int64_t size : sizes)
+      dims.push_back(factor(size));
+    return dims;
+  }
+
+  /// `dims` of a tensor of shape `whole`, for a tensor that is broadcast
+  /// against it, aligned at the right.
+  static Dims broadcast(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims) {
+    Dims aligned;
+    int64_t missing = static_cast<int64_t>(shape.size()) - type.getRank();
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      aligned.push_back(type.getDimSize(dim) == shape[dim + missing] ? dims[dim + missing] : ShardingRule::kNone);
+    return aligned;
+  }
+
+  RuleBuilder &operand(unsigned index, Dims dims) {
+    rule.operands[index].dims = std::move(dims);
+    return *this;
+  }
+  RuleBuilder &result(unsigned index, Dims dims) {
+    rule.results[index].dims = std::move(dims);
+    return *this;
+  }
+  RuleBuilder &linearity(Linearity kind, llvm::ArrayRef<unsigned> operands = {}) {
+    rule.linearity = kind;
+    rule.multilinearOperands.assign(operands.begin(), operands.end());
+    return *this;
+  }
+
+  ShardingRule rule;
+};
+
+} // namespace spmd::aten
+
+#endif // SPMD_DIALECTS_ATEN_RULEBUILDER_H
