@@ -109,7 +109,8 @@ class Trainer:
         return [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
 
     def step(self, *batch: Any, **named: Any) -> Any:
-        """Like run, with inputs also by name; gives what the training step returned.
+        """Like run, with inputs also by name; gives what the training step returned (an artifact that does not say how
+        that was built gives the list of outputs).
 
         Tensors of the result are torch tensors when a torch tensor was given, else numpy arrays.
         """
@@ -122,7 +123,7 @@ class Trainer:
         outputs: list[Any] = self.run(values)
         if any(map(is_torch, values)):
             outputs = [to_torch(array, info.dtype) for array, info in zip(outputs, self.outputs)]
-        return _rebuild(json.loads(self.result_tree), outputs)
+        return _rebuild(json.loads(self.result_tree), outputs) if self.result_tree else outputs
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
         """Sets a hyper-parameter ("lr") of a param group for the following steps."""
