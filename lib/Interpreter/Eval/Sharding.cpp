@@ -1,0 +1,202 @@
+//===- Sharding.cpp - what a rank's coordinate decides --------------------===//
+//
+// The spmd ops that do not communicate: rows of a replicated value, padding
+// masks, and a unit's flat buffer taken apart and put together.
+//===----------------------------------------------------------------------===//
+
+#include "../UnitChunk.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace spmd::interp {
+namespace {
+
+/// A tensor read as [outer][pre][rows][inner] around one dimension.
+struct Blocks {
+  int64_t outer = 1, pre, rows, inner = 1;
+
+  Blocks(ShapeRef shape, int64_t dim, int64_t pre)
+      : pre(pre), rows(shape[dim] / pre) {
+    for (int64_t d = 0, e = shape.size(); d < e; ++d)
+      if (d != dim)
+        (d < dim ? outer : inner) *= shape[d];
+  }
+  int64_t index(int64_t block, int64_t row) const {
+    return (block * rows + row) * inner;
+  }
+};
+
+LogicalResult evaluateSlice(OpCall &call) {
+  auto op = cast<SliceOp>(call.op);
+  FailureOr<int64_t> position = positionOnAxes(
+      op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
+  if (failed(position))
+    return failure();
+  const Tensor &input = call.operands()[0];
+  int64_t dim = op.getDim(), pre = op.getPre(), chunk = op.getChunk();
+  Blocks from(input.shape(), dim, pre);
+  Shape shape(input.shape());
+  shape[dim] = pre * chunk;
+  Tensor result(input.dtype(), shape);
+  Blocks to(shape, dim, pre);
+  for (int64_t block = 0; block < from.outer * pre; ++block)
+    for (int64_t row = 0; row < chunk; ++row) {
+      int64_t source = *position * chunk + row;
+      if (source >= from.rows)
+        break;
+      for (int64_t i = 0; i < from.inner; ++i)
+        result.set(to.index(block, row) + i,
+                   input.at(from.index(block, source) + i));
+    }
+  call.result(std::move(result));
+  return success();
+}
+
+/// The fill of a mask as a value of an integer type: infinities are its ends.
+int64_t integerFill(DType type, double fill) {
+  if (!std::isinf(fill))
+    return static_cast<int64_t>(fill);
+  switch (type) {
+  case DType::i1:
+    return fill > 0;
+  case DType::u8:
+    return fill > 0 ? 255 : 0;
+  case DType::i8:
+    return fill > 0 ? 127 : -128;
+  case DType::i16:
+    return fill > 0 ? 32767 : -32768;
+  case DType::i32:
+    return fill > 0 ? std::numeric_limits<int32_t>::max()
+                    : std::numeric_limits<int32_t>::min();
+  default:
+    return fill > 0 ? std::numeric_limits<int64_t>::max()
+                    : std::numeric_limits<int64_t>::min();
+  }
+}
+
+LogicalResult evaluateMask(OpCall &call) {
+  auto op = cast<MaskOp>(call.op);
+  FailureOr<int64_t> position = positionOnAxes(
+      op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
+  if (failed(position))
+    return failure();
+  const Tensor &input = call.operands()[0];
+  double fill = op.getFill().convertToDouble();
+  Tensor result = gatherStrided(input, input.shape(),
+                                contiguousStrides(input.shape()));
+  Blocks blocks(input.shape(), op.getDim(), op.getPre());
+  int64_t chunk = op.getChunk(), total = op.getTotal();
+  for (int64_t block = 0; block < blocks.outer * blocks.pre; ++block)
+    for (int64_t row = 0; row < chunk; ++row) {
+      if (*position * chunk + row < total)
+        continue;
+      for (int64_t i = 0; i < blocks.inner; ++i) {
+        int64_t at = blocks.index(block, row) + i;
+        if (result.isFloating())
+          result.realData()[at] = fill;
+        else
+          result.integerData()[at] = integerFill(result.dtype(), fill);
+      }
+    }
+  call.result(std::move(result));
+  return success();
+}
+
+/// Calls visit(index into names, segment) for the named segments of a unit.
+template <typename F>
+LogicalResult forEachNamed(OpCall &call, FlatSymbolRefAttr unitName,
+                           ArrayAttr names, F visit) {
+  FailureOr<ShardUnitOp> unit = lookupUnit(call.op, unitName);
+  if (failed(unit))
+    return failure();
+  for (auto [i, name] : llvm::enumerate(names)) {
+    ArrayRef<SegmentAttr> segments = unit->getLayout().getSegments();
+    const auto *it = llvm::find_if(segments, [&](SegmentAttr segment) {
+      return segment.getName() == cast<StringAttr>(name).getValue();
+    });
+    if (it == segments.end())
+      return call.error() << "unit " << unitName << " has no segment " << name;
+    visit(i, *it);
+  }
+  return success();
+}
+
+LogicalResult evaluateUnpack(OpCall &call) {
+  auto op = cast<UnpackOp>(call.op);
+  const Tensor &flat = call.operands()[0];
+  return forEachNamed(call, op.getUnitAttr(), op.getNames(),
+                      [&](size_t, SegmentAttr segment) {
+                        call.result(gatherStrided(
+                            flat, segment.getShape(),
+                            contiguousStrides(segment.getShape()),
+                            segment.getOffset()));
+                      });
+}
+
+LogicalResult evaluatePack(OpCall &call) {
+  auto op = cast<PackOp>(call.op);
+  auto type = cast<RankedTensorType>(op.getFlat().getType());
+  Tensor flat(call.resultType(), type.getShape());
+  LogicalResult status = forEachNamed(
+      call, op.getUnitAttr(), op.getNames(), [&](size_t i, SegmentAttr segment) {
+        const Tensor &value = call.operands()[i];
+        scatterStrided(flat, value.reshaped({value.numel()}), {1},
+                       segment.getOffset());
+      });
+  call.result(std::move(flat));
+  return status;
+}
+
+FailureOr<UnitChunk> chunkOf(OpCall &call, FlatSymbolRefAttr unitName) {
+  FailureOr<ShardUnitOp> unit = lookupUnit(call.op, unitName);
+  if (failed(unit))
+    return failure();
+  return getUnitChunk(*unit, call.context.coordinates);
+}
+
+LogicalResult evaluateSegmentBroadcast(OpCall &call) {
+  auto op = cast<SegmentBroadcastOp>(call.op);
+  FailureOr<UnitChunk> chunk = chunkOf(call, op.getUnitAttr());
+  if (failed(chunk))
+    return failure();
+  call.result(chunk->expand(call.operands()[0], call.resultType()));
+  return success();
+}
+
+LogicalResult evaluateSegmentNorm(OpCall &call) {
+  auto op = cast<SegmentNormOp>(call.op);
+  FailureOr<UnitChunk> chunk = chunkOf(call, op.getUnitAttr());
+  if (failed(chunk))
+    return failure();
+  const Tensor &input = call.operands()[0];
+  Tensor table(call.resultType(), {chunk->numSegments});
+  for (const SegmentRun &run : chunk->runs) {
+    long double squares = 0;
+    double largest = 0;
+    for (int64_t i = run.begin; i < run.end; ++i) {
+      double value = std::fabs(input.at(i));
+      squares += static_cast<long double>(value) * value;
+      largest = std::isnan(value) ? value : std::max(largest, value);
+    }
+    table.set(run.segment, op.getKind() == ReduceKind::norm2
+                               ? static_cast<double>(std::sqrt(squares))
+                               : largest);
+  }
+  call.result(std::move(table));
+  return success();
+}
+
+} // namespace
+
+void registerSharding(EvaluatorRegistry &r) {
+  r.add("spmd.slice", evaluateSlice);
+  r.add("spmd.mask", evaluateMask);
+  r.add("spmd.unpack", evaluateUnpack);
+  r.add("spmd.pack", evaluatePack);
+  r.add("spmd.segment_broadcast", evaluateSegmentBroadcast);
+  r.add("spmd.segment_norm", evaluateSegmentNorm);
+}
+
+} // namespace spmd::interp

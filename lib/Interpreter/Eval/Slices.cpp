@@ -1,0 +1,301 @@
+//===- Slices.cpp - pieces of tensors and their gradients -----------------===//
+//
+// Everything here reads or writes one strided box of a dimension.
+//===----------------------------------------------------------------------===//
+
+#include "spmd/Interpreter/Evaluator.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace spmd::interp {
+
+/// Rows start, start + step, … (`count` of them) of one dimension.
+struct Rows {
+  int64_t dim, start, count, step = 1;
+};
+
+static Shape withRows(ShapeRef shape, const Rows &rows) {
+  Shape result(shape);
+  result[rows.dim] = rows.count;
+  return result;
+}
+
+static Tensor readRows(const Tensor &self, const Rows &rows) {
+  Shape strides = contiguousStrides(self.shape());
+  int64_t offset = rows.start * strides[rows.dim];
+  strides[rows.dim] *= rows.step;
+  return gatherStrided(self, withRows(self.shape(), rows), strides, offset);
+}
+
+/// A copy of `self` with `source` in the rows.
+static Tensor writeRows(const Tensor &self, const Tensor &source,
+                        const Rows &rows) {
+  Tensor result = gatherStrided(self, self.shape(),
+                                contiguousStrides(self.shape()));
+  Shape strides = contiguousStrides(self.shape());
+  int64_t offset = rows.start * strides[rows.dim];
+  strides[rows.dim] *= rows.step;
+  scatterStrided(result, source, strides, offset);
+  return result;
+}
+
+/// PyTorch's slice arguments over a dimension: negative counts from the end,
+/// out of range is clamped.
+static Rows sliceRows(const OpCall &call, ShapeRef shape) {
+  Rows rows;
+  rows.dim = call.dim("dim", shape.size());
+  int64_t size = shape[rows.dim];
+  auto bound = [&](llvm::StringRef name, int64_t otherwise) {
+    int64_t value = call.has(name) ? call.integer(name) : otherwise;
+    if (value < 0)
+      value += size;
+    return std::clamp<int64_t>(value, 0, size);
+  };
+  rows.start = bound("start", 0);
+  rows.step = call.integer("step");
+  int64_t end = std::max(bound("end", size), rows.start);
+  rows.count = (end - rows.start + rows.step - 1) / rows.step;
+  return rows;
+}
+
+static Rows selectRows(const OpCall &call, ShapeRef shape) {
+  int64_t dim = call.dim("dim", shape.size()), index = call.integer("index");
+  return {dim, index < 0 ? index + shape[dim] : index, 1};
+}
+
+static Shape dropDim(ShapeRef shape, int64_t dim) {
+  Shape result(shape);
+  result.erase(result.begin() + dim);
+  return result;
+}
+
+static LogicalResult checkRows(OpCall &call, ShapeRef shape, const Rows &rows) {
+  int64_t last = rows.start + (rows.count - 1) * rows.step;
+  if (rows.start < 0 || (rows.count > 0 && last >= shape[rows.dim]))
+    return call.error() << "row " << last << " of dimension " << rows.dim
+                        << ", which has " << shape[rows.dim];
+  return success();
+}
+
+static LogicalResult checkSource(OpCall &call, const Tensor &source,
+                                 ShapeRef shape, const Rows &rows) {
+  if (source.shape() != ShapeRef(withRows(shape, rows)))
+    return call.error() << "the source does not have the shape of the rows";
+  return checkRows(call, shape, rows);
+}
+
+static LogicalResult evaluateSlice(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  call.result(readRows(self, sliceRows(call, self.shape())));
+  return success();
+}
+
+static LogicalResult evaluateSelect(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  Rows rows = selectRows(call, self.shape());
+  if (failed(checkRows(call, self.shape(), rows)))
+    return failure();
+  call.result(readRows(self, rows).reshaped(dropDim(self.shape(), rows.dim)));
+  return success();
+}
+
+static LogicalResult splitInto(OpCall &call, ArrayRef<int64_t> sizes) {
+  const Tensor &self = call.tensor("self");
+  Rows rows{call.dim("dim", self.rank()), 0, 0};
+  for (int64_t size : sizes) {
+    rows.count = size;
+    if (failed(checkRows(call, self.shape(), rows)))
+      return failure();
+    call.result(readRows(self, rows));
+    rows.start += size;
+  }
+  return success();
+}
+
+static LogicalResult evaluateSplit(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  int64_t total = self.dim(call.dim("dim", self.rank()));
+  int64_t piece = call.integer("split_size");
+  Shape sizes;
+  for (int64_t begin = 0; begin < total; begin += piece)
+    sizes.push_back(std::min(piece, total - begin));
+  return splitInto(call, sizes);
+}
+
+static LogicalResult evaluateUnbind(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  int64_t dim = call.dim("dim", self.rank());
+  Shape shape = dropDim(self.shape(), dim);
+  for (int64_t i = 0; i < self.dim(dim); ++i)
+    call.result(readRows(self, {dim, i, 1}).reshaped(shape));
+  return success();
+}
+
+/// Concatenates along an existing dimension; the operands agree elsewhere.
+static LogicalResult concatenate(OpCall &call, ArrayRef<Tensor> tensors,
+                                 int64_t dim) {
+  Shape shape(tensors.front().shape());
+  shape[dim] = 0;
+  for (const Tensor &tensor : tensors) {
+    for (int64_t d = 0, e = shape.size(); d < e; ++d)
+      if (d != dim && tensor.dim(d) != shape[d])
+        return call.error() << "operands disagree in dimension " << d;
+    shape[dim] += tensor.dim(dim);
+  }
+  Tensor result(call.resultType(), shape);
+  Shape strides = contiguousStrides(shape);
+  int64_t start = 0;
+  for (const Tensor &tensor : tensors) {
+    scatterStrided(result, tensor.converted(call.resultType()), strides,
+                   start * strides[dim]);
+    start += tensor.dim(dim);
+  }
+  call.result(std::move(result));
+  return success();
+}
+
+static LogicalResult evaluateCat(OpCall &call) {
+  // PyTorch skips empty one-dimensional operands whatever the others' rank.
+  SmallVector<Tensor> tensors;
+  for (const Tensor &tensor : call.tensors("tensors"))
+    if (tensor.rank() != 1 || tensor.dim(0) != 0)
+      tensors.push_back(tensor);
+  if (tensors.empty()) {
+    call.result(Tensor(call.resultType(), {0}));
+    return success();
+  }
+  return concatenate(call, tensors, call.dim("dim", tensors.front().rank()));
+}
+
+static LogicalResult evaluateStack(OpCall &call) {
+  SmallVector<Tensor> rows;
+  int64_t dim = 0;
+  for (const Tensor &tensor : call.tensors("tensors")) {
+    dim = call.dim("dim", tensor.rank() + 1);
+    Shape shape(tensor.shape());
+    shape.insert(shape.begin() + dim, 1);
+    rows.push_back(tensor.reshaped(shape));
+  }
+  return concatenate(call, rows, dim);
+}
+
+static LogicalResult evaluateSliceBackward(OpCall &call) {
+  ShapeRef shape = call.integers("input_sizes");
+  Rows rows = sliceRows(call, shape);
+  const Tensor &grad = call.tensor("grad_output");
+  if (failed(checkSource(call, grad, shape, rows)))
+    return failure();
+  call.result(writeRows(Tensor(grad.dtype(), shape), grad, rows));
+  return success();
+}
+
+static LogicalResult evaluateSelectBackward(OpCall &call) {
+  ShapeRef shape = call.integers("input_sizes");
+  Rows rows = selectRows(call, shape);
+  const Tensor &grad = call.tensor("grad_output");
+  if (grad.shape() != ShapeRef(dropDim(shape, rows.dim)))
+    return call.error() << "the gradient does not have the shape of a row";
+  if (failed(checkRows(call, shape, rows)))
+    return failure();
+  call.result(writeRows(Tensor(grad.dtype(), shape),
+                        grad.reshaped(withRows(shape, rows)), rows));
+  return success();
+}
+
+static LogicalResult evaluateSliceScatter(OpCall &call) {
+  const Tensor &self = call.tensor("self"), &source = call.tensor("src");
+  Rows rows = sliceRows(call, self.shape());
+  if (failed(checkSource(call, source, self.shape(), rows)))
+    return failure();
+  call.result(writeRows(self, source, rows));
+  return success();
+}
+
+static LogicalResult evaluateSelectScatter(OpCall &call) {
+  const Tensor &self = call.tensor("self"), &source = call.tensor("src");
+  Rows rows = selectRows(call, self.shape());
+  if (source.shape() != ShapeRef(dropDim(self.shape(), rows.dim)))
+    return call.error() << "the source does not have the shape of a row";
+  if (failed(checkRows(call, self.shape(), rows)))
+    return failure();
+  call.result(writeRows(
+      self, source.reshaped(withRows(self.shape(), rows)), rows));
+  return success();
+}
+
+/// Positive padding adds `value`, negative padding cuts; last dimension first.
+static LogicalResult evaluatePad(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  ShapeRef pad = call.integers("pad");
+  Tensor result = self;
+  for (int64_t i = 0, e = pad.size() / 2; i < e; ++i) {
+    int64_t dim = self.rank() - 1 - i, before = pad[2 * i];
+    int64_t after = pad[2 * i + 1], cutBefore = std::max<int64_t>(-before, 0);
+    Rows kept{dim, cutBefore,
+              result.dim(dim) - cutBefore - std::max<int64_t>(-after, 0)};
+    if (failed(checkRows(call, result.shape(), kept)))
+      return failure();
+    Tensor middle = readRows(result, kept);
+    Rows place{dim, std::max<int64_t>(before, 0), kept.count};
+    Shape shape(middle.shape());
+    shape[dim] += place.start + std::max<int64_t>(after, 0);
+    result = writeRows(Tensor::full(self.dtype(), shape, call.number("value")),
+                       middle, place);
+  }
+  call.result(std::move(result));
+  return success();
+}
+
+/// tril keeps column - row <= diagonal of the last two dims, triu >=.
+template <bool lower> static LogicalResult evaluateTriangle(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  int64_t diagonal = call.integer("diagonal");
+  int64_t rows = self.dim(self.rank() - 2), columns = self.dim(self.rank() - 1);
+  Tensor result = self.reshaped(self.shape());
+  Tensor zeros(self.dtype(), self.shape());
+  Tensor kept = gatherStrided(self, self.shape(),
+                              contiguousStrides(self.shape()));
+  for (int64_t i = 0, e = self.numel(); i < e; ++i) {
+    int64_t row = i / columns % rows, column = i % columns;
+    if (lower ? column - row > diagonal : column - row < diagonal)
+      kept.set(i, 0);
+  }
+  call.result(std::move(kept));
+  return success();
+}
+
+static LogicalResult evaluateFlip(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  Shape strides = contiguousStrides(self.shape());
+  int64_t offset = 0;
+  for (int64_t dim : call.integers("dims")) {
+    dim += dim < 0 ? self.rank() : 0;
+    offset += (self.dim(dim) - 1) * strides[dim];
+    strides[dim] = -strides[dim];
+  }
+  call.result(gatherStrided(self, self.shape(), strides, offset));
+  return success();
+}
+
+void registerSlices(EvaluatorRegistry &r) {
+  r.add("aten.slice.Tensor", evaluateSlice);
+  r.add("aten.select.int", evaluateSelect);
+  r.add("aten.split.Tensor", evaluateSplit);
+  r.add("aten.split_with_sizes", [](OpCall &call) {
+    return splitInto(call, call.integers("split_sizes"));
+  });
+  r.add("aten.unbind.int", evaluateUnbind);
+  r.add("aten.cat", evaluateCat);
+  r.add("aten.stack", evaluateStack);
+  r.add("aten.slice_backward", evaluateSliceBackward);
+  r.add("aten.select_backward", evaluateSelectBackward);
+  r.add("aten.slice_scatter", evaluateSliceScatter);
+  r.add("aten.select_scatter", evaluateSelectScatter);
+  r.add("aten.constant_pad_nd", evaluatePad);
+  r.add("aten.tril", evaluateTriangle<true>);
+  r.add("aten.triu", evaluateTriangle<false>);
+  r.add("aten.flip", evaluateFlip);
+}
+
+} // namespace spmd::interp

@@ -1,0 +1,210 @@
+//===- Evaluator.cpp - argument access and the table of evaluators --------===//
+
+#include "spmd/Interpreter/Evaluator.h"
+#include "dialects/Aten/AtenInterfaces.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+
+namespace spmd::interp {
+
+/// The tensor-typed arguments of a PyTorch schema, in order. Operands of an aten
+/// op are exactly these, under the same names; learning rates of fused optimizers
+/// are floats in the schema and tensors here.
+OperandGroups getOperandGroups(Operation *op) {
+  OperandGroups groups;
+  auto aten = dyn_cast<aten::AtenOpInterface>(op);
+  if (!aten)
+    return groups;
+  // No default value before the last tensor argument contains a comma followed
+  // by something that looks like a tensor type, so a plain split is enough.
+  llvm::StringRef arguments =
+      aten.getSchema().split('(').second.rsplit("->").first.rtrim().drop_back();
+  SmallVector<llvm::StringRef> parts;
+  arguments.split(parts, ',');
+  for (llvm::StringRef part : parts) {
+    part = part.trim();
+    bool isRate = part == "float lr";
+    if (!part.starts_with("Tensor") && !isRate)
+      continue;
+    auto [type, name] = part.split('=').first.rtrim().rsplit(' ');
+    bool isVariable = isRate || type.ends_with("[]") || type.ends_with("?");
+    groups.groups.push_back({name.str(), isVariable});
+  }
+  return groups;
+}
+
+OpCall::OpCall(Operation *op, const OperandGroups &groups,
+               ArrayRef<Tensor> operands, const RankContext &context)
+    : op(op), context(context), groups(groups), values(operands) {}
+
+[[noreturn]] static void unknownArgument(Operation *op, llvm::StringRef name) {
+  llvm::report_fatal_error("the evaluator of " + op->getName().getStringRef() +
+                           " reads the argument '" + name +
+                           "', which the op does not have");
+}
+
+std::pair<unsigned, unsigned> OpCall::group(llvm::StringRef name) const {
+  const auto *it = llvm::find_if(groups.groups, [&](const OperandGroup &group) {
+    return group.name == name;
+  });
+  if (it == groups.groups.end())
+    unknownArgument(op, name);
+  unsigned index = it - groups.groups.begin(), begin = 0;
+  if (auto sizes =
+          op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes")) {
+    for (unsigned i = 0; i < index; ++i)
+      begin += sizes[i];
+    return {begin, static_cast<unsigned>(sizes[index])};
+  }
+  // Without segment sizes all groups that are not single operands have one size.
+  unsigned variable = llvm::count_if(
+      groups.groups, [](const OperandGroup &group) { return group.isVariable; });
+  unsigned single = groups.groups.size() - variable;
+  unsigned size = variable ? (values.size() - single) / variable : 1;
+  for (unsigned i = 0; i < index; ++i)
+    begin += groups.groups[i].isVariable ? size : 1;
+  return {begin, it->isVariable ? size : 1};
+}
+
+const Tensor &OpCall::tensor(llvm::StringRef name) const {
+  static const Tensor absent;
+  auto [begin, size] = group(name);
+  return size == 0 ? absent : values[begin];
+}
+
+ArrayRef<Tensor> OpCall::tensors(llvm::StringRef name) const {
+  auto [begin, size] = group(name);
+  return values.slice(begin, size);
+}
+
+bool OpCall::has(llvm::StringRef name) const {
+  return static_cast<bool>(op->getAttr(name));
+}
+
+static double asNumber(Operation *op, llvm::StringRef name, Attribute attr) {
+  if (auto boolean = dyn_cast_or_null<BoolAttr>(attr))
+    return boolean.getValue();
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(attr))
+    return integer.getValue().getSExtValue();
+  if (auto real = dyn_cast_or_null<FloatAttr>(attr))
+    return real.getValueAsDouble();
+  unknownArgument(op, name);
+}
+
+int64_t OpCall::integer(llvm::StringRef name) const {
+  auto attr = op->getAttrOfType<IntegerAttr>(name);
+  if (!attr)
+    unknownArgument(op, name);
+  return attr.getValue().getSExtValue();
+}
+
+double OpCall::number(llvm::StringRef name) const {
+  return asNumber(op, name, op->getAttr(name));
+}
+
+double OpCall::number(llvm::StringRef name, double otherwise) const {
+  return has(name) ? number(name) : otherwise;
+}
+
+bool OpCall::flag(llvm::StringRef name) const {
+  auto attr = op->getAttrOfType<BoolAttr>(name);
+  return attr && attr.getValue();
+}
+
+llvm::StringRef OpCall::string(llvm::StringRef name) const {
+  auto attr = op->getAttrOfType<StringAttr>(name);
+  return attr ? attr.getValue() : llvm::StringRef();
+}
+
+ArrayRef<int64_t> OpCall::integers(llvm::StringRef name) const {
+  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(name);
+  if (!attr)
+    unknownArgument(op, name);
+  return attr.asArrayRef();
+}
+
+llvm::SmallVector<double> OpCall::numbers(llvm::StringRef name) const {
+  llvm::SmallVector<double> result;
+  Attribute attr = op->getAttr(name);
+  if (auto reals = dyn_cast_or_null<DenseF64ArrayAttr>(attr))
+    result.assign(reals.asArrayRef().begin(), reals.asArrayRef().end());
+  else if (auto list = dyn_cast_or_null<ArrayAttr>(attr))
+    for (Attribute element : list)
+      result.push_back(asNumber(op, name, element));
+  else
+    unknownArgument(op, name);
+  return result;
+}
+
+llvm::SmallVector<bool> OpCall::flags(llvm::StringRef name) const {
+  auto attr = op->getAttrOfType<DenseBoolArrayAttr>(name);
+  if (!attr)
+    unknownArgument(op, name);
+  return llvm::to_vector(attr.asArrayRef());
+}
+
+static int64_t normalized(int64_t dim, int64_t rank) {
+  return dim < 0 ? dim + rank : dim;
+}
+
+int64_t OpCall::dim(llvm::StringRef name, int64_t rank) const {
+  return normalized(integer(name), rank);
+}
+
+Shape OpCall::dims(llvm::StringRef name, int64_t rank) const {
+  Shape result;
+  if (has(name))
+    for (int64_t dim : integers(name))
+      result.push_back(normalized(dim, rank));
+  if (result.empty())
+    for (int64_t dim = 0; dim < rank; ++dim)
+      result.push_back(dim);
+  return result;
+}
+
+DType OpCall::resultType(unsigned i) const {
+  return *getDType(cast<RankedTensorType>(op->getResult(i).getType())
+                       .getElementType());
+}
+
+InFlightDiagnostic OpCall::error() const {
+  return op->emitError() << "cannot be evaluated: ";
+}
+
+void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
+  bool inserted = evaluators.try_emplace(name, evaluator).second;
+  if (!inserted)
+    llvm::report_fatal_error("two evaluators of " + name);
+}
+
+Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const {
+  return evaluators.lookup(name);
+}
+
+const EvaluatorRegistry &EvaluatorRegistry::get() {
+  static const EvaluatorRegistry registry = [] {
+    EvaluatorRegistry r;
+    registerPointwise(r);
+    registerPointwiseBackward(r);
+    registerViews(r);
+    registerSlices(r);
+    registerFactories(r);
+    registerReductions(r);
+    registerMatmul(r);
+    registerNorms(r);
+    registerSoftmax(r);
+    registerLosses(r);
+    registerIndexing(r);
+    registerAttention(r);
+    registerForeach(r);
+    registerFusedOptimizers(r);
+    registerSharding(r);
+    return r;
+  }();
+  return registry;
+}
+
+} // namespace spmd::interp
