@@ -54,7 +54,8 @@ FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit,
     int64_t to = std::min(segment.getOffset() + segment.getNumel() - begin,
                           chunk.size);
     if (from < to)
-      chunk.runs.push_back({chunk.numSegments, from, to});
+      chunk.runs.push_back(
+          {chunk.numSegments, from, to, begin + from - segment.getOffset()});
     ++chunk.numSegments;
   }
   return chunk;

@@ -7,9 +7,10 @@
 
 namespace spmd::interp {
 
-/// The elements of one segment that lie in a chunk, by chunk-local position.
+/// The elements of one segment that lie in a chunk: chunk-local positions
+/// [begin, end), which are the segment's elements from `source` on.
 struct SegmentRun {
-  int64_t segment, begin, end;
+  int64_t segment, begin, end, source;
 };
 
 /// Which segment each element of a chunk belongs to; the rest is padding.

@@ -4,6 +4,7 @@
 // masks, and a unit's flat buffer taken apart and put together.
 //===----------------------------------------------------------------------===//
 
+#include "../RankRows.h"
 #include "../UnitChunk.h"
 #include <cmath>
 #include <limits>
@@ -13,44 +14,14 @@ using namespace mlir;
 namespace spmd::interp {
 namespace {
 
-/// A tensor read as [outer][pre][rows][inner] around one dimension.
-struct Blocks {
-  int64_t outer = 1, pre, rows, inner = 1;
-
-  Blocks(ShapeRef shape, int64_t dim, int64_t pre)
-      : pre(pre), rows(shape[dim] / pre) {
-    for (int64_t d = 0, e = shape.size(); d < e; ++d)
-      if (d != dim)
-        (d < dim ? outer : inner) *= shape[d];
-  }
-  int64_t index(int64_t block, int64_t row) const {
-    return (block * rows + row) * inner;
-  }
-};
-
 LogicalResult evaluateSlice(OpCall &call) {
   auto op = cast<SliceOp>(call.op);
   FailureOr<int64_t> position = positionOnAxes(
       op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
   if (failed(position))
     return failure();
-  const Tensor &input = call.operands()[0];
-  int64_t dim = op.getDim(), pre = op.getPre(), chunk = op.getChunk();
-  Blocks from(input.shape(), dim, pre);
-  Shape shape(input.shape());
-  shape[dim] = pre * chunk;
-  Tensor result(input.dtype(), shape);
-  Blocks to(shape, dim, pre);
-  for (int64_t block = 0; block < from.outer * pre; ++block)
-    for (int64_t row = 0; row < chunk; ++row) {
-      int64_t source = *position * chunk + row;
-      if (source >= from.rows)
-        break;
-      for (int64_t i = 0; i < from.inner; ++i)
-        result.set(to.index(block, row) + i,
-                   input.at(from.index(block, source) + i));
-    }
-  call.result(std::move(result));
+  call.result(takeRows(call.operands()[0], op.getDim(), op.getPre(),
+                       op.getChunk(), *position));
   return success();
 }
 
@@ -86,20 +57,17 @@ LogicalResult evaluateMask(OpCall &call) {
   double fill = op.getFill().convertToDouble();
   Tensor result = gatherStrided(input, input.shape(),
                                 contiguousStrides(input.shape()));
-  Blocks blocks(input.shape(), op.getDim(), op.getPre());
-  int64_t chunk = op.getChunk(), total = op.getTotal();
-  for (int64_t block = 0; block < blocks.outer * blocks.pre; ++block)
-    for (int64_t row = 0; row < chunk; ++row) {
-      if (*position * chunk + row < total)
-        continue;
-      for (int64_t i = 0; i < blocks.inner; ++i) {
-        int64_t at = blocks.index(block, row) + i;
-        if (result.isFloating())
-          result.realData()[at] = fill;
-        else
-          result.integerData()[at] = integerFill(result.dtype(), fill);
-      }
-    }
+  int64_t inner = contiguousStrides(input.shape())[op.getDim()];
+  for (int64_t i = 0, e = input.numel(); i < e; ++i) {
+    int64_t row = i / inner % op.getChunk();
+    if (*position * static_cast<int64_t>(op.getChunk()) + row <
+        static_cast<int64_t>(op.getTotal()))
+      continue;
+    if (result.isFloating())
+      result.realData()[i] = fill;
+    else
+      result.integerData()[i] = integerFill(result.dtype(), fill);
+  }
   call.result(std::move(result));
   return success();
 }

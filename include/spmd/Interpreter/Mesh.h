@@ -1,0 +1,37 @@
+//===- Mesh.h - the ranks that the interpreter runs -------------*- C++ -*-===//
+#ifndef SPMD_INTERPRETER_MESH_H
+#define SPMD_INTERPRETER_MESH_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+
+namespace spmd::interp {
+
+/// Named axes; rank numbers are row-major in them. No axes: one rank.
+struct Mesh {
+  llvm::SmallVector<std::string> axes;
+  llvm::SmallVector<int64_t> sizes;
+
+  /// The module's only mesh, or one rank when it has none.
+  static mlir::FailureOr<Mesh> of(mlir::ModuleOp module);
+
+  int64_t numRanks() const;
+  llvm::SmallVector<int64_t> coordinates(int64_t rank) const;
+
+  /// The ranks in groups that differ in the coordinates of `over` (names of
+  /// axes) only; within a group ordered row-major by these.
+  llvm::SmallVector<llvm::SmallVector<int64_t>>
+  groups(mlir::ArrayAttr over) const;
+  /// The same for one axis, by number.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups(int64_t axis) const;
+
+private:
+  llvm::SmallVector<llvm::SmallVector<int64_t>>
+  groups(llvm::ArrayRef<int64_t> over) const;
+};
+
+} // namespace spmd::interp
+
+#endif // SPMD_INTERPRETER_MESH_H

@@ -1,0 +1,67 @@
+//===- IndexUse.cpp - which row numbers an integer input may hold ---------===//
+
+#include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Spmd/Spmd.h"
+#include "spmd/Interpreter/Inputs.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::interp {
+
+/// The op hands on elements of its operands without changing them.
+static bool movesElements(Operation *op) {
+  if (isa<SliceOp, MaskOp, AllGatherOp>(op))
+    return true;
+  return llvm::StringSwitch<bool>(op->getName().getStringRef())
+      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim",
+              "aten.permute"},
+             true)
+      .Cases({"aten.expand", "aten.clone", "aten._to_copy",
+              "aten.slice.Tensor"},
+             true)
+      .Cases({"aten.select.int", "aten.split.Tensor", "aten.split_with_sizes",
+              "aten.cat", "aten.stack"},
+             true)
+      .Default(false);
+}
+
+static void narrow(std::optional<int64_t> &bound, int64_t size) {
+  bound = bound ? std::min(*bound, size) : size;
+}
+
+IndexUse findIndexUse(BlockArgument argument) {
+  IndexUse use;
+  auto rows = [](Operation *op, unsigned operand, int64_t dim) {
+    auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+    return type.getDimSize(dim < 0 ? dim + type.getRank() : dim);
+  };
+  llvm::SetVector<Value> reached;
+  reached.insert(argument);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (OpOperand &operand : reached[i].getUses()) {
+      Operation *op = operand.getOwner();
+      unsigned number = operand.getOperandNumber();
+      llvm::StringRef name = op->getName().getStringRef();
+      if (movesElements(op)) {
+        reached.insert(op->result_begin(), op->result_end());
+      } else if (name == "aten.embedding" && number == 1) {
+        narrow(use.bound, rows(op, 0, 0));
+      } else if (name == "aten.embedding_dense_backward" && number == 1) {
+        narrow(use.bound,
+               op->getAttrOfType<IntegerAttr>("num_weights").getInt());
+      } else if (name == "aten.index_select" && number == 1) {
+        narrow(use.bound,
+               rows(op, 0, op->getAttrOfType<IntegerAttr>("dim").getInt()));
+      } else if (name == "aten.nll_loss_forward" && number == 1) {
+        narrow(use.bound, rows(op, 0, -1));
+        use.ignored = op->getAttrOfType<IntegerAttr>("ignore_index").getInt();
+      } else if (name == "aten.nll_loss_backward" && number == 2) {
+        narrow(use.bound, rows(op, 1, -1));
+      }
+    }
+  return use;
+}
+
+} // namespace spmd::interp

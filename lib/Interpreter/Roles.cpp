@@ -1,0 +1,274 @@
+//===- Roles.cpp - between global tensors and ranks' arguments ------------===//
+
+#include "Roles.h"
+#include "RankRows.h"
+#include "UnitChunk.h"
+#include "dialects/Spmd/Spmd.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::interp {
+
+Attribute getArgumentRole(func::FuncOp step, unsigned index) {
+  Attribute role = step.getArgAttr(index, "spmd.arg");
+  if (!role)
+    step.emitError() << "argument " << index << " has no role (spmd.arg)";
+  return role;
+}
+
+Attribute getResultRole(func::FuncOp step, unsigned index) {
+  Attribute role = step.getResultAttr(index, "spmd.result");
+  if (!role)
+    step.emitError() << "result " << index << " has no role (spmd.result)";
+  return role;
+}
+
+static ShardingAttr getSharding(RankedTensorType type) {
+  return dyn_cast_or_null<ShardingAttr>(type.getEncoding());
+}
+
+static ShapeRef globalShape(RankedTensorType type) {
+  ShardingAttr sharding = getSharding(type);
+  return sharding ? sharding.getGlobalShape() : type.getShape();
+}
+
+static std::string stateKey(llvm::StringRef state, llvm::StringRef parameter) {
+  return state == "param" ? parameter.str()
+                          : ("optimizer/" + state + "/" + parameter).str();
+}
+
+static std::string stateKind(llvm::StringRef state) {
+  return state == "param" ? "parameters" : state.str();
+}
+
+static std::optional<double> initial(FloatAttr init) {
+  return init ? std::optional(init.getValueAsDouble()) : std::nullopt;
+}
+
+/// One global tensor per segment of a unit; entries of tables are 0-dim.
+static FailureOr<SmallVector<GlobalTensor>>
+describeUnit(FlatSymbolRefAttr unitName, llvm::StringRef state, bool isTable,
+             DType dtype, std::optional<double> init, Operation *scope) {
+  FailureOr<ShardUnitOp> unit = lookupUnit(scope, unitName);
+  if (failed(unit))
+    return failure();
+  SmallVector<GlobalTensor> result;
+  for (SegmentAttr segment : unit->getLayout().getSegments())
+    result.push_back({stateKey(state, segment.getName()), stateKind(state),
+                      isTable ? Shape() : Shape(segment.getShape()), dtype,
+                      init});
+  return result;
+}
+
+FailureOr<SmallVector<GlobalTensor>>
+describeRole(Attribute role, RankedTensorType type, Operation *scope) {
+  using List = FailureOr<SmallVector<GlobalTensor>>;
+  std::optional<DType> dtype = getDType(type.getElementType());
+  if (!dtype)
+    return scope->emitError() << "tensors of " << type.getElementType()
+                              << " are not supported";
+  auto one = [&](std::string key, std::string kind,
+                 std::optional<double> init = std::nullopt) -> List {
+    return SmallVector<GlobalTensor>{{std::move(key), std::move(kind),
+                                      Shape(globalShape(type)), *dtype, init}};
+  };
+  return llvm::TypeSwitch<Attribute, List>(role)
+      .Case([&](ParamAttr a) { return one(a.getName().str(), "parameters"); })
+      .Case([&](BufferAttr a) { return one(a.getName().str(), "buffers"); })
+      .Case([&](ConstantAttr a) {
+        return one("constant/" + a.getName().str(), "constants");
+      })
+      .Case([&](StateAttr a) {
+        return one(stateKey(a.getState(), a.getOf()), stateKind(a.getState()),
+                   initial(a.getInit()));
+      })
+      .Case([&](HyperAttr a) {
+        return one("hyper/" + a.getName().str() + "/" +
+                       std::to_string(a.getGroup()),
+                   "hyper", initial(a.getValue()));
+      })
+      .Case([&](BatchAttr a) {
+        return one("batch/" + a.getName().str(), "batch");
+      })
+      .Case([&](ShardAttr a) {
+        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/false,
+                            *dtype, initial(a.getInit()), scope);
+      })
+      .Case([&](TableAttr a) {
+        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/true, *dtype,
+                            initial(a.getInit()), scope);
+      })
+      .Case([&](LossAttr a) { return one("loss/" + a.getPath().str(), "loss"); })
+      .Case([&](OutputAttr a) {
+        return one("output/" + a.getPath().str(), "outputs");
+      })
+      .Case([&](UpdateAttr a) { return describeRole(a.getArg(), type, scope); })
+      .Default([&](Attribute other) -> List {
+        return scope->emitError() << "unknown role " << other;
+      });
+}
+
+/// The attribute of the argument that a role is about.
+static Attribute withoutUpdate(Attribute role) {
+  auto update = dyn_cast<UpdateAttr>(role);
+  return update ? update.getArg() : role;
+}
+
+/// The chunk of `flat` of every rank.
+static FailureOr<PerRank> shardFlat(ShardUnitOp unit,
+                                    ArrayRef<Tensor> segments, DType dtype,
+                                    const Mesh &mesh) {
+  PerRank result;
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank));
+    if (failed(chunk))
+      return failure();
+    Tensor local(dtype, {chunk->size});
+    for (const SegmentRun &run : chunk->runs) {
+      const Tensor &from = segments[run.segment];
+      for (int64_t i = run.begin; i < run.end; ++i)
+        local.set(i, from.at(run.source + i - run.begin));
+    }
+    result.push_back(std::move(local));
+  }
+  return result;
+}
+
+FailureOr<PerRank> shard(Attribute role, RankedTensorType type,
+                         Operation *scope, ArrayRef<Tensor> globals,
+                         const Mesh &mesh) {
+  role = withoutUpdate(role);
+  DType dtype = *getDType(type.getElementType());
+  if (auto flat = dyn_cast<ShardAttr>(role)) {
+    FailureOr<ShardUnitOp> unit = lookupUnit(scope, flat.getUnit());
+    if (failed(unit))
+      return failure();
+    return shardFlat(*unit, globals, dtype, mesh);
+  }
+  if (isa<TableAttr>(role)) {
+    Tensor table(dtype, {static_cast<int64_t>(globals.size())});
+    for (auto [i, entry] : llvm::enumerate(globals))
+      table.set(i, entry.at(0));
+    return PerRank(mesh.numRanks(), table);
+  }
+  PerRank result(mesh.numRanks(), globals[0]);
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding)
+    return result;
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    SmallVector<int64_t> coordinates = mesh.coordinates(rank);
+    for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
+      if (state.isShard())
+        result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk,
+                                coordinates[axis]);
+      else if (!state.isReplicated())
+        return scope->emitError()
+               << "an argument cannot be " << state.str() << ": " << role;
+    }
+  }
+  return result;
+}
+
+static LogicalResult checkIdentical(Operation *scope, Attribute role,
+                                    const PerRank &locals,
+                                    ArrayRef<int64_t> group) {
+  for (int64_t rank : group.drop_front())
+    if (!locals[group[0]].identical(locals[rank]))
+      return scope->emitError() << "the result " << role << " differs on ranks "
+                                << group[0] << " and " << rank;
+  return success();
+}
+
+/// Segments out of the chunks of all ranks; what is no segment must be zero.
+static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit,
+                                                  Attribute role,
+                                                  const PerRank &locals,
+                                                  const Mesh &mesh) {
+  SmallVector<Tensor> result;
+  for (SegmentAttr segment : unit.getLayout().getSegments())
+    result.push_back(Tensor(locals[0].dtype(), segment.getShape()));
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank));
+    if (failed(chunk))
+      return failure();
+    int64_t checked = 0;
+    auto checkPadding = [&](int64_t end) -> LogicalResult {
+      for (; checked < end; ++checked)
+        if (locals[rank].at(checked) != 0)
+          return unit.emitError()
+                 << "padding is not zero: element " << checked << " of "
+                 << role << " on rank " << rank << " is "
+                 << locals[rank].at(checked);
+      return success();
+    };
+    for (const SegmentRun &run : chunk->runs) {
+      if (failed(checkPadding(run.begin)))
+        return failure();
+      checked = run.end;
+      for (int64_t i = run.begin; i < run.end; ++i)
+        result[run.segment].set(run.source + i - run.begin,
+                                locals[rank].at(i));
+    }
+    if (failed(checkPadding(chunk->size)))
+      return failure();
+  }
+  return result;
+}
+
+FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type,
+                                       Operation *scope, const PerRank &locals,
+                                       const Mesh &mesh) {
+  role = withoutUpdate(role);
+  SmallVector<int64_t> all;
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    all.push_back(rank);
+  if (auto flat = dyn_cast<ShardAttr>(role)) {
+    FailureOr<ShardUnitOp> unit = lookupUnit(scope, flat.getUnit());
+    if (failed(unit))
+      return failure();
+    if (!unit->isSharded() && failed(checkIdentical(scope, role, locals, all)))
+      return failure();
+    return unshardFlat(*unit, role, locals, mesh);
+  }
+  if (isa<TableAttr>(role)) {
+    if (failed(checkIdentical(scope, role, locals, all)))
+      return failure();
+    SmallVector<Tensor> entries;
+    for (int64_t i = 0, e = locals[0].numel(); i < e; ++i)
+      entries.push_back(Tensor::scalar(locals[0].dtype(), locals[0].at(i)));
+    return entries;
+  }
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding) {
+    if (failed(checkIdentical(scope, role, locals, all)))
+      return failure();
+    return SmallVector<Tensor>{locals[0]};
+  }
+  // Axis by axis, the first rank of each group takes the combined value.
+  PerRank values = locals;
+  for (auto [axis, state] : llvm::enumerate(sharding.getStates()))
+    for (ArrayRef<int64_t> group : mesh.groups(axis)) {
+      SmallVector<Tensor> members;
+      for (int64_t rank : group)
+        members.push_back(values[rank]);
+      Tensor whole = members[0];
+      if (state.isReplicated()) {
+        if (failed(checkIdentical(scope, role, values, group)))
+          return failure();
+      } else if (state.isShard()) {
+        whole = joinRows(members, state.dim, state.pre,
+                         sharding.getGlobalShape()[state.dim] / state.pre);
+      } else if (state.isPartial()) {
+        whole = combine(members, state.kind, /*roundEach=*/false);
+      } else {
+        return scope->emitError()
+               << "the result " << role << " cannot be " << state.str();
+      }
+      for (int64_t rank : group)
+        values[rank] = whole;
+    }
+  return SmallVector<Tensor>{values[0]};
+}
+
+} // namespace spmd::interp

@@ -1,0 +1,286 @@
+//===- spmd-interpret.cpp - Runs training steps for N ranks, and compares -===//
+
+#include "spmd/InitAll.h"
+#include "spmd/Interpreter/Compare.h"
+
+#include "dialects/Spmd/Spmd.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace spmd::interp;
+
+namespace cl = llvm::cl;
+
+enum ExitCode { kDone = 0, kWrongResult = 1, kBadInput = 2, kFailed = 3 };
+
+static cl::OptionCategory category("spmd-interpret options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                                      cl::desc("<program.mlir>"),
+                                      cl::cat(category));
+static cl::opt<std::string>
+    baseFile("compare", cl::value_desc("base.mlir"),
+             cl::desc("also run this program and compare everything"),
+             cl::cat(category));
+static cl::opt<bool> withReference(
+    "reference",
+    cl::desc("compare with the losses and final tensors that PyTorch recorded "
+             "in the step package of --weights"),
+    cl::cat(category));
+static cl::opt<std::string> weights(
+    "weights", cl::value_desc("name.step"),
+    cl::desc("step package with weights and batches; without it all inputs are "
+             "pseudo-random"),
+    cl::cat(category));
+static cl::opt<Precision> precision(
+    "dtype", cl::desc("arithmetic"), cl::init(Precision::f64),
+    cl::values(clEnumValN(Precision::f64, "f64", "doubles throughout"),
+               clEnumValN(Precision::program, "program",
+                          "results rounded to the program's types")),
+    cl::cat(category));
+static cl::opt<int64_t>
+    numRanks("ranks", cl::desc("number of ranks the program must be for"),
+             cl::init(0), cl::cat(category));
+static cl::opt<int64_t>
+    numSteps("steps", cl::init(0), cl::cat(category),
+             cl::desc("training steps (default: one, or all that the step "
+                      "package recorded with --reference)"));
+static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category),
+                              cl::desc("of pseudo-random inputs"));
+static cl::opt<double>
+    tolerance("rtol", cl::init(0), cl::cat(category),
+              cl::desc("largest relative difference per tensor (default 1e-12 "
+                       "for --compare, see --help text of --reference)"));
+static cl::opt<std::string>
+    saveFile("save", cl::value_desc("file.safetensors"), cl::cat(category),
+             cl::desc("write losses, outputs and final state"));
+static cl::opt<std::string> callsFile(
+    "calls", cl::value_desc("file.safetensors"), cl::cat(category),
+    cl::desc("run every function once instead of @step, on one rank: argument i "
+             "of @f is the tensor 'f/i'"));
+static cl::opt<std::string>
+    resultsFile("results", cl::value_desc("file.safetensors"),
+                cl::cat(category),
+                cl::desc("with --calls: where result i of @f goes, as 'f/i'"));
+
+static int exitCode(Failure failure) {
+  switch (failure) {
+  case Failure::input:
+    return kBadInput;
+  case Failure::wrong:
+    return kWrongResult;
+  case Failure::running:
+    return kFailed;
+  }
+  return kFailed;
+}
+
+static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context,
+                                   llvm::SourceMgr &sources) {
+  std::string message;
+  auto file = openInputFile(path, &message);
+  if (!file) {
+    llvm::errs() << "spmd-interpret: " << message << "\n";
+    return nullptr;
+  }
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  return parseSourceFile<ModuleOp>(sources, &context);
+}
+
+/// --calls: every function once.
+static int runCalls(ModuleOp module) {
+  FailureOr<Values> arguments = readTensors(module.getLoc(), callsFile);
+  if (failed(arguments))
+    return kBadInput;
+  std::vector<std::pair<std::string, Tensor>> saved;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    std::string name = function.getName().str();
+    SmallVector<Tensor> values;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      std::string key = name + "/" + std::to_string(i);
+      auto it = arguments->find(key);
+      if (it == arguments->end()) {
+        function.emitError() << callsFile << " has no tensor '" << key << "'";
+        return kBadInput;
+      }
+      auto type = cast<RankedTensorType>(function.getArgument(i).getType());
+      values.push_back(
+          it->second.converted(*getDType(type.getElementType())));
+    }
+    Failure failure;
+    auto results = callFunction(function, values, {precision}, failure);
+    if (failed(results))
+      return exitCode(failure);
+    for (auto [i, result] : llvm::enumerate(*results))
+      saved.push_back({name + "/" + std::to_string(i), result});
+  }
+  bool wide = precision == Precision::f64;
+  return succeeded(
+             writeTensors(module.getLoc(), resultsFile, saved, wide))
+             ? kDone
+             : kFailed;
+}
+
+/// The bound for a run of PyTorch in the program's types. Rounding errors of one
+/// step are a small multiple of the type's epsilon; every step adds its own and
+/// hands on those of the steps before.
+static double referenceTolerance(ModuleOp module, int64_t steps) {
+  double epsilon = std::ldexp(1.0, -23);
+  for (BlockArgument argument : findStep(module).getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType()).getElementType();
+    if (type.isBF16())
+      epsilon = std::max(epsilon, std::ldexp(1.0, -7));
+    else if (type.isF16())
+      epsilon = std::max(epsilon, std::ldexp(1.0, -10));
+  }
+  return 64 * epsilon * steps;
+}
+
+static int compareWithReference(ModuleOp module, const Results &results) {
+  FailureOr<Reference> reference = readReference(module, weights);
+  if (failed(reference))
+    return kBadInput;
+  int64_t steps = results.steps.size();
+  double bound = tolerance > 0 ? tolerance : referenceTolerance(module, steps);
+  // The reference in the form of a run, as far as it was recorded.
+  Results expected;
+  expected.steps.resize(steps);
+  for (int64_t i = 0; i < steps; ++i)
+    for (const auto &[key, result] : results.steps[i])
+      if (result.kind == "loss" &&
+          i < static_cast<int64_t>(reference->losses.size()))
+        expected.steps[i][key] = {
+            "loss", Tensor::scalar(DType::f64, reference->losses[i])};
+  Results ours = results;
+  bool isLast = steps == static_cast<int64_t>(reference->losses.size());
+  if (!isLast)
+    ours.state.clear();
+  for (const auto &[key, result] : ours.state) {
+    auto it = reference->state.find(key);
+    if (it == reference->state.end()) {
+      module.emitError() << "the reference has no tensor 'final/" << key << "'";
+      return kBadInput;
+    }
+    expected.state[key] = {result.kind, it->second};
+  }
+  auto differences =
+      compareResults(module, ours, expected, getZeroGradient(module));
+  if (failed(differences))
+    return kBadInput;
+  double largest = printDifferences(*differences, llvm::outs());
+  llvm::outs() << llvm::format("%lld steps against PyTorch, allowed %.2e\n",
+                               static_cast<long long>(steps), bound);
+  return largest <= bound ? kDone : kWrongResult;
+}
+
+static LogicalResult save(ModuleOp module, const Results &results) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (auto [i, step] : llvm::enumerate(results.steps))
+    for (const auto &[key, result] : step)
+      tensors.push_back({std::to_string(i) + "/" + key, result.value});
+  for (const auto &[key, result] : results.state)
+    tensors.push_back({"final/" + key, result.value});
+  return writeTensors(module.getLoc(), saveFile, tensors,
+                      precision == Precision::f64);
+}
+
+static int run(MLIRContext &context, llvm::SourceMgr &sources) {
+  OwningOpRef<ModuleOp> module = parse(inputFile, context, sources);
+  if (!module)
+    return kBadInput;
+  if (!callsFile.empty()) {
+    if (resultsFile.empty()) {
+      llvm::errs() << "spmd-interpret: --calls needs --results\n";
+      return kBadInput;
+    }
+    return runCalls(*module);
+  }
+  if (withReference && weights.empty()) {
+    llvm::errs() << "spmd-interpret: --reference needs --weights\n";
+    return kBadInput;
+  }
+  OwningOpRef<ModuleOp> base;
+  if (!baseFile.empty() && !(base = parse(baseFile, context, sources)))
+    return kBadInput;
+
+  func::FuncOp step = findStep(*module);
+  func::FuncOp describing = base ? findStep(*base) : step;
+  FailureOr<Mesh> mesh = Mesh::of(*module);
+  if (!step || !describing || failed(mesh))
+    return kBadInput;
+  int64_t ranks = isPartitioned(step) ? mesh->numRanks() : 1;
+  if (numRanks != 0 && numRanks != ranks) {
+    step.emitError() << "the program is for " << ranks << " ranks, --ranks is "
+                     << numRanks;
+    return kBadInput;
+  }
+  if (numSteps < 0) {
+    llvm::errs() << "spmd-interpret: --steps must not be negative\n";
+    return kBadInput;
+  }
+  int64_t steps = numSteps == 0 && !withReference ? 1 : int64_t(numSteps);
+  FailureOr<Inputs> inputs =
+      weights.empty() ? makeRandomInputs(describing, steps, seed)
+                      : readStepPackage(describing, weights, steps, seed);
+  if (failed(inputs))
+    return kBadInput;
+
+  Options options{precision};
+  Failure failure;
+  FailureOr<Results> results = interpret(*module, *inputs, options, failure);
+  if (failed(results))
+    return exitCode(failure);
+  for (const auto &[i, outputs] : llvm::enumerate(results->steps))
+    for (const auto &[key, result] : outputs)
+      if (result.kind == "loss")
+        llvm::outs() << llvm::format("step %zu %s %.9g\n", i, key.c_str(),
+                                     result.value.at(0));
+  printStatistics(results->statistics, llvm::outs());
+  if (!saveFile.empty() && failed(save(*module, *results)))
+    return kFailed;
+
+  if (withReference)
+    if (int code = compareWithReference(*module, *results))
+      return code;
+  if (!base)
+    return kDone;
+  FailureOr<Results> expected = interpret(*base, *inputs, options, failure);
+  if (failed(expected))
+    return exitCode(failure);
+  auto differences =
+      compareResults(*module, *results, *expected, getZeroGradient(*base));
+  if (failed(differences))
+    return kWrongResult;
+  double largest = printDifferences(*differences, llvm::outs());
+  double bound = tolerance > 0 ? tolerance : 1e-12;
+  if (largest <= bound)
+    return kDone;
+  llvm::errs() << llvm::format(
+      "spmd-interpret: the programs differ by %.2e, allowed are %.2e\n",
+      largest, bound);
+  return kWrongResult;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "runs a training step for all its ranks in lockstep\n\n"
+      "exit codes: 0 done, 1 wrong result, 2 usage or input, 3 failure while "
+      "running\n",
+      &llvm::errs());
+  DialectRegistry registry;
+  spmd::registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  return run(context, sources);
+}
