@@ -9,9 +9,8 @@ namespace spmd::interp {
 
 /// What every rank receives from a collective, per received value. A start gives
 /// what the wait for it will give.
-mlir::FailureOr<llvm::SmallVector<PerRank>>
-runCollective(CollectiveOpInterface op, llvm::ArrayRef<PerRank> operands,
-              const Mesh &mesh, Precision precision);
+mlir::FailureOr<llvm::SmallVector<PerRank>> runCollective(CollectiveOpInterface op, llvm::ArrayRef<PerRank> operands,
+                                                          const Mesh &mesh, Precision precision);
 
 } // namespace spmd::interp
 

@@ -28,8 +28,7 @@ double relativeDifference(const Tensor &a, const Tensor &b, double floor) {
       continue;
     if (!std::isfinite(x) || !std::isfinite(y))
       return INFINITY;
-    squares += (static_cast<long double>(x) - y) *
-               (static_cast<long double>(x) - y);
+    squares += (static_cast<long double>(x) - y) * (static_cast<long double>(x) - y);
   }
   if (squares == 0)
     return 0;
@@ -37,8 +36,7 @@ double relativeDifference(const Tensor &a, const Tensor &b, double floor) {
   return scale == 0 ? INFINITY : std::sqrt(static_cast<double>(squares)) / scale;
 }
 
-static void record(Differences &differences, const std::string &kind,
-                   const std::string &key, double difference) {
+static void record(Differences &differences, const std::string &kind, const std::string &key, double difference) {
   KindDifference &entry = differences[kind];
   ++entry.count;
   if (entry.worst.empty() || difference > entry.largest) {
@@ -54,12 +52,10 @@ static llvm::StringRef parameterOf(llvm::StringRef key) {
   return key.split('/').second;
 }
 
-FailureOr<Differences> compareResults(ModuleOp module, const Results &ours,
-                                      const Results &expected,
+FailureOr<Differences> compareResults(ModuleOp module, const Results &ours, const Results &expected,
                                       const llvm::StringSet<> &zeroGradient) {
   Differences differences;
-  auto lookup = [&](const NamedResults &results,
-                    const std::string &key) -> const Tensor * {
+  auto lookup = [&](const NamedResults &results, const std::string &key) -> const Tensor * {
     auto it = results.find(key);
     if (it == results.end()) {
       module.emitError() << "only one of the programs gives '" << key << "'";
@@ -72,8 +68,7 @@ FailureOr<Differences> compareResults(ModuleOp module, const Results &ours,
       const Tensor *tensor = lookup(ours.steps[i], key);
       if (!tensor)
         return failure();
-      record(differences, result.kind,
-             key + " of step " + std::to_string(i),
+      record(differences, result.kind, key + " of step " + std::to_string(i),
              relativeDifference(*tensor, result.value));
     }
 
@@ -93,11 +88,8 @@ FailureOr<Differences> compareResults(ModuleOp module, const Results &ours,
       return failure();
     if (zeroGradient.contains(key) && hasState.contains(key))
       continue;
-    double floor = zeroGradient.contains(parameterOf(key))
-                       ? 1e-6 * largestNorm[result.kind]
-                       : 0;
-    record(differences, result.kind, key,
-           relativeDifference(*tensor, result.value, floor));
+    double floor = zeroGradient.contains(parameterOf(key)) ? 1e-6 * largestNorm[result.kind] : 0;
+    record(differences, result.kind, key, relativeDifference(*tensor, result.value, floor));
   }
   return differences;
 }
@@ -111,13 +103,11 @@ llvm::StringSet<> getZeroGradient(ModuleOp module) {
   return names;
 }
 
-double printDifferences(const Differences &differences,
-                        llvm::raw_ostream &os) {
+double printDifferences(const Differences &differences, llvm::raw_ostream &os) {
   double largest = 0;
   os << "kind                 tensors  largest difference  tensor\n";
   for (const auto &[kind, entry] : differences) {
-    os << llvm::format("%-20s %7lld  %18.2e  ", kind.c_str(),
-                       static_cast<long long>(entry.count), entry.largest)
+    os << llvm::format("%-20s %7lld  %18.2e  ", kind.c_str(), static_cast<long long>(entry.count), entry.largest)
        << entry.worst << "\n";
     largest = std::max(largest, entry.largest);
   }
@@ -126,11 +116,8 @@ double printDifferences(const Differences &differences,
 
 void printStatistics(const Statistics &statistics, llvm::raw_ostream &os) {
   for (const auto &[kind, count] : statistics.collectives)
-    os << "collectives: " << kind << " " << count.calls << " ("
-       << count.bytes << " bytes per rank)\n";
-  double share = statistics.matmulFlops == 0
-                     ? 0
-                     : statistics.replicatedMatmulFlops / statistics.matmulFlops;
+    os << "collectives: " << kind << " " << count.calls << " (" << count.bytes << " bytes per rank)\n";
+  double share = statistics.matmulFlops == 0 ? 0 : statistics.replicatedMatmulFlops / statistics.matmulFlops;
   os << llvm::format("replicated matmul flops: %.1f%%\n", 100 * share);
 }
 

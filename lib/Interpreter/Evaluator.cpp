@@ -20,8 +20,7 @@ OperandGroups getOperandGroups(Operation *op) {
     return groups;
   // No default value before the last tensor argument contains a comma followed
   // by something that looks like a tensor type, so a plain split is enough.
-  llvm::StringRef arguments =
-      aten.getSchema().split('(').second.rsplit("->").first.rtrim().drop_back();
+  llvm::StringRef arguments = aten.getSchema().split('(').second.rsplit("->").first.rtrim().drop_back();
   SmallVector<llvm::StringRef> parts;
   arguments.split(parts, ',');
   for (llvm::StringRef part : parts) {
@@ -36,32 +35,26 @@ OperandGroups getOperandGroups(Operation *op) {
   return groups;
 }
 
-OpCall::OpCall(Operation *op, const OperandGroups &groups,
-               ArrayRef<Tensor> operands, const RankContext &context)
+OpCall::OpCall(Operation *op, const OperandGroups &groups, ArrayRef<Tensor> operands, const RankContext &context)
     : op(op), context(context), groups(groups), values(operands) {}
 
 [[noreturn]] static void unknownArgument(Operation *op, llvm::StringRef name) {
-  llvm::report_fatal_error("the evaluator of " + op->getName().getStringRef() +
-                           " reads the argument '" + name +
+  llvm::report_fatal_error("the evaluator of " + op->getName().getStringRef() + " reads the argument '" + name +
                            "', which the op does not have");
 }
 
 std::pair<unsigned, unsigned> OpCall::group(llvm::StringRef name) const {
-  const auto *it = llvm::find_if(groups.groups, [&](const OperandGroup &group) {
-    return group.name == name;
-  });
+  const auto *it = llvm::find_if(groups.groups, [&](const OperandGroup &group) { return group.name == name; });
   if (it == groups.groups.end())
     unknownArgument(op, name);
   unsigned index = it - groups.groups.begin(), begin = 0;
-  if (auto sizes =
-          op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes")) {
+  if (auto sizes = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes")) {
     for (unsigned i = 0; i < index; ++i)
       begin += sizes[i];
     return {begin, static_cast<unsigned>(sizes[index])};
   }
   // Without segment sizes all groups that are not single operands have one size.
-  unsigned variable = llvm::count_if(
-      groups.groups, [](const OperandGroup &group) { return group.isVariable; });
+  unsigned variable = llvm::count_if(groups.groups, [](const OperandGroup &group) { return group.isVariable; });
   unsigned single = groups.groups.size() - variable;
   unsigned size = variable ? (values.size() - single) / variable : 1;
   for (unsigned i = 0; i < index; ++i)
@@ -80,9 +73,7 @@ ArrayRef<Tensor> OpCall::tensors(llvm::StringRef name) const {
   return values.slice(begin, size);
 }
 
-bool OpCall::has(llvm::StringRef name) const {
-  return static_cast<bool>(op->getAttr(name));
-}
+bool OpCall::has(llvm::StringRef name) const { return static_cast<bool>(op->getAttr(name)); }
 
 static double asNumber(Operation *op, llvm::StringRef name, Attribute attr) {
   if (auto boolean = dyn_cast_or_null<BoolAttr>(attr))
@@ -101,13 +92,9 @@ int64_t OpCall::integer(llvm::StringRef name) const {
   return attr.getValue().getSExtValue();
 }
 
-double OpCall::number(llvm::StringRef name) const {
-  return asNumber(op, name, op->getAttr(name));
-}
+double OpCall::number(llvm::StringRef name) const { return asNumber(op, name, op->getAttr(name)); }
 
-double OpCall::number(llvm::StringRef name, double otherwise) const {
-  return has(name) ? number(name) : otherwise;
-}
+double OpCall::number(llvm::StringRef name, double otherwise) const { return has(name) ? number(name) : otherwise; }
 
 bool OpCall::flag(llvm::StringRef name) const {
   auto attr = op->getAttrOfType<BoolAttr>(name);
@@ -143,16 +130,14 @@ llvm::SmallVector<bool> OpCall::flags(llvm::StringRef name) const {
   auto attr = op->getAttrOfType<DenseBoolArrayAttr>(name);
   if (!attr)
     unknownArgument(op, name);
-  return llvm::to_vector(attr.asArrayRef());
+  // Not to_vector: for bools it takes begin and end as two elements.
+  ArrayRef<bool> list = attr.asArrayRef();
+  return llvm::SmallVector<bool>(list.begin(), list.end());
 }
 
-static int64_t normalized(int64_t dim, int64_t rank) {
-  return dim < 0 ? dim + rank : dim;
-}
+static int64_t normalized(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
 
-int64_t OpCall::dim(llvm::StringRef name, int64_t rank) const {
-  return normalized(integer(name), rank);
-}
+int64_t OpCall::dim(llvm::StringRef name, int64_t rank) const { return normalized(integer(name), rank); }
 
 Shape OpCall::dims(llvm::StringRef name, int64_t rank) const {
   Shape result;
@@ -166,13 +151,10 @@ Shape OpCall::dims(llvm::StringRef name, int64_t rank) const {
 }
 
 DType OpCall::resultType(unsigned i) const {
-  return *getDType(cast<RankedTensorType>(op->getResult(i).getType())
-                       .getElementType());
+  return *getDType(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
 }
 
-InFlightDiagnostic OpCall::error() const {
-  return op->emitError() << "cannot be evaluated: ";
-}
+InFlightDiagnostic OpCall::error() const { return op->emitError() << "cannot be evaluated: "; }
 
 void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
   bool inserted = evaluators.try_emplace(name, evaluator).second;
@@ -180,9 +162,7 @@ void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
     llvm::report_fatal_error("two evaluators of " + name);
 }
 
-Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const {
-  return evaluators.lookup(name);
-}
+Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const { return evaluators.lookup(name); }
 
 const EvaluatorRegistry &EvaluatorRegistry::get() {
   static const EvaluatorRegistry registry = [] {

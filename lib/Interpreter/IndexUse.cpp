@@ -15,21 +15,13 @@ static bool movesElements(Operation *op) {
   if (isa<SliceOp, MaskOp, AllGatherOp>(op))
     return true;
   return llvm::StringSwitch<bool>(op->getName().getStringRef())
-      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim",
-              "aten.permute"},
-             true)
-      .Cases({"aten.expand", "aten.clone", "aten._to_copy",
-              "aten.slice.Tensor"},
-             true)
-      .Cases({"aten.select.int", "aten.split.Tensor", "aten.split_with_sizes",
-              "aten.cat", "aten.stack"},
-             true)
+      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.permute"}, true)
+      .Cases({"aten.expand", "aten.clone", "aten._to_copy", "aten.slice.Tensor"}, true)
+      .Cases({"aten.select.int", "aten.split.Tensor", "aten.split_with_sizes", "aten.cat", "aten.stack"}, true)
       .Default(false);
 }
 
-static void narrow(std::optional<int64_t> &bound, int64_t size) {
-  bound = bound ? std::min(*bound, size) : size;
-}
+static void narrow(std::optional<int64_t> &bound, int64_t size) { bound = bound ? std::min(*bound, size) : size; }
 
 IndexUse findIndexUse(BlockArgument argument) {
   IndexUse use;
@@ -49,11 +41,9 @@ IndexUse findIndexUse(BlockArgument argument) {
       } else if (name == "aten.embedding" && number == 1) {
         narrow(use.bound, rows(op, 0, 0));
       } else if (name == "aten.embedding_dense_backward" && number == 1) {
-        narrow(use.bound,
-               op->getAttrOfType<IntegerAttr>("num_weights").getInt());
+        narrow(use.bound, op->getAttrOfType<IntegerAttr>("num_weights").getInt());
       } else if (name == "aten.index_select" && number == 1) {
-        narrow(use.bound,
-               rows(op, 0, op->getAttrOfType<IntegerAttr>("dim").getInt()));
+        narrow(use.bound, rows(op, 0, op->getAttrOfType<IntegerAttr>("dim").getInt()));
       } else if (name == "aten.nll_loss_forward" && number == 1) {
         narrow(use.bound, rows(op, 0, -1));
         use.ignored = op->getAttrOfType<IntegerAttr>("ignore_index").getInt();

@@ -22,8 +22,7 @@ FailureOr<SmallVector<GlobalTensor>> describeArguments(func::FuncOp step) {
     Attribute role = getArgumentRole(step, argument.getArgNumber());
     if (!role)
       return failure();
-    auto tensors =
-        describeRole(role, cast<RankedTensorType>(argument.getType()), step);
+    auto tensors = describeRole(role, cast<RankedTensorType>(argument.getType()), step);
     if (failed(tensors))
       return failure();
     llvm::append_range(result, *tensors);
@@ -36,18 +35,15 @@ namespace {
 /// One run of K steps of a program.
 class Run {
 public:
-  Run(func::FuncOp step, const Mesh &mesh, const Inputs &inputs,
-      Options options)
-      : step(step), mesh(mesh), inputs(inputs), options(options),
-        lockstep(step, mesh, options) {}
+  Run(func::FuncOp step, const Mesh &mesh, const Inputs &inputs, Options options)
+      : step(step), mesh(mesh), inputs(inputs), options(options), lockstep(step, mesh, options) {}
 
   FailureOr<Results> run(Failure &failureKind);
 
 private:
   LogicalResult readRoles();
   FailureOr<PerRank> argument(unsigned index, const Values &ofStep);
-  LogicalResult collect(ArrayRef<PerRank> returned, Results &results,
-                        bool isLast);
+  LogicalResult collect(ArrayRef<PerRank> returned, Results &results, bool isLast);
 
   func::FuncOp step;
   const Mesh &mesh;
@@ -76,8 +72,7 @@ LogicalResult Run::readRoles() {
       continue;
     auto it = byRole.find(update.getArg());
     if (it == byRole.end())
-      return step.emitError() << "result " << i << " updates " << update.getArg()
-                              << ", which no argument is";
+      return step.emitError() << "result " << i << " updates " << update.getArg() << ", which no argument is";
     updates[it->second] = i;
   }
   return success();
@@ -95,8 +90,7 @@ FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
     const Values &from = eachStep ? ofStep : inputs.state;
     auto it = from.find(tensor.key);
     if (it == from.end())
-      return step.emitError() << "the inputs have no tensor '" << tensor.key
-                              << "'";
+      return step.emitError() << "the inputs have no tensor '" << tensor.key << "'";
     Tensor value = it->second.converted(tensor.dtype);
     if (value.shape() != ShapeRef(tensor.shape)) {
       InFlightDiagnostic diag = step.emitError();
@@ -114,8 +108,7 @@ FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
 }
 
 /// Puts the ranks' results together and files them by key.
-LogicalResult Run::collect(ArrayRef<PerRank> returned, Results &results,
-                           bool isLast) {
+LogicalResult Run::collect(ArrayRef<PerRank> returned, Results &results, bool isLast) {
   for (auto [i, role] : llvm::enumerate(resultRoles)) {
     bool isUpdate = isa<UpdateAttr>(role);
     if (isUpdate && !isLast)
@@ -156,8 +149,7 @@ FailureOr<Results> Run::run(Failure &failureKind) {
       return failure();
     failureKind = Failure::wrong;
     results.steps.emplace_back();
-    if (failed(collect(*returned, results,
-                       number + 1 == inputs.steps.size())))
+    if (failed(collect(*returned, results, number + 1 == inputs.steps.size())))
       return failure();
     for (auto [argument, result] : updates)
       persistent[argument] = (*returned)[result];
@@ -168,8 +160,7 @@ FailureOr<Results> Run::run(Failure &failureKind) {
 
 } // namespace
 
-FailureOr<Results> interpret(ModuleOp module, const Inputs &inputs,
-                             const Options &options, Failure &failureKind) {
+FailureOr<Results> interpret(ModuleOp module, const Inputs &inputs, const Options &options, Failure &failureKind) {
   failureKind = Failure::input;
   func::FuncOp step = findStep(module);
   FailureOr<Mesh> mesh = Mesh::of(module);
@@ -192,9 +183,7 @@ bool isPartitioned(func::FuncOp step) {
   return false;
 }
 
-FailureOr<SmallVector<Tensor>> callFunction(func::FuncOp function,
-                                            ArrayRef<Tensor> arguments,
-                                            const Options &options,
+FailureOr<SmallVector<Tensor>> callFunction(func::FuncOp function, ArrayRef<Tensor> arguments, const Options &options,
                                             Failure &failureKind) {
   Mesh mesh;
   Lockstep lockstep(function, mesh, options);

@@ -23,12 +23,9 @@ LogicalResult Lockstep::checkSupported() {
   }
   for (Operation &op : function.getBody().front()) {
     llvm::StringRef name = op.getName().getStringRef();
-    if (isa<CollectiveOpInterface, WaitOp, ReleaseOp, func::ReturnOp>(op) ||
-        EvaluatorRegistry::get().lookup(name))
+    if (isa<CollectiveOpInterface, WaitOp, ReleaseOp, func::ReturnOp>(op) || EvaluatorRegistry::get().lookup(name))
       continue;
-    InFlightDiagnostic diag = op.emitError()
-                              << "the interpreter has no evaluator of '" << name
-                              << "'";
+    InFlightDiagnostic diag = op.emitError() << "the interpreter has no evaluator of '" << name << "'";
     std::string source = describeSource(op.getLoc());
     if (!source.empty())
       diag << " (" << source << ")";
@@ -83,16 +80,13 @@ LogicalResult Lockstep::execute(Operation &op) {
   }
   Operands operands = takeOperands(op);
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-    CollectiveCount &count =
-        stats.collectives[collective.getCollectiveName().str()];
+    CollectiveCount &count = stats.collectives[collective.getCollectiveName().str()];
     ++count.calls;
     count.bytes += collective.getSentBytes();
-    FailureOr<SmallVector<PerRank>> received =
-        runCollective(collective, operands, mesh, options.precision);
+    FailureOr<SmallVector<PerRank>> received = runCollective(collective, operands, mesh, options.precision);
     if (failed(received))
       return failure();
-    if (op.getNumResults() == 1 &&
-        isa<HandleType>(op.getResult(0).getType())) {
+    if (op.getNumResults() == 1 && isa<HandleType>(op.getResult(0).getType())) {
       pending[op.getResult(0)] = std::move(*received);
       return success();
     }
@@ -104,10 +98,8 @@ LogicalResult Lockstep::execute(Operation &op) {
   return executeOnEachRank(op, operands);
 }
 
-LogicalResult Lockstep::executeOnEachRank(Operation &op,
-                                          const Operands &operands) {
-  Evaluator evaluator =
-      EvaluatorRegistry::get().lookup(op.getName().getStringRef());
+LogicalResult Lockstep::executeOnEachRank(Operation &op, const Operands &operands) {
+  Evaluator evaluator = EvaluatorRegistry::get().lookup(op.getName().getStringRef());
   auto [names, isNew] = groups.try_emplace(op.getName());
   if (isNew)
     names->second = getOperandGroups(&op);
@@ -121,8 +113,7 @@ LogicalResult Lockstep::executeOnEachRank(Operation &op,
     if (failed(evaluator(call)))
       return fail(Failure::running);
     if (call.results.size() != op.getNumResults()) {
-      op.emitError() << "its definition gives " << call.results.size()
-                     << " results, the op has " << op.getNumResults();
+      op.emitError() << "its definition gives " << call.results.size() << " results, the op has " << op.getNumResults();
       return fail(Failure::wrong);
     }
     for (auto [list, result] : llvm::zip_equal(results, call.results))
@@ -165,8 +156,7 @@ LogicalResult Lockstep::define(Value value, PerRank tensors) {
 /// Ranks that differ only in axes on which the value is replicated have the same
 /// bits.
 LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
-  auto sharding = dyn_cast_or_null<ShardingAttr>(
-      cast<RankedTensorType>(value.getType()).getEncoding());
+  auto sharding = dyn_cast_or_null<ShardingAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
   if (!sharding)
     return success();
   for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
@@ -176,8 +166,7 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
       for (int64_t rank : group.drop_front())
         if (!tensors[group[0]].identical(tensors[rank])) {
           InFlightDiagnostic diag = mlir::emitError(value.getLoc())
-                                    << "a replicated value differs on ranks "
-                                    << group[0] << " and " << rank;
+                                    << "a replicated value differs on ranks " << group[0] << " and " << rank;
           if (Operation *op = value.getDefiningOp())
             diag << ": a result of " << op->getName();
           return failure();
@@ -188,16 +177,12 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
 
 void Lockstep::countFlops(Operation &op, const Operands &operands) {
   llvm::StringRef name = op.getName().stripDialect();
-  if (name != "mm" && name != "bmm" && name != "addmm" && name != "baddbmm" &&
-      !name.starts_with("sdpa"))
+  if (name != "mm" && name != "bmm" && name != "addmm" && name != "baddbmm" && !name.starts_with("sdpa"))
     return;
   double flops = cast<aten::AtenOpInterface>(op).getFlops() * mesh.numRanks();
   stats.matmulFlops += flops;
-  bool replicated = mesh.numRanks() > 1 &&
-                    llvm::all_of(operands, [](const PerRank &tensors) {
-                      return llvm::all_of(tensors, [&](const Tensor &tensor) {
-                        return tensor.identical(tensors[0]);
-                      });
+  bool replicated = mesh.numRanks() > 1 && llvm::all_of(operands, [](const PerRank &tensors) {
+                      return llvm::all_of(tensors, [&](const Tensor &tensor) { return tensor.identical(tensors[0]); });
                     });
   if (replicated)
     stats.replicatedMatmulFlops += flops;

@@ -15,24 +15,22 @@ public:
   mlir::LogicalResult checkSupported();
 
   /// The values that the function returns for these arguments.
-  mlir::FailureOr<llvm::SmallVector<PerRank>>
-  run(llvm::ArrayRef<PerRank> arguments);
+  mlir::FailureOr<llvm::SmallVector<PerRank>> run(llvm::ArrayRef<PerRank> arguments);
 
   const Statistics &statistics() const { return stats; }
-  Failure failureKind() const { return failure; }
+  Failure failureKind() const { return lastFailure; }
 
 private:
   using Operands = llvm::SmallVector<PerRank>;
 
   mlir::LogicalResult execute(mlir::Operation &op);
-  mlir::LogicalResult executeOnEachRank(mlir::Operation &op,
-                                        const Operands &operands);
+  mlir::LogicalResult executeOnEachRank(mlir::Operation &op, const Operands &operands);
   mlir::LogicalResult define(mlir::Value value, PerRank tensors);
   mlir::LogicalResult checkReplicas(mlir::Value value, const PerRank &tensors);
   Operands takeOperands(mlir::Operation &op);
   void countFlops(mlir::Operation &op, const Operands &operands);
   mlir::LogicalResult fail(Failure kind) {
-    failure = kind;
+    lastFailure = kind;
     return mlir::failure();
   }
 
@@ -46,7 +44,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<PerRank>> pending;
   llvm::DenseMap<mlir::Value, unsigned> remainingUses;
   Statistics stats;
-  Failure failure = Failure::running;
+  Failure lastFailure = Failure::running;
 };
 
 } // namespace spmd::interp

@@ -13,8 +13,7 @@ FailureOr<Mesh> Mesh::of(ModuleOp module) {
   MeshOp found;
   for (MeshOp op : module.getOps<MeshOp>()) {
     if (found) {
-      InFlightDiagnostic diag =
-          op.emitError() << "programs with more than one mesh cannot be run";
+      InFlightDiagnostic diag = op.emitError() << "programs with more than one mesh cannot be run";
       diag.attachNote(found.getLoc()) << "the first mesh";
       return failure();
     }
@@ -44,8 +43,7 @@ SmallVector<int64_t> Mesh::coordinates(int64_t rank) const {
 
 SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayRef<int64_t> over) const {
   // Coordinates off the axes name the group; those on them sort its ranks.
-  std::map<SmallVector<int64_t>,
-           std::map<SmallVector<int64_t>, int64_t>> groups;
+  std::map<SmallVector<int64_t>, std::map<SmallVector<int64_t>, int64_t>> groups;
   for (int64_t rank = 0, e = numRanks(); rank < e; ++rank) {
     SmallVector<int64_t> outside = coordinates(rank), inside;
     for (int64_t axis : over) {
@@ -66,13 +64,10 @@ SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayRef<int64_t> over) const {
 SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayAttr over) const {
   SmallVector<int64_t> indices;
   for (Attribute name : over)
-    indices.push_back(llvm::find(axes, cast<StringAttr>(name).getValue()) -
-                      axes.begin());
+    indices.push_back(llvm::find(axes, cast<StringAttr>(name).getValue()) - axes.begin());
   return groups(indices);
 }
 
-SmallVector<SmallVector<int64_t>> Mesh::groups(int64_t axis) const {
-  return groups(ArrayRef<int64_t>(axis));
-}
+SmallVector<SmallVector<int64_t>> Mesh::groups(int64_t axis) const { return groups(ArrayRef<int64_t>(axis)); }
 
 } // namespace spmd::interp

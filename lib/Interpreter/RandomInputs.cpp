@@ -39,15 +39,13 @@ static Tensor drawParameter(const GlobalTensor &tensor, Draws &draws) {
   Tensor result(tensor.dtype, tensor.shape);
   bool isMatrix = tensor.shape.size() > 1;
   double scale = isMatrix ? std::sqrt(3.0 / tensor.shape.back()) : 0.1;
-  double center =
-      !isMatrix && llvm::StringRef(tensor.key).ends_with("weight") ? 1 : 0;
+  double center = !isMatrix && llvm::StringRef(tensor.key).ends_with("weight") ? 1 : 0;
   for (int64_t i = 0, e = result.numel(); i < e; ++i)
     result.set(i, center + scale * draws.symmetric());
   return result;
 }
 
-static Tensor drawBatch(const GlobalTensor &tensor, const IndexUse &use,
-                        Draws &draws) {
+static Tensor drawBatch(const GlobalTensor &tensor, const IndexUse &use, Draws &draws) {
   Tensor result(tensor.dtype, tensor.shape);
   for (int64_t i = 0, e = result.numel(); i < e; ++i) {
     if (result.isFloating())
@@ -60,8 +58,7 @@ static Tensor drawBatch(const GlobalTensor &tensor, const IndexUse &use,
   return result;
 }
 
-static Tensor draw(const GlobalTensor &tensor, const IndexUse &use,
-                   uint64_t seed, int64_t step) {
+static Tensor draw(const GlobalTensor &tensor, const IndexUse &use, uint64_t seed, int64_t step) {
   Draws draws(tensor.key, seed, step);
   if (tensor.kind == "batch")
     return drawBatch(tensor, use, draws);
@@ -79,15 +76,13 @@ static Tensor draw(const GlobalTensor &tensor, const IndexUse &use,
   return result;
 }
 
-FailureOr<Inputs> makeRandomInputs(func::FuncOp step, int64_t numSteps,
-                                   uint64_t seed) {
+FailureOr<Inputs> makeRandomInputs(func::FuncOp step, int64_t numSteps, uint64_t seed) {
   auto described = describeArguments(step);
   if (failed(described))
     return failure();
   llvm::StringMap<IndexUse> uses;
   for (BlockArgument argument : step.getArguments())
-    if (auto batch = dyn_cast_or_null<BatchAttr>(
-            step.getArgAttr(argument.getArgNumber(), "spmd.arg")))
+    if (auto batch = dyn_cast_or_null<BatchAttr>(step.getArgAttr(argument.getArgNumber(), "spmd.arg")))
       uses[("batch/" + batch.getName()).str()] = findIndexUse(argument);
   Inputs inputs;
   inputs.steps.resize(numSteps);
@@ -98,8 +93,7 @@ FailureOr<Inputs> makeRandomInputs(func::FuncOp step, int64_t numSteps,
       continue;
     }
     for (int64_t i = 0; i < numSteps; ++i)
-      inputs.steps[i][tensor.key] =
-          draw(tensor, uses.lookup(tensor.key), seed, i);
+      inputs.steps[i][tensor.key] = draw(tensor, uses.lookup(tensor.key), seed, i);
   }
   return inputs;
 }

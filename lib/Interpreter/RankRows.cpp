@@ -14,8 +14,7 @@ static Shape splitStrides(ShapeRef shape, int64_t dim, int64_t pre) {
   return strides;
 }
 
-static Shape splitShape(ShapeRef shape, int64_t dim, int64_t pre,
-                        int64_t rows) {
+static Shape splitShape(ShapeRef shape, int64_t dim, int64_t pre, int64_t rows) {
   Shape result(shape);
   result[dim] = rows;
   result.insert(result.begin() + dim, pre);
@@ -28,22 +27,18 @@ static Shape withDim(ShapeRef shape, int64_t dim, int64_t size) {
   return result;
 }
 
-Tensor takeRows(const Tensor &whole, int64_t dim, int64_t pre, int64_t chunk,
-                int64_t position) {
+Tensor takeRows(const Tensor &whole, int64_t dim, int64_t pre, int64_t chunk, int64_t position) {
   int64_t total = whole.dim(dim) / pre;
   int64_t start = std::min(position * chunk, total);
   int64_t count = std::min(chunk, total - start);
   Shape from = splitStrides(whole.shape(), dim, pre);
-  Tensor rows =
-      gatherStrided(whole, splitShape(whole.shape(), dim, pre, count), from,
-                    start * from[dim + 1]);
+  Tensor rows = gatherStrided(whole, splitShape(whole.shape(), dim, pre, count), from, start * from[dim + 1]);
   Tensor result(whole.dtype(), withDim(whole.shape(), dim, pre * chunk));
   scatterStrided(result, rows, splitStrides(result.shape(), dim, pre));
   return result;
 }
 
-Tensor joinRows(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t pre,
-                int64_t total) {
+Tensor joinRows(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t pre, int64_t total) {
   const Tensor &first = parts.front();
   int64_t chunk = first.dim(dim) / pre;
   Tensor result(first.dtype(), withDim(first.shape(), dim, pre * total));
@@ -51,9 +46,8 @@ Tensor joinRows(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t pre,
   for (int64_t i = 0, e = parts.size(); i < e; ++i) {
     int64_t start = std::min(i * chunk, total);
     int64_t count = std::min(chunk, total - start);
-    Tensor rows = gatherStrided(
-        parts[i], splitShape(first.shape(), dim, pre, count),
-        splitStrides(first.shape(), dim, pre));
+    Tensor rows =
+        gatherStrided(parts[i], splitShape(first.shape(), dim, pre, count), splitStrides(first.shape(), dim, pre));
     scatterStrided(result, rows, to, start * to[dim + 1]);
   }
   return result;
@@ -95,9 +89,7 @@ Tensor combine(llvm::ArrayRef<Tensor> values, ReduceKind kind, bool roundEach) {
       result.integerData()[i] = wrapTo(first.dtype(), accumulated);
       continue;
     }
-    auto rounded = [&](double x) {
-      return roundEach ? roundTo(first.dtype(), x) : x;
-    };
+    auto rounded = [&](double x) { return roundEach ? roundTo(first.dtype(), x) : x; };
     double accumulated = first.reals()[i];
     if (kind == ReduceKind::norm2)
       accumulated = rounded(accumulated * accumulated);

@@ -13,13 +13,11 @@ namespace spmd::interp {
 
 /// Dim `dim` read as [pre][total]: rows [position * chunk, + chunk) of each part,
 /// zero where there are none.
-Tensor takeRows(const Tensor &whole, int64_t dim, int64_t pre, int64_t chunk,
-                int64_t position);
+Tensor takeRows(const Tensor &whole, int64_t dim, int64_t pre, int64_t chunk, int64_t position);
 
 /// The inverse: parts with dim `dim` read as [pre][chunk] make [pre][total];
 /// rows beyond `total` are dropped.
-Tensor joinRows(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t pre,
-                int64_t total);
+Tensor joinRows(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t pre, int64_t total);
 
 /// Combines equally shaped values elementwise, in order. With `roundEach` every
 /// partial result is rounded to the element type, as a communicator that

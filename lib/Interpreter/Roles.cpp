@@ -24,9 +24,7 @@ Attribute getResultRole(func::FuncOp step, unsigned index) {
   return role;
 }
 
-static ShardingAttr getSharding(RankedTensorType type) {
-  return dyn_cast_or_null<ShardingAttr>(type.getEncoding());
-}
+static ShardingAttr getSharding(RankedTensorType type) { return dyn_cast_or_null<ShardingAttr>(type.getEncoding()); }
 
 static ShapeRef globalShape(RankedTensorType type) {
   ShardingAttr sharding = getSharding(type);
@@ -34,79 +32,58 @@ static ShapeRef globalShape(RankedTensorType type) {
 }
 
 static std::string stateKey(llvm::StringRef state, llvm::StringRef parameter) {
-  return state == "param" ? parameter.str()
-                          : ("optimizer/" + state + "/" + parameter).str();
+  return state == "param" ? parameter.str() : ("optimizer/" + state + "/" + parameter).str();
 }
 
-static std::string stateKind(llvm::StringRef state) {
-  return state == "param" ? "parameters" : state.str();
-}
+static std::string stateKind(llvm::StringRef state) { return state == "param" ? "parameters" : state.str(); }
 
 static std::optional<double> initial(FloatAttr init) {
   return init ? std::optional(init.getValueAsDouble()) : std::nullopt;
 }
 
 /// One global tensor per segment of a unit; entries of tables are 0-dim.
-static FailureOr<SmallVector<GlobalTensor>>
-describeUnit(FlatSymbolRefAttr unitName, llvm::StringRef state, bool isTable,
-             DType dtype, std::optional<double> init, Operation *scope) {
+static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitName, llvm::StringRef state,
+                                                         bool isTable, DType dtype, std::optional<double> init,
+                                                         Operation *scope) {
   FailureOr<ShardUnitOp> unit = lookupUnit(scope, unitName);
   if (failed(unit))
     return failure();
   SmallVector<GlobalTensor> result;
   for (SegmentAttr segment : unit->getLayout().getSegments())
     result.push_back({stateKey(state, segment.getName()), stateKind(state),
-                      isTable ? Shape() : Shape(segment.getShape()), dtype,
-                      init});
+                      isTable ? Shape() : Shape(segment.getShape()), dtype, init});
   return result;
 }
 
-FailureOr<SmallVector<GlobalTensor>>
-describeRole(Attribute role, RankedTensorType type, Operation *scope) {
+FailureOr<SmallVector<GlobalTensor>> describeRole(Attribute role, RankedTensorType type, Operation *scope) {
   using List = FailureOr<SmallVector<GlobalTensor>>;
   std::optional<DType> dtype = getDType(type.getElementType());
   if (!dtype)
-    return scope->emitError() << "tensors of " << type.getElementType()
-                              << " are not supported";
-  auto one = [&](std::string key, std::string kind,
-                 std::optional<double> init = std::nullopt) -> List {
-    return SmallVector<GlobalTensor>{{std::move(key), std::move(kind),
-                                      Shape(globalShape(type)), *dtype, init}};
+    return scope->emitError() << "tensors of " << type.getElementType() << " are not supported";
+  auto one = [&](std::string key, std::string kind, std::optional<double> init = std::nullopt) -> List {
+    return SmallVector<GlobalTensor>{{std::move(key), std::move(kind), Shape(globalShape(type)), *dtype, init}};
   };
   return llvm::TypeSwitch<Attribute, List>(role)
       .Case([&](ParamAttr a) { return one(a.getName().str(), "parameters"); })
       .Case([&](BufferAttr a) { return one(a.getName().str(), "buffers"); })
-      .Case([&](ConstantAttr a) {
-        return one("constant/" + a.getName().str(), "constants");
-      })
+      .Case([&](ConstantAttr a) { return one("constant/" + a.getName().str(), "constants"); })
       .Case([&](StateAttr a) {
-        return one(stateKey(a.getState(), a.getOf()), stateKind(a.getState()),
-                   initial(a.getInit()));
+        return one(stateKey(a.getState(), a.getOf()), stateKind(a.getState()), initial(a.getInit()));
       })
       .Case([&](HyperAttr a) {
-        return one("hyper/" + a.getName().str() + "/" +
-                       std::to_string(a.getGroup()),
-                   "hyper", initial(a.getValue()));
+        return one("hyper/" + a.getName().str() + "/" + std::to_string(a.getGroup()), "hyper", initial(a.getValue()));
       })
-      .Case([&](BatchAttr a) {
-        return one("batch/" + a.getName().str(), "batch");
-      })
+      .Case([&](BatchAttr a) { return one("batch/" + a.getName().str(), "batch"); })
       .Case([&](ShardAttr a) {
-        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/false,
-                            *dtype, initial(a.getInit()), scope);
+        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/false, *dtype, initial(a.getInit()), scope);
       })
       .Case([&](TableAttr a) {
-        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/true, *dtype,
-                            initial(a.getInit()), scope);
+        return describeUnit(a.getUnit(), a.getState(), /*isTable=*/true, *dtype, initial(a.getInit()), scope);
       })
       .Case([&](LossAttr a) { return one("loss/" + a.getPath().str(), "loss"); })
-      .Case([&](OutputAttr a) {
-        return one("output/" + a.getPath().str(), "outputs");
-      })
+      .Case([&](OutputAttr a) { return one("output/" + a.getPath().str(), "outputs"); })
       .Case([&](UpdateAttr a) { return describeRole(a.getArg(), type, scope); })
-      .Default([&](Attribute other) -> List {
-        return scope->emitError() << "unknown role " << other;
-      });
+      .Default([&](Attribute other) -> List { return scope->emitError() << "unknown role " << other; });
 }
 
 /// The attribute of the argument that a role is about.
@@ -116,9 +93,7 @@ static Attribute withoutUpdate(Attribute role) {
 }
 
 /// The chunk of `flat` of every rank.
-static FailureOr<PerRank> shardFlat(ShardUnitOp unit,
-                                    ArrayRef<Tensor> segments, DType dtype,
-                                    const Mesh &mesh) {
+static FailureOr<PerRank> shardFlat(ShardUnitOp unit, ArrayRef<Tensor> segments, DType dtype, const Mesh &mesh) {
   PerRank result;
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
     FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank));
@@ -135,8 +110,7 @@ static FailureOr<PerRank> shardFlat(ShardUnitOp unit,
   return result;
 }
 
-FailureOr<PerRank> shard(Attribute role, RankedTensorType type,
-                         Operation *scope, ArrayRef<Tensor> globals,
+FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope, ArrayRef<Tensor> globals,
                          const Mesh &mesh) {
   role = withoutUpdate(role);
   DType dtype = *getDType(type.getElementType());
@@ -160,30 +134,23 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type,
     SmallVector<int64_t> coordinates = mesh.coordinates(rank);
     for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
       if (state.isShard())
-        result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk,
-                                coordinates[axis]);
+        result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, coordinates[axis]);
       else if (!state.isReplicated())
-        return scope->emitError()
-               << "an argument cannot be " << state.str() << ": " << role;
+        return scope->emitError() << "an argument cannot be " << state.str() << ": " << role;
     }
   }
   return result;
 }
 
-static LogicalResult checkIdentical(Operation *scope, Attribute role,
-                                    const PerRank &locals,
-                                    ArrayRef<int64_t> group) {
+static LogicalResult checkIdentical(Operation *scope, Attribute role, const PerRank &locals, ArrayRef<int64_t> group) {
   for (int64_t rank : group.drop_front())
     if (!locals[group[0]].identical(locals[rank]))
-      return scope->emitError() << "the result " << role << " differs on ranks "
-                                << group[0] << " and " << rank;
+      return scope->emitError() << "the result " << role << " differs on ranks " << group[0] << " and " << rank;
   return success();
 }
 
 /// Segments out of the chunks of all ranks; what is no segment must be zero.
-static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit,
-                                                  Attribute role,
-                                                  const PerRank &locals,
+static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, Attribute role, const PerRank &locals,
                                                   const Mesh &mesh) {
   SmallVector<Tensor> result;
   for (SegmentAttr segment : unit.getLayout().getSegments())
@@ -196,10 +163,8 @@ static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit,
     auto checkPadding = [&](int64_t end) -> LogicalResult {
       for (; checked < end; ++checked)
         if (locals[rank].at(checked) != 0)
-          return unit.emitError()
-                 << "padding is not zero: element " << checked << " of "
-                 << role << " on rank " << rank << " is "
-                 << locals[rank].at(checked);
+          return unit.emitError() << "padding is not zero: element " << checked << " of " << role << " on rank " << rank
+                                  << " is " << locals[rank].at(checked);
       return success();
     };
     for (const SegmentRun &run : chunk->runs) {
@@ -207,8 +172,7 @@ static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit,
         return failure();
       checked = run.end;
       for (int64_t i = run.begin; i < run.end; ++i)
-        result[run.segment].set(run.source + i - run.begin,
-                                locals[rank].at(i));
+        result[run.segment].set(run.source + i - run.begin, locals[rank].at(i));
     }
     if (failed(checkPadding(chunk->size)))
       return failure();
@@ -216,8 +180,7 @@ static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit,
   return result;
 }
 
-FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type,
-                                       Operation *scope, const PerRank &locals,
+FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Operation *scope, const PerRank &locals,
                                        const Mesh &mesh) {
   role = withoutUpdate(role);
   SmallVector<int64_t> all;
@@ -257,13 +220,11 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type,
         if (failed(checkIdentical(scope, role, values, group)))
           return failure();
       } else if (state.isShard()) {
-        whole = joinRows(members, state.dim, state.pre,
-                         sharding.getGlobalShape()[state.dim] / state.pre);
+        whole = joinRows(members, state.dim, state.pre, sharding.getGlobalShape()[state.dim] / state.pre);
       } else if (state.isPartial()) {
         whole = combine(members, state.kind, /*roundEach=*/false);
       } else {
-        return scope->emitError()
-               << "the result " << role << " cannot be " << state.str();
+        return scope->emitError() << "the result " << role << " cannot be " << state.str();
       }
       for (int64_t rank : group)
         values[rank] = whole;

@@ -12,22 +12,17 @@ mlir::Attribute getResultRole(mlir::func::FuncOp step, unsigned index);
 
 /// The global tensors that a value of this role and type holds: one, or one per
 /// segment of a shard unit.
-mlir::FailureOr<llvm::SmallVector<GlobalTensor>>
-describeRole(mlir::Attribute role, mlir::RankedTensorType type,
-             mlir::Operation *scope);
+mlir::FailureOr<llvm::SmallVector<GlobalTensor>> describeRole(mlir::Attribute role, mlir::RankedTensorType type,
+                                                              mlir::Operation *scope);
 
 /// Global values, in the order of `describeRole`, cut into the ranks' values.
-mlir::FailureOr<PerRank> shard(mlir::Attribute role,
-                               mlir::RankedTensorType type,
-                               mlir::Operation *scope,
-                               llvm::ArrayRef<Tensor> globals,
-                               const Mesh &mesh);
+mlir::FailureOr<PerRank> shard(mlir::Attribute role, mlir::RankedTensorType type, mlir::Operation *scope,
+                               llvm::ArrayRef<Tensor> globals, const Mesh &mesh);
 
 /// The inverse. An error at `scope` if ranks differ where they must not, or if
 /// padding of a flat buffer is not zero.
-mlir::FailureOr<llvm::SmallVector<Tensor>>
-unshard(mlir::Attribute role, mlir::RankedTensorType type,
-        mlir::Operation *scope, const PerRank &locals, const Mesh &mesh);
+mlir::FailureOr<llvm::SmallVector<Tensor>> unshard(mlir::Attribute role, mlir::RankedTensorType type,
+                                                   mlir::Operation *scope, const PerRank &locals, const Mesh &mesh);
 
 } // namespace spmd::interp
 

@@ -65,19 +65,17 @@ static runtime::DType toRuntime(DType dtype) {
 }
 
 static Tensor fromView(const runtime::TensorView &view) {
-  Tensor result(fromRuntime(view.dtype), Shape(view.shape));
+  Tensor result(fromRuntime(view.dtype), ShapeRef(view.shape));
   for (int64_t i = 0, e = result.numel(); i < e; ++i) {
     if (view.dtype == runtime::DType::I64)
-      std::memcpy(&result.integerData()[i],
-                  static_cast<const char *>(view.data) + 8 * i, 8);
+      std::memcpy(&result.integerData()[i], static_cast<const char *>(view.data) + 8 * i, 8);
     else
       result.set(i, runtime::loadAsDouble(view.data, view.dtype, i));
   }
   return result;
 }
 
-static FailureOr<SafetensorsFile> openFile(Location where,
-                                           llvm::StringRef path) {
+static FailureOr<SafetensorsFile> openFile(Location where, llvm::StringRef path) {
   auto file = SafetensorsFile::open(path.str());
   if (!file)
     return mlir::emitError(where) << file.error().message;
@@ -94,9 +92,8 @@ FailureOr<Values> readTensors(Location where, llvm::StringRef path) {
   return values;
 }
 
-LogicalResult
-writeTensors(Location where, llvm::StringRef path,
-             ArrayRef<std::pair<std::string, Tensor>> tensors, bool wide) {
+LogicalResult writeTensors(Location where, llvm::StringRef path, ArrayRef<std::pair<std::string, Tensor>> tensors,
+                           bool wide) {
   std::vector<std::vector<char>> storage;
   std::vector<runtime::NamedTensor> entries;
   for (const auto &[name, tensor] : tensors) {
@@ -127,11 +124,9 @@ static std::string inFolder(llvm::StringRef folder, llvm::StringRef name) {
   return path.str().str();
 }
 
-FailureOr<Inputs> readStepPackage(func::FuncOp step, llvm::StringRef folder,
-                                  int64_t numSteps, uint64_t seed) {
+FailureOr<Inputs> readStepPackage(func::FuncOp step, llvm::StringRef folder, int64_t numSteps, uint64_t seed) {
   Location where = step.getLoc();
-  FailureOr<SafetensorsFile> weights =
-      openFile(where, inFolder(folder, "weights.safetensors"));
+  FailureOr<SafetensorsFile> weights = openFile(where, inFolder(folder, "weights.safetensors"));
   if (failed(weights))
     return failure();
   std::string referencePath = inFolder(folder, "reference.safetensors");
@@ -149,8 +144,7 @@ FailureOr<Inputs> readStepPackage(func::FuncOp step, llvm::StringRef folder,
   if (numSteps == 0)
     numSteps = std::max<int64_t>(recorded, 1);
   if (reference && numSteps > recorded)
-    return mlir::emitError(where) << referencePath << " has " << recorded
-                                  << " steps, " << numSteps << " are asked for";
+    return mlir::emitError(where) << referencePath << " has " << recorded << " steps, " << numSteps << " are asked for";
 
   auto described = describeArguments(step);
   FailureOr<Inputs> inputs = makeRandomInputs(step, numSteps, seed);
@@ -161,8 +155,7 @@ FailureOr<Inputs> readStepPackage(func::FuncOp step, llvm::StringRef folder,
       if (const runtime::TensorView *view = weights->find(tensor.key))
         inputs->state[tensor.key] = fromView(*view);
       else if (!tensor.init)
-        return mlir::emitError(where) << weights->path() << " has no tensor '"
-                                      << tensor.key << "'";
+        return mlir::emitError(where) << weights->path() << " has no tensor '" << tensor.key << "'";
       continue;
     }
     if (!reference)
@@ -171,25 +164,21 @@ FailureOr<Inputs> readStepPackage(func::FuncOp step, llvm::StringRef folder,
       bool isBatch = tensor.kind == "batch";
       std::string key = tensor.key; // hyper/lr/0, one entry per step
       if (isBatch)
-        key = "batch/" + std::to_string(i) +
-              tensor.key.substr(tensor.key.find('/'));
+        key = "batch/" + std::to_string(i) + tensor.key.substr(tensor.key.find('/'));
       const runtime::TensorView *view = reference->find(key);
       if (!view && !isBatch && tensor.init)
         continue;
       if (!view)
-        return mlir::emitError(where)
-               << referencePath << " has no tensor '" << key << "'";
+        return mlir::emitError(where) << referencePath << " has no tensor '" << key << "'";
       Tensor value = fromView(*view);
-      inputs->steps[i][tensor.key] =
-          isBatch ? value : Tensor::scalar(tensor.dtype, value.at(i));
+      inputs->steps[i][tensor.key] = isBatch ? value : Tensor::scalar(tensor.dtype, value.at(i));
     }
   }
   return inputs;
 }
 
 FailureOr<Reference> readReference(ModuleOp module, llvm::StringRef folder) {
-  FailureOr<SafetensorsFile> file =
-      openFile(module.getLoc(), inFolder(folder, "reference.safetensors"));
+  FailureOr<SafetensorsFile> file = openFile(module.getLoc(), inFolder(folder, "reference.safetensors"));
   if (failed(file))
     return failure();
   Reference reference;
@@ -197,8 +186,7 @@ FailureOr<Reference> readReference(ModuleOp module, llvm::StringRef folder) {
     llvm::StringRef key = name;
     if (key == "loss")
       for (int64_t i = 0, e = runtime::numElements(view.shape); i < e; ++i)
-        reference.losses.push_back(
-            runtime::loadAsDouble(view.data, view.dtype, i));
+        reference.losses.push_back(runtime::loadAsDouble(view.data, view.dtype, i));
     if (key.consume_front("final/"))
       reference.state[key] = fromView(view);
   }

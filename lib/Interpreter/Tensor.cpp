@@ -41,8 +41,7 @@ std::optional<DType> getDType(Type type) {
 }
 
 llvm::StringRef toString(DType dtype) {
-  constexpr llvm::StringLiteral names[] = {"f64", "f32", "f16", "bf16", "i64",
-                                           "i32", "i16", "i8",  "u8",   "i1"};
+  constexpr llvm::StringLiteral names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "i1"};
   return names[static_cast<int>(dtype)];
 }
 
@@ -50,8 +49,7 @@ bool isFloating(DType dtype) { return dtype <= DType::bf16; }
 
 /// Rounds to a binary format with `bits` explicit mantissa bits whose smallest
 /// normal exponent is `minExponent` and whose largest is `maxExponent`.
-static double roundToFormat(double value, int bits, int minExponent,
-                            int maxExponent) {
+static double roundToFormat(double value, int bits, int minExponent, int maxExponent) {
   if (value == 0 || !std::isfinite(value))
     return value;
   int exponent = std::max(std::ilogb(value), minExponent);
@@ -99,8 +97,7 @@ int64_t numElements(ShapeRef shape) {
   return count;
 }
 
-Tensor::Tensor(DType dtype, ShapeRef shape)
-    : present(true), type(dtype), dims(shape) {
+Tensor::Tensor(DType dtype, ShapeRef shape) : present(true), type(dtype), dims(shape) {
   if (interp::isFloating(dtype))
     floats = std::make_shared<std::vector<double>>(numel());
   else
@@ -108,17 +105,13 @@ Tensor::Tensor(DType dtype, ShapeRef shape)
 }
 
 Tensor::Tensor(DType dtype, ShapeRef shape, std::vector<double> values)
-    : present(true), type(dtype), dims(shape),
-      floats(std::make_shared<std::vector<double>>(std::move(values))) {
-  assert(interp::isFloating(dtype) &&
-         static_cast<int64_t>(floats->size()) == numel());
+    : present(true), type(dtype), dims(shape), floats(std::make_shared<std::vector<double>>(std::move(values))) {
+  assert(interp::isFloating(dtype) && static_cast<int64_t>(floats->size()) == numel());
 }
 
 Tensor::Tensor(DType dtype, ShapeRef shape, std::vector<int64_t> values)
-    : present(true), type(dtype), dims(shape),
-      ints(std::make_shared<std::vector<int64_t>>(std::move(values))) {
-  assert(!interp::isFloating(dtype) &&
-         static_cast<int64_t>(ints->size()) == numel());
+    : present(true), type(dtype), dims(shape), ints(std::make_shared<std::vector<int64_t>>(std::move(values))) {
+  assert(!interp::isFloating(dtype) && static_cast<int64_t>(ints->size()) == numel());
 }
 
 Tensor Tensor::full(DType dtype, ShapeRef shape, double value) {
@@ -128,9 +121,7 @@ Tensor Tensor::full(DType dtype, ShapeRef shape, double value) {
   return result;
 }
 
-Tensor Tensor::scalar(DType dtype, double value) {
-  return full(dtype, {}, value);
-}
+Tensor Tensor::scalar(DType dtype, double value) { return full(dtype, {}, value); }
 
 /// Truncation as a C cast does it, but defined for every input.
 static int64_t truncateToInteger(double value) {
@@ -198,8 +189,7 @@ bool Tensor::identical(const Tensor &other) const {
   if (ints)
     return ints == other.ints || *ints == *other.ints;
   return floats == other.floats ||
-         std::memcmp(floats->data(), other.floats->data(),
-                     floats->size() * sizeof(double)) == 0;
+         std::memcmp(floats->data(), other.floats->data(), floats->size() * sizeof(double)) == 0;
 }
 
 Shape contiguousStrides(ShapeRef shape) {
@@ -214,8 +204,7 @@ Shape contiguousStrides(ShapeRef shape) {
 
 /// Calls `visit(linear index, strided index)` over `shape` in row-major order.
 template <typename Visit>
-static void forEachStrided(ShapeRef shape, ShapeRef strides, int64_t offset,
-                           Visit visit) {
+static void forEachStrided(ShapeRef shape, ShapeRef strides, int64_t offset, Visit visit) {
   int64_t count = numElements(shape);
   if (count == 0)
     return;
@@ -236,36 +225,30 @@ static void forEachStrided(ShapeRef shape, ShapeRef strides, int64_t offset,
   }
 }
 
-Tensor gatherStrided(const Tensor &source, ShapeRef shape, ShapeRef strides,
-                     int64_t offset) {
+Tensor gatherStrided(const Tensor &source, ShapeRef shape, ShapeRef strides, int64_t offset) {
   Tensor result(source.dtype(), shape);
   if (source.isFloating()) {
     const double *from = source.reals().data();
     double *to = result.realData();
-    forEachStrided(shape, strides, offset,
-                   [&](int64_t i, int64_t j) { to[i] = from[j]; });
+    forEachStrided(shape, strides, offset, [&](int64_t i, int64_t j) { to[i] = from[j]; });
   } else {
     const int64_t *from = source.integers().data();
     int64_t *to = result.integerData();
-    forEachStrided(shape, strides, offset,
-                   [&](int64_t i, int64_t j) { to[i] = from[j]; });
+    forEachStrided(shape, strides, offset, [&](int64_t i, int64_t j) { to[i] = from[j]; });
   }
   return result;
 }
 
-void scatterStrided(Tensor &target, const Tensor &source, ShapeRef strides,
-                    int64_t offset) {
+void scatterStrided(Tensor &target, const Tensor &source, ShapeRef strides, int64_t offset) {
   assert(source.isFloating() == target.isFloating());
   if (source.isFloating()) {
     const double *from = source.reals().data();
     double *to = target.realData();
-    forEachStrided(source.shape(), strides, offset,
-                   [&](int64_t i, int64_t j) { to[j] = from[i]; });
+    forEachStrided(source.shape(), strides, offset, [&](int64_t i, int64_t j) { to[j] = from[i]; });
   } else {
     const int64_t *from = source.integers().data();
     int64_t *to = target.integerData();
-    forEachStrided(source.shape(), strides, offset,
-                   [&](int64_t i, int64_t j) { to[j] = from[i]; });
+    forEachStrided(source.shape(), strides, offset, [&](int64_t i, int64_t j) { to[j] = from[i]; });
   }
 }
 

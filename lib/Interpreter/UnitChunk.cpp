@@ -14,8 +14,7 @@ Tensor UnitChunk::expand(const Tensor &table, DType type) const {
   return result;
 }
 
-FailureOr<int64_t> positionOnAxes(Operation *op, FlatSymbolRefAttr mesh,
-                                  ArrayAttr axes,
+FailureOr<int64_t> positionOnAxes(Operation *op, FlatSymbolRefAttr mesh, ArrayAttr axes,
                                   ArrayRef<int64_t> coordinates) {
   auto meshOp = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, mesh);
   if (!meshOp)
@@ -37,25 +36,21 @@ FailureOr<ShardUnitOp> lookupUnit(Operation *op, FlatSymbolRefAttr unit) {
   return unitOp;
 }
 
-FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit,
-                                  ArrayRef<int64_t> coordinates) {
+FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, ArrayRef<int64_t> coordinates) {
   UnitChunk chunk;
   chunk.size = unit.getChunk();
   int64_t begin = 0;
   if (unit.isSharded()) {
-    FailureOr<int64_t> position = positionOnAxes(unit, unit.getMeshAttr(),
-                                                 unit.getAxes(), coordinates);
+    FailureOr<int64_t> position = positionOnAxes(unit, unit.getMeshAttr(), unit.getAxes(), coordinates);
     if (failed(position))
       return failure();
     begin = *position * chunk.size;
   }
   for (SegmentAttr segment : unit.getLayout().getSegments()) {
     int64_t from = std::max<int64_t>(segment.getOffset() - begin, 0);
-    int64_t to = std::min(segment.getOffset() + segment.getNumel() - begin,
-                          chunk.size);
+    int64_t to = std::min(segment.getOffset() + segment.getNumel() - begin, chunk.size);
     if (from < to)
-      chunk.runs.push_back(
-          {chunk.numSegments, from, to, begin + from - segment.getOffset()});
+      chunk.runs.push_back({chunk.numSegments, from, to, begin + from - segment.getOffset()});
     ++chunk.numSegments;
   }
   return chunk;

@@ -24,18 +24,14 @@ struct UnitChunk {
 
 /// Row-major position of a rank on some axes of a mesh; an error at `op` if the
 /// mesh or an axis does not exist.
-mlir::FailureOr<int64_t> positionOnAxes(mlir::Operation *op,
-                                        mlir::FlatSymbolRefAttr mesh,
-                                        mlir::ArrayAttr axes,
+mlir::FailureOr<int64_t> positionOnAxes(mlir::Operation *op, mlir::FlatSymbolRefAttr mesh, mlir::ArrayAttr axes,
                                         llvm::ArrayRef<int64_t> coordinates);
 
 /// The unit that `op` names, or an error at `op`.
-mlir::FailureOr<ShardUnitOp> lookupUnit(mlir::Operation *op,
-                                        mlir::FlatSymbolRefAttr unit);
+mlir::FailureOr<ShardUnitOp> lookupUnit(mlir::Operation *op, mlir::FlatSymbolRefAttr unit);
 
 /// The part of `unit` that the rank at `coordinates` keeps.
-mlir::FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit,
-                                        llvm::ArrayRef<int64_t> coordinates);
+mlir::FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, llvm::ArrayRef<int64_t> coordinates);
 
 } // namespace spmd::interp
 

@@ -2,6 +2,7 @@
 
 #include "spmd/InitAll.h"
 #include "spmd/Interpreter/Compare.h"
+#include "spmd/Interpreter/Evaluator.h"
 
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -22,53 +23,40 @@ namespace cl = llvm::cl;
 enum ExitCode { kDone = 0, kWrongResult = 1, kBadInput = 2, kFailed = 3 };
 
 static cl::OptionCategory category("spmd-interpret options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                                      cl::desc("<program.mlir>"),
-                                      cl::cat(category));
-static cl::opt<std::string>
-    baseFile("compare", cl::value_desc("base.mlir"),
-             cl::desc("also run this program and compare everything"),
-             cl::cat(category));
-static cl::opt<bool> withReference(
-    "reference",
-    cl::desc("compare with the losses and final tensors that PyTorch recorded "
-             "in the step package of --weights"),
-    cl::cat(category));
-static cl::opt<std::string> weights(
-    "weights", cl::value_desc("name.step"),
-    cl::desc("step package with weights and batches; without it all inputs are "
-             "pseudo-random"),
-    cl::cat(category));
-static cl::opt<Precision> precision(
-    "dtype", cl::desc("arithmetic"), cl::init(Precision::f64),
-    cl::values(clEnumValN(Precision::f64, "f64", "doubles throughout"),
-               clEnumValN(Precision::program, "program",
-                          "results rounded to the program's types")),
-    cl::cat(category));
-static cl::opt<int64_t>
-    numRanks("ranks", cl::desc("number of ranks the program must be for"),
-             cl::init(0), cl::cat(category));
-static cl::opt<int64_t>
-    numSteps("steps", cl::init(0), cl::cat(category),
-             cl::desc("training steps (default: one, or all that the step "
-                      "package recorded with --reference)"));
-static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category),
-                              cl::desc("of pseudo-random inputs"));
-static cl::opt<double>
-    tolerance("rtol", cl::init(0), cl::cat(category),
-              cl::desc("largest relative difference per tensor (default 1e-12 "
-                       "for --compare, see --help text of --reference)"));
-static cl::opt<std::string>
-    saveFile("save", cl::value_desc("file.safetensors"), cl::cat(category),
-             cl::desc("write losses, outputs and final state"));
-static cl::opt<std::string> callsFile(
-    "calls", cl::value_desc("file.safetensors"), cl::cat(category),
-    cl::desc("run every function once instead of @step, on one rank: argument i "
-             "of @f is the tensor 'f/i'"));
-static cl::opt<std::string>
-    resultsFile("results", cl::value_desc("file.safetensors"),
-                cl::cat(category),
-                cl::desc("with --calls: where result i of @f goes, as 'f/i'"));
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<program.mlir>"), cl::cat(category));
+static cl::opt<std::string> baseFile("compare", cl::value_desc("base.mlir"),
+                                     cl::desc("also run this program and compare everything"), cl::cat(category));
+static cl::opt<bool> withReference("reference",
+                                   cl::desc("compare with the losses and final tensors that PyTorch recorded "
+                                            "in the step package of --weights"),
+                                   cl::cat(category));
+static cl::opt<std::string> weights("weights", cl::value_desc("name.step"),
+                                    cl::desc("step package with weights and batches; without it all inputs are "
+                                             "pseudo-random"),
+                                    cl::cat(category));
+static cl::opt<Precision>
+    precision("dtype", cl::desc("arithmetic"), cl::init(Precision::f64),
+              cl::values(clEnumValN(Precision::f64, "f64", "doubles throughout"),
+                         clEnumValN(Precision::program, "program", "results rounded to the program's types")),
+              cl::cat(category));
+static cl::opt<int64_t> numRanks("ranks", cl::desc("number of ranks the program must be for"), cl::init(0),
+                                 cl::cat(category));
+static cl::opt<int64_t> numSteps("steps", cl::init(0), cl::cat(category),
+                                 cl::desc("training steps (default: one, or all that the step "
+                                          "package recorded with --reference)"));
+static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::desc("of pseudo-random inputs"));
+static cl::opt<double> tolerance("rtol", cl::init(0), cl::cat(category),
+                                 cl::desc("largest relative difference per tensor (default 1e-12 "
+                                          "for --compare, see --help text of --reference)"));
+static cl::opt<std::string> saveFile("save", cl::value_desc("file.safetensors"), cl::cat(category),
+                                     cl::desc("write losses, outputs and final state"));
+static cl::opt<std::string> callsFile("calls", cl::value_desc("file.safetensors"), cl::cat(category),
+                                      cl::desc("run every function once instead of @step, on one rank: argument i "
+                                               "of @f is the tensor 'f/i'"));
+static cl::opt<std::string> resultsFile("results", cl::value_desc("file.safetensors"), cl::cat(category),
+                                        cl::desc("with --calls: where result i of @f goes, as 'f/i'"));
+
+static cl::opt<bool> listOps("list-ops", cl::cat(category), cl::desc("print the ops that can be run and stop"));
 
 static int exitCode(Failure failure) {
   switch (failure) {
@@ -82,8 +70,7 @@ static int exitCode(Failure failure) {
   return kFailed;
 }
 
-static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context,
-                                   llvm::SourceMgr &sources) {
+static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context, llvm::SourceMgr &sources) {
   std::string message;
   auto file = openInputFile(path, &message);
   if (!file) {
@@ -111,8 +98,7 @@ static int runCalls(ModuleOp module) {
         return kBadInput;
       }
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-      values.push_back(
-          it->second.converted(*getDType(type.getElementType())));
+      values.push_back(it->second.converted(*getDType(type.getElementType())));
     }
     Failure failure;
     auto results = callFunction(function, values, {precision}, failure);
@@ -122,10 +108,7 @@ static int runCalls(ModuleOp module) {
       saved.push_back({name + "/" + std::to_string(i), result});
   }
   bool wide = precision == Precision::f64;
-  return succeeded(
-             writeTensors(module.getLoc(), resultsFile, saved, wide))
-             ? kDone
-             : kFailed;
+  return succeeded(writeTensors(module.getLoc(), resultsFile, saved, wide)) ? kDone : kFailed;
 }
 
 /// The bound for a run of PyTorch in the program's types. Rounding errors of one
@@ -154,10 +137,8 @@ static int compareWithReference(ModuleOp module, const Results &results) {
   expected.steps.resize(steps);
   for (int64_t i = 0; i < steps; ++i)
     for (const auto &[key, result] : results.steps[i])
-      if (result.kind == "loss" &&
-          i < static_cast<int64_t>(reference->losses.size()))
-        expected.steps[i][key] = {
-            "loss", Tensor::scalar(DType::f64, reference->losses[i])};
+      if (result.kind == "loss" && i < static_cast<int64_t>(reference->losses.size()))
+        expected.steps[i][key] = {"loss", Tensor::scalar(DType::f64, reference->losses[i])};
   Results ours = results;
   bool isLast = steps == static_cast<int64_t>(reference->losses.size());
   if (!isLast)
@@ -170,13 +151,11 @@ static int compareWithReference(ModuleOp module, const Results &results) {
     }
     expected.state[key] = {result.kind, it->second};
   }
-  auto differences =
-      compareResults(module, ours, expected, getZeroGradient(module));
+  auto differences = compareResults(module, ours, expected, getZeroGradient(module));
   if (failed(differences))
     return kBadInput;
   double largest = printDifferences(*differences, llvm::outs());
-  llvm::outs() << llvm::format("%lld steps against PyTorch, allowed %.2e\n",
-                               static_cast<long long>(steps), bound);
+  llvm::outs() << llvm::format("%lld steps against PyTorch, allowed %.2e\n", static_cast<long long>(steps), bound);
   return largest <= bound ? kDone : kWrongResult;
 }
 
@@ -187,11 +166,26 @@ static LogicalResult save(ModuleOp module, const Results &results) {
       tensors.push_back({std::to_string(i) + "/" + key, result.value});
   for (const auto &[key, result] : results.state)
     tensors.push_back({"final/" + key, result.value});
-  return writeTensors(module.getLoc(), saveFile, tensors,
-                      precision == Precision::f64);
+  return writeTensors(module.getLoc(), saveFile, tensors, precision == Precision::f64);
+}
+
+static int printOps() {
+  SmallVector<llvm::StringRef> names;
+  for (const auto &entry : EvaluatorRegistry::get().all())
+    names.push_back(entry.first());
+  llvm::sort(names);
+  for (llvm::StringRef name : names)
+    llvm::outs() << name << "\n";
+  return kDone;
 }
 
 static int run(MLIRContext &context, llvm::SourceMgr &sources) {
+  if (listOps)
+    return printOps();
+  if (inputFile.empty()) {
+    llvm::errs() << "spmd-interpret: no program given\n";
+    return kBadInput;
+  }
   OwningOpRef<ModuleOp> module = parse(inputFile, context, sources);
   if (!module)
     return kBadInput;
@@ -217,8 +211,7 @@ static int run(MLIRContext &context, llvm::SourceMgr &sources) {
     return kBadInput;
   int64_t ranks = isPartitioned(step) ? mesh->numRanks() : 1;
   if (numRanks != 0 && numRanks != ranks) {
-    step.emitError() << "the program is for " << ranks << " ranks, --ranks is "
-                     << numRanks;
+    step.emitError() << "the program is for " << ranks << " ranks, --ranks is " << numRanks;
     return kBadInput;
   }
   if (numSteps < 0) {
@@ -227,8 +220,7 @@ static int run(MLIRContext &context, llvm::SourceMgr &sources) {
   }
   int64_t steps = numSteps == 0 && !withReference ? 1 : int64_t(numSteps);
   FailureOr<Inputs> inputs =
-      weights.empty() ? makeRandomInputs(describing, steps, seed)
-                      : readStepPackage(describing, weights, steps, seed);
+      weights.empty() ? makeRandomInputs(describing, steps, seed) : readStepPackage(describing, weights, steps, seed);
   if (failed(inputs))
     return kBadInput;
 
@@ -240,8 +232,7 @@ static int run(MLIRContext &context, llvm::SourceMgr &sources) {
   for (const auto &[i, outputs] : llvm::enumerate(results->steps))
     for (const auto &[key, result] : outputs)
       if (result.kind == "loss")
-        llvm::outs() << llvm::format("step %zu %s %.9g\n", i, key.c_str(),
-                                     result.value.at(0));
+        llvm::outs() << llvm::format("step %zu %s %.9g\n", i, key.c_str(), result.value.at(0));
   printStatistics(results->statistics, llvm::outs());
   if (!saveFile.empty() && failed(save(*module, *results)))
     return kFailed;
@@ -254,29 +245,25 @@ static int run(MLIRContext &context, llvm::SourceMgr &sources) {
   FailureOr<Results> expected = interpret(*base, *inputs, options, failure);
   if (failed(expected))
     return exitCode(failure);
-  auto differences =
-      compareResults(*module, *results, *expected, getZeroGradient(*base));
+  auto differences = compareResults(*module, *results, *expected, getZeroGradient(*base));
   if (failed(differences))
     return kWrongResult;
   double largest = printDifferences(*differences, llvm::outs());
   double bound = tolerance > 0 ? tolerance : 1e-12;
   if (largest <= bound)
     return kDone;
-  llvm::errs() << llvm::format(
-      "spmd-interpret: the programs differ by %.2e, allowed are %.2e\n",
-      largest, bound);
+  llvm::errs() << llvm::format("spmd-interpret: the programs differ by %.2e, allowed are %.2e\n", largest, bound);
   return kWrongResult;
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "runs a training step for all its ranks in lockstep\n\n"
-      "exit codes: 0 done, 1 wrong result, 2 usage or input, 3 failure while "
-      "running\n",
-      &llvm::errs());
+  cl::ParseCommandLineOptions(argc, argv,
+                              "runs a training step for all its ranks in lockstep\n\n"
+                              "exit codes: 0 done, 1 wrong result, 2 usage or input, 3 failure while "
+                              "running\n",
+                              &llvm::errs());
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

@@ -15,8 +15,7 @@ struct KindDifference {
   double largest = 0;
   std::string worst;
 };
-using Differences =
-    llvm::MapVector<std::string, KindDifference, std::map<std::string, unsigned>>;
+using Differences = llvm::MapVector<std::string, KindDifference, std::map<std::string, unsigned>>;
 
 /// ‖a - b‖ / ‖b‖, or / `floor` where that is larger. Equal infinities and NaNs
 /// at equal places do not differ; any other nonfinite element is infinitely far.
@@ -31,10 +30,8 @@ double relativeDifference(const Tensor &a, const Tensor &b, double floor = 0);
 /// the same state; only if it has none, directly.
 ///
 /// Fails with a diagnostic at `module` if the two do not have the same tensors.
-mlir::FailureOr<Differences>
-compareResults(mlir::ModuleOp module, const Results &ours,
-               const Results &expected,
-               const llvm::StringSet<> &zeroGradient);
+mlir::FailureOr<Differences> compareResults(mlir::ModuleOp module, const Results &ours, const Results &expected,
+                                            const llvm::StringSet<> &zeroGradient);
 
 /// Names in the module attribute `spmd.zero_gradient`.
 llvm::StringSet<> getZeroGradient(mlir::ModuleOp module);

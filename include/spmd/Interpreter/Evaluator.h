@@ -9,8 +9,8 @@
 #ifndef SPMD_INTERPRETER_EVALUATOR_H
 #define SPMD_INTERPRETER_EVALUATOR_H
 
-#include "spmd/Interpreter/Tensor.h"
 #include "mlir/IR/Operation.h"
+#include "spmd/Interpreter/Tensor.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace spmd::interp {
@@ -36,8 +36,7 @@ struct RankContext {
 /// One op, its operands on one rank, and the place for its results.
 class OpCall {
 public:
-  OpCall(mlir::Operation *op, const OperandGroups &groups,
-         llvm::ArrayRef<Tensor> operands, const RankContext &context);
+  OpCall(mlir::Operation *op, const OperandGroups &groups, llvm::ArrayRef<Tensor> operands, const RankContext &context);
 
   mlir::Operation *op;
   const RankContext &context;

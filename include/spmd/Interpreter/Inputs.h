@@ -19,15 +19,13 @@ IndexUse findIndexUse(mlir::BlockArgument argument);
 /// Values that depend on the tensors' names and the seed only, so that a program
 /// and its partitioned form get the same. Integer inputs respect their use; with
 /// a loss that ignores some targets, every eighth is such a one.
-mlir::FailureOr<Inputs> makeRandomInputs(mlir::func::FuncOp step,
-                                         int64_t numSteps, uint64_t seed);
+mlir::FailureOr<Inputs> makeRandomInputs(mlir::func::FuncOp step, int64_t numSteps, uint64_t seed);
 
 /// State from weights.safetensors of a step package, batches and
 /// hyper-parameters from its reference.safetensors if it has one, else as in
 /// `makeRandomInputs`. `numSteps` 0: as many as the reference has, or one.
-mlir::FailureOr<Inputs> readStepPackage(mlir::func::FuncOp step,
-                                        llvm::StringRef folder,
-                                        int64_t numSteps, uint64_t seed);
+mlir::FailureOr<Inputs> readStepPackage(mlir::func::FuncOp step, llvm::StringRef folder, int64_t numSteps,
+                                        uint64_t seed);
 
 /// What PyTorch recorded in reference.safetensors.
 struct Reference {
@@ -35,16 +33,14 @@ struct Reference {
   /// `final/` tensors, by the keys of GlobalTensor.
   Values state;
 };
-mlir::FailureOr<Reference> readReference(mlir::ModuleOp module,
-                                         llvm::StringRef folder);
+mlir::FailureOr<Reference> readReference(mlir::ModuleOp module, llvm::StringRef folder);
 
 /// All tensors of a safetensors file.
 mlir::FailureOr<Values> readTensors(mlir::Location where, llvm::StringRef path);
 /// Writes tensors in the order given, floats as F64 if `wide`, else in their
 /// element types.
-mlir::LogicalResult
-writeTensors(mlir::Location where, llvm::StringRef path,
-             llvm::ArrayRef<std::pair<std::string, Tensor>> tensors, bool wide);
+mlir::LogicalResult writeTensors(mlir::Location where, llvm::StringRef path,
+                                 llvm::ArrayRef<std::pair<std::string, Tensor>> tensors, bool wide);
 
 } // namespace spmd::interp
 

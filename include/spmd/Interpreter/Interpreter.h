@@ -8,9 +8,9 @@
 #ifndef SPMD_INTERPRETER_INTERPRETER_H
 #define SPMD_INTERPRETER_INTERPRETER_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "spmd/Interpreter/Mesh.h"
 #include "spmd/Interpreter/Tensor.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
@@ -46,8 +46,7 @@ struct GlobalTensor {
 
 /// The global tensors behind the arguments of `step`, in argument order. Fails
 /// with a diagnostic on an argument without role.
-mlir::FailureOr<llvm::SmallVector<GlobalTensor>>
-describeArguments(mlir::func::FuncOp step);
+mlir::FailureOr<llvm::SmallVector<GlobalTensor>> describeArguments(mlir::func::FuncOp step);
 
 /// Global values by key.
 using Values = llvm::StringMap<Tensor>;
@@ -64,8 +63,7 @@ struct Result {
   std::string kind;
   Tensor value;
 };
-using NamedResults = llvm::MapVector<std::string, Result,
-                                     std::map<std::string, unsigned>>;
+using NamedResults = llvm::MapVector<std::string, Result, std::map<std::string, unsigned>>;
 
 struct CollectiveCount {
   int64_t calls = 0;
@@ -111,13 +109,12 @@ mlir::func::FuncOp findStep(mlir::ModuleOp module);
 bool isPartitioned(mlir::func::FuncOp step);
 
 /// Runs @step once per entry of `inputs.steps`, feeding updates back.
-mlir::FailureOr<Results> interpret(mlir::ModuleOp module, const Inputs &inputs,
-                                   const Options &options, Failure &failure);
+mlir::FailureOr<Results> interpret(mlir::ModuleOp module, const Inputs &inputs, const Options &options,
+                                   Failure &failure);
 
 /// Runs any single-block function once on one rank.
-mlir::FailureOr<llvm::SmallVector<Tensor>>
-callFunction(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
-             const Options &options, Failure &failure);
+mlir::FailureOr<llvm::SmallVector<Tensor>> callFunction(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
+                                                        const Options &options, Failure &failure);
 
 } // namespace spmd::interp
 

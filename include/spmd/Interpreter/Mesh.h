@@ -22,14 +22,12 @@ struct Mesh {
 
   /// The ranks in groups that differ in the coordinates of `over` (names of
   /// axes) only; within a group ordered row-major by these.
-  llvm::SmallVector<llvm::SmallVector<int64_t>>
-  groups(mlir::ArrayAttr over) const;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups(mlir::ArrayAttr over) const;
   /// The same for one axis, by number.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups(int64_t axis) const;
 
 private:
-  llvm::SmallVector<llvm::SmallVector<int64_t>>
-  groups(llvm::ArrayRef<int64_t> over) const;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups(llvm::ArrayRef<int64_t> over) const;
 };
 
 } // namespace spmd::interp

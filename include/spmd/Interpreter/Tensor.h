@@ -66,9 +66,7 @@ public:
   int64_t *integerData() { return ints->data(); }
 
   /// Element `i` of the flat order, whatever the type.
-  double at(int64_t i) const {
-    return floats ? (*floats)[i] : static_cast<double>((*ints)[i]);
-  }
+  double at(int64_t i) const { return floats ? (*floats)[i] : static_cast<double>((*ints)[i]); }
   void set(int64_t i, double value);
 
   /// The same elements under another shape of equal size.
@@ -97,11 +95,9 @@ Shape contiguousStrides(ShapeRef shape);
 
 /// Copies `source` read through a strided view (`offset` and one stride per dim
 /// of `shape`, in elements) into a new contiguous tensor.
-Tensor gatherStrided(const Tensor &source, ShapeRef shape, ShapeRef strides,
-                     int64_t offset = 0);
+Tensor gatherStrided(const Tensor &source, ShapeRef shape, ShapeRef strides, int64_t offset = 0);
 /// Writes the elements of `source` to the strided view of `target`.
-void scatterStrided(Tensor &target, const Tensor &source, ShapeRef strides,
-                    int64_t offset = 0);
+void scatterStrided(Tensor &target, const Tensor &source, ShapeRef strides, int64_t offset = 0);
 
 /// PyTorch's right-aligned broadcast; nothing when the shapes do not agree.
 std::optional<Shape> broadcastShapes(ShapeRef a, ShapeRef b);

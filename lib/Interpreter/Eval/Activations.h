@@ -12,9 +12,7 @@ namespace spmd::interp {
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double silu(double x) { return x * sigmoid(x); }
 
-inline double geluErf(double x) {
-  return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
-}
+inline double geluErf(double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
 inline double geluErfDerivative(double x) {
   double cdf = 0.5 * (1 + std::erf(x * M_SQRT1_2));
   double pdf = std::exp(-0.5 * x * x) * M_2_SQRTPI * M_SQRT1_2 * 0.5;
@@ -22,12 +20,8 @@ inline double geluErfDerivative(double x) {
 }
 
 constexpr double kGeluCubic = 0.044715;
-inline double geluTanhArgument(double x) {
-  return M_SQRT2 * M_2_SQRTPI * 0.5 * (x + kGeluCubic * x * x * x);
-}
-inline double geluTanh(double x) {
-  return 0.5 * x * (1 + std::tanh(geluTanhArgument(x)));
-}
+inline double geluTanhArgument(double x) { return M_SQRT2 * M_2_SQRTPI * 0.5 * (x + kGeluCubic * x * x * x); }
+inline double geluTanh(double x) { return 0.5 * x * (1 + std::tanh(geluTanhArgument(x))); }
 inline double geluTanhDerivative(double x) {
   double t = std::tanh(geluTanhArgument(x));
   double inner = M_SQRT2 * M_2_SQRTPI * 0.5 * (1 + 3 * kGeluCubic * x * x);
@@ -36,8 +30,7 @@ inline double geluTanhDerivative(double x) {
 
 /// PyTorch's lerp: the form that is exact at both ends.
 inline double lerp(double start, double end, double weight) {
-  return std::fabs(weight) < 0.5 ? start + weight * (end - start)
-                                 : end - (end - start) * (1 - weight);
+  return std::fabs(weight) < 0.5 ? start + weight * (end - start) : end - (end - start) * (1 - weight);
 }
 
 } // namespace spmd::interp

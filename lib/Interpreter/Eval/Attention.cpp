@@ -26,21 +26,17 @@ struct Attention {
 };
 
 FailureOr<Attention> attentionOf(OpCall &call) {
-  const Tensor &q = call.tensor("query"), &k = call.tensor("key"),
-               &v = call.tensor("value"), &mask = call.tensor("attn_mask");
+  const Tensor &q = call.tensor("query"), &k = call.tensor("key"), &v = call.tensor("value"),
+               &mask = call.tensor("attn_mask");
   if (call.number("dropout_p", 0) != 0)
     return call.error() << "attention dropout is not supported";
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
     return call.error() << "query, key and value must have four dimensions";
-  Attention a{q.dim(0), q.dim(1), k.dim(1), q.dim(2), k.dim(2), q.dim(3),
-              v.dim(3), 0,        call.flag("is_causal"), {}};
-  if (k.dim(0) != a.batch || v.dim(0) != a.batch || v.dim(1) != a.kvHeads ||
-      v.dim(2) != a.keys || k.dim(3) != a.width ||
-      a.heads % a.kvHeads != 0 ||
-      (a.heads != a.kvHeads && !call.flag("enable_gqa")))
+  Attention a{q.dim(0), q.dim(1), k.dim(1), q.dim(2), k.dim(2), q.dim(3), v.dim(3), 0, call.flag("is_causal"), {}};
+  if (k.dim(0) != a.batch || v.dim(0) != a.batch || v.dim(1) != a.kvHeads || v.dim(2) != a.keys ||
+      k.dim(3) != a.width || a.heads % a.kvHeads != 0 || (a.heads != a.kvHeads && !call.flag("enable_gqa")))
     return call.error() << "the shapes of query, key and value do not fit";
-  a.scale = call.has("scale") ? call.number("scale")
-                              : 1 / std::sqrt(static_cast<double>(a.width));
+  a.scale = call.has("scale") ? call.number("scale") : 1 / std::sqrt(static_cast<double>(a.width));
   if (mask) {
     Shape full = {a.batch, a.heads, a.queries, a.keys};
     if (broadcastShapes(mask.shape(), full) != full)
@@ -59,8 +55,7 @@ std::vector<double> transposed(const double *x, int64_t rows, int64_t columns) {
 }
 
 /// Scores of one head: q k^T * scale + mask, -inf where nothing may be seen.
-std::vector<double> scoresOf(const Attention &a, int64_t b, int64_t h,
-                             const double *q, const double *k) {
+std::vector<double> scoresOf(const Attention &a, int64_t b, int64_t h, const double *q, const double *k) {
   std::vector<double> kt = transposed(k, a.keys, a.width);
   std::vector<double> scores(a.queries * a.keys);
   multiplyAdd(q, kt.data(), scores.data(), a.queries, a.keys, a.width);
@@ -84,16 +79,14 @@ LogicalResult evaluateForward(OpCall &call) {
   if (failed(shape))
     return failure();
   const Attention &a = *shape;
-  const Tensor &q = call.tensor("query"), &k = call.tensor("key"),
-               &v = call.tensor("value");
+  const Tensor &q = call.tensor("query"), &k = call.tensor("key"), &v = call.tensor("value");
   Tensor out(call.resultType(0), {a.batch, a.heads, a.queries, a.valueWidth});
   Tensor lse(call.resultType(1), {a.batch, a.heads, a.queries});
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t h = 0; h < a.heads; ++h) {
       int64_t head = b * a.heads + h, kv = b * a.kvHeads + a.kvHead(h);
       std::vector<double> p =
-          scoresOf(a, b, h, q.reals().data() + head * a.queries * a.width,
-                   k.reals().data() + kv * a.keys * a.width);
+          scoresOf(a, b, h, q.reals().data() + head * a.queries * a.width, k.reals().data() + kv * a.keys * a.width);
       for (int64_t i = 0; i < a.queries; ++i) {
         double *row = p.data() + i * a.keys;
         double largest = *std::max_element(row, row + a.keys);
@@ -102,13 +95,10 @@ LogicalResult evaluateForward(OpCall &call) {
           sum += row[j] = largest == -INFINITY ? 0 : std::exp(row[j] - largest);
         for (int64_t j = 0; sum != 0 && j < a.keys; ++j)
           row[j] /= static_cast<double>(sum);
-        lse.set(head * a.queries + i,
-                sum == 0 ? -INFINITY
-                         : largest + std::log(static_cast<double>(sum)));
+        lse.set(head * a.queries + i, sum == 0 ? -INFINITY : largest + std::log(static_cast<double>(sum)));
       }
       multiplyAdd(p.data(), v.reals().data() + kv * a.keys * a.valueWidth,
-                  out.realData() + head * a.queries * a.valueWidth, a.queries,
-                  a.valueWidth, a.keys);
+                  out.realData() + head * a.queries * a.valueWidth, a.queries, a.valueWidth, a.keys);
     }
   call.result(std::move(out));
   call.result(std::move(lse));
@@ -136,11 +126,9 @@ LogicalResult evaluateBackward(OpCall &call) {
   if (failed(shape))
     return failure();
   const Attention &a = *shape;
-  const Tensor &grad = call.tensor("grad_out"), &q = call.tensor("query"),
-               &k = call.tensor("key"), &v = call.tensor("value"),
-               &out = call.tensor("out"), &lse = call.tensor("logsumexp");
-  Tensor gradQ(q.dtype(), q.shape()), gradK(k.dtype(), k.shape()),
-      gradV(v.dtype(), v.shape());
+  const Tensor &grad = call.tensor("grad_out"), &q = call.tensor("query"), &k = call.tensor("key"),
+               &v = call.tensor("value"), &out = call.tensor("out"), &lse = call.tensor("logsumexp");
+  Tensor gradQ(q.dtype(), q.shape()), gradK(k.dtype(), k.shape()), gradV(v.dtype(), v.shape());
   bool wantsMask = call.op->getNumResults() == 4;
   Tensor gradMask;
   if (wantsMask)
@@ -163,8 +151,7 @@ LogicalResult evaluateBackward(OpCall &call) {
         }
       }
       std::vector<double> pt = transposed(p.data(), a.queries, a.keys);
-      multiplyAdd(pt.data(), gh, gradV.realData() + kv * a.keys * a.valueWidth,
-                  a.keys, a.valueWidth, a.queries);
+      multiplyAdd(pt.data(), gh, gradV.realData() + kv * a.keys * a.valueWidth, a.keys, a.valueWidth, a.queries);
       // ds = p * (g v^T - rowsum(g * out))
       std::vector<double> vt = transposed(vh, a.keys, a.valueWidth);
       std::vector<double> ds(scores);
@@ -174,19 +161,15 @@ LogicalResult evaluateBackward(OpCall &call) {
         for (int64_t j = 0; j < a.valueWidth; ++j)
           delta += gh[i * a.valueWidth + j] * oh[i * a.valueWidth + j];
         for (int64_t j = 0; j < a.keys; ++j)
-          ds[i * a.keys + j] =
-              p[i * a.keys + j] *
-              (ds[i * a.keys + j] - static_cast<double>(delta));
+          ds[i * a.keys + j] = p[i * a.keys + j] * (ds[i * a.keys + j] - static_cast<double>(delta));
       }
       if (wantsMask)
         std::copy(ds.begin(), ds.end(), gradMask.realData() + head * scores);
       for (double &value : ds)
         value *= a.scale;
-      multiplyAdd(ds.data(), kh, gradQ.realData() + head * a.queries * a.width,
-                  a.queries, a.width, a.keys);
+      multiplyAdd(ds.data(), kh, gradQ.realData() + head * a.queries * a.width, a.queries, a.width, a.keys);
       std::vector<double> dst = transposed(ds.data(), a.queries, a.keys);
-      multiplyAdd(dst.data(), qh, gradK.realData() + kv * a.keys * a.width,
-                  a.keys, a.width, a.queries);
+      multiplyAdd(dst.data(), qh, gradK.realData() + kv * a.keys * a.width, a.keys, a.width, a.queries);
     }
   call.result(std::move(gradQ));
   call.result(std::move(gradK));

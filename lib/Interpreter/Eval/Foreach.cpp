@@ -13,24 +13,17 @@ namespace {
 
 /// One argument of a list op, for all positions.
 struct Argument {
-  SmallVector<Tensor> entries;      // one for all positions, or one each
-  SmallVector<double> perPosition;  // when it is a list of numbers
+  SmallVector<Tensor> entries;     // one for all positions, or one each
+  SmallVector<double> perPosition; // when it is a list of numbers
 
   Tensor at(const ListForm &form, int64_t position) const {
-    return perPosition.empty() ? ListForm::entry(entries, position)
-                               : form.perPosition(perPosition, position);
+    return perPosition.empty() ? ListForm::entry(entries, position) : form.perPosition(perPosition, position);
   }
 };
 
-Argument list(OpCall &c, llvm::StringRef name) {
-  return {SmallVector<Tensor>(c.tensors(name)), {}};
-}
-Argument scalar(OpCall &c, llvm::StringRef name) {
-  return {{Tensor::scalar(DType::f64, c.number(name))}, {}};
-}
-Argument scalarList(OpCall &c, llvm::StringRef name) {
-  return {{}, c.numbers(name)};
-}
+Argument list(OpCall &c, llvm::StringRef name) { return {SmallVector<Tensor>(c.tensors(name)), {}}; }
+Argument scalar(OpCall &c, llvm::StringRef name) { return {{Tensor::scalar(DType::f64, c.number(name))}, {}}; }
+Argument scalarList(OpCall &c, llvm::StringRef name) { return {{}, c.numbers(name)}; }
 /// A 1-dimensional tensor with one entry per position or segment.
 Argument entries(OpCall &c, llvm::StringRef name) {
   Argument argument;
@@ -52,11 +45,8 @@ LogicalResult forEach(OpCall &call, F f, const A &...arguments) {
     if (llvm::any_of(at, [&](const Tensor &t) { return form->isChunk(t); }))
       for (Tensor &tensor : at)
         tensor = form->spread(tensor);
-    FailureOr<Tensor> result = std::apply(
-        [&](const auto &...t) {
-          return computeReals(call, call.resultType(i), f, t...);
-        },
-        at);
+    FailureOr<Tensor> result =
+        std::apply([&](const auto &...t) { return computeReals(call, call.resultType(i), f, t...); }, at);
     if (failed(result))
       return failure();
     call.result(form->keepPadding(std::move(*result), Tensor()));
@@ -64,22 +54,24 @@ LogicalResult forEach(OpCall &call, F f, const A &...arguments) {
   return success();
 }
 
-template <typename F> LogicalResult unary(OpCall &c, F f) {
+template <typename F>
+LogicalResult unary(OpCall &c, F f) {
   return forEach(c, f, list(c, "self"));
 }
 
 /// The four overloads of self (op) other, with `alpha` where the schema has it.
-template <typename F> LogicalResult binaryScalar(OpCall &c, F f) {
+template <typename F>
+LogicalResult binaryScalar(OpCall &c, F f) {
   return forEach(c, f, list(c, "self"), scalar(c, "scalar"));
 }
-template <typename F> LogicalResult binaryScalarList(OpCall &c, F f) {
+template <typename F>
+LogicalResult binaryScalarList(OpCall &c, F f) {
   return forEach(c, f, list(c, "self"), scalarList(c, "scalars"));
 }
-template <typename F> LogicalResult binaryTensors(OpCall &c, F f) {
+template <typename F>
+LogicalResult binaryTensors(OpCall &c, F f) {
   double alpha = c.number("alpha", 1);
-  return forEach(
-      c, [=](double a, double b) { return f(a, alpha * b); }, list(c, "self"),
-      list(c, "other"));
+  return forEach(c, [=](double a, double b) { return f(a, alpha * b); }, list(c, "self"), list(c, "other"));
 }
 
 double add(double a, double b) { return a + b; }
@@ -89,12 +81,8 @@ double divide(double a, double b) { return a / b; }
 double addcmul(double s, double a, double b, double v) { return s + v * a * b; }
 double addcdiv(double s, double a, double b, double v) { return s + v * a / b; }
 double power(double a, double b) { return std::pow(a, b); }
-double larger(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
-}
-double smaller(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b);
-}
+double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
+double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b); }
 
 /// Registers `.Scalar`, `.ScalarList`, `.List` and, where the dialect has it,
 /// `.Tensor`.
@@ -111,16 +99,13 @@ void addBinary(EvaluatorRegistry &r, const std::string &name, bool hasTensor) {
 template <double (*f)(double, double, double, double)>
 void addAddc(EvaluatorRegistry &r, const std::string &name) {
   r.add(name + ".Scalar", [](OpCall &c) {
-    return forEach(c, f, list(c, "self"), list(c, "tensor1"),
-                   list(c, "tensor2"), scalar(c, "value"));
+    return forEach(c, f, list(c, "self"), list(c, "tensor1"), list(c, "tensor2"), scalar(c, "value"));
   });
   r.add(name + ".ScalarList", [](OpCall &c) {
-    return forEach(c, f, list(c, "self"), list(c, "tensor1"),
-                   list(c, "tensor2"), scalarList(c, "scalars"));
+    return forEach(c, f, list(c, "self"), list(c, "tensor1"), list(c, "tensor2"), scalarList(c, "scalars"));
   });
   r.add(name + ".Tensor", [](OpCall &c) {
-    return forEach(c, f, list(c, "self"), list(c, "tensor1"),
-                   list(c, "tensor2"), entries(c, "scalars"));
+    return forEach(c, f, list(c, "self"), list(c, "tensor1"), list(c, "tensor2"), entries(c, "scalars"));
   });
 }
 
@@ -131,13 +116,11 @@ double normOf(const Tensor &tensor, int64_t begin, int64_t end, double order) {
   for (int64_t i = begin; i < end; ++i) {
     double value = std::fabs(tensor.at(i));
     largest = larger(largest, value);
-    sum += order == 2 ? static_cast<long double>(value) * value
-                      : std::pow(value, order);
+    sum += order == 2 ? static_cast<long double>(value) * value : std::pow(value, order);
   }
   if (order == INFINITY)
     return largest;
-  return order == 2 ? std::sqrt(sum)
-                    : std::pow(static_cast<double>(sum), 1 / order);
+  return order == 2 ? std::sqrt(sum) : std::pow(static_cast<double>(sum), 1 / order);
 }
 
 LogicalResult evaluateNorm(OpCall &call) {
@@ -149,8 +132,7 @@ LogicalResult evaluateNorm(OpCall &call) {
     return call.error() << "norms of order " << order << " are not supported";
   for (auto [i, tensor] : llvm::enumerate(call.tensors("self"))) {
     if (!form->isChunk(tensor)) {
-      call.result(Tensor::scalar(call.resultType(i),
-                                 normOf(tensor, 0, tensor.numel(), order)));
+      call.result(Tensor::scalar(call.resultType(i), normOf(tensor, 0, tensor.numel(), order)));
       continue;
     }
     Tensor table(call.resultType(i), {form->chunk->numSegments});
@@ -170,45 +152,25 @@ void registerForeach(EvaluatorRegistry &r) {
   addBinary<divide>(r, "aten._foreach_div", true);
   addAddc<addcmul>(r, "aten._foreach_addcmul");
   addAddc<addcdiv>(r, "aten._foreach_addcdiv");
-  r.add("aten._foreach_neg", [](OpCall &c) {
-    return unary(c, [](double x) { return -x; });
-  });
-  r.add("aten._foreach_sqrt", [](OpCall &c) {
-    return unary(c, [](double x) { return std::sqrt(x); });
-  });
-  r.add("aten._foreach_reciprocal", [](OpCall &c) {
-    return unary(c, [](double x) { return 1 / x; });
-  });
-  r.add("aten._foreach_pow.ScalarAndTensor", [](OpCall &c) {
-    return forEach(c, power, scalar(c, "self"), list(c, "exponent"));
-  });
-  r.add("aten._foreach_pow.Scalar", [](OpCall &c) {
-    return forEach(c, power, list(c, "self"), scalar(c, "exponent"));
-  });
-  r.add("aten._foreach_pow.ScalarList", [](OpCall &c) {
-    return forEach(c, power, list(c, "self"), scalarList(c, "exponent"));
-  });
-  r.add("aten._foreach_pow.List", [](OpCall &c) {
-    return forEach(c, power, list(c, "self"), list(c, "exponent"));
-  });
-  r.add("aten._foreach_lerp.Scalar", [](OpCall &c) {
-    return forEach(c, lerp, list(c, "self"), list(c, "tensors1"),
-                   scalar(c, "weight"));
-  });
-  r.add("aten._foreach_lerp.ScalarList", [](OpCall &c) {
-    return forEach(c, lerp, list(c, "self"), list(c, "tensors1"),
-                   scalarList(c, "weight"));
-  });
-  r.add("aten._foreach_lerp.List", [](OpCall &c) {
-    return forEach(c, lerp, list(c, "self"), list(c, "tensors1"),
-                   list(c, "weights"));
-  });
-  r.add("aten._foreach_maximum.List",
-        [](OpCall &c) { return binaryTensors(c, larger); });
-  r.add("aten._foreach_maximum.Scalar",
-        [](OpCall &c) { return binaryScalar(c, larger); });
-  r.add("aten._foreach_minimum.Scalar",
-        [](OpCall &c) { return binaryScalar(c, smaller); });
+  r.add("aten._foreach_neg", [](OpCall &c) { return unary(c, [](double x) { return -x; }); });
+  r.add("aten._foreach_sqrt", [](OpCall &c) { return unary(c, [](double x) { return std::sqrt(x); }); });
+  r.add("aten._foreach_reciprocal", [](OpCall &c) { return unary(c, [](double x) { return 1 / x; }); });
+  r.add("aten._foreach_pow.ScalarAndTensor",
+        [](OpCall &c) { return forEach(c, power, scalar(c, "self"), list(c, "exponent")); });
+  r.add("aten._foreach_pow.Scalar",
+        [](OpCall &c) { return forEach(c, power, list(c, "self"), scalar(c, "exponent")); });
+  r.add("aten._foreach_pow.ScalarList",
+        [](OpCall &c) { return forEach(c, power, list(c, "self"), scalarList(c, "exponent")); });
+  r.add("aten._foreach_pow.List", [](OpCall &c) { return forEach(c, power, list(c, "self"), list(c, "exponent")); });
+  r.add("aten._foreach_lerp.Scalar",
+        [](OpCall &c) { return forEach(c, lerp, list(c, "self"), list(c, "tensors1"), scalar(c, "weight")); });
+  r.add("aten._foreach_lerp.ScalarList",
+        [](OpCall &c) { return forEach(c, lerp, list(c, "self"), list(c, "tensors1"), scalarList(c, "weight")); });
+  r.add("aten._foreach_lerp.List",
+        [](OpCall &c) { return forEach(c, lerp, list(c, "self"), list(c, "tensors1"), list(c, "weights")); });
+  r.add("aten._foreach_maximum.List", [](OpCall &c) { return binaryTensors(c, larger); });
+  r.add("aten._foreach_maximum.Scalar", [](OpCall &c) { return binaryScalar(c, larger); });
+  r.add("aten._foreach_minimum.Scalar", [](OpCall &c) { return binaryScalar(c, smaller); });
   r.add("aten._foreach_norm.Scalar", evaluateNorm);
 }
 

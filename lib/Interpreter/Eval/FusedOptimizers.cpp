@@ -31,7 +31,8 @@ struct Groups {
 
 /// Calls update(position or segment, begin, end, list index) for every run of
 /// elements with the same hyper-parameters.
-template <typename F> LogicalResult forEachRun(OpCall &call, F update) {
+template <typename F>
+LogicalResult forEachRun(OpCall &call, F update) {
   FailureOr<ListForm> form = ListForm::of(call);
   if (failed(form))
     return failure();
@@ -50,8 +51,7 @@ template <typename F> LogicalResult forEachRun(OpCall &call, F update) {
 SmallVector<Tensor> copies(ArrayRef<Tensor> list) {
   SmallVector<Tensor> result;
   for (const Tensor &tensor : list)
-    result.push_back(gatherStrided(tensor, tensor.shape(),
-                                   contiguousStrides(tensor.shape())));
+    result.push_back(gatherStrided(tensor, tensor.shape(), contiguousStrides(tensor.shape())));
   return result;
 }
 
@@ -62,36 +62,28 @@ LogicalResult checkLists(OpCall &call, ArrayRef<llvm::StringRef> names) {
     if (list.empty())
       continue;
     if (list.size() != params.size())
-      return call.error() << "the lists self and " << name
-                          << " have different lengths";
+      return call.error() << "the lists self and " << name << " have different lengths";
     for (size_t i = 0; i < list.size(); ++i)
       if (list[i].numel() != params[i].numel())
-        return call.error() << "entry " << i << " of " << name << " has "
-                            << list[i].numel() << " elements, its parameter "
-                            << params[i].numel();
+        return call.error() << "entry " << i << " of " << name << " has " << list[i].numel()
+                            << " elements, its parameter " << params[i].numel();
   }
   return success();
 }
 
-template <bool decoupled> LogicalResult evaluateAdam(OpCall &call) {
-  if (failed(checkLists(call, {"grads", "exp_avgs", "exp_avg_sqs",
-                               "max_exp_avg_sqs"})))
+template <bool decoupled>
+LogicalResult evaluateAdam(OpCall &call) {
+  if (failed(checkLists(call, {"grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"})))
     return failure();
   Groups groups = Groups::of(call);
-  SmallVector<double> beta1s = call.numbers("beta1"),
-                      beta2s = call.numbers("beta2"),
-                      decays = call.numbers("weight_decay"),
-                      epsilons = call.numbers("eps");
+  SmallVector<double> beta1s = call.numbers("beta1"), beta2s = call.numbers("beta2"),
+                      decays = call.numbers("weight_decay"), epsilons = call.numbers("eps");
   bool amsgrad = call.flag("amsgrad");
   double sign = call.flag("maximize") ? -1 : 1;
-  SmallVector<Tensor> params = copies(call.tensors("self")),
-                      averages = copies(call.tensors("exp_avgs")),
-                      squares = copies(call.tensors("exp_avg_sqs")),
-                      largest = copies(call.tensors("max_exp_avg_sqs"));
-  ArrayRef<Tensor> grads = call.tensors("grads"),
-                   steps = call.tensors("state_steps");
-  LogicalResult status = forEachRun(call, [&](int64_t position, int64_t begin,
-                                              int64_t end, int64_t i) {
+  SmallVector<Tensor> params = copies(call.tensors("self")), averages = copies(call.tensors("exp_avgs")),
+                      squares = copies(call.tensors("exp_avg_sqs")), largest = copies(call.tensors("max_exp_avg_sqs"));
+  ArrayRef<Tensor> grads = call.tensors("grads"), steps = call.tensors("state_steps");
+  LogicalResult status = forEachRun(call, [&](int64_t position, int64_t begin, int64_t end, int64_t i) {
     int64_t group = groups.ofPosition[position];
     double lr = groups.lr[group], beta1 = beta1s[group], beta2 = beta2s[group];
     double decay = decays[group], eps = epsilons[group];
@@ -126,16 +118,13 @@ LogicalResult evaluateSgd(OpCall &call) {
   if (failed(checkLists(call, {"grads", "momentum_buffer_list"})))
     return failure();
   Groups groups = Groups::of(call);
-  SmallVector<double> decays = call.numbers("weight_decay"),
-                      momenta = call.numbers("momentum"),
+  SmallVector<double> decays = call.numbers("weight_decay"), momenta = call.numbers("momentum"),
                       dampenings = call.numbers("dampening");
   bool nesterov = call.flag("nesterov"), first = call.flag("is_first_step");
   double sign = call.flag("maximize") ? -1 : 1;
-  SmallVector<Tensor> params = copies(call.tensors("self")),
-                      buffers = copies(call.tensors("momentum_buffer_list"));
+  SmallVector<Tensor> params = copies(call.tensors("self")), buffers = copies(call.tensors("momentum_buffer_list"));
   ArrayRef<Tensor> grads = call.tensors("grads");
-  LogicalResult status = forEachRun(call, [&](int64_t position, int64_t begin,
-                                              int64_t end, int64_t i) {
+  LogicalResult status = forEachRun(call, [&](int64_t position, int64_t begin, int64_t end, int64_t i) {
     int64_t group = groups.ofPosition[position];
     double momentum = momenta[group], dampening = dampenings[group];
     for (int64_t e = begin; e < end; ++e) {

@@ -9,13 +9,11 @@ namespace spmd::interp {
 static LogicalResult checkIndex(OpCall &call, int64_t index, int64_t size) {
   if (index >= 0 && index < size)
     return success();
-  return call.error() << "row number " << index << " is not in [0, " << size
-                      << ")";
+  return call.error() << "row number " << index << " is not in [0, " << size << ")";
 }
 
 static LogicalResult evaluateEmbedding(OpCall &call) {
-  const Tensor &weight = call.tensor("weight"),
-               &indices = call.tensor("indices");
+  const Tensor &weight = call.tensor("weight"), &indices = call.tensor("indices");
   int64_t width = weight.dim(1);
   Shape shape(indices.shape());
   shape.push_back(width);
@@ -24,16 +22,14 @@ static LogicalResult evaluateEmbedding(OpCall &call) {
     int64_t row = indices.integers()[i];
     if (failed(checkIndex(call, row, weight.dim(0))))
       return failure();
-    std::copy_n(weight.reals().data() + row * width, width,
-                result.realData() + i * width);
+    std::copy_n(weight.reals().data() + row * width, width, result.realData() + i * width);
   }
   call.result(std::move(result));
   return success();
 }
 
 static LogicalResult evaluateEmbeddingBackward(OpCall &call) {
-  const Tensor &grad = call.tensor("grad_output"),
-               &indices = call.tensor("indices");
+  const Tensor &grad = call.tensor("grad_output"), &indices = call.tensor("indices");
   if (call.flag("scale_grad_by_freq"))
     return call.error() << "scale_grad_by_freq is not supported";
   int64_t rows = call.integer("num_weights"), width = grad.shape().back();
@@ -66,8 +62,7 @@ static LogicalResult evaluateIndexSelect(OpCall &call) {
       if (failed(checkIndex(call, row, self.dim(dim))))
         return failure();
       for (int64_t j = 0; j < inner; ++j)
-        result.set((o * shape[dim] + i) * inner + j,
-                   self.at((o * self.dim(dim) + row) * inner + j));
+        result.set((o * shape[dim] + i) * inner + j, self.at((o * self.dim(dim) + row) * inner + j));
     }
   call.result(std::move(result));
   return success();

@@ -24,8 +24,7 @@ FailureOr<ListForm> ListForm::of(OpCall &call) {
 Tensor ListForm::perPosition(ArrayRef<double> values, int64_t position) const {
   if (!chunk)
     return Tensor::scalar(DType::f64, values[position]);
-  return Tensor(DType::f64, {static_cast<int64_t>(values.size())},
-                std::vector<double>(values.begin(), values.end()));
+  return Tensor(DType::f64, {static_cast<int64_t>(values.size())}, std::vector<double>(values.begin(), values.end()));
 }
 
 Tensor ListForm::keepPadding(Tensor result, const Tensor &otherwise) const {

@@ -18,12 +18,9 @@ struct ListForm {
 
   static mlir::FailureOr<ListForm> of(OpCall &call);
 
-  bool isChunk(const Tensor &tensor) const {
-    return chunk && tensor.rank() == 1 && tensor.dim(0) == chunk->size;
-  }
+  bool isChunk(const Tensor &tensor) const { return chunk && tensor.rank() == 1 && tensor.dim(0) == chunk->size; }
   bool isTable(const Tensor &tensor) const {
-    return chunk && !isChunk(tensor) && tensor.rank() == 1 &&
-           tensor.dim(0) == chunk->numSegments;
+    return chunk && !isChunk(tensor) && tensor.rank() == 1 && tensor.dim(0) == chunk->numSegments;
   }
 
   /// The entry of `list` for a position: `list` has one entry, or one per
@@ -35,9 +32,7 @@ struct ListForm {
   /// scalar) or per segment (chunk form: all as a table).
   Tensor perPosition(llvm::ArrayRef<double> values, int64_t position) const;
   /// `tensor` for use with chunks: a table becomes a chunk.
-  Tensor spread(const Tensor &tensor) const {
-    return isTable(tensor) ? chunk->expand(tensor, DType::f64) : tensor;
-  }
+  Tensor spread(const Tensor &tensor) const { return isTable(tensor) ? chunk->expand(tensor, DType::f64) : tensor; }
   /// `result` with `otherwise` (or zero) in the padding, if it is a chunk.
   Tensor keepPadding(Tensor result, const Tensor &otherwise) const;
 };

@@ -17,20 +17,17 @@ struct NllRows {
 };
 
 static FailureOr<NllRows> nllRows(OpCall &call) {
-  const Tensor &self = call.tensor("self"), &target = call.tensor("target"),
-               &weight = call.tensor("weight");
+  const Tensor &self = call.tensor("self"), &target = call.tensor("target"), &weight = call.tensor("weight");
   if (self.rank() > 2)
     return call.error() << "more than two dimensions";
   NllRows rows{self.rank() == 2 ? self.dim(0) : 1, self.shape().back(), {}};
   int64_t ignored = call.integer("ignore_index");
   if (target.numel() != rows.rows)
-    return call.error() << target.numel() << " targets for " << rows.rows
-                        << " rows";
+    return call.error() << target.numel() << " targets for " << rows.rows << " rows";
   for (int64_t i = 0; i < rows.rows; ++i) {
     int64_t t = target.integers()[i];
     if (t != ignored && (t < 0 || t >= rows.classes))
-      return call.error() << "target " << t << " of row " << i << " is not in [0, "
-                          << rows.classes << ")";
+      return call.error() << "target " << t << " of row " << i << " is not in [0, " << rows.classes << ")";
     rows.weights.push_back(t == ignored ? 0 : weight ? weight.reals()[t] : 1);
   }
   return rows;
@@ -46,9 +43,7 @@ static LogicalResult evaluateNllForward(OpCall &call) {
   long double total = 0, weights = 0;
   for (int64_t i = 0; i < rows->rows; ++i) {
     double w = rows->weights[i];
-    double loss =
-        w == 0 ? 0
-               : -w * self.reals()[i * rows->classes + target.integers()[i]];
+    double loss = w == 0 ? 0 : -w * self.reals()[i * rows->classes + target.integers()[i]];
     losses.set(i, loss);
     total += loss;
     weights += w;
@@ -59,8 +54,7 @@ static LogicalResult evaluateNllForward(OpCall &call) {
     call.result(Tensor::scalar(self.dtype(), 0));
     return success();
   }
-  call.result(Tensor::scalar(self.dtype(), reduction == mean ? total / weights
-                                                             : total));
+  call.result(Tensor::scalar(self.dtype(), reduction == mean ? total / weights : total));
   call.result(Tensor::scalar(self.dtype(), weights));
   return success();
 }
@@ -69,16 +63,14 @@ static LogicalResult evaluateNllBackward(OpCall &call) {
   FailureOr<NllRows> rows = nllRows(call);
   if (failed(rows))
     return failure();
-  const Tensor &self = call.tensor("self"), &target = call.tensor("target"),
-               &grad = call.tensor("grad_output");
+  const Tensor &self = call.tensor("self"), &target = call.tensor("target"), &grad = call.tensor("grad_output");
   bool isMean = call.integer("reduction") == mean;
   double total = isMean ? call.tensor("total_weight").at(0) : 1;
   Tensor result(self.dtype(), self.shape());
   for (int64_t i = 0; i < rows->rows; ++i) {
     double w = rows->weights[i];
     if (w != 0)
-      result.set(i * rows->classes + target.integers()[i],
-                 -w * grad.at(grad.numel() == 1 ? 0 : i) / total);
+      result.set(i * rows->classes + target.integers()[i], -w * grad.at(grad.numel() == 1 ? 0 : i) / total);
   }
   call.result(std::move(result));
   return success();
@@ -96,19 +88,16 @@ static LogicalResult evaluateMse(OpCall &call) {
   for (double value : call.results[0].reals())
     total += value;
   int64_t count = call.results[0].numel();
-  call.results[0] = Tensor::scalar(call.resultType(),
-                                   reduction == mean ? total / count : total);
+  call.results[0] = Tensor::scalar(call.resultType(), reduction == mean ? total / count : total);
   return success();
 }
 
 static LogicalResult evaluateMseBackward(OpCall &call) {
   const Tensor &self = call.tensor("self"), &target = call.tensor("target");
-  double scale =
-      call.integer("reduction") == mean ? 2.0 / self.numel() : 2.0;
+  double scale = call.integer("reduction") == mean ? 2.0 / self.numel() : 2.0;
   return mapReals(
-      call,
-      [=](double g, double a, double b) { return scale * (a - b) * g; },
-      call.tensor("grad_output"), self, target);
+      call, [=](double g, double a, double b) { return scale * (a - b) * g; }, call.tensor("grad_output"), self,
+      target);
 }
 
 void registerLosses(EvaluatorRegistry &r) {

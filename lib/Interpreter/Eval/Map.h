@@ -15,7 +15,8 @@ namespace detail {
 
 /// One operand of an elementwise loop: its elements and the step between them
 /// (0 repeats a single element).
-template <typename T> struct Stream {
+template <typename T>
+struct Stream {
   std::shared_ptr<const std::vector<T>> own;
   const T *data;
   int64_t step;
@@ -45,21 +46,18 @@ inline IntegerStream integerStream(const Tensor &tensor, ShapeRef shape) {
 }
 
 template <typename F, typename Streams, size_t... I>
-auto applyAt(F &f, const Streams &streams, int64_t i,
-             std::index_sequence<I...>) {
+auto applyAt(F &f, const Streams &streams, int64_t i, std::index_sequence<I...>) {
   return f(streams[I][i]...);
 }
 
 } // namespace detail
 
 /// The common broadcast shape of `operands`, or an error at the op.
-mlir::FailureOr<Shape> commonShape(OpCall &call,
-                                   std::initializer_list<const Tensor *> operands);
+mlir::FailureOr<Shape> commonShape(OpCall &call, std::initializer_list<const Tensor *> operands);
 
 /// f(operands...) elementwise in double, whatever the operand types, as `type`.
 template <typename F, typename... T>
-mlir::FailureOr<Tensor> computeReals(OpCall &call, DType type, F f,
-                                     const T &...operands) {
+mlir::FailureOr<Tensor> computeReals(OpCall &call, DType type, F f, const T &...operands) {
   mlir::FailureOr<Shape> shape = commonShape(call, {&operands...});
   if (failed(shape))
     return mlir::failure();
@@ -81,8 +79,7 @@ mlir::FailureOr<Tensor> computeReals(OpCall &call, DType type, F f,
 /// result = f(operands...) elementwise in double.
 template <typename F, typename... T>
 mlir::LogicalResult mapReals(OpCall &call, F f, const T &...operands) {
-  mlir::FailureOr<Tensor> result =
-      computeReals(call, call.resultType(), f, operands...);
+  mlir::FailureOr<Tensor> result = computeReals(call, call.resultType(), f, operands...);
   if (failed(result))
     return mlir::failure();
   call.result(std::move(*result));
@@ -104,8 +101,7 @@ mlir::LogicalResult mapElements(OpCall &call, F f, const T &...operands) {
   std::array streams = {detail::integerStream(operands, *shape)...};
   int64_t *out = result.integerData();
   for (int64_t i = 0, e = result.numel(); i < e; ++i)
-    out[i] = wrapTo(type, detail::applyAt(f, streams, i,
-                                          std::index_sequence_for<T...>()));
+    out[i] = wrapTo(type, detail::applyAt(f, streams, i, std::index_sequence_for<T...>()));
   call.result(std::move(result));
   return mlir::success();
 }

@@ -8,11 +8,9 @@ using namespace mlir;
 namespace spmd::interp {
 
 /// a[.., m, k] times b[.., k, n] over equal leading dims (none or one).
-static FailureOr<Tensor> product(OpCall &call, const Tensor &a,
-                                 const Tensor &b) {
+static FailureOr<Tensor> product(OpCall &call, const Tensor &a, const Tensor &b) {
   int64_t rank = a.rank();
-  if (rank < 2 || b.rank() != rank || a.dim(rank - 1) != b.dim(rank - 2) ||
-      (rank == 3 && a.dim(0) != b.dim(0)))
+  if (rank < 2 || b.rank() != rank || a.dim(rank - 1) != b.dim(rank - 2) || (rank == 3 && a.dim(0) != b.dim(0)))
     return call.error() << "the operands' shapes do not multiply";
   int64_t m = a.dim(rank - 2), k = a.dim(rank - 1), n = b.dim(rank - 1);
   int64_t batch = rank == 3 ? a.dim(0) : 1;
@@ -20,14 +18,12 @@ static FailureOr<Tensor> product(OpCall &call, const Tensor &a,
   shape.back() = n;
   Tensor result(a.dtype(), shape);
   for (int64_t i = 0; i < batch; ++i)
-    multiplyAdd(a.reals().data() + i * m * k, b.reals().data() + i * k * n,
-                result.realData() + i * m * n, m, n, k);
+    multiplyAdd(a.reals().data() + i * m * k, b.reals().data() + i * k * n, result.realData() + i * m * n, m, n, k);
   return result;
 }
 
 static LogicalResult evaluateProduct(OpCall &call) {
-  FailureOr<Tensor> result =
-      product(call, call.tensor("self"), call.tensor("mat2"));
+  FailureOr<Tensor> result = product(call, call.tensor("self"), call.tensor("mat2"));
   if (failed(result))
     return failure();
   call.result(std::move(*result));
@@ -35,29 +31,21 @@ static LogicalResult evaluateProduct(OpCall &call) {
 }
 
 /// beta * self + alpha * a b; with beta 0 self is not read, as in PyTorch.
-static LogicalResult scaledProduct(OpCall &call, const Tensor &a,
-                                   const Tensor &b) {
+static LogicalResult scaledProduct(OpCall &call, const Tensor &a, const Tensor &b) {
   FailureOr<Tensor> result = product(call, a, b);
   if (failed(result))
     return failure();
   double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
   return mapReals(
-      call,
-      [=](double p, double s) {
-        return beta == 0 ? alpha * p : beta * s + alpha * p;
-      },
-      *result, call.tensor("self"));
+      call, [=](double p, double s) { return beta == 0 ? alpha * p : beta * s + alpha * p; }, *result,
+      call.tensor("self"));
 }
 
 void registerMatmul(EvaluatorRegistry &r) {
   r.add("aten.mm", evaluateProduct);
   r.add("aten.bmm", evaluateProduct);
-  r.add("aten.addmm", [](OpCall &c) {
-    return scaledProduct(c, c.tensor("mat1"), c.tensor("mat2"));
-  });
-  r.add("aten.baddbmm", [](OpCall &c) {
-    return scaledProduct(c, c.tensor("batch1"), c.tensor("batch2"));
-  });
+  r.add("aten.addmm", [](OpCall &c) { return scaledProduct(c, c.tensor("mat1"), c.tensor("mat2")); });
+  r.add("aten.baddbmm", [](OpCall &c) { return scaledProduct(c, c.tensor("batch1"), c.tensor("batch2")); });
 }
 
 } // namespace spmd::interp

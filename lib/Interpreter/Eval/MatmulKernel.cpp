@@ -14,9 +14,8 @@ constexpr int64_t kWidth = 16;
 
 /// `rows` x kWidth of c in registers over the whole of k.
 template <int rows>
-__attribute__((always_inline)) static inline void
-tile(const double *a, const double *b, double *c, int64_t n,
-                        int64_t k) {
+__attribute__((always_inline)) static inline void tile(const double *a, const double *b, double *c, int64_t n,
+                                                       int64_t k) {
   double sum[rows][kWidth];
   for (int i = 0; i < rows; ++i)
     for (int64_t j = 0; j < kWidth; ++j)
@@ -31,8 +30,7 @@ tile(const double *a, const double *b, double *c, int64_t n,
 }
 
 __attribute__((target_clones("avx512f", "avx2", "default"))) void
-multiplyAdd(const double *a, const double *b, double *c, int64_t m, int64_t n,
-            int64_t k) {
+multiplyAdd(const double *a, const double *b, double *c, int64_t m, int64_t n, int64_t k) {
   int64_t wide = n - n % kWidth;
   for (int64_t i = 0; i < m;) {
     int64_t rows = m - i >= 4 ? 4 : 1;

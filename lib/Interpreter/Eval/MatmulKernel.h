@@ -9,8 +9,7 @@ namespace spmd::interp {
 /// c[m,n] += a[m,k] b[k,n], all row-major and dense. Every element of c is the
 /// sum over k in increasing order, whatever m and n are, so a rank that computes
 /// some rows gets the same bits as one that computes all.
-void multiplyAdd(const double *a, const double *b, double *c, int64_t m,
-                 int64_t n, int64_t k);
+void multiplyAdd(const double *a, const double *b, double *c, int64_t m, int64_t n, int64_t k);
 
 } // namespace spmd::interp
 

@@ -22,8 +22,7 @@ struct NormShape {
 };
 
 static LogicalResult evaluateLayerNorm(OpCall &call) {
-  const Tensor &input = call.tensor("input"), &weight = call.tensor("weight"),
-               &bias = call.tensor("bias");
+  const Tensor &input = call.tensor("input"), &weight = call.tensor("weight"), &bias = call.tensor("bias");
   NormShape shape(input.shape(), call.integers("normalized_shape"));
   double eps = call.number("eps");
   Tensor out(call.resultType(0), input.shape());
@@ -40,8 +39,7 @@ static LogicalResult evaluateLayerNorm(OpCall &call) {
     double s = 1 / std::sqrt(static_cast<double>(squares / shape.width) + eps);
     for (int64_t i = 0; i < shape.width; ++i)
       out.realData()[r * shape.width + i] =
-          (x[i] - m) * s * (weight ? weight.reals()[i] : 1) +
-          (bias ? bias.reals()[i] : 0);
+          (x[i] - m) * s * (weight ? weight.reals()[i] : 1) + (bias ? bias.reals()[i] : 0);
     mean.set(r, m);
     rstd.set(r, s);
   }
@@ -52,9 +50,8 @@ static LogicalResult evaluateLayerNorm(OpCall &call) {
 }
 
 static LogicalResult evaluateLayerNormBackward(OpCall &call) {
-  const Tensor &grad = call.tensor("grad_out"), &input = call.tensor("input"),
-               &mean = call.tensor("mean"), &rstd = call.tensor("rstd"),
-               &weight = call.tensor("weight");
+  const Tensor &grad = call.tensor("grad_out"), &input = call.tensor("input"), &mean = call.tensor("mean"),
+               &rstd = call.tensor("rstd"), &weight = call.tensor("weight");
   ShapeRef normalized = call.integers("normalized_shape");
   NormShape shape(input.shape(), normalized);
   int64_t width = shape.width;
@@ -82,8 +79,7 @@ static LogicalResult evaluateLayerNormBackward(OpCall &call) {
   }
   SmallVector<bool> mask = call.flags("output_mask");
   auto vector = [&](const std::vector<long double> &values) {
-    return Tensor(input.dtype(), normalized,
-                  std::vector<double>(values.begin(), values.end()));
+    return Tensor(input.dtype(), normalized, std::vector<double>(values.begin(), values.end()));
   };
   if (mask[0])
     call.result(std::move(gradInput));

@@ -9,18 +9,15 @@ namespace spmd::interp {
 
 /// grad_output * derivative(argument), elementwise.
 template <typename F>
-static LogicalResult chainRule(OpCall &call, llvm::StringRef argument,
-                               F derivative) {
+static LogicalResult chainRule(OpCall &call, llvm::StringRef argument, F derivative) {
   return mapReals(
-      call, [=](double g, double x) { return g * derivative(x); },
-      call.tensor("grad_output"), call.tensor(argument));
+      call, [=](double g, double x) { return g * derivative(x); }, call.tensor("grad_output"), call.tensor(argument));
 }
 
 void registerPointwiseBackward(EvaluatorRegistry &r) {
   r.add("aten.gelu_backward", [](OpCall &c) {
-    return c.string("approximate") == "tanh"
-               ? chainRule(c, "self", geluTanhDerivative)
-               : chainRule(c, "self", geluErfDerivative);
+    return c.string("approximate") == "tanh" ? chainRule(c, "self", geluTanhDerivative)
+                                             : chainRule(c, "self", geluErfDerivative);
   });
   r.add("aten.silu_backward", [](OpCall &c) {
     return chainRule(c, "self", [](double x) {
@@ -28,47 +25,14 @@ void registerPointwiseBackward(EvaluatorRegistry &r) {
       return s * (1 + x * (1 - s));
     });
   });
-  r.add("aten.tanh_backward", [](OpCall &c) {
-    return chainRule(c, "output", [](double y) { return 1 - y * y; });
-  });
-  r.add("aten.sigmoid_backward", [](OpCall &c) {
-    return chainRule(c, "output", [](double y) { return y * (1 - y); });
-  });
+  r.add("aten.tanh_backward", [](OpCall &c) { return chainRule(c, "output", [](double y) { return 1 - y * y; }); });
+  r.add("aten.sigmoid_backward",
+        [](OpCall &c) { return chainRule(c, "output", [](double y) { return y * (1 - y); }); });
   // Selects instead of multiplying: a NaN gradient does not pass a closed gate.
   r.add("aten.threshold_backward", [](OpCall &c) {
     double threshold = c.number("threshold");
     return mapReals(
-        c,
-        [=](double g, double x) { return x <= threshold ? 0.0 : g; },
-        c.tensor("grad_output"), c.tensor("self"));
-  });
-  r.add("aten.hardtanh_backward", [](OpCall &c) {
-    double low = c.number("min_val"), high = c.number("max_val");
-    return mapReals(
-        c,
-        [=](double g, double x) { return x <= low || x >= high ? 0.0 : g; },
-        c.tensor("grad_output"), c.tensor("self"));
-  });
-  r.add("aten.leaky_relu_backward", [](OpCall &c) {
-    double slope = c.number("negative_slope");
-    return chainRule(c, "self", [=](double x) { return x > 0 ? 1 : slope; });
-  });
-  r.add("aten.elu_backward", [](OpCall &c) {
-    double alpha = c.number("alpha"), scale = c.number("scale"),
-           inputScale = c.number("input_scale");
-    bool isResult = c.flag("is_result");
-    return chainRule(c, "self_or_result", [=](double x) {
-      if (x > 0)
-        return scale;
-      return isResult ? inputScale * (x + alpha * scale)
-                      : inputScale * scale * alpha * std::exp(x * inputScale);
-    });
-  });
-  r.add("aten.softplus_backward", [](OpCall &c) {
-    double beta = c.number("beta"), threshold = c.number("threshold");
-    return chainRule(c, "self", [=](double x) {
-      return x * beta > threshold ? 1.0 : sigmoid(x * beta);
-    });
+        c, [=](double g, double x) { return x <= threshold ? 0.0 : g; }, c.tensor("grad_output"), c.tensor("self"));
   });
 }
 

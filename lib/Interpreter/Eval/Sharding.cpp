@@ -6,6 +6,7 @@
 
 #include "../RankRows.h"
 #include "../UnitChunk.h"
+#include "dialects/Spmd/FlatLayout.h"
 #include <cmath>
 #include <limits>
 
@@ -16,12 +17,10 @@ namespace {
 
 LogicalResult evaluateSlice(OpCall &call) {
   auto op = cast<SliceOp>(call.op);
-  FailureOr<int64_t> position = positionOnAxes(
-      op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
+  FailureOr<int64_t> position = positionOnAxes(op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
   if (failed(position))
     return failure();
-  call.result(takeRows(call.operands()[0], op.getDim(), op.getPre(),
-                       op.getChunk(), *position));
+  call.result(takeRows(call.operands()[0], op.getDim(), op.getPre(), op.getChunk(), *position));
   return success();
 }
 
@@ -39,29 +38,24 @@ int64_t integerFill(DType type, double fill) {
   case DType::i16:
     return fill > 0 ? 32767 : -32768;
   case DType::i32:
-    return fill > 0 ? std::numeric_limits<int32_t>::max()
-                    : std::numeric_limits<int32_t>::min();
+    return fill > 0 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int32_t>::min();
   default:
-    return fill > 0 ? std::numeric_limits<int64_t>::max()
-                    : std::numeric_limits<int64_t>::min();
+    return fill > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
   }
 }
 
 LogicalResult evaluateMask(OpCall &call) {
   auto op = cast<MaskOp>(call.op);
-  FailureOr<int64_t> position = positionOnAxes(
-      op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
+  FailureOr<int64_t> position = positionOnAxes(op, op.getMeshAttr(), op.getAxesAttr(), call.context.coordinates);
   if (failed(position))
     return failure();
   const Tensor &input = call.operands()[0];
   double fill = op.getFill().convertToDouble();
-  Tensor result = gatherStrided(input, input.shape(),
-                                contiguousStrides(input.shape()));
+  Tensor result = gatherStrided(input, input.shape(), contiguousStrides(input.shape()));
   int64_t inner = contiguousStrides(input.shape())[op.getDim()];
   for (int64_t i = 0, e = input.numel(); i < e; ++i) {
     int64_t row = i / inner % op.getChunk();
-    if (*position * static_cast<int64_t>(op.getChunk()) + row <
-        static_cast<int64_t>(op.getTotal()))
+    if (*position * static_cast<int64_t>(op.getChunk()) + row < static_cast<int64_t>(op.getTotal()))
       continue;
     if (result.isFloating())
       result.realData()[i] = fill;
@@ -74,19 +68,16 @@ LogicalResult evaluateMask(OpCall &call) {
 
 /// Calls visit(index into names, segment) for the named segments of a unit.
 template <typename F>
-LogicalResult forEachNamed(OpCall &call, FlatSymbolRefAttr unitName,
-                           ArrayAttr names, F visit) {
+LogicalResult forEachNamed(OpCall &call, FlatSymbolRefAttr unitName, ArrayAttr names, F visit) {
   FailureOr<ShardUnitOp> unit = lookupUnit(call.op, unitName);
   if (failed(unit))
     return failure();
-  for (auto [i, name] : llvm::enumerate(names)) {
-    ArrayRef<SegmentAttr> segments = unit->getLayout().getSegments();
-    const auto *it = llvm::find_if(segments, [&](SegmentAttr segment) {
-      return segment.getName() == cast<StringAttr>(name).getValue();
-    });
-    if (it == segments.end())
+  for (size_t i = 0; i < names.size(); ++i) {
+    llvm::StringRef name = cast<StringAttr>(names[i]).getValue();
+    SegmentAttr segment = findSegment(unit->getLayout(), name);
+    if (!segment)
       return call.error() << "unit " << unitName << " has no segment " << name;
-    visit(i, *it);
+    visit(i, segment);
   }
   return success();
 }
@@ -94,25 +85,19 @@ LogicalResult forEachNamed(OpCall &call, FlatSymbolRefAttr unitName,
 LogicalResult evaluateUnpack(OpCall &call) {
   auto op = cast<UnpackOp>(call.op);
   const Tensor &flat = call.operands()[0];
-  return forEachNamed(call, op.getUnitAttr(), op.getNames(),
-                      [&](size_t, SegmentAttr segment) {
-                        call.result(gatherStrided(
-                            flat, segment.getShape(),
-                            contiguousStrides(segment.getShape()),
-                            segment.getOffset()));
-                      });
+  return forEachNamed(call, op.getUnitAttr(), op.getNames(), [&](size_t, SegmentAttr segment) {
+    call.result(gatherStrided(flat, segment.getShape(), contiguousStrides(segment.getShape()), segment.getOffset()));
+  });
 }
 
 LogicalResult evaluatePack(OpCall &call) {
   auto op = cast<PackOp>(call.op);
   auto type = cast<RankedTensorType>(op.getFlat().getType());
   Tensor flat(call.resultType(), type.getShape());
-  LogicalResult status = forEachNamed(
-      call, op.getUnitAttr(), op.getNames(), [&](size_t i, SegmentAttr segment) {
-        const Tensor &value = call.operands()[i];
-        scatterStrided(flat, value.reshaped({value.numel()}), {1},
-                       segment.getOffset());
-      });
+  LogicalResult status = forEachNamed(call, op.getUnitAttr(), op.getNames(), [&](size_t i, SegmentAttr segment) {
+    const Tensor &value = call.operands()[i];
+    scatterStrided(flat, value.reshaped({value.numel()}), {1}, segment.getOffset());
+  });
   call.result(std::move(flat));
   return status;
 }
@@ -148,9 +133,7 @@ LogicalResult evaluateSegmentNorm(OpCall &call) {
       squares += static_cast<long double>(value) * value;
       largest = std::isnan(value) ? value : std::max(largest, value);
     }
-    table.set(run.segment, op.getKind() == ReduceKind::norm2
-                               ? static_cast<double>(std::sqrt(squares))
-                               : largest);
+    table.set(run.segment, op.getKind() == ReduceKind::norm2 ? static_cast<double>(std::sqrt(squares)) : largest);
   }
   call.result(std::move(table));
   return success();

@@ -29,10 +29,8 @@ static Tensor readRows(const Tensor &self, const Rows &rows) {
 }
 
 /// A copy of `self` with `source` in the rows.
-static Tensor writeRows(const Tensor &self, const Tensor &source,
-                        const Rows &rows) {
-  Tensor result = gatherStrided(self, self.shape(),
-                                contiguousStrides(self.shape()));
+static Tensor writeRows(const Tensor &self, const Tensor &source, const Rows &rows) {
+  Tensor result = gatherStrided(self, self.shape(), contiguousStrides(self.shape()));
   Shape strides = contiguousStrides(self.shape());
   int64_t offset = rows.start * strides[rows.dim];
   strides[rows.dim] *= rows.step;
@@ -73,13 +71,11 @@ static Shape dropDim(ShapeRef shape, int64_t dim) {
 static LogicalResult checkRows(OpCall &call, ShapeRef shape, const Rows &rows) {
   int64_t last = rows.start + (rows.count - 1) * rows.step;
   if (rows.start < 0 || (rows.count > 0 && last >= shape[rows.dim]))
-    return call.error() << "row " << last << " of dimension " << rows.dim
-                        << ", which has " << shape[rows.dim];
+    return call.error() << "row " << last << " of dimension " << rows.dim << ", which has " << shape[rows.dim];
   return success();
 }
 
-static LogicalResult checkSource(OpCall &call, const Tensor &source,
-                                 ShapeRef shape, const Rows &rows) {
+static LogicalResult checkSource(OpCall &call, const Tensor &source, ShapeRef shape, const Rows &rows) {
   if (source.shape() != ShapeRef(withRows(shape, rows)))
     return call.error() << "the source does not have the shape of the rows";
   return checkRows(call, shape, rows);
@@ -123,18 +119,8 @@ static LogicalResult evaluateSplit(OpCall &call) {
   return splitInto(call, sizes);
 }
 
-static LogicalResult evaluateUnbind(OpCall &call) {
-  const Tensor &self = call.tensor("self");
-  int64_t dim = call.dim("dim", self.rank());
-  Shape shape = dropDim(self.shape(), dim);
-  for (int64_t i = 0; i < self.dim(dim); ++i)
-    call.result(readRows(self, {dim, i, 1}).reshaped(shape));
-  return success();
-}
-
 /// Concatenates along an existing dimension; the operands agree elsewhere.
-static LogicalResult concatenate(OpCall &call, ArrayRef<Tensor> tensors,
-                                 int64_t dim) {
+static LogicalResult concatenate(OpCall &call, ArrayRef<Tensor> tensors, int64_t dim) {
   Shape shape(tensors.front().shape());
   shape[dim] = 0;
   for (const Tensor &tensor : tensors) {
@@ -147,8 +133,7 @@ static LogicalResult concatenate(OpCall &call, ArrayRef<Tensor> tensors,
   Shape strides = contiguousStrides(shape);
   int64_t start = 0;
   for (const Tensor &tensor : tensors) {
-    scatterStrided(result, tensor.converted(call.resultType()), strides,
-                   start * strides[dim]);
+    scatterStrided(result, tensor.converted(call.resultType()), strides, start * strides[dim]);
     start += tensor.dim(dim);
   }
   call.result(std::move(result));
@@ -198,8 +183,7 @@ static LogicalResult evaluateSelectBackward(OpCall &call) {
     return call.error() << "the gradient does not have the shape of a row";
   if (failed(checkRows(call, shape, rows)))
     return failure();
-  call.result(writeRows(Tensor(grad.dtype(), shape),
-                        grad.reshaped(withRows(shape, rows)), rows));
+  call.result(writeRows(Tensor(grad.dtype(), shape), grad.reshaped(withRows(shape, rows)), rows));
   return success();
 }
 
@@ -219,62 +203,7 @@ static LogicalResult evaluateSelectScatter(OpCall &call) {
     return call.error() << "the source does not have the shape of a row";
   if (failed(checkRows(call, self.shape(), rows)))
     return failure();
-  call.result(writeRows(
-      self, source.reshaped(withRows(self.shape(), rows)), rows));
-  return success();
-}
-
-/// Positive padding adds `value`, negative padding cuts; last dimension first.
-static LogicalResult evaluatePad(OpCall &call) {
-  const Tensor &self = call.tensor("self");
-  ShapeRef pad = call.integers("pad");
-  Tensor result = self;
-  for (int64_t i = 0, e = pad.size() / 2; i < e; ++i) {
-    int64_t dim = self.rank() - 1 - i, before = pad[2 * i];
-    int64_t after = pad[2 * i + 1], cutBefore = std::max<int64_t>(-before, 0);
-    Rows kept{dim, cutBefore,
-              result.dim(dim) - cutBefore - std::max<int64_t>(-after, 0)};
-    if (failed(checkRows(call, result.shape(), kept)))
-      return failure();
-    Tensor middle = readRows(result, kept);
-    Rows place{dim, std::max<int64_t>(before, 0), kept.count};
-    Shape shape(middle.shape());
-    shape[dim] += place.start + std::max<int64_t>(after, 0);
-    result = writeRows(Tensor::full(self.dtype(), shape, call.number("value")),
-                       middle, place);
-  }
-  call.result(std::move(result));
-  return success();
-}
-
-/// tril keeps column - row <= diagonal of the last two dims, triu >=.
-template <bool lower> static LogicalResult evaluateTriangle(OpCall &call) {
-  const Tensor &self = call.tensor("self");
-  int64_t diagonal = call.integer("diagonal");
-  int64_t rows = self.dim(self.rank() - 2), columns = self.dim(self.rank() - 1);
-  Tensor result = self.reshaped(self.shape());
-  Tensor zeros(self.dtype(), self.shape());
-  Tensor kept = gatherStrided(self, self.shape(),
-                              contiguousStrides(self.shape()));
-  for (int64_t i = 0, e = self.numel(); i < e; ++i) {
-    int64_t row = i / columns % rows, column = i % columns;
-    if (lower ? column - row > diagonal : column - row < diagonal)
-      kept.set(i, 0);
-  }
-  call.result(std::move(kept));
-  return success();
-}
-
-static LogicalResult evaluateFlip(OpCall &call) {
-  const Tensor &self = call.tensor("self");
-  Shape strides = contiguousStrides(self.shape());
-  int64_t offset = 0;
-  for (int64_t dim : call.integers("dims")) {
-    dim += dim < 0 ? self.rank() : 0;
-    offset += (self.dim(dim) - 1) * strides[dim];
-    strides[dim] = -strides[dim];
-  }
-  call.result(gatherStrided(self, self.shape(), strides, offset));
+  call.result(writeRows(self, source.reshaped(withRows(self.shape(), rows)), rows));
   return success();
 }
 
@@ -282,20 +211,13 @@ void registerSlices(EvaluatorRegistry &r) {
   r.add("aten.slice.Tensor", evaluateSlice);
   r.add("aten.select.int", evaluateSelect);
   r.add("aten.split.Tensor", evaluateSplit);
-  r.add("aten.split_with_sizes", [](OpCall &call) {
-    return splitInto(call, call.integers("split_sizes"));
-  });
-  r.add("aten.unbind.int", evaluateUnbind);
+  r.add("aten.split_with_sizes", [](OpCall &call) { return splitInto(call, call.integers("split_sizes")); });
   r.add("aten.cat", evaluateCat);
   r.add("aten.stack", evaluateStack);
   r.add("aten.slice_backward", evaluateSliceBackward);
   r.add("aten.select_backward", evaluateSelectBackward);
   r.add("aten.slice_scatter", evaluateSliceScatter);
   r.add("aten.select_scatter", evaluateSelectScatter);
-  r.add("aten.constant_pad_nd", evaluatePad);
-  r.add("aten.tril", evaluateTriangle<true>);
-  r.add("aten.triu", evaluateTriangle<false>);
-  r.add("aten.flip", evaluateFlip);
 }
 
 } // namespace spmd::interp

@@ -18,46 +18,43 @@ static void forEachLine(ShapeRef shape, int64_t dim, F row) {
     row(i / step * step * size + i % step, step, size);
 }
 
-template <bool logarithm> static LogicalResult evaluateSoftmax(OpCall &call) {
+template <bool logarithm>
+static LogicalResult evaluateSoftmax(OpCall &call) {
   const Tensor &self = call.tensor("self");
   Tensor result(call.resultType(), self.shape());
   const double *x = self.reals().data();
   double *y = result.realData();
-  forEachLine(self.shape(), call.dim("dim", self.rank()),
-              [&](int64_t begin, int64_t step, int64_t size) {
-                double largest = -INFINITY;
-                for (int64_t i = 0; i < size; ++i)
-                  largest = std::max(largest, x[begin + i * step]);
-                long double sum = 0;
-                for (int64_t i = 0; i < size; ++i)
-                  sum += std::exp(x[begin + i * step] - largest);
-                double total = sum, shift = std::log(total);
-                for (int64_t i = 0; i < size; ++i) {
-                  double z = x[begin + i * step] - largest;
-                  y[begin + i * step] =
-                      logarithm ? z - shift : std::exp(z) / total;
-                }
-              });
+  forEachLine(self.shape(), call.dim("dim", self.rank()), [&](int64_t begin, int64_t step, int64_t size) {
+    double largest = -INFINITY;
+    for (int64_t i = 0; i < size; ++i)
+      largest = std::max(largest, x[begin + i * step]);
+    long double sum = 0;
+    for (int64_t i = 0; i < size; ++i)
+      sum += std::exp(x[begin + i * step] - largest);
+    double total = sum, shift = std::log(total);
+    for (int64_t i = 0; i < size; ++i) {
+      double z = x[begin + i * step] - largest;
+      y[begin + i * step] = logarithm ? z - shift : std::exp(z) / total;
+    }
+  });
   call.result(std::move(result));
   return success();
 }
 
-template <bool logarithm> static LogicalResult evaluateBackward(OpCall &call) {
-  const Tensor &grad = call.tensor("grad_output"),
-               &output = call.tensor("output");
+template <bool logarithm>
+static LogicalResult evaluateBackward(OpCall &call) {
+  const Tensor &grad = call.tensor("grad_output"), &output = call.tensor("output");
   Tensor result(call.resultType(), output.shape());
   const double *g = grad.reals().data(), *y = output.reals().data();
   double *dx = result.realData();
-  forEachLine(output.shape(), call.dim("dim", output.rank()),
-              [&](int64_t begin, int64_t step, int64_t size) {
-                long double sum = 0;
-                for (int64_t i = begin, n = 0; n < size; ++n, i += step)
-                  sum += logarithm ? g[i] : g[i] * y[i];
-                double total = sum;
-                for (int64_t i = begin, n = 0; n < size; ++n, i += step)
-                  dx[i] = logarithm ? g[i] - std::exp(y[i]) * total
-                                    : y[i] * (g[i] - total);
-              });
+  forEachLine(output.shape(), call.dim("dim", output.rank()), [&](int64_t begin, int64_t step, int64_t size) {
+    long double sum = 0;
+    for (int64_t i = begin, n = 0; n < size; ++n, i += step)
+      sum += logarithm ? g[i] : g[i] * y[i];
+    double total = sum;
+    for (int64_t i = begin, n = 0; n < size; ++n, i += step)
+      dx[i] = logarithm ? g[i] - std::exp(y[i]) * total : y[i] * (g[i] - total);
+  });
   call.result(std::move(result));
   return success();
 }

@@ -23,8 +23,7 @@ static LogicalResult evaluateView(OpCall &call) {
   const Tensor &self = call.tensor("self");
   Shape shape = resolveSizes(call.integers("size"), self.numel());
   if (numElements(shape) != self.numel())
-    return call.error() << "view of " << self.numel() << " elements as "
-                        << numElements(shape);
+    return call.error() << "view of " << self.numel() << " elements as " << numElements(shape);
   call.result(self.reshaped(shape));
   return success();
 }
@@ -74,30 +73,12 @@ static LogicalResult evaluateExpand(OpCall &call) {
   return success();
 }
 
-static LogicalResult evaluateRepeat(OpCall &call) {
-  const Tensor &self = call.tensor("self");
-  ShapeRef repeats = call.integers("repeats");
-  // [r, s] per dim: broadcast over r, then merge the two.
-  int64_t lead = repeats.size() - self.rank();
-  Shape with, merged;
-  Shape own;
-  for (int64_t i = 0, e = repeats.size(); i < e; ++i) {
-    int64_t size = i < lead ? 1 : self.dim(i - lead);
-    own.append({1, size});
-    with.append({repeats[i], size});
-    merged.push_back(repeats[i] * size);
-  }
-  call.result(broadcastTo(self.reshaped(own), with).reshaped(merged));
-  return success();
-}
-
 void registerViews(EvaluatorRegistry &r) {
   r.add("aten.view", evaluateView);
   r.add("aten.unsqueeze", evaluateUnsqueeze);
   r.add("aten.squeeze.dim", evaluateSqueeze);
   r.add("aten.permute", evaluatePermute);
   r.add("aten.expand", evaluateExpand);
-  r.add("aten.repeat", evaluateRepeat);
 }
 
 } // namespace spmd::interp
