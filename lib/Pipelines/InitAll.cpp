@@ -12,6 +12,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
+#include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -24,4 +25,5 @@ void spmd::registerAllPasses() {
   mlir::registerCSEPass();
   spmd::registerKernelToPlanPasses();
   spmd::registerUnitsPasses();
+  spmd::registerPartitionPasses();
 }

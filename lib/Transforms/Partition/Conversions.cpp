@@ -1,0 +1,89 @@
+//===- Conversions.cpp - a value in a wanted state ------------------------===//
+
+#include "Partitioner.h"
+
+#include "dialects/Spmd/Source.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+Value Partitioner::get(Value value, AxisState want) {
+  if (isParameter(value) || parameterViews.contains(value)) {
+    // Never kept: gathered again wherever it is used, see [Note: order].
+    Value whole = getParameterView(value);
+    return want.isReplicated() ? whole : slice(whole, typeOf(value), want);
+  }
+  auto &known = locals[value];
+  for (auto &[state, local] : known)
+    if (state == want)
+      return local;
+  Value made;
+  auto carrier = carriers.find(value);
+  if (carrier != carriers.end() && known.empty()) {
+    // Materialize a segment of a chunk or an entry of a table.
+    AxisState state =
+        carrier->second.isTable ? *partition::getState(carrier->second.value.getType()) : AxisState::replicated();
+    made = carrier->second.isTable ? getEntry(value, carrier->second)
+                                   : unpack(carrier->second.value, carrier->second.place, typeOf(value));
+    locals[value].push_back({state, made});
+    return get(value, want);
+  }
+  AxisState from = known.front().first;
+  made = convert(value, from, want, known.front().second);
+  locals[value].push_back({want, made});
+  return made;
+}
+
+Value Partitioner::convert(Value value, AxisState from, AxisState to, Value local) {
+  RankedTensorType type = typeOf(value);
+  if (from.isReplicated() && to.isShard())
+    return slice(local, type, to);
+  if (from.isPartial() && to.isShard() && from.kind == ReduceKind::sum)
+    return create<ReduceScatterOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),
+                                   ReduceKindAttr::get(builder.getContext(), from.kind),
+                                   builder.getI64IntegerAttr(to.dim), builder.getI64IntegerAttr(to.pre),
+                                   builder.getI64IntegerAttr(to.chunk));
+  if (from.isPartial() && to.isReplicated())
+    return allReduce(local, type, from.kind, {});
+  if (from.isShard() && to.isReplicated()) {
+    int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    emitWarning(loc) << "gathers an activation of type " << type << " (" << bytes << " bytes, dimension " << from.dim
+                     << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole";
+    return create<AllGatherOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),
+                               builder.getI64IntegerAttr(from.dim), builder.getI64IntegerAttr(from.pre),
+                               builder.getI64IntegerAttr(type.getDimSize(from.dim) / from.pre));
+  }
+  // Everything else goes over the whole value.
+  Value whole = get(value, AxisState::replicated());
+  return to.isReplicated() ? whole : slice(whole, type, to);
+}
+
+Value Partitioner::allReduce(Value local, RankedTensorType global, ReduceKind kind, FlatSymbolRefAttr unit) {
+  Attribute kinds = ReduceKindAttr::get(builder.getContext(), kind);
+  auto op = create<AllReduceOp>(TypeRange{getLocalType(global, AxisState::replicated())}, ValueRange{local},
+                                step.meshRef(), step.axes(), unit, builder.getArrayAttr(kinds));
+  return op->getResult(0);
+}
+
+Value Partitioner::slice(Value local, RankedTensorType global, AxisState to) {
+  return create<SliceOp>(getLocalType(global, to), local, step.meshRef(), step.axes(),
+                         builder.getI64IntegerAttr(to.dim), builder.getI64IntegerAttr(to.pre),
+                         builder.getI64IntegerAttr(to.chunk));
+}
+
+Value Partitioner::getMasked(Value value, AxisState want, double fill) {
+  Value local = get(value, want);
+  Value &made = masked[{value, local, llvm::bit_cast<uint64_t>(fill)}];
+  if (!made)
+    made = create<MaskOp>(local.getType(), local, step.meshRef(), step.axes(), builder.getI64IntegerAttr(want.dim),
+                          builder.getI64IntegerAttr(want.pre), builder.getI64IntegerAttr(want.chunk),
+                          builder.getI64IntegerAttr(typeOf(value).getDimSize(want.dim) / want.pre),
+                          builder.getF64FloatAttr(fill));
+  return made;
+}
+
+} // namespace spmd::partition

@@ -1,0 +1,140 @@
+//===- OwnerDomain.cpp - which values live in flat buffers ----------------===//
+
+#include "OwnerDomain.h"
+
+#include "ListOps.h"
+#include "dialects/Aten/AtenInterfaces.h"
+
+using namespace mlir;
+using spmd::aten::AtenOpInterface;
+
+namespace spmd::partition {
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+static int64_t elementsOf(Value value) { return ShapedType::getNumElements(shapeOf(value)); }
+
+static Block &getBody(const Step &step) {
+  func::FuncOp func = step.func;
+  return func.getBody().front();
+}
+
+bool runsOnChunks(Operation *op) {
+  auto iface = dyn_cast<AtenOpInterface>(op);
+  if (!iface || !iface.isPointwise() || op->getNumResults() != 1 || op->getNumOperands() == 0)
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return shapeOf(operand) == shapeOf(op->getResult(0)) || elementsOf(operand) == 1;
+  });
+}
+
+bool OwnerDomain::isFullNorm(Operation *op) {
+  return op->getName().getStringRef() == "aten.linalg_vector_norm" && shapeOf(op->getResult(0)).empty();
+}
+
+OwnerDomain::OwnerDomain(const Step &step) {
+  for (auto [value, place] : step.places)
+    if (!step.tableArguments.contains(value))
+      home[value] = place;
+  readReturn(step);
+  wanted = home;
+  Block &body = getBody(step);
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    for (Value result : op.getResults())
+      settle(result);
+    voteOf(&op);
+  }
+  findGradientBound(step);
+}
+
+void OwnerDomain::readReturn(const Step &step) {
+  func::FuncOp func = step.func;
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, index));
+    std::optional<unsigned> arg = update ? findArg(func, update.getArg()) : std::nullopt;
+    BlockArgument target = arg ? func.getArgument(*arg) : BlockArgument();
+    if (target && home.count(target))
+      home.try_emplace(value, home.lookup(target));
+    else if (!target || !step.tableArguments.contains(target))
+      votes[value].push_back(std::nullopt);
+  }
+}
+
+void OwnerDomain::settle(Value value) {
+  auto found = votes.find(value);
+  if (home.count(value) || found == votes.end())
+    return;
+  ArrayRef<std::optional<Place>> all = found->second;
+  if (all.front() && llvm::all_equal(all))
+    home[value] = *all.front();
+}
+
+void OwnerDomain::vote(Value value, std::optional<Place> place) {
+  votes[value].push_back(place);
+  if (place)
+    wanted.try_emplace(value, *place);
+}
+
+void OwnerDomain::voteOf(Operation *op) {
+  if (isFullNorm(op)) // neutral
+    return;
+  if (ListOp::isListOp(op)) {
+    ListOp list = ListOp::get(op);
+    for (Value shared : list.shared)
+      vote(shared, std::nullopt);
+    if (list.isNorm) // neutral
+      return;
+    for (int64_t i = 0; i < list.length; ++i) {
+      Value at;
+      for (ResultRange results : list.resultLists)
+        if (!results.empty() && !at && home.count(results[i]))
+          at = results[i];
+      for (OperandRange operands : list.operandLists)
+        if (!operands.empty())
+          vote(operands[i], at && shapeOf(at) == shapeOf(operands[i]) ? getHome(at) : std::nullopt);
+    }
+    return;
+  }
+  std::optional<Place> place;
+  if (runsOnChunks(op))
+    place = getHome(op->getResult(0));
+  for (Value operand : op->getOperands())
+    vote(operand, place && shapeOf(operand) == shapeOf(op->getResult(0)) ? place : std::nullopt);
+}
+
+/// The user passes a partial `value` on to its results, or takes it home.
+bool OwnerDomain::keepsGradientBound(Operation *user, Value value) const {
+  if (ListOp::isListOp(user))
+    return true;
+  if (isFullNorm(user))
+    return wanted.count(value);
+  if (runsOnChunks(user) && home.count(user->getResult(0)))
+    return true;
+  auto iface = dyn_cast<AtenOpInterface>(user);
+  if (!iface)
+    return false;
+  if (!iface.isViewLike()) {
+    FailureOr<aten::ShardingRule> rule = iface.getShardingRule();
+    if (failed(rule) || rule->linearity == aten::Linearity::none)
+      return false;
+  }
+  return llvm::all_of(user->getResults(), [&](Value result) { return gradientBound.contains(result); });
+}
+
+void OwnerDomain::findGradientBound(const Step &step) {
+  Block &body = getBody(step);
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    for (Value result : op.getResults()) {
+      bool bound = !result.use_empty();
+      for (Operation *user : result.getUsers()) {
+        if (isFullNorm(user) || (ListOp::isListOp(user) && ListOp::get(user).isNorm))
+          normed.insert(result);
+        bound = bound && user != body.getTerminator() && keepsGradientBound(user, result);
+      }
+      if (bound)
+        gradientBound.insert(result);
+    }
+}
+
+} // namespace spmd::partition

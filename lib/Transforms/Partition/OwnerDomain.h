@@ -1,0 +1,64 @@
+//===- OwnerDomain.h - which values live in flat buffers --------*- C++ -*-===//
+//
+// [Note: owner domain]
+// Parameters, gradients and optimizer state live in flat buffers because of their
+// role, never because of their shape. Roles say it of arguments and of their new
+// values; between them it spreads backward from the optimizer by votes: a result
+// that is at home with a parameter votes for its operands of the parameter's shape,
+// any other use votes against. A value is at home only if all votes agree.
+// Reductions to one number (norms for clipping) accept any layout and do not vote.
+//
+// A value is *gradient-bound* when all its uses are linear and end in the owner
+// domain. Such a value stays partial until its unit's one reduce_scatter; any other
+// partial value is reduced where it first must be whole.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_TRANSFORMS_PARTITION_OWNERDOMAIN_H
+#define SPMD_LIB_TRANSFORMS_PARTITION_OWNERDOMAIN_H
+
+#include "Step.h"
+
+namespace spmd::partition {
+
+class OwnerDomain {
+public:
+  explicit OwnerDomain(const Step &step);
+
+  /// The parameter all uses want the value with.
+  std::optional<Place> getHome(mlir::Value value) const { return lookup(home, value); }
+  /// The parameter some use wants the value with.
+  std::optional<Place> getWanted(mlir::Value value) const { return lookup(wanted, value); }
+  bool isGradientBound(mlir::Value value) const { return gradientBound.contains(value); }
+  /// A norm of the value is taken.
+  bool isNormed(mlir::Value value) const { return normed.contains(value); }
+
+  /// One result, one operand that is wanted or not, and a single number out: a
+  /// norm over everything.
+  static bool isFullNorm(mlir::Operation *op);
+
+private:
+  using Map = llvm::DenseMap<mlir::Value, Place>;
+  static std::optional<Place> lookup(const Map &map, mlir::Value value) {
+    auto found = map.find(value);
+    return found == map.end() ? std::nullopt : std::optional(found->second);
+  }
+  void readReturn(const Step &step);
+  void voteOf(mlir::Operation *op);
+  void settle(mlir::Value value);
+  void vote(mlir::Value value, std::optional<Place> place);
+  void findGradientBound(const Step &step);
+  bool keepsGradientBound(mlir::Operation *user, mlir::Value value) const;
+
+  Map home, wanted;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::optional<Place>>> votes;
+  llvm::DenseSet<mlir::Value> gradientBound, normed;
+};
+
+/// True when the op is pointwise with one result, and every operand has the
+/// result's shape or one element: it can run on chunks.
+bool runsOnChunks(mlir::Operation *op);
+
+} // namespace spmd::partition
+
+#endif // SPMD_LIB_TRANSFORMS_PARTITION_OWNERDOMAIN_H

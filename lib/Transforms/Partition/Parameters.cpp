@@ -1,0 +1,65 @@
+//===- Parameters.cpp - parameters and their views, whole -----------------===//
+
+#include "Partitioner.h"
+
+#include "dialects/Aten/AtenView.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+bool Partitioner::isParameter(Value value) const {
+  auto arg = dyn_cast<BlockArgument>(value);
+  return arg && arg.getOwner()->getParentOp() == step.func && getArgRole<ParamAttr>(step.func, arg.getArgNumber());
+}
+
+/// The parameter, or a chain of views of it, on every rank: gathered and viewed
+/// again for this use.
+Value Partitioner::getParameterView(Value value) {
+  if (isParameter(value)) {
+    const Carrier &carrier = carriers.find(value)->second;
+    return unpack(carrier.value, carrier.place, cast<RankedTensorType>(value.getType()));
+  }
+  if (Value known = viewLocals.lookup({value, segment}))
+    return known;
+  Operation *op = value.getDefiningOp();
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(getParameterView(operand));
+  SmallVector<Type> types;
+  for (Value result : op->getResults())
+    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), AxisState::replicated()));
+  Operation *clone = cloneOnto(op, operands, types);
+  tag(clone);
+  for (auto [old, result] : llvm::zip(op->getResults(), clone->getResults()))
+    viewLocals[{old, segment}] = result;
+  return viewLocals.lookup({value, segment});
+}
+
+/// One segment of a chunk, whole.
+Value Partitioner::unpack(Value chunk, Place place, RankedTensorType type) {
+  Unit &unit = step.units[place.unit];
+  auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
+  Value flat = chunk;
+  if (unit.sharded) {
+    int64_t padded = unit.layout.getPadded();
+    auto flatType = RankedTensorType::get({padded}, type.getElementType());
+    flat = create<AllGatherOp>(getLocalType(flatType, AxisState::replicated()), chunk, step.meshRef(), step.axes(),
+                               name, builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
+                               builder.getI64IntegerAttr(padded));
+  }
+  StringRef segmentName = unit.layout.getSegments()[place.segment].getName();
+  auto op = create<UnpackOp>(TypeRange{getLocalType(type, AxisState::replicated())}, flat, name,
+                             builder.getStrArrayAttr({segmentName}));
+  return op->getResult(0);
+}
+
+/// One entry of a table, as the 0-dimensional value it is in the captured step.
+Value Partitioner::getEntry(Value value, const Carrier &carrier) {
+  AxisState state = *partition::getState(carrier.value.getType());
+  Type type = getLocalType(cast<RankedTensorType>(value.getType()), state);
+  return create<aten::SelectIntOp>(type, carrier.value, builder.getI64IntegerAttr(0),
+                                   builder.getI64IntegerAttr(carrier.place.segment));
+}
+
+} // namespace spmd::partition

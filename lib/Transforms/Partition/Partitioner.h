@@ -1,0 +1,138 @@
+//===- Partitioner.h - emission of one rank's program -----------*- C++ -*-===//
+//
+// [Note: order of the partitioner]
+// 1. Step reads roles and units, OwnerDomain votes (both on the captured step).
+// 2. The ops of the captured step are visited once, in program order. Each either
+//    belongs to the owner domain (list ops and pointwise ops on chunks, norms of
+//    parameters), or is a view of a parameter (emitted again wherever it is used,
+//    so that no gathered buffer lives from forward to backward), or runs in the
+//    states that propagate() chooses. Operands are converted where they are used.
+// 3. Results are brought home: updates as chunks and tables, outputs replicated.
+// 4. localizeSlices() computes replicated values on shards where only a shard is
+//    used.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
+#define SPMD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
+
+#include "ListOps.h"
+#include "OwnerDomain.h"
+#include "Propagate.h"
+#include "States.h"
+#include "Step.h"
+#include "mlir/IR/Builders.h"
+
+namespace spmd::partition {
+
+/// Where a value of the owner domain is: one segment of a chunk, or one entry of a
+/// table.
+struct Carrier {
+  mlir::Value value;
+  Place place;
+  bool isTable = false;
+};
+
+/// A value of the captured step at a segment of a unit.
+using Member = std::pair<int64_t, mlir::Value>;
+
+class Partitioner {
+public:
+  explicit Partitioner(Step &step);
+
+  /// Replaces @step by the program of one rank. On failure an error is out and
+  /// @step is as it was.
+  mlir::LogicalResult run();
+
+private:
+  // Partitioner.cpp: the visit.
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult emitGeneric(mlir::Operation *op);
+  bool isParameterViewOp(mlir::Operation *op) const;
+  void warnIfReplicated(mlir::Operation *op, llvm::ArrayRef<AxisState> before, const OpStates &chosen);
+  AxisState getState(mlir::Value value) const;
+  void setLocal(mlir::Value value, AxisState state, mlir::Value local);
+  mlir::Operation *cloneOnto(mlir::Operation *op, mlir::ValueRange operands, mlir::TypeRange results);
+  template <typename OpTy, typename... Args>
+  OpTy create(Args &&...args) {
+    auto op = OpTy::create(builder, loc, std::forward<Args>(args)...);
+    tag(op);
+    return op;
+  }
+  void tag(mlir::Operation *op);
+
+  // Conversions.cpp: a value in a wanted state.
+  mlir::Value get(mlir::Value value, AxisState want);
+  mlir::Value getMasked(mlir::Value value, AxisState want, double fill);
+  mlir::Value convert(mlir::Value value, AxisState from, AxisState to, mlir::Value local);
+  mlir::Value allReduce(mlir::Value local, mlir::RankedTensorType global, ReduceKind kind,
+                        mlir::FlatSymbolRefAttr unit);
+  mlir::Value slice(mlir::Value local, mlir::RankedTensorType global, AxisState to);
+
+  // Parameters.cpp: parameters and their views, whole.
+  bool isParameter(mlir::Value value) const;
+  mlir::Value getParameterView(mlir::Value value);
+  mlir::Value unpack(mlir::Value chunk, Place place, mlir::RankedTensorType type);
+  mlir::Value getEntry(mlir::Value value, const Carrier &carrier);
+
+  // Chunks.cpp: flat values of a unit.
+  mlir::RankedTensorType getChunkType(int64_t unit, mlir::Type dtype) const;
+  mlir::RankedTensorType getTableType(int64_t unit, mlir::Type dtype, AxisState state) const;
+  mlir::FailureOr<mlir::Value> assemble(int64_t unit, llvm::ArrayRef<Member> members);
+  mlir::Value merge(int64_t unit, bool isTable, llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t>> parts);
+  mlir::Value stackTable(int64_t unit, llvm::ArrayRef<Member> members);
+
+  // Gradients.cpp: from partial gradients to the chunk.
+  void findGradients();
+  mlir::LogicalResult reduceGradients(int64_t unit, llvm::ArrayRef<Member> requested);
+  mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
+
+  // OwnerOps.cpp: ops of the owner domain.
+  bool runsAtHome(mlir::Operation *op, Place &place) const;
+  mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
+  mlir::LogicalResult emitList(mlir::Operation *op);
+  std::optional<Place> getPlace(const ListOp &list, int64_t position) const;
+  mlir::LogicalResult emitUnitList(const ListOp &list, int64_t unit, llvm::ArrayRef<int64_t> positions);
+  mlir::LogicalResult emitRest(const ListOp &list, llvm::ArrayRef<int64_t> positions);
+  mlir::Operation *createListOp(const ListOp &list, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists,
+                                mlir::TypeRange results, llvm::ArrayRef<int64_t> entries, mlir::FlatSymbolRefAttr unit);
+
+  // Norms.cpp: clipping.
+  mlir::LogicalResult emitNorm(mlir::Operation *op, int64_t unit, llvm::ArrayRef<std::pair<Member, mlir::Value>> parts);
+  bool emitStackOfTables(mlir::Operation *op);
+
+  // Signature.cpp: arguments and results.
+  void createFunction();
+  mlir::BlockArgument addArgument(mlir::Type type, mlir::Attribute role, mlir::Location at);
+  void addUnitArguments();
+  void addOtherArguments();
+  mlir::LogicalResult emitReturn();
+
+  Step &step;
+  OwnerDomain domain;
+  mlir::OpBuilder builder;
+  mlir::func::FuncOp newFunc;
+  /// Location and segment that new ops get.
+  mlir::Location loc;
+  mlir::Attribute segment;
+
+  llvm::DenseMap<mlir::Value, AxisState> states;
+  llvm::DenseMap<mlir::Value, Carrier> carriers;
+  /// The value in each state it exists in.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<AxisState, mlir::Value>>> locals;
+  llvm::DenseMap<std::tuple<mlir::Value, mlir::Value, uint64_t>, mlir::Value> masked;
+  /// Views of parameters, and what was emitted for them in each segment.
+  llvm::DenseSet<mlir::Value> parameterViews;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> viewLocals;
+  /// Per unit: values that list ops want in the chunk, in program order.
+  llvm::SmallVector<llvm::SmallVector<Member>> gradients;
+  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> norms;
+};
+
+/// Computes a replicated value on shards when only slices of it are used
+/// (Localize.cpp).
+void localizeSlices(mlir::func::FuncOp func);
+
+} // namespace spmd::partition
+
+#endif // SPMD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H

@@ -1,0 +1,277 @@
+//===- Propagate.cpp - the states one op runs in --------------------------===//
+//
+// [Note: propagation]
+// 1. Each sharded operand proposes its factor, weighted by its elements; the best
+//    one wins. Operands with that factor are wanted sharded on it, others whole.
+// 2. A result with the factor is sharded on it; one without is partial, because
+//    the factor is contracted there. Then padded rows need a neutral element.
+// 3. With no sharded operand, a partial one passes if the op is linear in it and
+//    nothing is lost by reducing later; else it is reduced first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Propagate.h"
+
+#include "dialects/Spmd/Source.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+using spmd::aten::AtenOpInterface;
+using spmd::aten::Linearity;
+using spmd::aten::ShardingRule;
+
+namespace spmd::partition {
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+int64_t elementsOf(Value value) { return ShapedType::getNumElements(shapeOf(value)); }
+
+/// A loop of the op and how the mesh axis cuts it.
+struct Choice {
+  int64_t factor, pre, chunk;
+  bool operator==(const Choice &o) const { return factor == o.factor && pre == o.pre && chunk == o.chunk; }
+};
+
+/// Position of the factor among a value's dimensions; nothing when it is not
+/// there, or there twice.
+std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t factor) {
+  if (llvm::count(value.dims, factor) != 1)
+    return std::nullopt;
+  return llvm::find(value.dims, factor) - value.dims.begin();
+}
+
+ReduceKind toReduceKind(aten::ReductionKind kind) {
+  switch (kind) {
+  case aten::ReductionKind::sum:
+    return ReduceKind::sum;
+  case aten::ReductionKind::max:
+    return ReduceKind::max;
+  case aten::ReductionKind::min:
+    return ReduceKind::min;
+  case aten::ReductionKind::norm2:
+    return ReduceKind::norm2;
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// What changes nothing when it is combined.
+double getNeutral(ReduceKind kind) {
+  if (kind == ReduceKind::max)
+    return -std::numeric_limits<double>::infinity();
+  if (kind == ReduceKind::min)
+    return std::numeric_limits<double>::infinity();
+  return 0;
+}
+
+/// Ops that only move elements: max, min and norm2 commute with them.
+bool onlyMovesElements(Operation *op) {
+  if (cast<AtenOpInterface>(op).isViewLike())
+    return true;
+  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack"}, op->getName().stripDialect());
+}
+
+/// A norm over everything of partial norms of the same kind is one, too.
+bool combinesNorms(Operation *op, ReduceKind kind) {
+  if (op->getName().getStringRef() != "aten.linalg_vector_norm" || elementsOf(op->getResult(0)) != 1)
+    return false;
+  std::optional<ReduceKind> ord = getNormKind(op);
+  return ord == kind;
+}
+
+class Propagation {
+public:
+  Propagation(Operation *op, ArrayRef<AxisState> states, bool staysPartial, int64_t ranks)
+      : op(op), states(states), staysPartial(staysPartial), ranks(ranks) {
+    out.operands.assign(states.size(), AxisState::replicated());
+    out.results.assign(op->getNumResults(), AxisState::replicated());
+    out.fill.resize(states.size());
+  }
+
+  FailureOr<OpStates> run();
+
+private:
+  bool isDontCare(unsigned operand) const { return rule && operand < rule->dontCare.size() && rule->dontCare[operand]; }
+  std::optional<Choice> choose() const;
+  void shardOn(const Choice &choice);
+  bool runView();
+  std::optional<ReduceKind> getPassingKind() const;
+  bool isLinear(ReduceKind kind, unsigned partials) const;
+  void passPartials();
+
+  Operation *op;
+  ArrayRef<AxisState> states;
+  bool staysPartial;
+  int64_t ranks;
+  std::optional<ShardingRule> rule;
+  OpStates out;
+};
+
+} // namespace
+
+std::optional<ReduceKind> getNormKind(Operation *op) {
+  Attribute ord = op->getAttr("ord");
+  double value = 2;
+  if (auto number = dyn_cast_or_null<FloatAttr>(ord))
+    value = number.getValueAsDouble();
+  else if (auto number = dyn_cast_or_null<IntegerAttr>(ord))
+    value = number.getInt();
+  if (value == 2)
+    return ReduceKind::norm2;
+  if (value == std::numeric_limits<double>::infinity())
+    return ReduceKind::max;
+  return std::nullopt;
+}
+
+std::optional<Choice> Propagation::choose() const {
+  SmallVector<std::pair<Choice, int64_t>> proposals;
+  for (auto [index, state] : llvm::enumerate(states)) {
+    if (!state.isShard() || isDontCare(index))
+      continue;
+    const ShardingRule::Value &value = rule->operands[index];
+    int64_t factor = value.dims[state.dim];
+    if (factor < 0 || !findFactor(value, factor))
+      continue;
+    Choice choice{factor, state.pre, state.chunk};
+    auto *known = llvm::find_if(proposals, [&](auto &p) { return p.first == choice; });
+    if (known == proposals.end())
+      known = &proposals.emplace_back(choice, 0);
+    known->second += elementsOf(op->getOperand(index));
+  }
+  if (proposals.empty())
+    return std::nullopt;
+  // The first of the heaviest: program order decides ties.
+  return std::max_element(proposals.begin(), proposals.end(), [](auto &a, auto &b) { return a.second < b.second; })
+      ->first;
+}
+
+void Propagation::shardOn(const Choice &choice) {
+  std::optional<ReduceKind> contracted;
+  for (auto [index, value] : llvm::enumerate(rule->results)) {
+    if (std::optional<int64_t> dim = findFactor(value, choice.factor)) {
+      out.results[index] = AxisState::shard(*dim, choice.pre, choice.chunk);
+      continue;
+    }
+    ReduceKind kind = toReduceKind(rule->resultReduction[index]);
+    out.results[index] = AxisState::partial(kind);
+    if (!contracted)
+      contracted = kind;
+  }
+  for (auto [index, value] : llvm::enumerate(rule->operands)) {
+    if (isDontCare(index) && states[index].isPartial()) {
+      out.operands[index] = states[index];
+      continue;
+    }
+    std::optional<int64_t> dim = findFactor(value, choice.factor);
+    if (!dim)
+      continue;
+    AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk);
+    out.operands[index] = want;
+    if (!contracted || isDontCare(index) || !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
+      continue;
+    std::optional<double> own = index < rule->neutral.size() ? rule->neutral[index] : std::nullopt;
+    out.fill[index] = own.value_or(getNeutral(*contracted));
+  }
+}
+
+/// A view of a sharded value whose shard stays one.
+bool Propagation::runView() {
+  if (!states[0].isShard())
+    return false;
+  std::optional<AxisState> mapped = mapThroughView(shapeOf(op->getOperand(0)), states[0], shapeOf(op->getResult(0)));
+  if (!mapped)
+    return false;
+  out.operands[0] = states[0];
+  out.results[0] = *mapped;
+  return true;
+}
+
+/// True when partial operands of this kind make a partial result.
+bool Propagation::isLinear(ReduceKind kind, unsigned partials) const {
+  if (!rule) // view-like
+    return true;
+  unsigned counted = 0;
+  for (unsigned i = 0; i < states.size(); ++i)
+    counted += !isDontCare(i);
+  if (rule->linearity == Linearity::additive)
+    return partials == counted && (kind == ReduceKind::sum || onlyMovesElements(op));
+  if (rule->linearity != Linearity::multilinear || partials != 1 || kind != ReduceKind::sum)
+    return false;
+  return llvm::any_of(rule->multilinearOperands, [&](unsigned i) { return states[i].isPartial() && !isDontCare(i); });
+}
+
+/// The kind of the partial operands, if they may pass through.
+std::optional<ReduceKind> Propagation::getPassingKind() const {
+  std::optional<ReduceKind> kind;
+  unsigned partials = 0;
+  int64_t in = 0, outElements = 0;
+  for (auto [index, state] : llvm::enumerate(states)) {
+    if (!state.isPartial() || isDontCare(index))
+      continue;
+    if (kind && *kind != state.kind)
+      return std::nullopt;
+    kind = state.kind;
+    ++partials;
+    in += elementsOf(op->getOperand(index));
+  }
+  if (!kind)
+    return std::nullopt;
+  if (combinesNorms(op, *kind))
+    return kind;
+  if (!isLinear(*kind, partials))
+    return std::nullopt;
+  if (staysPartial)
+    return kind;
+  // Reduce at the root: one reduction serves all uses, of the smaller value.
+  for (Value result : op->getResults())
+    outElements += elementsOf(result);
+  if (outElements > in || (rule && rule->linearity == Linearity::multilinear))
+    return std::nullopt;
+  return kind;
+}
+
+void Propagation::passPartials() {
+  std::optional<ReduceKind> kind = getPassingKind();
+  for (auto [index, state] : llvm::enumerate(states))
+    if (state.isPartial() && (kind || isDontCare(index)))
+      out.operands[index] = state;
+  if (kind)
+    out.results.assign(op->getNumResults(), AxisState::partial(*kind));
+}
+
+FailureOr<OpStates> Propagation::run() {
+  if (llvm::all_of(states, [](AxisState s) { return s.isReplicated(); }))
+    return out;
+  auto iface = dyn_cast<AtenOpInterface>(op);
+  if (iface && iface.isViewLike()) {
+    if (!runView())
+      passPartials();
+    return out;
+  }
+  FailureOr<ShardingRule> found = iface ? iface.getShardingRule() : FailureOr<ShardingRule>(failure());
+  if (failed(found)) {
+    InFlightDiagnostic diag = op->emitError() << "'" << op->getName()
+                                              << "' has no sharding rule, but an operand is "
+                                                 "not replicated ("
+                                              << describeSource(op->getLoc()) << ")";
+    for (auto [index, state] : llvm::enumerate(states))
+      if (!state.isReplicated())
+        diag.attachNote(op->getOperand(index).getLoc())
+            << "operand " << index << " of type " << op->getOperand(index).getType() << " is " << state.str();
+    diag.attachNote() << "give the op a rule, or use an op that has one";
+    return diag;
+  }
+  rule = *found;
+  if (std::optional<Choice> choice = choose())
+    shardOn(*choice);
+  else
+    passPartials();
+  return out;
+}
+
+FailureOr<OpStates> propagate(Operation *op, ArrayRef<AxisState> operands, bool staysPartial, int64_t ranks) {
+  return Propagation(op, operands, staysPartial, ranks).run();
+}
+
+} // namespace spmd::partition

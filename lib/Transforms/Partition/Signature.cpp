@@ -1,0 +1,122 @@
+//===- Signature.cpp - arguments and results of the new @step -------------===//
+
+#include "Partitioner.h"
+
+#include "dialects/Spmd/Source.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+void Partitioner::createFunction() {
+  builder.setInsertionPointAfter(step.func);
+  newFunc = func::FuncOp::create(builder, step.func.getLoc(), "step.partitioned", builder.getFunctionType({}, {}));
+  Block *body = newFunc.addEntryBlock();
+  addUnitArguments();
+  addOtherArguments();
+  builder.setInsertionPointToEnd(body);
+}
+
+/// Appends an argument of this role.
+BlockArgument Partitioner::addArgument(Type type, Attribute role, Location at) {
+  unsigned index = newFunc.getNumArguments();
+  NamedAttribute attr(builder.getStringAttr(kArgAttr), role);
+  (void)newFunc.insertArgument(index, type, builder.getDictionaryAttr(attr), at);
+  return newFunc.getArgument(index);
+}
+
+void Partitioner::addUnitArguments() {
+  MLIRContext *ctx = builder.getContext();
+  for (auto [number, unit] : llvm::enumerate(step.units)) {
+    auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
+    for (const UnitArgument &argument : unit.arguments) {
+      RankedTensorType type = argument.isTable ? getTableType(number, argument.dtype, AxisState::replicated())
+                                               : getChunkType(number, argument.dtype);
+      Attribute role = argument.isTable ? Attribute(TableAttr::get(ctx, name, argument.state, argument.init))
+                                        : ShardAttr::get(ctx, name, argument.state, argument.init);
+      BlockArgument arg = addArgument(type, role, unit.op.getLoc());
+      for (auto [index, member] : llvm::enumerate(argument.members))
+        if (member) {
+          carriers[member] = {arg, Place{static_cast<int64_t>(number), static_cast<int64_t>(index)}, argument.isTable};
+          states[member] = *partition::getState(type);
+        }
+    }
+  }
+}
+
+void Partitioner::addOtherArguments() {
+  for (BlockArgument old : step.func.getArguments()) {
+    if (step.places.count(old))
+      continue;
+    auto type = cast<RankedTensorType>(old.getType());
+    AxisState state = AxisState::replicated();
+    auto batch = getArgRole<BatchAttr>(step.func, old.getArgNumber());
+    if (batch && batch.getDim() >= 0 && batch.getDim() < type.getRank() && step.ranks > 1)
+      state = AxisState::shard(batch.getDim(), 1, getChunk(type.getDimSize(batch.getDim()), step.ranks));
+    BlockArgument arg = addArgument(getLocalType(type, state), getArgRole(step.func, old.getArgNumber()), old.getLoc());
+    setLocal(old, state, arg);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+LogicalResult Partitioner::emitReturn() {
+  Operation *terminator = step.func.getBody().front().getTerminator();
+  loc = terminator->getLoc();
+  segment = nullptr;
+  SmallVector<Value> values;
+  SmallVector<Attribute> roles;
+  llvm::DenseMap<Value, Value> updates;
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    Attribute role = getResultRole(step.func, index);
+    if (auto update = dyn_cast_or_null<UpdateAttr>(role)) {
+      std::optional<unsigned> arg = findArg(step.func, update.getArg());
+      if (!arg)
+        return step.func.emitError() << "result " << index << " updates " << update.getArg()
+                                     << ", which no argument is";
+      if (step.places.count(step.func.getArgument(*arg))) {
+        updates[step.func.getArgument(*arg)] = value;
+        continue;
+      }
+    }
+    values.push_back(get(value, AxisState::replicated()));
+    roles.push_back(role);
+  }
+  // One result per flat argument that any parameter of the unit updates.
+  unsigned number = 0;
+  for (auto [unitNumber, unit] : llvm::enumerate(step.units))
+    for (const UnitArgument &argument : unit.arguments) {
+      SmallVector<Member> members;
+      bool updated = false;
+      for (auto [index, member] : llvm::enumerate(argument.members)) {
+        if (!member)
+          continue;
+        updated |= updates.count(member);
+        Value now = updates.lookup(member);
+        members.push_back({static_cast<int64_t>(index), now ? now : Value(member)});
+      }
+      unsigned arg = number++;
+      if (!updated)
+        continue;
+      FailureOr<Value> flat = assemble(unitNumber, members);
+      if (failed(flat))
+        return failure();
+      values.push_back(*flat);
+      roles.push_back(UpdateAttr::get(builder.getContext(), getArgRole(newFunc, arg)));
+    }
+
+  func::ReturnOp::create(builder, loc, values);
+  newFunc.setFunctionType(builder.getFunctionType(newFunc.getArgumentTypes(), ValueRange(values).getTypes()));
+  for (auto [index, role] : llvm::enumerate(roles))
+    if (role)
+      newFunc.setResultAttr(index, kResultAttr, role);
+  return success();
+}
+
+} // namespace spmd::partition

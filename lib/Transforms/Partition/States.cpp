@@ -1,0 +1,74 @@
+//===- States.cpp - local shapes and types of states ----------------------===//
+
+#include "States.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+int64_t getChunk(int64_t total, int64_t ranks) { return llvm::divideCeil(total, ranks); }
+
+SmallVector<int64_t> getLocalShape(ArrayRef<int64_t> global, const AxisState &state) {
+  SmallVector<int64_t> local(global);
+  if (state.isShard())
+    local[state.dim] = state.pre * state.chunk;
+  if (state.isOwned())
+    local.assign(1, state.chunk);
+  return local;
+}
+
+RankedTensorType getLocalType(RankedTensorType global, const AxisState &state) {
+  // The chunk of an owned value stands in the type's shape only.
+  AxisState stored = state.isOwned() ? AxisState::owned() : state;
+  auto sharding = ShardingAttr::get(global.getContext(), global.getShape(), stored);
+  return RankedTensorType::get(getLocalShape(global.getShape(), state), global.getElementType(), sharding);
+}
+
+bool hasPadding(ArrayRef<int64_t> global, const AxisState &state, int64_t ranks) {
+  return state.isShard() && state.chunk * ranks > global[state.dim] / state.pre;
+}
+
+/// Elements of a block of dimensions.
+static int64_t product(ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); }
+
+std::optional<AxisState> mapThroughView(ArrayRef<int64_t> from, const AxisState &state, ArrayRef<int64_t> to) {
+  // Seen flat, the shard is [outer][total][inner], cut in `total`.
+  int64_t outer = product(from.take_front(state.dim)) * state.pre;
+  int64_t inner = product(from.drop_front(state.dim + 1));
+  int64_t total = from[state.dim] / state.pre;
+  int64_t before = 1;
+  for (auto [dim, size] : llvm::enumerate(to)) {
+    if (before > outer)
+      break;
+    int64_t after = product(to.drop_front(dim + 1));
+    // The dimension is [pre][rows] with rows * after == total * inner.
+    if (outer % before == 0 && size % (outer / before) == 0) {
+      int64_t pre = outer / before, rows = size / pre;
+      if (rows > 1 && rows * after == total * inner && (state.chunk * inner) % after == 0)
+        return AxisState::shard(dim, pre, state.chunk * inner / after);
+    }
+    before *= size;
+  }
+  return std::nullopt;
+}
+
+std::optional<AxisState> getState(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto sharding = tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
+  if (!sharding || sharding.getStates().size() != 1)
+    return std::nullopt;
+  AxisState state = sharding.getStates().front();
+  if (state.isOwned())
+    state.chunk = tensor.getDimSize(0);
+  return state;
+}
+
+ArrayRef<int64_t> getGlobalShape(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (auto sharding = dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()))
+    return sharding.getGlobalShape();
+  return tensor.getShape();
+}
+
+} // namespace spmd::partition

@@ -1,0 +1,48 @@
+//===- States.h - local shapes and types of states --------------*- C++ -*-===//
+//
+// [Note: states]
+// A value is in exactly one state per mesh axis (spmd::AxisState):
+//   R        replicated
+//   S(d,p,c) dimension d is [p][total], total is cut into chunks of c rows
+//   P(kind)  the combination of all ranks' values is the value
+//   owned    a chunk of a unit's flat buffer
+// `p`, the place of the rank inside the dimension, is what keeps a batch dimension
+// sharded through views that merge it with a dimension before it ([T,B,C] to
+// [T*B,C]). Chunks have the same size on all ranks; the last ones are padded. What
+// is in padded rows is undefined, so whatever adds rows up masks them first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_TRANSFORMS_PARTITION_STATES_H
+#define SPMD_LIB_TRANSFORMS_PARTITION_STATES_H
+
+#include "dialects/Spmd/Spmd.h"
+
+namespace spmd::partition {
+
+/// Rows of a chunk when `total` rows are cut for `ranks` ranks.
+int64_t getChunk(int64_t total, int64_t ranks);
+
+/// Shape a rank computes on.
+llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> global, const AxisState &state);
+
+/// Local type, with the sharding as encoding, of a value of type `global`.
+mlir::RankedTensorType getLocalType(mlir::RankedTensorType global, const AxisState &state);
+
+/// True when some rank's chunk has padded rows.
+bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t ranks);
+
+/// Where the shard of a value of shape `from` lands when the same elements, in the
+/// same order, have shape `to`; nothing when it is no shard of one dimension.
+std::optional<AxisState> mapThroughView(llvm::ArrayRef<int64_t> from, const AxisState &state,
+                                        llvm::ArrayRef<int64_t> to);
+
+/// The state of an encoded type on the one axis of the mesh; nothing when the type
+/// has no #spmd.sharding.
+std::optional<AxisState> getState(mlir::Type type);
+/// The global shape of an encoded type, or its own shape.
+llvm::ArrayRef<int64_t> getGlobalShape(mlir::Type type);
+
+} // namespace spmd::partition
+
+#endif // SPMD_LIB_TRANSFORMS_PARTITION_STATES_H

@@ -1,0 +1,86 @@
+//===- Step.cpp - what @step's roles say ----------------------------------===//
+
+#include "Step.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+FailureOr<Step> Step::read(ModuleOp module) {
+  Step step;
+  step.func = getStep(module);
+  if (!step.func || failed(step.readUnits(module)) || failed(step.readArguments()))
+    return failure();
+  return step;
+}
+
+FlatSymbolRefAttr Step::meshRef() const { return FlatSymbolRefAttr::get(mesh->getAttrOfType<StringAttr>("sym_name")); }
+
+LogicalResult Step::readUnits(ModuleOp module) {
+  auto meshes = module.getOps<MeshOp>();
+  if (std::distance(meshes.begin(), meshes.end()) != 1)
+    return module.emitError("must have one spmd.mesh; run "
+                            "spmd-assign-shard-units before partition");
+  mesh = *meshes.begin();
+  if (mesh.getAxisNames().size() != 1)
+    return mesh.emitOpError() << "has " << mesh.getAxisNames().size() << " axes, partition knows one";
+  ranks = mesh.getNumRanks();
+  for (auto op : module.getOps<ShardUnitOp>())
+    units.push_back({op, op.getLayout(), op.isSharded(), {}});
+  return success();
+}
+
+/// The unit's argument for this state, made at its first member.
+static UnitArgument &getArgument(Unit &unit, StringRef state, bool isTable, Type dtype, FloatAttr init) {
+  for (UnitArgument &argument : unit.arguments)
+    if (argument.state == state && argument.isTable == isTable && argument.dtype == dtype)
+      return argument;
+  unit.arguments.push_back({state, isTable, dtype, init, {}});
+  unit.arguments.back().members.resize(unit.numSegments());
+  return unit.arguments.back();
+}
+
+LogicalResult Step::readArguments() {
+  llvm::StringMap<Place> byName;
+  for (auto [number, unit] : llvm::enumerate(units))
+    for (auto [index, segment] : llvm::enumerate(unit.layout.getSegments()))
+      if (!byName.try_emplace(segment.getName(), Place{static_cast<int64_t>(number), static_cast<int64_t>(index)})
+               .second)
+        return unit.op.emitOpError() << "has parameter '" << segment.getName() << "', which another unit has too";
+
+  // Parameters before states, so that they are every unit's first argument.
+  for (bool wantParams : {true, false})
+    for (BlockArgument arg : func.getArguments()) {
+      auto param = getArgRole<ParamAttr>(func, arg.getArgNumber());
+      auto state = getArgRole<StateAttr>(func, arg.getArgNumber());
+      if (wantParams ? !param : !state)
+        continue;
+      StringRef name = param ? param.getName() : state.getOf();
+      auto found = byName.find(name);
+      if (found == byName.end())
+        return func.emitError() << "parameter '" << name
+                                << "' is in no shard unit; run "
+                                   "spmd-assign-shard-units before partition";
+      Place place = found->second;
+      Unit &unit = units[place.unit];
+      ArrayRef<int64_t> shape = unit.layout.getSegments()[place.segment].getShape();
+      auto type = cast<RankedTensorType>(arg.getType());
+      bool isTable = state && type.getRank() == 0 && (!shape.empty() || state.getState() == "step");
+      if (!isTable && type.getShape() != shape)
+        return func.emitError() << (param ? "parameter '" : "state of parameter '") << name << "' has type " << type
+                                << ", but its segment has " << RankedTensorType::get(shape, type.getElementType())
+                                << "; optimizers that keep state of another shape than the "
+                                   "parameter's are not supported";
+      UnitArgument &argument = getArgument(unit, param ? "param" : state.getState(), isTable, type.getElementType(),
+                                           state ? state.getInit() : FloatAttr());
+      if (argument.init != (state ? state.getInit() : FloatAttr()))
+        argument.init = {}; // They differ: the weights file must have them.
+      argument.members[place.segment] = arg;
+      places[arg] = place;
+      if (isTable)
+        tableArguments.insert(arg);
+    }
+  return success();
+}
+
+} // namespace spmd::partition

@@ -1,0 +1,69 @@
+//===- Step.h - what @step's roles say --------------------------*- C++ -*-===//
+
+#ifndef SPMD_LIB_TRANSFORMS_PARTITION_STEP_H
+#define SPMD_LIB_TRANSFORMS_PARTITION_STEP_H
+
+#include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/Roles.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace spmd::partition {
+
+/// A flat buffer of a unit that is an argument of the partitioned step: the
+/// parameters or one optimizer state, as a chunk, or as a table when the state is
+/// one number per parameter.
+struct UnitArgument {
+  llvm::StringRef state;
+  bool isTable = false;
+  mlir::Type dtype;
+  mlir::FloatAttr init;
+  /// Argument of the captured step for each segment; null where a parameter of
+  /// the unit lacks this state.
+  llvm::SmallVector<mlir::BlockArgument> members;
+};
+
+struct Unit {
+  ShardUnitOp op;
+  FlatAttr layout;
+  /// Each rank owns a chunk; otherwise each has the whole buffer.
+  bool sharded = false;
+  /// Parameters first, then the states in the order of the arguments.
+  llvm::SmallVector<UnitArgument> arguments;
+
+  int64_t numSegments() const { return layout.getSegments().size(); }
+};
+
+/// A parameter's place: unit and segment by number.
+struct Place {
+  int64_t unit = -1, segment = -1;
+  bool operator==(const Place &o) const { return unit == o.unit && segment == o.segment; }
+  bool operator!=(const Place &o) const { return !(*this == o); }
+};
+
+/// What the roles of the captured @step say, ready to ask.
+class Step {
+public:
+  /// Reads mesh, units and roles; errors name what is missing or inconsistent.
+  static mlir::FailureOr<Step> read(mlir::ModuleOp module);
+
+  mlir::func::FuncOp func;
+  MeshOp mesh;
+  int64_t ranks = 1;
+  llvm::SmallVector<Unit> units;
+  /// Of the arguments that are parameters or their state.
+  llvm::DenseMap<mlir::Value, Place> places;
+  /// Those of them that a table holds.
+  llvm::DenseSet<mlir::Value> tableArguments;
+
+  mlir::FlatSymbolRefAttr meshRef() const;
+  mlir::ArrayAttr axes() const { return mesh->getAttrOfType<mlir::ArrayAttr>("axis_names"); }
+
+private:
+  mlir::LogicalResult readUnits(mlir::ModuleOp module);
+  mlir::LogicalResult readArguments();
+};
+
+} // namespace spmd::partition
+
+#endif // SPMD_LIB_TRANSFORMS_PARTITION_STEP_H
