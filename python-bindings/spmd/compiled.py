@@ -127,8 +127,8 @@ def compile(train_step: Callable | None = None, *, ranks: int, policy: Any = "no
     Returns:
       A CompiledStep.
     """
-    words = [f"--ranks={ranks}", f"--mode={mode}", f"--policy={policy_option(policy)}", f"--view={view}",
-             f"--target={target}", *options]
+    words = [f"--ranks={ranks}", f"--mode={mode}", f"--policy={policy_option(policy)}", f"--target={target}",
+             *([] if view == "global" else [f"--view={view}"]), *options]
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:

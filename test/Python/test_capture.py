@@ -1,6 +1,7 @@
 """What a step package says: roles, names, provenance, results; and what captures of unusual steps look like."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -211,7 +212,7 @@ def test_frozen_and_unused_parameters() -> None:
     model.extra = nn.Linear(3, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     example = mlp.setup()
-    with pytest.warns(UserWarning, match="no gradient reaches extra.bias, extra.weight"):
+    with pytest.warns(UserWarning, match="does not update extra.weight, extra.bias: no gradient"):
         package = spmd.capture(mlp.train_step, model, optimizer, *example["args"])
     assert [p["trainable"] for p in package.step["parameters"]] == [False, True, True, True, True, True]
     assert {i["of"] for i in inputs(package, "state")} == {"fc1.bias", "fc2.weight", "fc2.bias"}
@@ -316,7 +317,7 @@ def test_constants_of_a_closure() -> None:
     weights = torch.linspace(1, 2, 6)
 
     def step(model, optimizer, x, y):
-        loss = F.cross_entropy(model(x), y, weight=weights) * torch.tensor([2.0, 3.0]).sum()
+        loss = F.cross_entropy(model(x) + weights, y, weight=weights) * torch.tensor([2.0, 3.0]).sum()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -324,7 +325,41 @@ def test_constants_of_a_closure() -> None:
 
     example = mlp.setup()
     package = check_against_eager(step, example["model"], example["optimizer"], example["reference"], 1e-6)
-    assert any(torch.equal(t, weights) for k, t in package.weights.items() if k.startswith("constant/"))
+    constants = [t for k, t in package.weights.items() if k.startswith("constant/")]
+    assert sum(torch.equal(t, weights) for t in constants) == 1, "used twice, kept once"
+    assert len(constants) == len(inputs(package, "constant"))
+
+
+def test_shared_memory_is_an_error() -> None:
+    model = mlp.MLP(6, 6, 6)
+    model.fc2.weight = nn.Parameter(model.fc1.weight.data)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(spmd.CaptureError, match="'fc1.weight' and 'fc2.weight' share memory"):
+        spmd.capture(mlp.train_step, model, optimizer, torch.randn(8, 6), torch.randint(6, (8,)))
+
+
+def test_result_of_a_registered_class() -> None:
+    @dataclasses.dataclass
+    class Result:
+        loss: torch.Tensor
+        logits: torch.Tensor
+
+    torch.utils._pytree.register_dataclass(Result)
+
+    def step(model, optimizer, x, y):
+        logits = model(x)
+        return Result(finish(F.cross_entropy(logits, y), optimizer), logits.detach())
+
+    def finish(loss, optimizer):
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    example = mlp.setup()
+    package = spmd.capture(step, example["model"], example["optimizer"], *example["args"])
+    assert [o["path"] for o in package.step["outputs"]] == ["loss", "logits"]
+    assert json.loads(package.step["result_tree"]) == {"tuple": [{"output": 0}, {"output": 1}]}
 
 
 def test_no_absolute_paths_and_same_bytes(tmp_path: Path) -> None:

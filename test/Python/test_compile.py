@@ -113,7 +113,7 @@ def test_trains_like_eager_with_a_scheduler(compiler) -> None:
                                    rtol=0, atol=1e-7)
         assert optimizer.state[parameter]["step"] == 5
     gpt2.train_step(model, optimizer, *example["args"])  # eager goes on from there
-    assert compiler.read_text() == "--ranks=4 --mode=fully_shard --policy=class:gpt2.Block --view=global --target=host\n"
+    assert compiler.read_text() == "--ranks=4 --mode=fully_shard --policy=class:gpt2.Block --target=host\n"
 
 
 def test_another_shape_carries_the_state_over(compiler) -> None:

@@ -25,7 +25,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                   zero_gradient: Sequence[str]) -> StepPackage:
     """Writes down a trace; the reference is not recorded yet."""
     values, stacks = Values(), _Stacks(call)
-    inputs = [_input(values.define(node), i, batch_dims) for i, node in traced.inputs]
+    inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
     nodes = [node_record(n, values, stacks.index) for n in traced.graph.nodes
              if n.op == "call_function" and not _is_getitem(n)]
     loss, loss_node = loss_output(traced)
@@ -37,9 +37,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     persistent = set(call.model.state_dict(keep_vars=True))
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
-    if traced.unused_parameters:
-        warnings.warn(f"no gradient reaches {', '.join(traced.unused_parameters)}: the step does not update them",
-                      stacklevel=3)
+    _warn_of_idle_parameters(call, inputs, nodes)
     step = {
         "format": FORMAT, "version": VERSION, "torch": torch.__version__.split("+")[0], "name": name,
         "module_tree": module_tree(call.model),
@@ -53,6 +51,20 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "result_tree": json.dumps(_result_tree(traced.result)),
     }
     return StepPackage(step, _weights(traced), {}, traced.result)
+
+
+def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:
+    """Parameters that want a gradient and are written by no node: no gradient reaches them, or no optimizer has them."""
+    written = set()
+    for node in nodes:
+        arguments = dict(node["args"])
+        for name in node.get("mutates", ()):
+            written.update(arguments[name].get("values", [arguments[name].get("value")]))
+    trainable = {names[0] for _, tensor, names in tensor_names(call.model).values() if tensor.requires_grad}
+    idle = [i["name"] for i in inputs if i["kind"] == "param" and i["name"] in trainable and i["id"] not in written]
+    if idle:
+        warnings.warn(f"the step does not update {', '.join(idle)}: no gradient reaches them, or they are in no param "
+                      "group", stacklevel=4)
 
 
 def _is_getitem(node: torch.fx.Node) -> bool:
@@ -139,6 +151,8 @@ def _result_tree(result: Any) -> Any:
         return {"dict": [[k, _result_tree(v)] for k, v in result.items()]}
     if isinstance(result, (list, tuple)):
         return {"list" if isinstance(result, list) else "tuple": [_result_tree(v) for v in result]}
+    if type(result) in pytree.SUPPORTED_NODES:  # a registered class: its parts, in order
+        return {"tuple": [_result_tree(v) for v in pytree.SUPPORTED_NODES[type(result)].flatten_fn(result)[0]]}
     return {"constant": result if result is None or isinstance(result, (bool, int, float, str)) else str(result)}
 
 

@@ -26,7 +26,6 @@ class Input:
     name: str
     fake: torch.Tensor | None
     real: torch.Tensor | None = None
-    aliases: tuple[str, ...] = ()
     state: str | None = None
     init: float | None = None
     group: int | None = None
@@ -98,15 +97,27 @@ class FakeStep:
             supported = _foreach_utils._foreach_supported_types
             undo.callback(supported.__setitem__, slice(None), list(supported))
             supported.append(FakeTensor)
+            self._check_memory()
             self._install_model()
             self._install_sentinels(undo)
             self._install_optimizer()
             self._install_batch()
             yield self
 
+    def _check_memory(self) -> None:
+        """Different tensors in one memory: eager's update of one changes the other, which no graph would show."""
+        owners: dict[int, str] = {}
+        for _, tensor, names in self._tensors.values():
+            if isinstance(tensor, FakeTensor) or tensor.device.type == "meta" or not tensor.numel():
+                continue
+            other = owners.setdefault(tensor.untyped_storage().data_ptr(), names[0])
+            if other != names[0]:
+                raise CaptureError(f"{other!r} and {names[0]!r} share memory without being the same tensor\n"
+                                   "  cure: tie them by assigning one Parameter to both modules, or clone one of them")
+
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
-            self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor, tuple(names[1:])))
+            self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
         for module in self.model.modules():
             for own in (module._parameters, module._buffers):

@@ -31,10 +31,11 @@ class Values:
         self._ids: dict[tuple[torch.fx.Node, tuple[int, ...]], int] = {}
         self._next = 0
 
-    def define(self, node: torch.fx.Node, path: tuple[int, ...] = ()) -> int:
-        self._ids[node, path] = self._next
+    def define(self, nodes: list[torch.fx.Node], path: tuple[int, ...] = ()) -> int:
+        """The next number, for the result at `path` of a node; several nodes may stand for one input."""
         self._next += 1
-        return self._ids[node, path]
+        self._ids.update(((node, path), self._next - 1) for node in nodes)
+        return self._next - 1
 
     def of(self, node: torch.fx.Node) -> int:
         """The id of a node used as a value; getitem nodes name a result of the op they take from."""
@@ -97,7 +98,7 @@ def _flatten(value: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ..
 def _result(node, value, path, values: Values, stamp: Provenance, op: str) -> dict | None:
     if value is None:
         return None
-    return {"id": values.define(node, path), **describe(value, stamp, op)}
+    return {"id": values.define([node], path), **describe(value, stamp, op)}
 
 
 def describe(value: Any, stamp: Provenance = Provenance("forward", None, ()), op: str = "") -> dict:

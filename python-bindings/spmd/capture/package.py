@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch._subclasses.fake_tensor import FakeTensor
 
 FORMAT, VERSION = "spmd-step", 1
 
@@ -55,8 +56,8 @@ class StepPackage:
         try:
             (folder / "step.json").write_text(self.text())
             if weights:
-                if any(t.device.type == "meta" for t in self.weights.values()):
-                    raise ValueError("the model is on the meta device and has no weights; save with weights=False")
+                if any(t.is_meta or isinstance(t, FakeTensor) for t in self.weights.values()):
+                    raise ValueError("the model is made of meta or fake tensors and has no weights; save with weights=False")
                 _save_tensors(self.weights, folder / "weights.safetensors", {"format": "spmd-weights"})
             if self.reference:
                 steps = str(len(self.reference["loss"]))

@@ -140,7 +140,7 @@ class ProvenanceMode(TorchDispatchMode):
 def _user_stack() -> tuple[tuple[Frame, ...], str | None]:
     """The user's frames of this op, outermost first, down to the traced step; and who in PyTorch called it."""
     frame, frames, caller = sys._getframe(2), [], None
-    while frame is not None and frame.f_code.co_name != "traced_step":
+    while frame is not None:
         name = frame.f_code.co_filename
         if is_user_file(name):
             frames.append(Frame(name, frame.f_lineno, frame.f_code.co_name))
@@ -149,5 +149,7 @@ def _user_stack() -> tuple[tuple[Frame, ...], str | None]:
                 caller = "optimizer"
             elif name.endswith(os.path.join("torch", "autograd", "__init__.py")):
                 caller = "seed"
+        elif frame.f_code.co_name == "traced_step":  # trace.py: what called capture() is no part of the step
+            break
         frame = frame.f_back
     return tuple(reversed(frames)), caller

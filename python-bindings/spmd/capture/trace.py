@@ -25,16 +25,15 @@ _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 
 @dataclasses.dataclass
 class Trace:
-    """A traced step. `inputs` are the graph's placeholders in order, then its constants.
+    """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
-    `result` is the step's return value with an _Output in the place of each tensor.
+    `result` is the step's return value with an Output in the place of each tensor.
     """
 
     graph: torch.fx.Graph
-    inputs: list[tuple[Input, torch.fx.Node]]
+    inputs: list[tuple[Input, list[torch.fx.Node]]]
     outputs: list[torch.fx.Node]
     result: Any
-    unused_parameters: list[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,20 +98,19 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    pairs = [(i, n) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind != "state" or n.users]
-    constants = []
+    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind != "state" or n.users]
+    constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":
-            real = getattr(module, node.target)
-            constants.append((Input("constant", node.target, None, real), node))
-    used = {i.name for i, _ in pairs if i.kind == "state"}
-    stateful = {i.name for i in fakes.inputs if i.kind == "state"}
-    hyper = {n for i, n in pairs if i.kind == "hyper"}
+            constants.setdefault(node.target, []).append(node)
+    hyper = {n for i, nodes in inputs if i.kind == "hyper" for n in nodes}
+    fixed = {n for nodes in constants.values() for n in nodes}
     for node in graph.nodes:
         if node.op == "call_function":
-            check_pure(node, {n for _, n in constants}, hyper)
+            check_pure(node, fixed, hyper)
     outputs = list(next(n for n in graph.nodes if n.op == "output").args[0])
-    return Trace(graph, pairs + constants, outputs, result, sorted(stateful - used))
+    inputs += [(Input("constant", name, None, getattr(module, name)), nodes) for name, nodes in constants.items()]
+    return Trace(graph, inputs, outputs, result)
 
 
 def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:
