@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
@@ -23,6 +24,7 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
 void spmd::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  spmd::registerAtenToKernelPasses();
   spmd::registerKernelToPlanPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();

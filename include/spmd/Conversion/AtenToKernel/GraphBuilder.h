@@ -1,0 +1,80 @@
+//===- GraphBuilder.h - building the graph of a step ------------*- C++ -*-===//
+
+#ifndef SPMD_CONVERSION_ATENTOKERNEL_GRAPHBUILDER_H
+#define SPMD_CONVERSION_ATENTOKERNEL_GRAPHBUILDER_H
+
+#include "spmd/Conversion/AtenToKernel/Graph.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace spmd::fusion {
+
+/// Makes nodes for the op that is being lowered. Views come back as layouts; where a layout cannot say what a view
+/// does, the value is copied first. All of it depends on shapes only, so that fusing or not fusing the nodes
+/// afterwards cannot change a bit.
+class GraphBuilder {
+public:
+  explicit GraphBuilder(Graph &graph) : graph(graph) {}
+
+  /// New nodes get the location and the segment of `op`.
+  void setOrigin(mlir::Operation *op);
+
+  Ref get(mlir::Value value) const { return values.lookup(value); }
+  void set(mlir::Value value, Ref ref) { values[value] = std::move(ref); }
+
+  /// A function argument.
+  Ref addArgument(mlir::BlockArgument argument);
+  /// An op that keeps its place among the anchors: `op` itself, or what `emit` makes.
+  Node *addAnchor(mlir::ArrayRef<Ref> inputs, AnchorEmitter emit, mlir::Operation *op = nullptr);
+  /// Another result of an anchor.
+  Ref addResult(Node *anchor, mlir::ArrayRef<int64_t> shape, mlir::Type elementType);
+
+  // Views.
+  Ref reshape(Ref ref, mlir::ArrayRef<int64_t> shape);
+  Ref permute(Ref ref, mlir::ArrayRef<int64_t> permutation);
+  /// Right-aligned broadcasting.
+  Ref expand(Ref ref, mlir::ArrayRef<int64_t> shape);
+  Ref slice(Ref ref, int64_t dim, int64_t start, int64_t step, int64_t length);
+
+  // Values.
+  Ref constant(mlir::Attribute value, mlir::Type elementType, mlir::ArrayRef<int64_t> shape);
+  Ref constant(double value, mlir::Type elementType, mlir::ArrayRef<int64_t> shape);
+  /// start + step * i for i < count.
+  Ref iota(int64_t count, mlir::Type elementType, double start = 0, double step = 1);
+  /// `body` of the inputs, broadcast to their common shape.
+  Ref pointwise(mlir::ArrayRef<Ref> inputs, mlir::Type elementType, ScalarBody body);
+  /// Conversion to another element type, as PyTorch converts.
+  Ref cast(Ref ref, mlir::Type elementType);
+  /// Combines the elements along `dims`, which disappear (or become 1). The shape of the reduction tree follows from
+  /// the shapes alone; f16 and bf16 are combined in f32.
+  Ref reduce(kernel::ReduceKind kind, Ref ref, mlir::ArrayRef<int64_t> dims, bool keepDims);
+  Ref segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk);
+  /// [segments] from this rank's chunk.
+  Ref segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp unit, ScalarBody body);
+  /// The refs side by side along `dim`.
+  Ref concatenate(mlir::ArrayRef<Ref> refs, int64_t dim);
+
+  /// The same value in a tensor of its own, contiguous.
+  Ref materialize(Ref ref);
+  /// The same value as a whole tensor: contiguous, of exactly the ref's shape.
+  Ref whole(Ref ref);
+  /// The same value as a contiguous run of elements of some tensor that exists.
+  Ref contiguous(Ref ref);
+
+private:
+  Node *create(NodeKind kind);
+  void readAlone(const Node &node, mlir::SmallVectorImpl<Ref> &inputs);
+  /// One pass over [outer, extent, inner].
+  Ref reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner);
+  /// In one pass, or in two when one would have too little parallelism.
+  Ref reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner);
+  Ref asRef(Node *node);
+
+  Graph &graph;
+  llvm::DenseMap<mlir::Value, Ref> values;
+  std::optional<mlir::Location> loc;
+  int64_t segment = -1;
+};
+
+} // namespace spmd::fusion
+
+#endif // SPMD_CONVERSION_ATENTOKERNEL_GRAPHBUILDER_H

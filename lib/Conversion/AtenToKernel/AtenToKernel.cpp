@@ -1,0 +1,91 @@
+//===- AtenToKernel.cpp - one rank's program as kernels -------------------===//
+
+#include "Lowering.h"
+#include "dialects/Kernel/Kernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "spmd/Conversion/AtenToKernel/Emitter.h"
+#include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Conversion/AtenToKernel/Recompute.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace spmd {
+
+#define GEN_PASS_DEF_CONVERTATENTOKERNELPASS
+#include "spmd/Conversion/AtenToKernel/Passes.h.inc"
+
+namespace {
+
+using namespace spmd::fusion;
+
+/// Kernels work on plain tensors that are not empty.
+LogicalResult checkTensor(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return success();
+  if (tensor.getEncoding())
+    return op->emitError("still has a sharded value of type ") << tensor << ", run spmd-strip-sharding first";
+  if (tensor.getNumElements() == 0)
+    return op->emitError("has an empty tensor of type ") << tensor << ", which no kernel takes";
+  if (!tensor.getElementType().isSignlessIntOrFloat())
+    return op->emitError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
+  return success();
+}
+
+LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (failed(checkTensor(op, type)))
+      return failure();
+  g.setOrigin(op);
+  for (auto *lower : {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp,
+                      lowerSpmdOp})
+    if (Lowered lowered = lower(g, op))
+      return *lowered;
+  return op->emitOpError("has no kernel");
+}
+
+LogicalResult convert(func::FuncOp func, bool fuse) {
+  if (!llvm::hasSingleElement(func.getBody()))
+    return func.emitError("has several blocks, a step has one");
+  Block &block = func.getBody().front();
+  Graph graph;
+  GraphBuilder builder(graph);
+  for (BlockArgument argument : block.getArguments())
+    builder.set(argument, builder.addArgument(argument));
+  SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(block));
+  for (Operation *op : ops)
+    if (failed(lowerOp(builder, op)))
+      return failure();
+  graph.removeDead();
+  if (fuse)
+    recomputeLightValues(graph);
+
+  Placement placement(graph);
+  std::vector<std::unique_ptr<Cluster>> clusters = formClusters(graph, placement, fuse);
+  Emitter(func, graph, placement, clusters).run();
+
+  llvm::DenseSet<Operation *> kept;
+  for (Node *anchor : placement.getAnchors())
+    if (anchor->op)
+      kept.insert(anchor->op);
+  for (Operation *op : llvm::reverse(ops))
+    if (!kept.contains(op))
+      op->erase();
+  return success();
+}
+
+struct ConvertAtenToKernelPass : impl::ConvertAtenToKernelPassBase<ConvertAtenToKernelPass> {
+  using ConvertAtenToKernelPassBase::ConvertAtenToKernelPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal() && failed(convert(func, fuse)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace spmd

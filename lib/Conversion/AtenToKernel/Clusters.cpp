@@ -1,0 +1,278 @@
+//===- Clusters.cpp - which light nodes become one kernel -----------------===//
+
+#include "spmd/Conversion/AtenToKernel/Clusters.h"
+
+#include "spmd/Conversion/AtenToKernel/IterationSpace.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace spmd::fusion {
+
+namespace {
+
+/// Tensors one kernel reads at most.
+constexpr size_t kMaxReads = 32;
+/// A tensor of fewer elements is no reason to fuse two of its readers.
+constexpr int64_t kSmallestShared = 1024;
+
+/// What a cluster would have to take in for one more node.
+struct Admission {
+  Layout position = Layout::contiguous(1);
+  SmallVector<Read> reads;
+  SmallVector<int64_t> borders;
+  Digit row, column;
+  ShardUnitOp unit;
+};
+
+class ClusterBuilder {
+public:
+  ClusterBuilder(const Graph &graph, const Placement &placement, bool fuse)
+      : graph(graph), placement(placement), fuse(fuse) {}
+
+  std::vector<std::unique_ptr<Cluster>> run();
+
+private:
+  std::optional<Admission> admit(const Cluster &cluster, Node *node) const;
+  std::optional<Layout> getNodePosition(const Cluster &cluster, Node *node) const;
+  void join(Cluster &cluster, Node *node, const Admission &admission);
+  bool merge(Cluster &into, Cluster &from);
+  bool tryJoinProducers(Node *node, ArrayRef<Cluster *> producers);
+  bool tryJoinSibling(Node *node, int64_t level);
+  void createCluster(Node *node, int64_t level);
+
+  const Graph &graph;
+  const Placement &placement;
+  bool fuse;
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  llvm::DenseMap<Node *, Cluster *> clusterOf;
+  unsigned nextId = 0;
+};
+
+} // namespace
+
+std::optional<Layout> ClusterBuilder::getNodePosition(const Cluster &cluster, Node *node) const {
+  int64_t count = node->kind == NodeKind::Reduce ? node->outer * node->extent * node->inner : node->getNumElements();
+  if (count == cluster.count)
+    return Layout::contiguous(count);
+  if (node->kind == NodeKind::Reduce)
+    return std::nullopt;
+  // A function of row statistics lies where they lie.
+  for (const Ref &input : node->inputs) {
+    auto position = cluster.positions.find(input.node);
+    if (position != cluster.positions.end() && input.getNumElements() == input.node->getNumElements() &&
+        input.layout.isIdentity())
+      return position->second;
+  }
+  return std::nullopt;
+}
+
+/// A chunk of a flat buffer is read element by element, with single elements and tables beside it.
+static bool areChunkReads(ArrayRef<Read> reads) {
+  return llvm::all_of(reads, [](const Read &read) { return !read.guarded && isChunkRead(*read.node, read.layout); });
+}
+
+static bool isChunkCluster(const Cluster &cluster) {
+  return cluster.row.isEmpty() && cluster.column.isEmpty() && areChunkReads(cluster.reads) &&
+         llvm::all_of(cluster.positions, [](const auto &position) { return position.second.isIdentity(); });
+}
+
+std::optional<Admission> ClusterBuilder::admit(const Cluster &cluster, Node *node) const {
+  bool isFirst = cluster.members.empty();
+  if (!isFirst && hasOwnSpace(cluster.members.front()))
+    return std::nullopt;
+  Admission admission;
+  std::optional<Layout> position;
+  if (isFirst)
+    position = getFirstPosition(node);
+  else
+    position = getNodePosition(cluster, node);
+  if (!position)
+    return std::nullopt;
+
+  admission.borders = cluster.borders;
+  admission.row = cluster.row;
+  admission.column = cluster.column;
+  for (const Ref &input : node->inputs) {
+    std::optional<Layout> layout = getReadLayout(input, *position);
+    if (!layout)
+      return std::nullopt;
+    auto computed = cluster.positions.find(input.node);
+    if (computed != cluster.positions.end()) {
+      // Sums of columns end the cluster's loops: their readers are other clusters.
+      if (computed->second != *layout || input.guarded || input.node->isColumnReduce())
+        return std::nullopt;
+      continue;
+    }
+    Read read{input.node, *layout, input.guarded};
+    if (!llvm::is_contained(cluster.reads, read) && !llvm::is_contained(admission.reads, read))
+      admission.reads.push_back(read);
+    if (input.node->kind != NodeKind::Constant || isa<ElementsAttr>(input.node->constant))
+      llvm::append_range(admission.borders, layout->getBorders());
+  }
+  if (cluster.reads.size() + admission.reads.size() > kMaxReads)
+    return std::nullopt;
+
+  if (node->kind == NodeKind::Reduce) {
+    std::optional<Digit> digit = getReducedDigit(node, *position);
+    if (!digit)
+      return std::nullopt;
+    Digit &reduced = node->isColumnReduce() ? admission.column : admission.row;
+    if (!reduced.isEmpty() && !(reduced == *digit))
+      return std::nullopt;
+    if (!isFirst && hasOwnSpace(node))
+      return std::nullopt;
+    reduced = *digit;
+    admission.position = getReducePosition(node, *position);
+  } else {
+    admission.position = *position;
+  }
+  llvm::append_range(admission.borders, admission.position.getBorders());
+  int64_t count = isFirst ? position->getNumElements() : cluster.count;
+  if (!canCut(count, admission.borders, admission.row, admission.column))
+    return std::nullopt;
+
+  admission.unit = node->unit ? node->unit : cluster.unit;
+  if (admission.unit) {
+    bool isSameUnit = !cluster.unit || !node->unit || cluster.unit == node->unit;
+    if (!isSameUnit || node->kind == NodeKind::Reduce || !admission.position.isIdentity() ||
+        !areChunkReads(admission.reads) || !isChunkCluster(cluster))
+      return std::nullopt;
+  }
+  return admission;
+}
+
+void ClusterBuilder::join(Cluster &cluster, Node *node, const Admission &admission) {
+  cluster.members.push_back(node);
+  cluster.positions.try_emplace(node, admission.position);
+  llvm::append_range(cluster.reads, admission.reads);
+  cluster.borders = admission.borders;
+  cluster.row = admission.row;
+  cluster.column = admission.column;
+  cluster.unit = admission.unit;
+  clusterOf[node] = &cluster;
+}
+
+/// Takes `from`, of the same ordinal and level, into `into`, if their spaces agree.
+bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
+  if (into.count != from.count || into.reads.size() + from.reads.size() > kMaxReads)
+    return false;
+  ShardUnitOp unit = into.unit ? into.unit : from.unit;
+  if (unit && ((from.unit && unit != from.unit) || !isChunkCluster(into) || !isChunkCluster(from)))
+    return false;
+  auto agrees = [](Digit a, Digit b) { return a.isEmpty() || b.isEmpty() || a == b; };
+  if (!agrees(into.row, from.row) || !agrees(into.column, from.column))
+    return false;
+  Digit row = into.row.isEmpty() ? from.row : into.row, column = into.column.isEmpty() ? from.column : into.column;
+  SmallVector<int64_t> borders = into.borders;
+  llvm::append_range(borders, from.borders);
+  if (!canCut(into.count, borders, row, column))
+    return false;
+  // Sums of few blocks of columns have a space of their own.
+  auto ownsSpace = [](const Cluster &cluster) { return hasOwnSpace(cluster.members.front()); };
+  if (ownsSpace(into) || ownsSpace(from))
+    return false;
+
+  into.unit = unit;
+  into.row = row;
+  into.column = column;
+  into.borders = borders;
+  for (const Read &read : from.reads)
+    if (!llvm::is_contained(into.reads, read))
+      into.reads.push_back(read);
+  for (Node *member : from.members) {
+    into.members.push_back(member);
+    into.positions.try_emplace(member, from.positions.find(member)->second);
+    clusterOf[member] = &into;
+  }
+  llvm::sort(into.members, [](Node *a, Node *b) { return a->id < b->id; });
+  llvm::erase_if(clusters, [&](const std::unique_ptr<Cluster> &cluster) { return cluster.get() == &from; });
+  return true;
+}
+
+bool ClusterBuilder::tryJoinProducers(Node *node, ArrayRef<Cluster *> producers) {
+  // The highest producer is the only one that can have the others below it.
+  SmallVector<Cluster *> sorted(producers);
+  llvm::sort(sorted, [](Cluster *a, Cluster *b) { return std::pair(-a->level, a->id) < std::pair(-b->level, b->id); });
+  if (sorted.empty())
+    return false;
+  Cluster *target = sorted.front();
+  for (Cluster *other : ArrayRef<Cluster *>(sorted).drop_front())
+    if (other->level == target->level && !merge(*target, *other))
+      return false;
+  std::optional<Admission> admission = admit(*target, node);
+  if (!admission)
+    return false;
+  join(*target, node, *admission);
+  return true;
+}
+
+bool ClusterBuilder::tryJoinSibling(Node *node, int64_t level) {
+  int64_t ordinal = placement.getOrdinal(node);
+  for (const std::unique_ptr<Cluster> &cluster : llvm::reverse(clusters)) {
+    if (cluster->ordinal != ordinal || cluster->level < level)
+      continue;
+    std::optional<Admission> admission = admit(*cluster, node);
+    if (!admission)
+      continue;
+    bool sharesRead = llvm::any_of(node->inputs, [&](const Ref &input) {
+      return input.node->getNumElements() >= kSmallestShared && !input.node->isVirtual() &&
+             llvm::any_of(cluster->reads, [&](const Read &read) { return read.node == input.node; }) &&
+             !llvm::any_of(admission->reads, [&](const Read &read) { return read.node == input.node; });
+    });
+    if (!sharesRead)
+      continue;
+    join(*cluster, node, *admission);
+    return true;
+  }
+  return false;
+}
+
+void ClusterBuilder::createCluster(Node *node, int64_t level) {
+  clusters.push_back(std::make_unique<Cluster>());
+  Cluster &cluster = *clusters.back();
+  cluster.id = nextId++;
+  cluster.ordinal = placement.getOrdinal(node);
+  cluster.level = level;
+  if (!node->isFusible()) {
+    cluster.count = node->getNumElements();
+    cluster.members.push_back(node);
+    cluster.positions.try_emplace(node, Layout::contiguous(cluster.count));
+    clusterOf[node] = &cluster;
+    return;
+  }
+  std::optional<Admission> admission = admit(cluster, node);
+  cluster.count = getFirstPosition(node).getNumElements();
+  join(cluster, node, *admission);
+}
+
+std::vector<std::unique_ptr<Cluster>> ClusterBuilder::run() {
+  for (const std::unique_ptr<Node> &owned : graph.getNodes()) {
+    Node *node = owned.get();
+    if (!node->isLight())
+      continue;
+    SmallVector<Cluster *> producers;
+    int64_t level = 0;
+    forEachRead(node, [&](Node *read) {
+      Cluster *cluster = clusterOf.lookup(read);
+      if (!cluster || cluster->ordinal != placement.getOrdinal(node))
+        return;
+      level = std::max(level, cluster->level + 1);
+      if (!llvm::is_contained(producers, cluster))
+        producers.push_back(cluster);
+    });
+    bool joined = fuse && node->isFusible() && (tryJoinProducers(node, producers) || tryJoinSibling(node, level));
+    if (!joined)
+      createCluster(node, level);
+  }
+  llvm::sort(clusters, [](const std::unique_ptr<Cluster> &a, const std::unique_ptr<Cluster> &b) {
+    return std::tuple(a->ordinal, a->level, a->id) < std::tuple(b->ordinal, b->level, b->id);
+  });
+  return std::move(clusters);
+}
+
+std::vector<std::unique_ptr<Cluster>> formClusters(const Graph &graph, const Placement &placement, bool fuse) {
+  return ClusterBuilder(graph, placement, fuse).run();
+}
+
+} // namespace spmd::fusion

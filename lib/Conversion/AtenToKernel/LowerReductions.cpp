@@ -1,0 +1,94 @@
+//===- LowerReductions.cpp - sum, mean, amax, norms, variance -------------===//
+
+#include "Lowering.h"
+
+#include "dialects/Aten/AtenReduce.h"
+#include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace spmd::fusion {
+
+namespace {
+
+int64_t countOf(const Ref &ref, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= ref.shape[dim];
+  return count;
+}
+
+/// x / count, in the compute type.
+Ref divideBy(GraphBuilder &g, Ref ref, double count) {
+  Type type = ref.getElementType();
+  return g.pointwise({ref}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, getComputeType(type));
+    return castScalar(b, s.div(castScalar(b, args[0], s.type), s.constant(count)), type);
+  });
+}
+
+LogicalResult lowerNorm(GraphBuilder &g, aten::LinalgVectorNormOp op) {
+  Ref ref = g.cast(g.get(op.getSelf()), getTensorType(op.getResult()).getElementType());
+  Type type = ref.getElementType(), compute = getComputeType(type);
+  ref = g.cast(ref, compute);
+  double order = getScalarValue(op.getOrd());
+  bool isMax = std::isinf(order) && order > 0;
+  if (order != 2 && order != 1 && !isMax)
+    return op.emitOpError("has no kernel for the norm of order ") << order << ", only for 1, 2 and inf";
+  Ref term = g.pointwise({ref}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, compute);
+    return order == 2 ? s.square(args[0]) : s.abs(args[0]);
+  });
+  Ref total = g.reduce(isMax ? kernel::ReduceKind::Max : kernel::ReduceKind::Add, term, op.getDim(), op.getKeepdim());
+  if (order == 2)
+    total = g.pointwise({total}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+      return ScalarBuilder(b, compute).sqrt(args[0]);
+    });
+  g.set(op.getResult(), g.cast(total, type));
+  return success();
+}
+
+LogicalResult lowerVarMean(GraphBuilder &g, aten::VarMeanCorrectionOp op) {
+  Type type = getTensorType(op.getVar()).getElementType(), compute = getComputeType(type);
+  Ref ref = g.cast(g.get(op.getSelf()), compute);
+  int64_t count = countOf(ref, op.getDim());
+  Ref mean = divideBy(g, g.reduce(kernel::ReduceKind::Add, ref, op.getDim(), /*keepDims=*/true), count);
+  Ref squares = g.pointwise({ref, mean}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, compute);
+    return s.square(s.sub(args[0], args[1]));
+  });
+  double divisor = std::max(0.0, count - getScalarValue(op.getCorrection()));
+  Ref var = divideBy(g, g.reduce(kernel::ReduceKind::Add, squares, op.getDim(), /*keepDims=*/true), divisor);
+  g.set(op.getVar(), g.reshape(g.cast(var, type), getTensorType(op.getVar()).getShape()));
+  g.set(op.getMean(), g.reshape(g.cast(mean, type), getTensorType(op.getMean()).getShape()));
+  return success();
+}
+
+} // namespace
+
+Lowered lowerReductionOp(GraphBuilder &g, Operation *op) {
+  return llvm::TypeSwitch<Operation *, Lowered>(op)
+      .Case([&](aten::SumDimIntListOp sum) -> Lowered {
+        Ref ref = g.cast(g.get(sum.getSelf()), getTensorType(sum.getResult()).getElementType());
+        g.set(sum.getResult(), g.reduce(kernel::ReduceKind::Add, ref, sum.getDim(), sum.getKeepdim()));
+        return success();
+      })
+      .Case([&](aten::MeanDimOp mean) -> Lowered {
+        Ref ref = g.cast(g.get(mean.getSelf()), getTensorType(mean.getResult()).getElementType());
+        Ref sum = g.reduce(kernel::ReduceKind::Add, ref, mean.getDim(), mean.getKeepdim());
+        g.set(mean.getResult(), divideBy(g, sum, countOf(ref, mean.getDim())));
+        return success();
+      })
+      .Case([&](aten::AmaxOp amax) -> Lowered {
+        g.set(amax.getResult(),
+              g.reduce(kernel::ReduceKind::Max, g.get(amax.getSelf()), amax.getDim(), amax.getKeepdim()));
+        return success();
+      })
+      .Case([&](aten::LinalgVectorNormOp norm) -> Lowered { return lowerNorm(g, norm); })
+      .Case([&](aten::VarMeanCorrectionOp varMean) -> Lowered { return lowerVarMean(g, varMean); })
+      .Default([](Operation *) -> Lowered { return std::nullopt; });
+}
+
+} // namespace spmd::fusion

@@ -1,0 +1,222 @@
+//===- LowerViews.cpp - views, concatenations, constants ------------------===//
+
+#include "Lowering.h"
+
+#include "dialects/Aten/AtenView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::fusion {
+
+SmallVector<int64_t> allDims(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
+
+namespace {
+
+int64_t normalizeDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+
+/// First row of a slice, clamped as PyTorch does.
+int64_t normalizeStart(int64_t start, int64_t size) {
+  if (start < 0)
+    start += size;
+  return std::clamp<int64_t>(start, 0, size);
+}
+
+/// The rows of `value` in a bigger tensor, `rows` of them from row `start` of dim `dim`, the rest from `background`
+/// (zero without one). A select over guarded reads, so that it fuses with what uses it.
+Ref embedRows(GraphBuilder &g, Ref value, std::optional<Ref> background, ArrayRef<int64_t> shape, int64_t dim,
+              int64_t start) {
+  int64_t rows = value.shape[dim], size = shape[dim];
+  // Reading the value with its own strides over the bigger box: rows outside it read what lies there, or zero when
+  // that is outside the tensor, and are replaced.
+  value = g.contiguous(value);
+  int64_t inner = numElements(ArrayRef<int64_t>(value.shape).drop_front(dim + 1));
+  int64_t outer = numElements(ArrayRef<int64_t>(value.shape).take_front(dim));
+  Layout layout = Layout::get({{outer, rows * inner}, {size, inner}, {inner, 1}}, -start * inner);
+  Ref shifted{value.node, layout, SmallVector<int64_t>(shape), /*guarded=*/true};
+
+  Builder b(value.node->elementType.getContext());
+  SmallVector<int64_t> rowShape(shape.size(), 1);
+  rowShape[dim] = size;
+  Ref row = g.reshape(g.iota(size, b.getI64Type()), rowShape);
+  Ref rest = background ? *background : g.constant(0.0, value.getElementType(), {});
+  return g.pointwise({row, shifted, rest}, value.getElementType(), [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, b.getI64Type());
+    Value inside = arith::AndIOp::create(b, s.compare("ge", args[0], s.constant(start)),
+                                         s.compare("lt", args[0], s.constant(start + rows)));
+    return s.select(inside, args[1], args[2]);
+  });
+}
+
+LogicalResult lowerSliceWrite(GraphBuilder &g, Operation *op, Value source, Value background, Value result, int64_t dim,
+                              int64_t start, int64_t step) {
+  if (step != 1)
+    return op->emitOpError("has no kernel for step ") << step;
+  ArrayRef<int64_t> shape = getTensorType(result).getShape();
+  dim = normalizeDim(dim, shape.size());
+  std::optional<Ref> rest;
+  if (background)
+    rest = g.get(background);
+  g.set(result, embedRows(g, g.get(source), rest, shape, dim, normalizeStart(start, shape[dim])));
+  return success();
+}
+
+LogicalResult lowerSelectWrite(GraphBuilder &g, Value source, Value background, Value result, int64_t dim,
+                               int64_t index) {
+  ArrayRef<int64_t> shape = getTensorType(result).getShape();
+  dim = normalizeDim(dim, shape.size());
+  SmallVector<int64_t> rowShape(shape);
+  rowShape[dim] = 1;
+  std::optional<Ref> rest;
+  if (background)
+    rest = g.get(background);
+  Ref row = g.reshape(g.get(source), rowShape);
+  g.set(result, embedRows(g, row, rest, shape, dim, normalizeStart(index, shape[dim])));
+  return success();
+}
+
+LogicalResult lowerSplit(GraphBuilder &g, Value self, ValueRange pieces, int64_t dim) {
+  Ref ref = g.get(self);
+  dim = normalizeDim(dim, ref.shape.size());
+  int64_t start = 0;
+  for (Value piece : pieces) {
+    int64_t rows = getTensorType(piece).getShape()[dim];
+    g.set(piece, g.slice(ref, dim, start, 1, rows));
+    start += rows;
+  }
+  return success();
+}
+
+LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_t dim, bool isStack) {
+  int64_t rank = getTensorType(result).getRank();
+  dim = normalizeDim(dim, rank);
+  SmallVector<Ref> refs;
+  for (Value tensor : tensors) {
+    Ref ref = g.get(tensor);
+    if (isStack) {
+      SmallVector<int64_t> shape(ref.shape);
+      shape.insert(shape.begin() + dim, 1);
+      ref = g.reshape(ref, shape);
+    } else if (ref.shape.size() != static_cast<size_t>(rank)) {
+      continue; // PyTorch skips legacy empty tensors.
+    }
+    refs.push_back(g.cast(ref, getTensorType(result).getElementType()));
+  }
+  g.set(result, refs.size() == 1 ? refs.front() : g.concatenate(refs, dim));
+  return success();
+}
+
+} // namespace
+
+Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
+  auto bindAs = [&](Value self, Value result) -> Lowered {
+    g.set(result, g.reshape(g.get(self), getTensorType(result).getShape()));
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, Lowered>(op)
+      .Case([&](aten::ViewOp view) { return bindAs(view.getSelf(), view.getResult()); })
+      .Case([&](aten::UnsqueezeOp view) { return bindAs(view.getSelf(), view.getResult()); })
+      .Case([&](aten::SqueezeDimOp view) { return bindAs(view.getSelf(), view.getResult()); })
+      .Case([&](aten::CloneOp clone) { return bindAs(clone.getSelf(), clone.getResult()); })
+      .Case([&](aten::PermuteOp permute) -> Lowered {
+        Ref ref = g.get(permute.getSelf());
+        SmallVector<int64_t> permutation;
+        for (int64_t dim : permute.getDims())
+          permutation.push_back(normalizeDim(dim, ref.shape.size()));
+        g.set(permute.getResult(), g.permute(ref, permutation));
+        return success();
+      })
+      .Case([&](aten::ExpandOp expand) -> Lowered {
+        g.set(expand.getResult(), g.expand(g.get(expand.getSelf()), getTensorType(expand.getResult()).getShape()));
+        return success();
+      })
+      .Case([&](aten::SliceTensorOp slice) -> Lowered {
+        Ref ref = g.get(slice.getSelf());
+        int64_t dim = normalizeDim(slice.getDim(), ref.shape.size());
+        g.set(slice.getResult(), g.slice(ref, dim, normalizeStart(slice.getStart(), ref.shape[dim]), slice.getStep(),
+                                         getTensorType(slice.getResult()).getShape()[dim]));
+        return success();
+      })
+      .Case([&](aten::SelectIntOp select) -> Lowered {
+        Ref ref = g.get(select.getSelf());
+        int64_t dim = normalizeDim(select.getDim(), ref.shape.size());
+        Ref row = g.slice(ref, dim, normalizeDim(select.getIndex(), ref.shape[dim]), 1, 1);
+        g.set(select.getResult(), g.reshape(row, getTensorType(select.getResult()).getShape()));
+        return success();
+      })
+      .Case([&](aten::SplitTensorOp split) -> Lowered {
+        return lowerSplit(g, split.getSelf(), split.getPieces(), split.getDim());
+      })
+      .Case([&](aten::SplitWithSizesOp split) -> Lowered {
+        return lowerSplit(g, split.getSelf(), split.getPieces(), split.getDim());
+      })
+      .Case([&](aten::CatOp cat) -> Lowered {
+        return lowerCat(g, cat.getTensors(), cat.getResult(), cat.getDim(), /*isStack=*/false);
+      })
+      .Case([&](aten::StackOp stack) -> Lowered {
+        return lowerCat(g, stack.getTensors(), stack.getResult(), stack.getDim(), /*isStack=*/true);
+      })
+      .Case([&](aten::SliceBackwardOp slice) -> Lowered {
+        return lowerSliceWrite(g, op, slice.getGradOutput(), {}, slice.getResult(), slice.getDim(), slice.getStart(),
+                               slice.getStep());
+      })
+      .Case([&](aten::SliceScatterOp slice) -> Lowered {
+        return lowerSliceWrite(g, op, slice.getSrc(), slice.getSelf(), slice.getResult(), slice.getDim(),
+                               slice.getStart(), slice.getStep());
+      })
+      .Case([&](aten::SelectBackwardOp select) -> Lowered {
+        return lowerSelectWrite(g, select.getGradOutput(), {}, select.getResult(), select.getDim(), select.getIndex());
+      })
+      .Case([&](aten::SelectScatterOp select) -> Lowered {
+        return lowerSelectWrite(g, select.getSrc(), select.getSelf(), select.getResult(), select.getDim(),
+                                select.getIndex());
+      })
+      .Case([&](aten::FullOp full) -> Lowered {
+        RankedTensorType type = getTensorType(full.getResult());
+        g.set(full.getResult(), g.constant(getScalarValue(full.getFillValue()), type.getElementType(), type.getShape()));
+        return success();
+      })
+      .Case([&](aten::ScalarTensorOp scalar) -> Lowered {
+        RankedTensorType type = getTensorType(scalar.getResult());
+        g.set(scalar.getResult(), g.constant(getScalarValue(scalar.getS()), type.getElementType(), type.getShape()));
+        return success();
+      })
+      .Case([&](aten::ArangeStartStepOp arange) -> Lowered {
+        RankedTensorType type = getTensorType(arange.getResult());
+        g.set(arange.getResult(), g.iota(type.getNumElements(), type.getElementType(), getScalarValue(arange.getStart()),
+                                         getScalarValue(arange.getStep())));
+        return success();
+      })
+      .Case([&](aten::ConstantOp constant) -> Lowered {
+        auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+        if (!elements)
+          return op->emitOpError("has elements that are not dense");
+        RankedTensorType type = getTensorType(constant.getResult());
+        Attribute value = elements.isSplat() ? elements.getSplatValue<Attribute>() : Attribute(elements);
+        g.set(constant.getResult(), g.constant(value, type.getElementType(), type.getShape()));
+        return success();
+      })
+      .Default([](Operation *) -> Lowered { return std::nullopt; });
+}
+
+Lowered lowerPointwiseOp(GraphBuilder &g, Operation *op) {
+  if (op->getNumResults() != 1)
+    return std::nullopt;
+  ScalarBody body = getScalarBody(op);
+  if (!body)
+    return std::nullopt;
+  SmallVector<Ref> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(g.get(operand));
+  RankedTensorType type = getTensorType(op->getResult(0));
+  if (isa<aten::ToCopyOp>(op) && inputs[0].getElementType() == type.getElementType())
+    g.set(op->getResult(0), inputs[0]);
+  else
+    g.set(op->getResult(0), g.reshape(g.pointwise(inputs, type.getElementType(), body), type.getShape()));
+  return success();
+}
+
+} // namespace spmd::fusion

@@ -1,0 +1,60 @@
+//===- Placement.cpp - between which heavy ops a light op runs ------------===//
+
+#include "spmd/Conversion/AtenToKernel/Placement.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace spmd::fusion {
+
+void forEachRead(Node *node, llvm::function_ref<void(Node *)> visit) {
+  for (const Ref &input : node->inputs) {
+    if (input.node->isVirtual())
+      forEachRead(input.node, visit);
+    else
+      visit(input.node);
+  }
+}
+
+Placement::Placement(const Graph &graph) {
+  ordinals.assign(graph.getNodes().size(), -1);
+  lastAnchorUses.assign(graph.getNodes().size(), -1);
+  for (const std::unique_ptr<Node> &node : graph.getNodes()) {
+    int64_t &ordinal = ordinals[node->id];
+    if (node->kind == NodeKind::Anchor) {
+      ordinal = anchors.size();
+      anchors.push_back(node.get());
+      forEachRead(node.get(), [&](Node *read) { lastAnchorUses[read->id] = ordinal; });
+    } else if (node->kind == NodeKind::Tensor) {
+      ordinal = node->producer ? ordinals[node->producer->id] : -1;
+    } else {
+      forEachRead(node.get(), [&](Node *read) { ordinal = std::max(ordinal, ordinals[read->id]); });
+    }
+  }
+  placeLate(graph);
+}
+
+void Placement::placeLate(const Graph &graph) {
+  // The first anchor of each segment: a node of the segment placed before it needs nothing of its own phase.
+  llvm::DenseMap<int64_t, int64_t> firstAnchors;
+  for (auto [ordinal, anchor] : llvm::enumerate(anchors))
+    firstAnchors.try_emplace(anchor->segment, ordinal);
+
+  SmallVector<int64_t> firstUses(graph.getNodes().size(), std::numeric_limits<int64_t>::max());
+  for (const std::unique_ptr<Node> &node : llvm::reverse(graph.getNodes())) {
+    int64_t &ordinal = ordinals[node->id];
+    auto first = firstAnchors.find(node->segment);
+    bool isEarly = first != firstAnchors.end() && ordinal < first->second;
+    int64_t firstUse = firstUses[node->id];
+    if (node->isLight() && isEarly && firstUse != std::numeric_limits<int64_t>::max())
+      ordinal = std::max(ordinal, firstUse);
+    // An anchor needs its operands before it, a light node beside it.
+    int64_t needed = node->kind == NodeKind::Anchor ? ordinal - 1 : ordinal;
+    forEachRead(node.get(), [&](Node *read) { firstUses[read->id] = std::min(firstUses[read->id], needed); });
+  }
+}
+
+} // namespace spmd::fusion
