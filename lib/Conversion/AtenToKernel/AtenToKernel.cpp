@@ -40,8 +40,8 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
     if (failed(checkTensor(op, type)))
       return failure();
   g.setOrigin(op);
-  for (auto *lower : {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp,
-                      lowerSpmdOp})
+  for (auto *lower :
+       {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp, lowerSpmdOp})
     if (Lowered lowered = lower(g, op))
       return *lowered;
   return op->emitOpError("has no kernel");

@@ -181,8 +181,8 @@ void Emitter::emitFused(const Cluster &cluster) {
     std::tie(dims, parallel) = getElementwiseDims(cluster);
   } else {
     // Dims outside the outermost reduced one.
-    int64_t outermost = std::max(cluster.row.isEmpty() ? 1 : cluster.row.outer,
-                                 cluster.column.isEmpty() ? 1 : cluster.column.outer);
+    int64_t outermost =
+        std::max(cluster.row.isEmpty() ? 1 : cluster.row.outer, cluster.column.isEmpty() ? 1 : cluster.column.outer);
     for (int64_t inner = cluster.count; inner > outermost; ++parallel)
       inner /= dims[parallel];
   }
@@ -271,9 +271,8 @@ void Emitter::emitChunk(const Cluster &cluster) {
   SmallVector<Type> types = llvm::map_to_vector(outputs, [](Node *node) { return Type(node->getType()); });
 
   Location loc = getLocation(cluster);
-  kernel::SegmentedOp kernel =
-      createSegmented(builder, loc, cluster.unit, cluster.count, types, getValues(elements), getValues(tables),
-                      getValues(scalars), /*pieces=*/1);
+  kernel::SegmentedOp kernel = createSegmented(builder, loc, cluster.unit, cluster.count, types, getValues(elements),
+                                               getValues(tables), getValues(scalars), /*pieces=*/1);
   BodyBuilder body(ImplicitLocOpBuilder::atBlockEnd(loc, kernel.getBodyBlock()), cluster, {cluster.count});
   unsigned next = 0;
   for (ArrayRef<Read> group : {ArrayRef<Read>(elements), ArrayRef<Read>(tables), ArrayRef<Read>(scalars)})
@@ -289,8 +288,8 @@ void Emitter::emitChunk(const Cluster &cluster) {
 void Emitter::emitSegmentReduce(const Cluster &cluster) {
   Node *node = cluster.members.front();
   Node *chunk = node->inputs.front().node;
-  kernel::SegmentedOp kernel = createSegmented(builder, node->loc, node->unit, chunk->getNumElements(),
-                                               node->getType(), values.lookup(chunk), {}, {}, node->pieces);
+  kernel::SegmentedOp kernel = createSegmented(builder, node->loc, node->unit, chunk->getNumElements(), node->getType(),
+                                               values.lookup(chunk), {}, {}, node->pieces);
   ImplicitLocOpBuilder b = ImplicitLocOpBuilder::atBlockEnd(node->loc, kernel.getBodyBlock());
   Value term = node->body(b, kernel.getBodyBlock()->getArguments());
   Value total = kernel::ReduceOp::create(b, node->reduceKind, term, ArrayRef<int64_t>{0});

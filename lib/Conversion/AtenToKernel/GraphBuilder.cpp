@@ -167,8 +167,9 @@ void GraphBuilder::readAlone(const Node &node, SmallVectorImpl<Ref> &inputs) {
 Ref GraphBuilder::cast(Ref ref, Type elementType) {
   if (ref.getElementType() == elementType)
     return ref;
-  return pointwise({ref}, elementType,
-                   [elementType](ImplicitLocOpBuilder &b, ValueRange args) { return castScalar(b, args[0], elementType); });
+  return pointwise({ref}, elementType, [elementType](ImplicitLocOpBuilder &b, ValueRange args) {
+    return castScalar(b, args[0], elementType);
+  });
 }
 
 Ref GraphBuilder::materialize(Ref ref) {
@@ -178,8 +179,8 @@ Ref GraphBuilder::materialize(Ref ref) {
 }
 
 Ref GraphBuilder::whole(Ref ref) {
-  bool existsWhole = ref.layout.isIdentity() && !ref.node->isVirtual() &&
-                     ref.getNumElements() == ref.node->getNumElements();
+  bool existsWhole =
+      ref.layout.isIdentity() && !ref.node->isVirtual() && ref.getNumElements() == ref.node->getNumElements();
   if (existsWhole && ref.node->shape != ref.shape) {
     if (ref.node->shapeIsFixed)
       existsWhole = false;

@@ -56,9 +56,9 @@ std::pair<Ref, MatrixView> asMatrix(GraphBuilder &g, Ref ref) {
 /// gradient of a transposed weight come out as the parameter lies in its flat buffer.
 bool isOnlyReadTransposed(Value value) {
   return value && !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
-    auto permute = dyn_cast<aten::PermuteOp>(user);
-    return permute && permute.getDims() == ArrayRef<int64_t>{1, 0};
-  });
+           auto permute = dyn_cast<aten::PermuteOp>(user);
+           return permute && permute.getDims() == ArrayRef<int64_t>{1, 0};
+         });
 }
 
 /// result[i] = a[i] * b[i] for refs of shape [batch, m, k] and [batch, k, n]; as [batch, m, n].
@@ -67,12 +67,13 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
   auto [left, leftView] = asMatrix(g, a);
   auto [right, rightView] = asMatrix(g, b);
   MatrixView l = leftView, r = rightView;
-  Node *anchor = g.addAnchor({left, right}, [=](OpBuilder &builder, Location loc, ValueRange operands,
-                                                TypeRange results) -> SmallVector<Value> {
-    return {kernel::GemmOp::create(builder, loc, results[0], operands[0], operands[1], /*c=*/Value(), m, n, k, batch,
-                                   l.transposed, r.transposed, l.offset, l.ld, l.batchStride, r.offset, r.ld,
-                                   r.batchStride)};
-  });
+  Node *anchor =
+      g.addAnchor({left, right},
+                  [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+                    return {kernel::GemmOp::create(builder, loc, results[0], operands[0], operands[1], /*c=*/Value(), m,
+                                                   n, k, batch, l.transposed, r.transposed, l.offset, l.ld,
+                                                   l.batchStride, r.offset, r.ld, r.batchStride)};
+                  });
   return g.addResult(anchor, {batch, m, n}, left.getElementType());
 }
 
@@ -224,13 +225,13 @@ LogicalResult lowerAttention(GraphBuilder &g, aten::SdpaOp op) {
   double scale = p.scale;
   kernel::ViewAttr qView = p.q.view, kView = p.k.view, vView = p.v.view;
   kernel::ViewAttr maskView = hasMask ? p.mask->view : kernel::ViewAttr(), outView = out.view;
-  Node *anchor = g.addAnchor(inputs, [=](OpBuilder &b, Location loc, ValueRange operands,
-                                         TypeRange results) -> SmallVector<Value> {
-    auto attention = kernel::AttentionOp::create(
-        b, loc, results[0], results[1], operands[0], operands[1], operands[2], hasMask ? operands[3] : Value(), s,
-        causal, APFloat(scale), qView, kView, vView, maskView, outView, /*symbol=*/StringAttr());
-    return {attention.getOut(), attention.getLse()};
-  });
+  Node *anchor = g.addAnchor(
+      inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        auto attention = kernel::AttentionOp::create(
+            b, loc, results[0], results[1], operands[0], operands[1], operands[2], hasMask ? operands[3] : Value(), s,
+            causal, APFloat(scale), qView, kView, vView, maskView, outView, /*symbol=*/StringAttr());
+        return {attention.getOut(), attention.getLse()};
+      });
   Type type = getTensorType(op.getOut()).getElementType();
   g.set(op.getOut(), out.add(g, anchor, type));
   RankedTensorType lse = getTensorType(op.getLogsumexp());
@@ -260,15 +261,15 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
   kernel::ViewAttr doutView = dout.view, qView = p.q.view, kView = p.k.view, vView = p.v.view, outView = out.view;
   kernel::ViewAttr maskView = hasMask ? p.mask->view : kernel::ViewAttr();
   kernel::ViewAttr dqView = dq.view, dkView = dk.view, dvView = dv.view;
-  Node *anchor = g.addAnchor(inputs, [=](OpBuilder &b, Location loc, ValueRange operands,
-                                         TypeRange results) -> SmallVector<Value> {
-    unsigned next = hasMask ? 5 : 4;
-    auto attention = kernel::AttentionBackwardOp::create(
-        b, loc, results, operands[0], operands[1], operands[2], operands[3], hasMask ? operands[4] : Value(),
-        operands[next], operands[next + 1], s, causal, APFloat(scale), doutView, qView, kView, vView,
-        maskView, outView, dqView, dkView, dvView, /*symbol=*/StringAttr());
-    return llvm::to_vector_of<Value>(attention.getGrads());
-  });
+  Node *anchor = g.addAnchor(
+      inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        unsigned next = hasMask ? 5 : 4;
+        auto attention = kernel::AttentionBackwardOp::create(
+            b, loc, results, operands[0], operands[1], operands[2], operands[3], hasMask ? operands[4] : Value(),
+            operands[next], operands[next + 1], s, causal, APFloat(scale), doutView, qView, kView, vView, maskView,
+            outView, dqView, dkView, dvView, /*symbol=*/StringAttr());
+        return llvm::to_vector_of<Value>(attention.getGrads());
+      });
   Type type = getTensorType(op.getGradQuery()).getElementType();
   g.set(op.getGradQuery(), dq.add(g, anchor, type));
   g.set(op.getGradKey(), dk.add(g, anchor, type));
@@ -282,10 +283,10 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
 
 LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
   Ref table = g.contiguous(g.get(op.getWeight())), ids = g.contiguous(g.get(op.getIndices()));
-  Node *anchor = g.addAnchor({table, ids}, [](OpBuilder &b, Location loc, ValueRange operands,
-                                              TypeRange results) -> SmallVector<Value> {
-    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*symbol=*/StringAttr())};
-  });
+  Node *anchor = g.addAnchor(
+      {table, ids}, [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*symbol=*/StringAttr())};
+      });
   RankedTensorType type = getTensorType(op.getResult());
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
@@ -296,11 +297,11 @@ LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwa
     return op.emitOpError("has no kernel for scale_grad_by_freq");
   Ref grad = g.contiguous(g.get(op.getGradOutput())), ids = g.contiguous(g.get(op.getIndices()));
   int64_t rows = op.getNumWeights(), padding = op.getPaddingIdx();
-  Node *anchor = g.addAnchor({grad, ids}, [=](OpBuilder &b, Location loc, ValueRange operands,
-                                              TypeRange results) -> SmallVector<Value> {
-    return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1], /*into=*/Value(), rows,
-                                             padding, /*symbol=*/StringAttr())};
-  });
+  Node *anchor = g.addAnchor(
+      {grad, ids}, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1], /*into=*/Value(), rows,
+                                                 padding, /*symbol=*/StringAttr())};
+      });
   RankedTensorType type = getTensorType(op.getResult());
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
@@ -319,9 +320,7 @@ Lowered lowerHeavyOp(GraphBuilder &g, Operation *op) {
   return llvm::TypeSwitch<Operation *, Lowered>(op)
       .Case([&](aten::MmOp mm) { return bindProduct(mm.getSelf(), mm.getMat2(), mm.getResult()); })
       .Case([&](aten::BmmOp bmm) { return bindProduct(bmm.getSelf(), bmm.getMat2(), bmm.getResult()); })
-      .Case([&](aten::AddmmOp addmm) -> Lowered {
-        return lowerAddProduct(g, addmm, addmm.getMat1(), addmm.getMat2());
-      })
+      .Case([&](aten::AddmmOp addmm) -> Lowered { return lowerAddProduct(g, addmm, addmm.getMat1(), addmm.getMat2()); })
       .Case([&](aten::BaddbmmOp addmm) -> Lowered {
         return lowerAddProduct(g, addmm, addmm.getBatch1(), addmm.getBatch2());
       })

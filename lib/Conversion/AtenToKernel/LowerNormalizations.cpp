@@ -78,8 +78,7 @@ void lowerSoftmaxBackward(GraphBuilder &g, Value gradOutput, Value output, Value
                   [](ScalarBuilder &s, ValueRange a) { return s.sub(a[0], s.mul(s.exp(a[1]), a[2])); });
   } else {
     Ref sum = m.sum(m.mul(grad, out));
-    value =
-        m.map({grad, out, sum}, [](ScalarBuilder &s, ValueRange a) { return s.mul(a[1], s.sub(a[0], a[2])); });
+    value = m.map({grad, out, sum}, [](ScalarBuilder &s, ValueRange a) { return s.mul(a[1], s.sub(a[0], a[2])); });
   }
   g.set(result, g.cast(value, resultType));
 }

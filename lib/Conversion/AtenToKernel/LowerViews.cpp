@@ -176,7 +176,8 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
       })
       .Case([&](aten::FullOp full) -> Lowered {
         RankedTensorType type = getTensorType(full.getResult());
-        g.set(full.getResult(), g.constant(getScalarValue(full.getFillValue()), type.getElementType(), type.getShape()));
+        g.set(full.getResult(),
+              g.constant(getScalarValue(full.getFillValue()), type.getElementType(), type.getShape()));
         return success();
       })
       .Case([&](aten::ScalarTensorOp scalar) -> Lowered {
@@ -186,8 +187,8 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
       })
       .Case([&](aten::ArangeStartStepOp arange) -> Lowered {
         RankedTensorType type = getTensorType(arange.getResult());
-        g.set(arange.getResult(), g.iota(type.getNumElements(), type.getElementType(), getScalarValue(arange.getStart()),
-                                         getScalarValue(arange.getStep())));
+        g.set(arange.getResult(), g.iota(type.getNumElements(), type.getElementType(),
+                                         getScalarValue(arange.getStart()), getScalarValue(arange.getStep())));
         return success();
       })
       .Case([&](aten::ConstantOp constant) -> Lowered {

@@ -63,8 +63,7 @@ Value geluBackward(ScalarBuilder &s, Args a, Operation *op) {
   Value tanh = geluTanh(s, x);
   Value left = s.mul(half, x), right = s.add(one, tanh);
   Value tanhDerivative = s.sub(one, s.square(tanh));
-  Value innerDerivative =
-      s.mul(s.constant(kGeluBeta), s.add(one, s.mul(s.constant(3 * kGeluKappa), s.square(x))));
+  Value innerDerivative = s.mul(s.constant(kGeluBeta), s.add(one, s.mul(s.constant(3 * kGeluKappa), s.square(x))));
   Value fromLeft = s.mul(half, right);
   Value fromRight = s.mul(s.mul(left, tanhDerivative), innerDerivative);
   return s.mul(grad, s.add(fromLeft, fromRight));
@@ -158,17 +157,13 @@ const llvm::StringMap<Formula> &getArithmeticFormulas() {
       {"aten.tanh", [](ScalarBuilder &s, Args a, Operation *) { return s.tanh(a[0]); }},
       {"aten.sigmoid", [](ScalarBuilder &s, Args a, Operation *) { return s.sigmoid(a[0]); }},
       {"aten.silu",
-       [](ScalarBuilder &s, Args a, Operation *) {
-         return s.div(a[0], s.add(s.constant(1), s.exp(s.neg(a[0]))));
-       }},
+       [](ScalarBuilder &s, Args a, Operation *) { return s.div(a[0], s.add(s.constant(1), s.exp(s.neg(a[0])))); }},
       {"aten.relu", [](ScalarBuilder &s, Args a, Operation *) { return s.max(a[0], s.constant(0)); }},
       {"aten.gelu", gelu},
       {"aten.tanh_backward",
        [](ScalarBuilder &s, Args a, Operation *) { return s.mul(a[0], s.sub(s.constant(1), s.square(a[1]))); }},
       {"aten.sigmoid_backward",
-       [](ScalarBuilder &s, Args a, Operation *) {
-         return s.mul(s.mul(a[0], s.sub(s.constant(1), a[1])), a[1]);
-       }},
+       [](ScalarBuilder &s, Args a, Operation *) { return s.mul(s.mul(a[0], s.sub(s.constant(1), a[1])), a[1]); }},
       {"aten.silu_backward",
        [](ScalarBuilder &s, Args a, Operation *) {
          Value one = s.constant(1), sigmoid = s.sigmoid(a[1]);

@@ -128,12 +128,12 @@ Value ScalarBuilder::sigmoid(Value x) {
 Value ScalarBuilder::compare(StringRef predicate, Value x, Value y) {
   if (isFloat()) {
     auto ordered = llvm::StringSwitch<arith::CmpFPredicate>(predicate)
-                      .Case("eq", arith::CmpFPredicate::OEQ)
-                      .Case("ne", arith::CmpFPredicate::UNE)
-                      .Case("lt", arith::CmpFPredicate::OLT)
-                      .Case("le", arith::CmpFPredicate::OLE)
-                      .Case("gt", arith::CmpFPredicate::OGT)
-                      .Default(arith::CmpFPredicate::OGE);
+                       .Case("eq", arith::CmpFPredicate::OEQ)
+                       .Case("ne", arith::CmpFPredicate::UNE)
+                       .Case("lt", arith::CmpFPredicate::OLT)
+                       .Case("le", arith::CmpFPredicate::OLE)
+                       .Case("gt", arith::CmpFPredicate::OGT)
+                       .Default(arith::CmpFPredicate::OGE);
     return arith::CmpFOp::create(b, ordered, x, y);
   }
   bool isBool = type.isInteger(1);
@@ -147,8 +147,6 @@ Value ScalarBuilder::compare(StringRef predicate, Value x, Value y) {
   return arith::CmpIOp::create(b, integer, x, y);
 }
 
-Value ScalarBuilder::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, condition, x, y);
-}
+Value ScalarBuilder::select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
 
 } // namespace spmd::fusion
