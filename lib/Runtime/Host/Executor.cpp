@@ -66,6 +66,7 @@ private:
   AbortState abort;
   std::vector<std::unique_ptr<ThreadsGroup>> communicators;
   std::vector<Rank> ranks;
+  Progress threadsReady;
   Progress stepsStarted;
   Progress streamsFinished; ///< streams that have ended a step, all ranks
   AbortState closing;
@@ -105,7 +106,14 @@ HostExecutor::HostExecutor(const Artifact &artifact,
       ranks(static_cast<size_t>(artifact.manifest.ranks)) {
   int64_t perRank =
       std::max<int64_t>(1, options.threads / artifact.manifest.ranks);
-  spins = spinsFor(perRank * artifact.manifest.ranks);
+  // Streams are threads too: those of the collectives must not spin the
+  // computing ones off their cores.
+  std::vector<bool> used(artifact.plan.streams.size());
+  for (const Command &command : artifact.plan.commands)
+    used[static_cast<size_t>(command.stream)] = true;
+  int64_t streams = std::count(used.begin(), used.end(), true);
+  spins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks);
+  int poolSpins = spinsFor(perRank * artifact.manifest.ranks);
   for (const std::string &name : artifact.plan.communicators)
     communicators.push_back(std::make_unique<ThreadsGroup>(
         name, artifact.manifest.ranks, abort, timeout, spins));
@@ -114,7 +122,7 @@ HostExecutor::HostExecutor(const Artifact &artifact,
     rank.number = static_cast<int64_t>(i);
     rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
     rank.pool = std::make_unique<WorkerPool>(
-        perRank, spins, "rank" + std::to_string(i) + " worker");
+        perRank, poolSpins, "rank" + std::to_string(i) + " worker");
     rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
     for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
       rank.streams.push_back(std::make_unique<Stream>());
@@ -173,10 +181,14 @@ void HostExecutor::start() {
       stream.thread = std::thread([this, &rank, s] {
         setThreadName("rank" + std::to_string(rank.number) + " " +
                       artifact.plan.streams[s]);
+        prepareBlasThread();
+        threadsReady.advance();
         streamLoop(rank, s);
         --threadsAlive;
       });
     }
+  // What threads allocate when they start is not part of a step.
+  threadsReady.await(activeStreams, 0, closing);
 }
 
 void HostExecutor::streamLoop(Rank &rank, size_t stream) {
@@ -388,7 +400,6 @@ Executor::create(const Artifact &artifact, const KernelLibrary &kernels,
         std::to_string(options.fault.command) + ": there are " +
         std::to_string(artifact.manifest.ranks) + " ranks and " +
         std::to_string(artifact.plan.commands.size()) + " commands");
-  prepareBlas();
   auto executor = std::make_unique<HostExecutor>(artifact, options);
   if (Status status = executor->resolve(kernels, arenas); !status.ok())
     return status;

@@ -7,12 +7,6 @@
 
 using namespace spmd::runtime;
 
-void spmd::runtime::prepareBlas() {
-  // The build links the serial library; a system may still substitute another.
-  if (openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
-    openblas_set_num_threads(1);
-}
-
 namespace {
 /// A gemm and how it is cut into pieces.
 struct Work {

@@ -1,6 +1,7 @@
 //===- WorkerPool.cpp -----------------------------------------------------===//
 
 #include "spmd/Runtime/Host/WorkerPool.h"
+#include "spmd/Runtime/Host/Gemm.h"
 
 #include <algorithm>
 #include <pthread.h>
@@ -16,8 +17,11 @@ WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name)
   for (int64_t i = 1; i < threads; ++i)
     helpers.emplace_back([this, name] {
       setThreadName(name);
+      prepareBlasThread();
+      ready.advance();
       helperLoop();
     });
+  ready.await(helpers.size(), 0, stop);
 }
 
 WorkerPool::~WorkerPool() {

@@ -14,8 +14,9 @@ namespace spmd::runtime {
 void runGemm(const Command &command, const void *a, const void *b, void *c,
              WorkerPool &pool);
 
-/// Makes sure that BLAS does not start threads of its own; call once.
-void prepareBlas();
+/// Gives the calling thread what BLAS needs, so that its first product does not
+/// allocate.
+void prepareBlasThread();
 
 } // namespace spmd::runtime
 

@@ -18,7 +18,8 @@ class WorkerPool {
 public:
   using Body = void (*)(void *context, int64_t begin, int64_t end);
 
-  /// `name` is what debuggers and profilers show for the helpers.
+  /// `name` is what debuggers and profilers show for the helpers. Returns when
+  /// all of them are ready for work.
   WorkerPool(int64_t threads, int spins, const std::string &name);
   ~WorkerPool();
 
@@ -42,6 +43,7 @@ private:
   int64_t trips = 0, piece = 0;
   std::atomic<int64_t> next{0};
   alignas(64) std::atomic<uint64_t> gate{0};
+  Progress ready; ///< helpers that have started
   Progress loops; ///< loops started
   AbortState stop;
   int spins;

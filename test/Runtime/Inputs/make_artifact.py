@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+"""Writes a small artifact by hand, to test the runtime without the compiler.
+
+The model is an embedding of two ids per row, a hidden layer and an output with
+a frozen scale, trained by SGD with momentum and gradient clipping:
+
+    e = emb[x[:, 0]] + emb[x[:, 1]];  h = relu(e W1^T + b1);  y = scale * (h W2^T + b2)
+    loss = mean((y - t)^2)
+
+Its plan uses every command there is: kernels, GEMMs, all three collectives on
+three streams, waits, fills and a copy, bytes that two buffers share, a batch
+that need not be divisible by the ranks, per-segment tables and a sharded output.
+The reference is computed here in Python floats (float64).
+"""
+import argparse
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+
+VOCABULARY, WIDTH, HIDDEN, OUT = 11, 6, 5, 3
+MOMENTUM, MAX_NORM = 0.9, 1.0
+ALIGN = 16  # elements: segments and chunks start on cache lines
+
+
+def round_up(value, multiple):
+    return (value + multiple - 1) // multiple * multiple
+
+
+# --- safetensors -------------------------------------------------------------
+
+FORMATS = {"F32": "f", "F64": "d", "I64": "q"}
+
+
+def write_safetensors(path, tensors, metadata=None):
+    """tensors: name -> (dtype, shape, flat list)."""
+    header, data = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (dtype, shape, values) in tensors.items():
+        raw = struct.pack(f"<{len(values)}{FORMATS[dtype]}", *values)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+# --- units -------------------------------------------------------------------
+
+PARAMETERS = {
+    "emb.weight": [VOCABULARY, WIDTH],
+    "fc1.weight": [HIDDEN, WIDTH],
+    "fc1.bias": [HIDDEN],
+    "scale": [OUT],
+    "fc2.weight": [OUT, HIDDEN],
+    "fc2.bias": [OUT],
+}
+UNITS = {"embed": ["emb.weight"], "fc": ["fc1.weight", "fc1.bias", "scale", "fc2.weight", "fc2.bias"]}
+FROZEN = {"scale"}
+ALIASES = {"emb.weight": ["tied.weight"]}
+
+
+def make_units(ranks):
+    units = []
+    for name, parameters in UNITS.items():
+        offset, segments = 0, []
+        for parameter in parameters:
+            numel = math.prod(PARAMETERS[parameter])
+            segments.append({"name": parameter, "aliases": ALIASES.get(parameter, []), "shape": PARAMETERS[parameter],
+                             "group": 0, "offset": offset, "numel": numel, "trainable": parameter not in FROZEN})
+            offset = round_up(offset + numel, ALIGN)
+        padded = round_up(offset, ranks * ALIGN)
+        units.append({"name": name, "modules": [name], "dtype": "f32", "padded": padded, "chunk": padded // ranks,
+                      "segments": segments})
+    return units
+
+
+# --- reference ---------------------------------------------------------------
+
+
+def make_data(batch, steps, seed):
+    rng = random.Random(seed)
+    parameters = {name: [rng.uniform(-0.5, 0.5) for _ in range(math.prod(shape))] for name, shape in PARAMETERS.items()}
+    parameters["scale"] = [rng.uniform(0.5, 1.5) for _ in range(OUT)]
+    # What float32 storage holds is what both sides start from.
+    parameters = {n: list(struct.unpack(f"{len(v)}f", struct.pack(f"{len(v)}f", *v))) for n, v in parameters.items()}
+    batches = []
+    for _ in range(steps):
+        ids = [rng.randrange(VOCABULARY) for _ in range(batch * 2)]
+        target = [struct.unpack("f", struct.pack("f", rng.uniform(-1, 1)))[0] for _ in range(batch * OUT)]
+        batches.append((ids, target))
+    rates = [0.2 / (1 + step / 10) for step in range(steps)]
+    return parameters, batches, rates
+
+
+def train(parameters, batches, rates, batch):
+    """Losses, final parameters and momentum, in float64."""
+    p = {name: list(values) for name, values in parameters.items()}
+    momentum = {name: [0.0] * len(values) for name, values in p.items() if name not in FROZEN}
+    losses, prediction = [], []
+    for (ids, target), rate in zip(batches, rates):
+        g = {name: [0.0] * len(values) for name, values in p.items()}
+        loss, prediction = 0.0, []
+        for row in range(batch):
+            a, b = ids[2 * row], ids[2 * row + 1]
+            e = [p["emb.weight"][a * WIDTH + i] + p["emb.weight"][b * WIDTH + i] for i in range(WIDTH)]
+            h = [max(0.0, sum(p["fc1.weight"][j * WIDTH + i] * e[i] for i in range(WIDTH)) + p["fc1.bias"][j])
+                 for j in range(HIDDEN)]
+            z = [sum(p["fc2.weight"][o * HIDDEN + j] * h[j] for j in range(HIDDEN)) + p["fc2.bias"][o]
+                 for o in range(OUT)]
+            y = [p["scale"][o] * z[o] for o in range(OUT)]
+            prediction += y
+            delta = [y[o] - target[row * OUT + o] for o in range(OUT)]
+            loss += sum(d * d for d in delta) / (batch * OUT)
+            dz = [2 * delta[o] * p["scale"][o] / (batch * OUT) for o in range(OUT)]
+            dh = [sum(dz[o] * p["fc2.weight"][o * HIDDEN + j] for o in range(OUT)) if h[j] > 0 else 0.0
+                  for j in range(HIDDEN)]
+            for o in range(OUT):
+                g["fc2.bias"][o] += dz[o]
+                for j in range(HIDDEN):
+                    g["fc2.weight"][o * HIDDEN + j] += dz[o] * h[j]
+            for j in range(HIDDEN):
+                g["fc1.bias"][j] += dh[j]
+                for i in range(WIDTH):
+                    g["fc1.weight"][j * WIDTH + i] += dh[j] * e[i]
+            for i in range(WIDTH):
+                de = sum(dh[j] * p["fc1.weight"][j * WIDTH + i] for j in range(HIDDEN))
+                g["emb.weight"][a * WIDTH + i] += de
+                g["emb.weight"][b * WIDTH + i] += de
+        losses.append(loss)
+        norm = math.sqrt(sum(v * v for name in momentum for v in g[name]))
+        clip = min(1.0, MAX_NORM / (norm + 1e-6))
+        for name in momentum:
+            for i, v in enumerate(g[name]):
+                momentum[name][i] = MOMENTUM * momentum[name][i] + clip * v
+                p[name][i] -= rate * momentum[name][i]
+    return losses, p, momentum, prediction
+
+
+# --- kernels -----------------------------------------------------------------
+
+KERNELS = r"""
+#include <stdint.h>
+#define KERNEL(name) void name(void *const *args, const int64_t *coords, int64_t begin, int64_t end)
+#define VALID(row) (coords[0] * CHUNK_ROWS + (row) < BATCH)
+
+KERNEL(embed) {
+  const int64_t *ids = args[0]; const float *table = args[1]; float *e = args[2];
+  for (int64_t r = begin; r < end; ++r)
+    for (int i = 0; i < WIDTH; ++i)
+      e[r * WIDTH + i] = VALID(r) ? table[ids[2 * r] * WIDTH + i] + table[ids[2 * r + 1] * WIDTH + i] : 0;
+}
+KERNEL(bias_relu) {
+  float *h = args[0]; const float *bias = args[1];
+  for (int64_t r = begin; r < end; ++r)
+    for (int j = 0; j < HIDDEN; ++j) {
+      float v = h[r * HIDDEN + j] + bias[j];
+      h[r * HIDDEN + j] = v > 0 ? v : 0;
+    }
+}
+KERNEL(output) { /* y, bias, scale, target -> y, dz */
+  float *y = args[0]; const float *bias = args[1], *scale = args[2], *target = args[3]; float *dz = args[4];
+  for (int64_t r = begin; r < end; ++r)
+    for (int o = 0; o < OUT; ++o) {
+      float v = scale[o] * (y[r * OUT + o] + bias[o]);
+      y[r * OUT + o] = v;
+      dz[r * OUT + o] = VALID(r) ? 2 * (v - target[r * OUT + o]) * scale[o] / (BATCH * OUT) : 0;
+    }
+}
+KERNEL(loss) {
+  const float *y = args[0], *target = args[1]; float *loss = args[2];
+  float sum = 0;
+  for (int64_t r = 0; r < CHUNK_ROWS; ++r)
+    for (int o = 0; o < OUT; ++o) {
+      float d = y[r * OUT + o] - target[r * OUT + o];
+      sum += VALID(r) ? d * d : 0;
+    }
+  *loss = sum / (BATCH * OUT);
+}
+KERNEL(relu_backward) {
+  float *dh = args[0]; const float *h = args[1];
+  for (int64_t i = begin; i < end; ++i)
+    dh[i] = h[i] > 0 ? dh[i] : 0;
+}
+static void columnSum(void *const *args, int64_t columns, int64_t begin, int64_t end) {
+  const float *in = args[0]; float *out = args[1];
+  for (int64_t c = begin; c < end; ++c) {
+    float sum = 0;
+    for (int64_t r = 0; r < CHUNK_ROWS; ++r)
+      sum += in[r * columns + c];
+    out[c] = sum;
+  }
+}
+KERNEL(sum_out) { columnSum(args, OUT, begin, end); }
+KERNEL(sum_hidden) { columnSum(args, HIDDEN, begin, end); }
+KERNEL(embed_backward) {
+  const int64_t *ids = args[0]; const float *de = args[1]; float *grad = args[2];
+  for (int64_t r = 0; r < CHUNK_ROWS; ++r)
+    for (int k = 0; k < 2; ++k)
+      for (int i = 0; i < WIDTH; ++i)
+        grad[ids[2 * r + k] * WIDTH + i] += VALID(r) ? de[r * WIDTH + i] : 0;
+}
+static void norm(void *const *args, int64_t count) {
+  const float *grad = args[0]; float *norm = args[1], *largest = args[2];
+  float sum = 0, most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += grad[i] * grad[i];
+    most = grad[i] > most ? grad[i] : -grad[i] > most ? -grad[i] : most;
+  }
+  *norm = __builtin_sqrtf(sum);
+  *largest = most;
+}
+/* param, momentum, gradient, norms, largest, rate */
+static void sgd(void *const *args, int64_t first, int64_t begin, int64_t end, int64_t frozenBegin, int64_t frozenEnd) {
+  float *param = args[0], *momentum = args[1]; const float *grad = args[2], *norms = args[3], *largest = args[4];
+  double rate = *(const double *)args[5];
+  float total = __builtin_sqrtf(norms[0] * norms[0] + norms[1] * norms[1]);
+  float clip = MAX_NORM / (total + 1e-6f);
+  if (clip > 1 || largest[0] + largest[1] == 0)
+    clip = 1;
+  for (int64_t i = begin; i < end; ++i) {
+    if (first + i >= frozenBegin && first + i < frozenEnd)
+      continue;
+    momentum[i] = MOMENTUM * momentum[i] + clip * grad[i];
+    param[i] -= (float)rate * momentum[i];
+  }
+}
+KERNEL(count_steps) {
+  float *steps = args[0];
+  for (int64_t i = begin; i < end; ++i)
+    steps[i] += 1;
+}
+"""
+
+
+def kernel_source(units, ranks, batch, chunk_rows):
+    constants = {"VOCABULARY": VOCABULARY, "WIDTH": WIDTH, "HIDDEN": HIDDEN, "OUT": OUT, "BATCH": batch,
+                 "CHUNK_ROWS": chunk_rows, "MOMENTUM": f"{MOMENTUM}f", "MAX_NORM": f"{MAX_NORM}f"}
+    source = "".join(f"#define {name} {value}\n" for name, value in constants.items()) + KERNELS
+    for unit in units:
+        frozen = [s for s in unit["segments"] if not s["trainable"]]
+        begin, end = (frozen[0]["offset"], frozen[0]["offset"] + frozen[0]["numel"]) if frozen else (-1, -1)
+        source += f"KERNEL(norm_{unit['name']}) {{ norm(args, {unit['chunk']}); }}\n"
+        source += (f"KERNEL(sgd_{unit['name']}) {{ sgd(args, coords[0] * {unit['chunk']}, begin, end, "
+                   f"{begin}, {end}); }}\n")
+    return source
+
+
+# --- plan --------------------------------------------------------------------
+
+
+class PlanWriter:
+    """Places buffers one after the other and appends commands."""
+
+    def __init__(self):
+        self.buffers, self.commands, self.end, self.state_bytes = [], [], 0, 0
+
+    def buffer(self, name, memory_class, size, state=False, at=None):
+        offset = self.end if at is None else self.buffers[at]["offset"]
+        self.buffers.append({"id": len(self.buffers), "name": name, "class": memory_class, "offset": offset,
+                             "bytes": size, "state": state, "loc": f"{name} train.py:{10 + len(self.buffers)}"})
+        if at is None:
+            self.end = round_up(self.end + size, 64)
+        if state:
+            self.state_bytes = self.end
+        return len(self.buffers) - 1
+
+    def ref(self, buffer, access, offset=0, size=None, coord=None):
+        ref = {"buffer": buffer, "offset": offset, "access": access,
+               "bytes": self.buffers[buffer]["bytes"] if size is None else size}
+        if coord:
+            ref["coord"] = coord
+        return ref
+
+    def add(self, op, stream, **fields):
+        self.commands.append({"op": op, "stream": stream, "loc": f"train.py:{100 + len(self.commands)}", **fields})
+        return len(self.commands) - 1
+
+    def wait(self, stream, command):
+        return self.add("wait", stream, **{"for": command})
+
+    def kernel(self, name, args, parallel=1, grain=1):
+        return self.add("kernel", "compute", kernel=name, parallel=parallel, grain=grain, args=args)
+
+    def gemm(self, m, n, k, a, b, c, trans_a=False, trans_b=False):
+        return self.add("gemm", "compute", m=m, n=n, k=k, a=a, b=b, c=c, lda=m if trans_a else k,
+                        ldb=k if trans_b else n, ldc=n, trans_a=trans_a, trans_b=trans_b, beta=0.0, batch=1,
+                        stride_a=0, stride_b=0, stride_c=0, dtype="f32")
+
+
+def make_plan(units, ranks, rows):
+    plan = PlanWriter()
+    unit = {u["name"]: u for u in units}
+    at = {}
+    for u in units:
+        for state in ["param", "momentum_buffer"]:
+            at[u["name"], state] = plan.buffer(f"{u['name']} {state}", "parameters", 4 * u["chunk"], state=True)
+        at[u["name"], "step"] = plan.buffer(f"{u['name']} step", "optimizer state", 4 * len(u["segments"]), state=True)
+    x = plan.buffer("x", "io", 16 * rows)
+    t = plan.buffer("t", "io", 4 * rows * OUT)
+    lr = plan.buffer("lr", "io", 8)
+    loss = plan.buffer("loss", "io", 4)
+    y = plan.buffer("y", "io", 4 * rows * OUT)
+    pred = plan.buffer("pred", "io", 4 * rows * OUT)
+    e = plan.buffer("e", "activations", 4 * rows * WIDTH)
+    h = plan.buffer("h", "activations", 4 * rows * HIDDEN)
+    dz = plan.buffer("dz", "activations", 4 * rows * OUT)
+    dh = plan.buffer("dh", "activations", 4 * rows * HIDDEN)
+    de = plan.buffer("de", "activations", 4 * rows * WIDTH)
+    norms = plan.buffer("norms", "activations", 8)
+    largest = plan.buffer("largest", "activations", 8)
+    gathered, grads, chunks = {}, {}, {}
+    for u in units:
+        name = u["name"]
+        if ranks == 1:
+            gathered[name] = at[name, "param"]
+            grads[name] = chunks[name] = plan.buffer(f"{name} gradient", "gradients", 4 * u["padded"])
+        else:
+            gathered[name] = plan.buffer(f"{name} gathered", "gathered", 4 * u["padded"])
+            # The embedding is not needed any more when its gradient is made.
+            grads[name] = plan.buffer(f"{name} gradient", "gradients", 4 * u["padded"],
+                                      at=gathered[name] if name == "embed" else None)
+            chunks[name] = plan.buffer(f"{name} gradient chunk", "gradients", 4 * u["chunk"])
+
+    segment = {s["name"]: (u["name"], s) for u in units for s in u["segments"]}
+
+    def param(name, where, access):
+        owner, s = segment[name]
+        return plan.ref(where[owner], access, 4 * s["offset"], 4 * s["numel"])
+
+    ref = plan.ref
+    ready = {}
+    if ranks > 1:
+        for u in units:
+            ready[u["name"]] = plan.add(
+                "all_gather", "gather", comm="gather", send=ref(at[u["name"], "param"], "r"),
+                recv=ref(gathered[u["name"]], "w"), count=u["chunk"], dtype="f32", unit=u["name"])
+        plan.wait("compute", ready["embed"])
+    plan.kernel("embed", [ref(x, "r"), param("emb.weight", gathered, "r"), ref(e, "w")], rows, 1)
+    if ranks > 1:
+        plan.wait("compute", ready["fc"])
+    plan.gemm(rows, HIDDEN, WIDTH, ref(e, "r"), param("fc1.weight", gathered, "r"), ref(h, "w"), trans_b=True)
+    plan.kernel("bias_relu", [ref(h, "rw"), param("fc1.bias", gathered, "r")], rows, 1)
+    plan.gemm(rows, OUT, HIDDEN, ref(h, "r"), param("fc2.weight", gathered, "r"), ref(y, "w"), trans_b=True)
+    plan.kernel("output", [ref(y, "rw"), param("fc2.bias", gathered, "r"), param("scale", gathered, "r"), ref(t, "r"),
+                           ref(dz, "w")], rows, 1)
+    last = plan.kernel("loss", [ref(y, "r"), ref(t, "r"), ref(loss, "w")])
+    if ranks > 1:
+        plan.wait("scalar", last)
+        plan.add("all_reduce", "scalar", comm="scalar", buffers=[ref(loss, "rw")], counts=[1], dtype="f32",
+                 kinds=["sum"])
+    plan.add("copy", "compute", src=ref(y, "r"), dst=ref(pred, "w"), bytes=4 * rows * OUT)
+    for u in units:
+        plan.add("fill", "compute", dst=ref(grads[u["name"]], "w"), bytes=4 * u["padded"], value=0)
+    plan.gemm(OUT, HIDDEN, rows, ref(dz, "r"), ref(h, "r"), param("fc2.weight", grads, "w"), trans_a=True)
+    plan.kernel("sum_out", [ref(dz, "r"), param("fc2.bias", grads, "w")], OUT, 1)
+    plan.gemm(rows, HIDDEN, OUT, ref(dz, "r"), param("fc2.weight", gathered, "r"), ref(dh, "w"))
+    plan.kernel("relu_backward", [ref(dh, "rw"), ref(h, "r")], rows * HIDDEN, 4)
+    plan.gemm(HIDDEN, WIDTH, rows, ref(dh, "r"), ref(e, "r"), param("fc1.weight", grads, "w"), trans_a=True)
+    last = plan.kernel("sum_hidden", [ref(dh, "r"), param("fc1.bias", grads, "w")], HIDDEN, 1)
+
+    def scatter(name, after):
+        plan.wait("reduce", after)
+        ready[name] = plan.add("reduce_scatter", "reduce", comm="reduce", send=ref(grads[name], "r"),
+                               recv=ref(chunks[name], "w"), count=unit[name]["chunk"], dtype="f32", kind="sum",
+                               unit=name)
+
+    if ranks > 1:
+        scatter("fc", last)
+    plan.gemm(rows, WIDTH, HIDDEN, ref(dh, "r"), param("fc1.weight", gathered, "r"), ref(de, "w"))
+    last = plan.kernel("embed_backward", [ref(x, "r"), ref(de, "r"), param("emb.weight", grads, "rw")])
+    if ranks > 1:
+        scatter("embed", last)
+    for i, u in enumerate(units):
+        if ranks > 1:
+            plan.wait("compute", ready[u["name"]])
+        last = plan.kernel(f"norm_{u['name']}", [ref(chunks[u["name"]], "r"), ref(norms, "w", 4 * i, 4),
+                                                 ref(largest, "w", 4 * i, 4)])
+    if ranks > 1:
+        plan.wait("scalar", last)
+        reduced = plan.add("all_reduce", "scalar", comm="scalar", buffers=[ref(norms, "rw"), ref(largest, "rw")],
+                           counts=[2, 2], dtype="f32", kinds=["norm2", "max"])
+        plan.wait("compute", reduced)
+    for u in units:
+        name = u["name"]
+        plan.kernel(f"sgd_{name}", [ref(at[name, "param"], "rw"), ref(at[name, "momentum_buffer"], "rw"),
+                                    ref(chunks[name], "r"), ref(norms, "r"), ref(largest, "r"), ref(lr, "r")],
+                    u["chunk"], 16)
+        plan.kernel("count_steps", [ref(at[name, "step"], "rw")], len(u["segments"]))
+    return plan, at, {"x": x, "t": t, "lr": lr, "loss": loss, "pred": pred}
+
+
+def trace_hash(commands):
+    trace = ""
+    for c in commands:
+        if c["op"] not in ("all_gather", "reduce_scatter", "all_reduce"):
+            continue
+        counts = c.get("counts") or [c["count"]]
+        kinds = c.get("kinds") or ([c["kind"]] if "kind" in c else [])
+        trace += " ".join([c["comm"], c["op"], c["dtype"], ",".join(map(str, counts)) or "-", ",".join(kinds) or "-",
+                           c.get("unit") or "-"]) + "\n"
+    value = 14695981039346656037
+    for byte in trace.encode():
+        value = ((value ^ byte) * 1099511628211) % 2**64
+    return f"{value:016x}"
+
+
+def make_manifest(arguments, units, plan, at, io, rows):
+    offset = {name: plan.buffers[buffer]["offset"] for name, buffer in io.items()}
+    state = []
+    for u in units:
+        for kind in ["param", "momentum_buffer"]:
+            state.append({"kind": "shard", "unit": u["name"], "state": kind, "dtype": "f32",
+                          "offset": plan.buffers[at[u["name"], kind]]["offset"], "numel": u["chunk"],
+                          "init": None if kind == "param" else 0.0})
+        state.append({"kind": "table", "unit": u["name"], "state": "step", "dtype": "f32",
+                      "offset": plan.buffers[at[u["name"], "step"]]["offset"], "numel": len(u["segments"]),
+                      "init": 0.0})
+    classes = {}
+    for buffer in plan.buffers:
+        classes[buffer["class"]] = classes.get(buffer["class"], 0) + buffer["bytes"]
+    split = {"dim": 0, "pre": 1, "chunk": rows}
+    batch = arguments.batch
+    return {
+        "format": "spmd-artifact", "version": 1, "compiler": "0.1.0", "step": "tiny", "target": "host",
+        "mode": "fully_shard", "policy": "by hand", "mesh": [{"name": "data", "size": arguments.ranks}],
+        "ranks": arguments.ranks,
+        "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
+                  "classes": classes},
+        "programs": [{"name": "train_step", "plan": "train_step.plan.json", "trace_hash": trace_hash(plan.commands)}],
+        "kernels": [{"cpu": cpu, "file": f"kernels.{cpu}.so"} for cpu in arguments.cpu],
+        "units": units, "state": state,
+        "batch": [{"name": "x", "dtype": "i64", "shape": [batch, 2], **split, "offset": offset["x"],
+                   "local_shape": [rows, 2], "index_bound": VOCABULARY},
+                  {"name": "t", "dtype": "f32", "shape": [batch, OUT], **split, "offset": offset["t"],
+                   "local_shape": [rows, OUT], "index_bound": None}],
+        "hyper": [{"name": "lr", "group": 0, "dtype": "f64", "offset": offset["lr"], "value": 0.2}],
+        "outputs": [{"kind": "loss", "path": "0", "dtype": "f32", "shape": [], "offset": offset["loss"],
+                     "state": "replicated"},
+                    {"kind": "output", "path": "1", "dtype": "f32", "shape": [batch, OUT], **split,
+                     "local_shape": [rows, OUT], "offset": offset["pred"], "state": "sharded"}],
+        "result_tree": "", "outside_arena": [{"name": "OpenBLAS packing buffers", "bytes": None}],
+        "zero_gradient": arguments.zero_gradient,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=10, help="recorded steps")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpu", nargs="*", default=["x86-64-v3"])
+    parser.add_argument("--cc", default="clang-22")
+    parser.add_argument("--zero-gradient", nargs="*", default=[])
+    arguments = parser.parse_args()
+
+    rows = -(-arguments.batch // arguments.ranks)
+    units = make_units(arguments.ranks)
+    plan, at, io = make_plan(units, arguments.ranks, rows)
+    os.makedirs(arguments.folder, exist_ok=True)
+
+    def path(name):
+        return os.path.join(arguments.folder, name)
+
+    with open(path("manifest.json"), "w") as file:
+        json.dump(make_manifest(arguments, units, plan, at, io, rows), file, indent=1)
+    with open(path("train_step.plan.json"), "w") as file:
+        json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
+                   "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
+                   "commands": plan.commands}, file, indent=1)
+    for cpu in arguments.cpu:
+        subprocess.run([arguments.cc, f"-march={cpu}", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
+                        "-shared", "-ffreestanding", "-nostdlib", "-x", "c", "-", "-o", path(f"kernels.{cpu}.so")],
+                       input=kernel_source(units, arguments.ranks, arguments.batch, rows).encode(), check=True)
+
+    parameters, batches, rates = make_data(arguments.batch, arguments.steps, arguments.seed)
+    losses, final, momentum, prediction = train(parameters, batches, rates, arguments.batch)
+    write_safetensors(path("weights.safetensors"),
+                      {name: ("F32", PARAMETERS[name], values) for name, values in parameters.items()})
+    reference = {"loss": ("F64", [arguments.steps], losses), "hyper/lr/0": ("F64", [arguments.steps], rates)}
+    for step, (ids, target) in enumerate(batches):
+        reference[f"batch/{step}/x"] = ("I64", [arguments.batch, 2], ids)
+        reference[f"batch/{step}/t"] = ("F32", [arguments.batch, OUT], target)
+    for name, values in final.items():
+        reference[f"final/{name}"] = ("F32", PARAMETERS[name], values)
+    for name, values in momentum.items():
+        reference[f"final/optimizer/momentum_buffer/{name}"] = ("F32", PARAMETERS[name], values)
+    reference["prediction"] = ("F32", [arguments.batch, OUT], prediction)
+    write_safetensors(path("reference.safetensors"), reference,
+                      {"format": "spmd-reference", "steps": str(arguments.steps)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+#include "spmd/Runtime/Core/Certificate.h"
+#include "TestSupport.h"
+
+#include <chrono>
+#include <functional>
+
+using namespace spmd::runtime;
+
+namespace {
+/// The plan for two ranks, to be damaged.
+struct Certificate : ::testing::Test {
+  Artifact artifact = loadTiny(2);
+  Manifest &manifest = artifact.manifest;
+  Plan &plan = artifact.plan;
+
+  /// The `nth` command for which `is` holds.
+  Command &command(const std::function<bool(const Command &)> &is,
+                   size_t nth = 0) {
+    for (Command &candidate : plan.commands)
+      if (is(candidate) && nth-- == 0)
+        return candidate;
+    ADD_FAILURE() << "no such command";
+    std::abort();
+  }
+  Command &kernel(const std::string &name) {
+    return command([&](const Command &c) { return c.kernel == name; });
+  }
+  Command &of(CommandKind kind, size_t nth = 0) {
+    return command([&](const Command &c) { return c.kind == kind; }, nth);
+  }
+  Command &waitOn(const std::string &stream, size_t nth = 0) {
+    return command(
+        [&](const Command &c) {
+          return c.kind == CommandKind::Wait &&
+                 plan.streams[static_cast<size_t>(c.stream)] == stream;
+        },
+        nth);
+  }
+  Buffer &buffer(const std::string &name) {
+    for (Buffer &candidate : plan.buffers)
+      if (candidate.name == name)
+        return candidate;
+    ADD_FAILURE() << "no such buffer";
+    std::abort();
+  }
+  static void remove(Command &command) {
+    command.kind = CommandKind::Fill;
+    command.refs.clear();
+    command.bytes = 0;
+    command.kernel.clear();
+    command.unit.clear();
+  }
+
+  void expectError(int rule, const std::string &part) {
+    Status status = checkCertificate(manifest, plan);
+    EXPECT_EQ(status.code, StatusCode::BadInput);
+    expectContains(status.message,
+                   "certificate rule " + std::to_string(rule) + ": ");
+    expectContains(status.message, part);
+  }
+};
+} // namespace
+
+TEST(CertificateOfTiny, Holds) {
+  for (int64_t ranks : {1, 2, 3, 4, 8}) {
+    Artifact artifact = loadTiny(ranks);
+    Status status = checkCertificate(artifact.manifest, artifact.plan);
+    EXPECT_TRUE(status.ok()) << status.message;
+  }
+}
+
+TEST_F(Certificate, Rule1BufferOutsideTheArena) {
+  buffer("dz").offset = manifest.arenaBytes - 8;
+  expectError(1, "('dz'): bytes [");
+}
+
+TEST_F(Certificate, Rule1StateBufferOutsideTheStateRegion) {
+  buffer("dz").state = true;
+  expectError(1, "a state buffer outside the state region");
+}
+
+TEST_F(Certificate, Rule1TransientBufferInTheStateRegion) {
+  buffer("dz").offset = 0;
+  expectError(1, "not a state buffer, but in the state region");
+}
+
+TEST_F(Certificate, Rule1ReferenceLeavesItsBuffer) {
+  kernel("output").refs[1].offset += 100000;
+  expectError(1, "leaves buffer");
+}
+
+TEST_F(Certificate, Rule1ReferenceLeavesItsBufferOnOneRank) {
+  kernel("relu_backward").refs[0].coord = {4}; // fits on rank 0 only
+  expectError(1, "leaves buffer");
+}
+
+TEST_F(Certificate, Rule1NegativeOffsetOnOneRank) {
+  kernel("loss").refs[2].coord = {-4};
+  expectError(1, "on some rank");
+}
+
+TEST_F(Certificate, Rule1MoreCoordinatesThanAxes) {
+  kernel("loss").refs[2].coord = {0, 0};
+  expectError(1, "has 2 coordinates, the mesh 1 axes");
+}
+
+TEST_F(Certificate, Rule2CollectiveCount) {
+  of(CommandKind::AllGather).counts[0] -= 1;
+  expectError(2, "its count asks for");
+}
+
+TEST_F(Certificate, Rule2CollectiveDType) {
+  of(CommandKind::ReduceScatter).dtype = DType::F64;
+  expectError(2, "its count asks for");
+}
+
+TEST_F(Certificate, Rule2InPlaceAtTheWrongChunk) {
+  Command &gather = of(CommandKind::AllGather);
+  gather.refs[0].buffer = gather.refs[1].buffer; // chunk 0 on both ranks
+  expectError(2, "not at the chunk of rank 1");
+}
+
+TEST_F(Certificate, Rule2GemmShape) {
+  of(CommandKind::Gemm).gemm.k += 1;
+  of(CommandKind::Gemm).gemm.lda += 1;
+  expectError(2, "matrix a needs");
+}
+
+TEST_F(Certificate, Rule2GemmRow) {
+  of(CommandKind::Gemm).gemm.ldc = 1;
+  expectError(2, "ldc 1 is less than a row");
+}
+
+TEST_F(Certificate, Rule2GemmOverItsOperand) {
+  Command &gemm = of(CommandKind::Gemm);
+  gemm.refs[2].buffer = gemm.refs[0].buffer;
+  expectError(2, "operands overlap");
+}
+
+TEST_F(Certificate, Rule2CopyBytes) {
+  of(CommandKind::Copy).bytes += 4;
+  expectError(2, "moves");
+}
+
+TEST_F(Certificate, Rule2AllReduceBuffersOverlap) {
+  Command &reduce = of(CommandKind::AllReduce, 1);
+  reduce.refs[1] = reduce.refs[0];
+  expectError(2, "operands overlap");
+}
+
+TEST_F(Certificate, Rule2UnknownUnit) {
+  of(CommandKind::AllGather).unit = "unit9";
+  expectError(2, "no unit is named 'unit9'");
+}
+
+TEST_F(Certificate, Rule3WaitForALaterCommand) {
+  waitOn("compute").waitFor = 30;
+  expectError(3, "waits for a command that is not before it");
+}
+
+TEST_F(Certificate, Rule3WaitForItsOwnStream) {
+  Command &wait = waitOn("reduce", 1);
+  wait.stream = 0;
+  expectError(3, "waits for a command of its own stream");
+}
+
+TEST_F(Certificate, Rule3CommunicatorOnTwoStreams) {
+  of(CommandKind::AllGather, 1).stream = 3;
+  expectError(3, "communicator 'gather' is used on stream 'scalar' and, by "
+                 "command 0 (all_gather of embed at train.py:100), on stream "
+                 "'gather'");
+}
+
+TEST_F(Certificate, Rule4LiveBytesOverlap) {
+  buffer("dz").offset = buffer("e").offset;
+  expectError(4, "('dz') share bytes of the arena and are alive together");
+}
+
+TEST_F(Certificate, Rule4GatheredBufferOverwrittenBeforeItsLastRead) {
+  // The gradient takes the gathered embedding's bytes; read that later.
+  kernel("embed_backward").refs[1] = kernel("embed").refs[1];
+  expectError(4, "'embed gathered'");
+}
+
+TEST_F(Certificate, Rule4OverlapWithState) {
+  buffer("fc step").offset = buffer("embed step").offset;
+  manifest.state.back().offset = manifest.state[2].offset;
+  manifest.state.back().buffer = buffer("fc step").id;
+  manifest.state[2].buffer = buffer("embed step").id;
+  expectError(4, "alive together");
+}
+
+TEST_F(Certificate, Rule4OutputInNoIoBuffer) {
+  buffer("loss").memoryClass = "activations";
+  expectError(4, "output '0'");
+}
+
+TEST_F(Certificate, Rule4BatchInTwoBuffers) {
+  plan.buffers.push_back(buffer("x"));
+  plan.buffers.back().id = static_cast<int32_t>(plan.buffers.size()) - 1;
+  expectError(4, "batch input 'x' lies in several buffers");
+  manifest.batch[0].buffer = buffer("x").id;
+  EXPECT_TRUE(checkCertificate(manifest, plan).ok());
+}
+
+TEST_F(Certificate, Rule5MissingWaitBeforeAGatheredRead) {
+  remove(waitOn("compute", 1));
+  expectError(5, "is not ordered with command 1 (all_gather of fc at "
+                 "train.py:101)");
+}
+
+TEST_F(Certificate, Rule5MissingWaitBeforeACollective) {
+  remove(waitOn("scalar"));
+  expectError(5, "of buffer");
+}
+
+TEST_F(Certificate, Rule5MissingWaitAfterTheNorm) {
+  Command &last = waitOn("compute", 4);
+  remove(last);
+  expectError(5, "(all_reduce");
+}
+
+TEST_F(Certificate, Rule5RacesOfOneRankAreFound) {
+  // Rank 1 writes where the copy stream of rank 1 reads; rank 0 does not.
+  Command &reduce = of(CommandKind::AllReduce, 0);
+  reduce.refs[0] = kernel("norm_embed").refs[1]; // norms[0], never written yet
+  reduce.refs[0].access = Access::ReadWrite;
+  reduce.refs[0].coord = {4};
+  expectError(5, "");
+}
+
+TEST_F(Certificate, Rule6PaddingNeverWritten) {
+  Command &fill = of(CommandKind::Fill, 1); // the gradients of fc
+  fill.bytes -= 4;
+  fill.refs[0].bytes -= 4;
+  expectError(6, "(reduce_scatter of fc): reads byte");
+}
+
+TEST_F(Certificate, Rule6OutputNeverWritten) {
+  remove(of(CommandKind::Copy));
+  expectError(6, "the end of the step reads byte 0");
+}
+
+TEST_F(Certificate, Rule6StateThatNobodyProvides) {
+  manifest.state.erase(manifest.state.begin());
+  expectError(6, "'embed param'");
+}
+
+TEST_F(Certificate, Rule7NeverReduced) {
+  Command &reduce = of(CommandKind::ReduceScatter);
+  reduce.unit.clear();
+  expectError(7, "the gradients of fc are never reduced");
+}
+
+TEST_F(Certificate, Rule7ReducedTwice) {
+  Command &reduce = of(CommandKind::AllReduce, 1);
+  reduce.unit = "embed";
+  expectError(7, "are reduced again, first by command");
+}
+
+TEST_F(Certificate, Rule7NotSummed) {
+  of(CommandKind::ReduceScatter).kinds[0] = ReductionKind::Max;
+  expectError(7, "gradients are summed, not reduced by max");
+}
+
+TEST_F(Certificate, Rule7FrozenUnitsNeedNone) {
+  for (Segment &segment : manifest.units[1].segments)
+    segment.trainable = false;
+  of(CommandKind::ReduceScatter).unit.clear();
+  EXPECT_TRUE(checkCertificate(manifest, plan).ok());
+}
+
+TEST_F(Certificate, ErrorsCarryCommandAndLocation) {
+  Command &gather = of(CommandKind::AllGather, 1);
+  gather.counts[0] = 1;
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_EQ(status.command, 1);
+  EXPECT_EQ(status.location, "train.py:101");
+}
+
+/// 4,000 commands over buffers that share one megabyte, on 8 ranks.
+TEST(CertificateOfALargePlan, IsQuick) {
+  Manifest manifest;
+  manifest.mesh = {{"data", 8}};
+  manifest.ranks = 8;
+  Plan plan;
+  plan.streams = {"compute", "gather"};
+  plan.communicators = {"gather"};
+  constexpr int32_t layers = 500;
+  constexpr int64_t size = 1 << 16;
+  manifest.arenaBytes = manifest.transientBytes = 2 * size;
+  for (int32_t layer = 0; layer < layers; ++layer) {
+    Buffer buffer;
+    buffer.id = layer;
+    buffer.offset = layer % 2 * size;
+    buffer.bytes = size;
+    plan.buffers.push_back(buffer);
+    for (int i = 0; i < 8; ++i) {
+      Command command;
+      command.kind = CommandKind::Kernel;
+      command.refs = {{layer, 0, {}, size, Access::Write}};
+      if (i > 0)
+        command.refs[0].access = Access::Read;
+      if (i == 7)
+        command.refs[0] = {layer, 0, {size / 8}, size / 8, Access::ReadWrite};
+      plan.commands.push_back(command);
+    }
+  }
+  auto begin = std::chrono::steady_clock::now();
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}

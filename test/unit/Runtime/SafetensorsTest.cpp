@@ -1,0 +1,92 @@
+#include "spmd/Runtime/Core/Safetensors.h"
+#include "TestSupport.h"
+
+#include <cstring>
+#include <dirent.h>
+#include <fstream>
+
+using namespace spmd::runtime;
+
+static void writeBytes(const std::string &path, const std::string &bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// A file with this header and `data` bytes of zeros behind it.
+static std::string fileWith(const std::string &header, size_t data) {
+  uint64_t size = header.size();
+  std::string bytes(reinterpret_cast<const char *>(&size), 8);
+  return bytes + header + std::string(data, '\0');
+}
+
+static std::string errorOf(const std::string &bytes) {
+  std::string path = temporaryPath("bad");
+  writeBytes(path, bytes);
+  Expected<SafetensorsFile> file = SafetensorsFile::open(path);
+  EXPECT_FALSE(file);
+  std::remove(path.c_str());
+  return file ? "" : file.error().message;
+}
+
+TEST(Safetensors, RoundTrips) {
+  float weights[] = {1, 2, 3, 4, 5, 6};
+  int64_t step = 7;
+  std::string path = temporaryPath("file");
+  ASSERT_TRUE(writeSafetensors(path,
+                               {{"w \"1\"", {DType::F32, {2, 3}, weights, 24}},
+                                {"empty", {DType::I1, {0, 4}, nullptr, 0}},
+                                {"step", {DType::I64, {}, &step, 8}}},
+                               {{"format", "pt"}, {"steps", "3"}})
+                  .ok());
+  Expected<SafetensorsFile> file = SafetensorsFile::open(path);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->tensors().size(), 3u);
+  EXPECT_EQ(file->metadata().at("steps"), "3");
+  const TensorView *tensor = file->find("w \"1\"");
+  ASSERT_NE(tensor, nullptr);
+  EXPECT_EQ(tensor->shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::memcmp(tensor->data, weights, 24), 0);
+  EXPECT_EQ(loadAsDouble(file->find("step")->data, DType::I64, 0), 7);
+  EXPECT_EQ(file->find("nothing"), nullptr);
+  std::remove(path.c_str());
+}
+
+TEST(Safetensors, RejectsDamagedFiles) {
+  expectContains(errorOf("abc"), "truncated");
+  std::string good = fileWith(
+      R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  expectContains(errorOf(good.substr(0, 20)), "truncated: the header has");
+  expectContains(errorOf(good.substr(0, good.size() - 1)),
+                 "/w/data_offsets: truncated: ends at byte 8");
+  expectContains(errorOf(fileWith("{\"w\":", 0)), "not valid JSON");
+  expectContains(
+      errorOf(fileWith(
+          R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
+      "8 bytes do not hold F32[3]");
+  expectContains(
+      errorOf(fileWith(
+          R"({"w":{"dtype":"F8","shape":[8],"data_offsets":[0,8]}})", 8)),
+      "unsupported dtype 'F8'");
+  expectContains(errorOf(fileWith(R"({"w":{"dtype":"F32"}})", 8)),
+                 "/w/shape: is missing");
+  Expected<SafetensorsFile> none = SafetensorsFile::open("/nowhere/file");
+  ASSERT_FALSE(none);
+  expectContains(none.error().message, "cannot read '/nowhere/file'");
+}
+
+TEST(Safetensors, LeavesNoPartialFile) {
+  // The target is a folder, so the last step of writing fails.
+  std::string folder = temporaryPath("folder");
+  ASSERT_EQ(::system(("mkdir -p " + folder + "/target").c_str()), 0);
+  float value = 1;
+  Status status = writeSafetensors(folder + "/target",
+                                   {{"w", {DType::F32, {1}, &value, 4}}}, {});
+  EXPECT_FALSE(status.ok());
+  DIR *entries = ::opendir(folder.c_str());
+  int files = 0;
+  while (::readdir(entries))
+    ++files;
+  ::closedir(entries);
+  EXPECT_EQ(files, 3) << "expected ., .. and target";
+  EXPECT_FALSE(writeSafetensors("/nowhere/file", {}, {}).ok());
+  ASSERT_EQ(::system(("rm -r " + folder).c_str()), 0);
+}
