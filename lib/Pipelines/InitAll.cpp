@@ -14,6 +14,7 @@
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -26,6 +27,7 @@ void spmd::registerAllPasses() {
   mlir::registerCSEPass();
   spmd::registerAtenToKernelPasses();
   spmd::registerKernelToPlanPasses();
+  spmd::registerPipelines();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();
 }
