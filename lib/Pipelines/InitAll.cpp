@@ -15,6 +15,7 @@
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Pipelines/Pipeline.h"
+#include "spmd/Kernels/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -28,6 +29,7 @@ void spmd::registerAllPasses() {
   spmd::registerAtenToKernelPasses();
   spmd::registerKernelToPlanPasses();
   spmd::registerPipelines();
+  spmd::kernel::registerKernelsPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();
 }
