@@ -14,9 +14,7 @@
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
-#include "spmd/Import/Passes.h"
-#include "spmd/Pipelines/Pipeline.h"
-#include "spmd/Kernels/Passes.h"
+#include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -28,10 +26,8 @@ void spmd::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   spmd::registerAtenToKernelPasses();
-  spmd::registerImportPasses();
   spmd::registerKernelToPlanPasses();
-  spmd::registerPipelines();
-  spmd::kernel::registerKernelsPasses();
+  spmd::registerOptimizerPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();
 }

@@ -70,16 +70,14 @@ static int exitCode(Failure failure) {
   return kFailed;
 }
 
-static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context) {
+static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context, llvm::SourceMgr &sources) {
   std::string message;
   auto file = openInputFile(path, &message);
   if (!file) {
     llvm::errs() << "spmd-interpret: " << message << "\n";
     return nullptr;
   }
-  // A source manager parses its first buffer only: each program has its own.
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, &context);
 }
 
@@ -181,14 +179,14 @@ static int printOps() {
   return kDone;
 }
 
-static int run(MLIRContext &context) {
+static int run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (listOps)
     return printOps();
   if (inputFile.empty()) {
     llvm::errs() << "spmd-interpret: no program given\n";
     return kBadInput;
   }
-  OwningOpRef<ModuleOp> module = parse(inputFile, context);
+  OwningOpRef<ModuleOp> module = parse(inputFile, context, sources);
   if (!module)
     return kBadInput;
   if (!callsFile.empty()) {
@@ -203,7 +201,7 @@ static int run(MLIRContext &context) {
     return kBadInput;
   }
   OwningOpRef<ModuleOp> base;
-  if (!baseFile.empty() && !(base = parse(baseFile, context)))
+  if (!baseFile.empty() && !(base = parse(baseFile, context, sources)))
     return kBadInput;
 
   func::FuncOp step = findStep(*module);
@@ -271,5 +269,5 @@ int main(int argc, char **argv) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  return run(context);
+  return run(context, sources);
 }

@@ -1,0 +1,29 @@
+//===- Decompose.h - Ops as smaller ops -------------------------*- C++ -*-===//
+//
+// Each function replaces `op` through `rewriter`, whose insertion point is
+// before it, or emits an error and fails.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
+#define SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace spmd {
+
+/// aten._fused_adam, _fused_adamw, _fused_sgd.
+llvm::LogicalResult decomposeFused(mlir::Operation *op, mlir::RewriterBase &rewriter);
+
+/// aten._foreach_*.
+llvm::LogicalResult decomposeForeach(mlir::Operation *op, mlir::RewriterBase &rewriter);
+
+/// A gradient op by its name; see `isDecomposableGradient`.
+llvm::LogicalResult decomposeGradient(mlir::Operation *op, mlir::RewriterBase &rewriter);
+
+/// Names without "aten." that decomposeGradient knows.
+llvm::ArrayRef<llvm::StringLiteral> getDecomposableGradients();
+
+} // namespace spmd
+
+#endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H

@@ -1,0 +1,228 @@
+//===- DecomposeForeach.cpp - _foreach ops as arithmetic ------------------===//
+
+#include "Decompose.h"
+#include "Lane.h"
+
+#include "dialects/Aten/AtenOptim.h"
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenReduce.h"
+#include "dialects/Aten/AtenView.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace spmd;
+using namespace spmd::aten;
+
+static double toDouble(Attribute scalar) {
+  if (auto number = dyn_cast<FloatAttr>(scalar))
+    return number.getValueAsDouble();
+  if (auto flag = dyn_cast<BoolAttr>(scalar))
+    return flag.getValue();
+  return static_cast<double>(cast<IntegerAttr>(scalar).getInt());
+}
+
+namespace {
+/// One position of a list op.
+struct Position {
+  Lane &lane;
+  unsigned index;
+
+  /// The position's entry of a list of scalars; in chunk form, all entries.
+  Number scalar(ArrayAttr scalars) {
+    SmallVector<double> values = llvm::map_to_vector(scalars, toDouble);
+    if (!lane.isChunk())
+      return values[index];
+    return lane.toLane(lane.fromSegments(values));
+  }
+  Value operand(ValueRange list) { return lane.align(list[index]); }
+  Value divisor(ValueRange list) { return lane.alignDivisor(list[index]); }
+};
+} // namespace
+
+/// `scalars` of _foreach_addcmul.Tensor: one entry per position or segment.
+static Value scalarEntry(Lane &lane, RewriterBase &rewriter, Operation *op, Value scalars, unsigned index) {
+  if (lane.isChunk())
+    return lane.align(scalars);
+  auto type = cast<RankedTensorType>(scalars.getType());
+  Value entry = SelectIntOp::create(rewriter, op->getLoc(), RankedTensorType::get({}, type.getElementType()), scalars,
+                                    rewriter.getI64IntegerAttr(0), rewriter.getI64IntegerAttr(index));
+  return lane.align(entry);
+}
+
+static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewriter, unsigned index) {
+  Value self = op.getSelf()[index];
+  auto result = cast<RankedTensorType>(op.getOuts()[index].getType());
+  double order = toDouble(op.getOrd());
+  if (!op.getUnitAttr()) {
+    auto type = cast<RankedTensorType>(self.getType());
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    return Value(LinalgVectorNormOp::create(rewriter, op.getLoc(), result, self, op.getOrd(),
+                                            rewriter.getDenseI64ArrayAttr(dims), rewriter.getBoolAttr(false),
+                                            op.getDtypeAttr()));
+  }
+  if (order != 2 && !(std::isinf(order) && order > 0))
+    return op.emitOpError() << "of order " << order << " has no form on a flat buffer, expected 2 or inf";
+  if (op.getDtypeAttr()) {
+    auto type = cast<RankedTensorType>(self.getType());
+    if (type.getElementType() != result.getElementType())
+      self = ToCopyOp::create(rewriter, op.getLoc(), type.clone(result.getElementType()), self, op.getDtypeAttr());
+  }
+  auto kind = ReduceKindAttr::get(op.getContext(), order == 2 ? ReduceKind::norm2 : ReduceKind::max);
+  return Value(SegmentNormOp::create(rewriter, op.getLoc(), result, self, op.getUnitAttr(), kind));
+}
+
+static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position at) {
+  Lane &lane = at.lane;
+  return TypeSwitch<Operation *, Value>(op)
+      // self + scalar
+      .Case([&](ForeachAddScalarOp foreach) {
+        return lane.add(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+      })
+      .Case([&](ForeachAddScalarListOp foreach) {
+        return lane.add(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+      })
+      .Case([&](ForeachAddListOp foreach) {
+        return lane.add(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), toDouble(foreach.getAlpha()));
+      })
+      .Case([&](ForeachAddTensorOp foreach) {
+        return lane.add(at.operand(foreach.getSelf()), lane.align(foreach.getOther()), toDouble(foreach.getAlpha()));
+      })
+      // self - scalar
+      .Case([&](ForeachSubScalarOp foreach) {
+        return lane.sub(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+      })
+      .Case([&](ForeachSubScalarListOp foreach) {
+        return lane.sub(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+      })
+      .Case([&](ForeachSubListOp foreach) {
+        return lane.sub(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), toDouble(foreach.getAlpha()));
+      })
+      // self * scalar
+      .Case([&](ForeachMulScalarOp foreach) {
+        return lane.mul(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+      })
+      .Case([&](ForeachMulScalarListOp foreach) {
+        return lane.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+      })
+      .Case([&](ForeachMulListOp foreach) {
+        return lane.mul(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
+      })
+      .Case([&](ForeachMulTensorOp foreach) {
+        return lane.mul(at.operand(foreach.getSelf()), lane.align(foreach.getOther()));
+      })
+      // self / scalar
+      .Case([&](ForeachDivScalarOp foreach) {
+        return lane.div(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+      })
+      .Case([&](ForeachDivScalarListOp foreach) {
+        // By 1 / x: a spread list of scalars is 0 in the padding.
+        SmallVector<double> reciprocals;
+        for (Attribute scalar : foreach.getScalars())
+          reciprocals.push_back(1 / toDouble(scalar));
+        if (!lane.isChunk() || llvm::all_equal(foreach.getScalars()))
+          return lane.div(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+        return lane.mul(at.operand(foreach.getSelf()), lane.toLane(lane.fromSegments(reciprocals)));
+      })
+      .Case([&](ForeachDivListOp foreach) {
+        return lane.div(at.operand(foreach.getSelf()), at.divisor(foreach.getOther()));
+      })
+      .Case([&](ForeachDivTensorOp foreach) {
+        return lane.div(at.operand(foreach.getSelf()), lane.align(foreach.getOther()));
+      })
+      // functions
+      .Case([&](ForeachNegOp foreach) { return lane.unary<NegOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachSqrtOp foreach) { return lane.unary<SqrtOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachReciprocalOp foreach) { return lane.unary<ReciprocalOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachPowScalarAndTensorOp foreach) {
+        return lane.pow(toDouble(foreach.getSelf()), at.operand(foreach.getExponent()));
+      })
+      .Case([&](ForeachPowScalarOp foreach) {
+        return lane.pow(at.operand(foreach.getSelf()), Number(toDouble(foreach.getExponent())));
+      })
+      .Case([&](ForeachPowScalarListOp foreach) {
+        return lane.pow(at.operand(foreach.getSelf()), at.scalar(foreach.getExponent()));
+      })
+      .Case([&](ForeachPowListOp foreach) {
+        return lane.pow(at.operand(foreach.getSelf()), Number(at.operand(foreach.getExponent())));
+      })
+      .Case([&](ForeachLerpScalarOp foreach) {
+        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
+                         toDouble(foreach.getWeight()));
+      })
+      .Case([&](ForeachLerpScalarListOp foreach) {
+        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
+                         at.scalar(foreach.getWeight()));
+      })
+      .Case([&](ForeachLerpListOp foreach) {
+        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
+                         at.operand(foreach.getWeights()));
+      })
+      // self + value * tensor1 (* or /) tensor2
+      .Case([&](ForeachAddcmulScalarOp foreach) {
+        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.operand(foreach.getTensor2()), toDouble(foreach.getValue()));
+      })
+      .Case([&](ForeachAddcmulScalarListOp foreach) {
+        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.operand(foreach.getTensor2()), at.scalar(foreach.getScalars()));
+      })
+      .Case([&](ForeachAddcmulTensorOp foreach) {
+        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.operand(foreach.getTensor2()),
+                            scalarEntry(lane, rewriter, op, foreach.getScalars(), at.index));
+      })
+      .Case([&](ForeachAddcdivScalarOp foreach) {
+        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.divisor(foreach.getTensor2()), toDouble(foreach.getValue()));
+      })
+      .Case([&](ForeachAddcdivScalarListOp foreach) {
+        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.divisor(foreach.getTensor2()), at.scalar(foreach.getScalars()));
+      })
+      .Case([&](ForeachAddcdivTensorOp foreach) {
+        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                            at.divisor(foreach.getTensor2()),
+                            scalarEntry(lane, rewriter, op, foreach.getScalars(), at.index));
+      })
+      // bounds
+      .Case([&](ForeachMaximumListOp foreach) {
+        return lane.binary<MaximumOp>(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
+      })
+      .Case([&](ForeachMaximumScalarOp foreach) {
+        return lane.clamp(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()), std::nullopt);
+      })
+      .Case([&](ForeachMinimumScalarOp foreach) {
+        return lane.clamp(at.operand(foreach.getSelf()), std::nullopt, toDouble(foreach.getScalar()));
+      })
+      .Default(Value());
+}
+
+LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
+  auto unit = op->getAttrOfType<FlatSymbolRefAttr>("unit");
+  SmallVector<Value> values;
+  for (unsigned index = 0; index < op->getNumResults(); ++index) {
+    if (auto norm = dyn_cast<ForeachNormScalarOp>(op)) {
+      FailureOr<Value> value = decomposeNorm(norm, rewriter, index);
+      if (failed(value))
+        return failure();
+      values.push_back(*value);
+      continue;
+    }
+    auto type = cast<RankedTensorType>(op->getResult(index).getType());
+    // Segments are numbered by the lists of scalars alone: groups are not used.
+    SmallVector<int64_t> segments;
+    for (StringRef name : {"scalars", "weight", "exponent"})
+      if (auto list = op->getAttrOfType<ArrayAttr>(name))
+        segments.assign(list.size(), 0);
+    Lane lane(rewriter, op->getLoc(), type, unit, segments);
+    Value value = decomposePosition(op, rewriter, {lane, index});
+    if (!value)
+      return op->emitOpError() << "has no decomposition";
+    values.push_back(value);
+  }
+  rewriter.replaceOp(op, values);
+  return success();
+}

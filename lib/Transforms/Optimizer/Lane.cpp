@@ -1,0 +1,184 @@
+//===- Lane.cpp - Arithmetic of one list position or one chunk ------------===//
+
+#include "Lane.h"
+
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenView.h"
+
+using namespace mlir;
+using namespace spmd;
+using namespace spmd::aten;
+
+static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// A table is on every rank, also where the chunk is not.
+RankedTensorType Lane::tableType(Type elementType) {
+  int64_t segments = groups.size();
+  Attribute encoding;
+  if (auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding())) {
+    SmallVector<AxisState> states(sharding.getStates().size());
+    encoding = ShardingAttr::get(type.getContext(), {segments}, states);
+  }
+  return RankedTensorType::get({segments}, elementType, encoding);
+}
+
+Value Lane::constantTable(ArrayRef<double> perSegment) {
+  auto plain = RankedTensorType::get({static_cast<int64_t>(perSegment.size())}, rewriter.getF64Type());
+  return ConstantOp::create(rewriter, loc, tableType(rewriter.getF64Type()), DenseElementsAttr::get(plain, perSegment));
+}
+
+Number Lane::fromSegments(ArrayRef<double> perSegment) {
+  if (llvm::all_equal(perSegment))
+    return perSegment.front();
+  return constantTable(perSegment);
+}
+
+Number Lane::fromGroups(ArrayRef<double> perGroup) {
+  SmallVector<double> perSegment;
+  for (int64_t group : groups)
+    perSegment.push_back(perGroup[group]);
+  return fromSegments(perSegment);
+}
+
+Number Lane::fromGroups(ValueRange perGroup) {
+  if (llvm::all_equal(groups))
+    return toF64(perGroup[groups.front()]);
+  SmallVector<Value> perSegment;
+  for (int64_t group : groups)
+    perSegment.push_back(toF64(perGroup[group]));
+  return Value(
+      StackOp::create(rewriter, loc, tableType(rewriter.getF64Type()), perSegment, rewriter.getI64IntegerAttr(0)));
+}
+
+Value Lane::cast(Value value, Type elementType) {
+  RankedTensorType from = typeOf(value);
+  if (from.getElementType() == elementType)
+    return value;
+  return ToCopyOp::create(rewriter, loc, from.clone(elementType), value, TypeAttr::get(elementType));
+}
+
+Value Lane::toF64(Value value) { return cast(value, rewriter.getF64Type()); }
+
+bool Lane::isTable(Value value) {
+  RankedTensorType from = typeOf(value);
+  if (!unit || from.getRank() != 1)
+    return false;
+  // By state where there is one: a table could be as long as a chunk.
+  auto owned = [](RankedTensorType tensor) {
+    auto sharding = dyn_cast_or_null<ShardingAttr>(tensor.getEncoding());
+    return sharding && llvm::any_of(sharding.getStates(), [](const AxisState &state) { return state.isOwned(); });
+  };
+  return owned(from) != owned(type) || from.getShape() != type.getShape();
+}
+
+Value Lane::broadcast(Value table) {
+  return SegmentBroadcastOp::create(rewriter, loc, type.clone(typeOf(table).getElementType()), table, unit);
+}
+
+Value Lane::align(Value operand) {
+  // 0-dimensional floats never change the element type of what they meet.
+  if (type.getRank() > 0 && (typeOf(operand).getRank() == 0 || isTable(operand)) &&
+      isa<FloatType>(type.getElementType()))
+    operand = cast(operand, type.getElementType());
+  return isTable(operand) ? broadcast(operand) : operand;
+}
+
+Value Lane::alignDivisor(Value operand) {
+  if (!isTable(operand))
+    return align(operand);
+  SmallVector<double> ones(typeOf(operand).getDimSize(0), 1.0);
+  auto plain = RankedTensorType::get(typeOf(operand).getShape(), rewriter.getF64Type());
+  Value one = ConstantOp::create(rewriter, loc, typeOf(operand).clone(rewriter.getF64Type()),
+                                 DenseElementsAttr::get(plain, ArrayRef(ones)));
+  // Exactly 0 in segments and 1 in the padding.
+  Value padding = rsub(align(one), 1);
+  return add(align(operand), padding);
+}
+
+Number Lane::toLane(Number scalar) {
+  if (scalar.constant)
+    return scalar;
+  return align(cast(scalar.value, type.getElementType()));
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+RankedTensorType Lane::larger(Value a, Value b) {
+  return typeOf(a).getRank() >= typeOf(b).getRank() ? typeOf(a) : typeOf(b);
+}
+
+Value Lane::add(Value a, Number b, double alpha) {
+  if (b.constant)
+    return AddScalarOp::create(rewriter, loc, typeOf(a), a, attr(*b.constant * alpha), rewriter.getI64IntegerAttr(1));
+  Attribute by = alpha == 1 ? Attribute(rewriter.getI64IntegerAttr(1)) : attr(alpha);
+  return AddTensorOp::create(rewriter, loc, larger(a, b.value), a, b.value, by);
+}
+
+Value Lane::sub(Value a, Number b, double alpha) {
+  if (b.constant)
+    return SubScalarOp::create(rewriter, loc, typeOf(a), a, attr(*b.constant * alpha), rewriter.getI64IntegerAttr(1));
+  Attribute by = alpha == 1 ? Attribute(rewriter.getI64IntegerAttr(1)) : attr(alpha);
+  return SubTensorOp::create(rewriter, loc, larger(a, b.value), a, b.value, by);
+}
+
+Value Lane::rsub(Value a, double b) {
+  return RsubScalarOp::create(rewriter, loc, typeOf(a), a, attr(b), rewriter.getI64IntegerAttr(1));
+}
+
+Value Lane::mul(Value a, Number b) {
+  if (b.constant)
+    return MulScalarOp::create(rewriter, loc, typeOf(a), a, attr(*b.constant));
+  return binary<MulTensorOp>(a, b.value);
+}
+
+Value Lane::div(Value a, Number b) {
+  if (b.constant)
+    return DivScalarOp::create(rewriter, loc, typeOf(a), a, attr(*b.constant));
+  return binary<DivTensorOp>(a, b.value);
+}
+
+Number Lane::mul(Number a, Number b) {
+  if (a.constant && b.constant)
+    return *a.constant * *b.constant;
+  return a.constant ? mul(b.value, a) : mul(a.value, b);
+}
+
+Value Lane::pow(Number base, Value exponent) {
+  if (base.constant)
+    return PowScalarOp::create(rewriter, loc, typeOf(exponent), attr(*base.constant), exponent);
+  return binary<PowTensorTensorOp>(base.value, exponent);
+}
+
+Value Lane::pow(Value base, Number exponent) {
+  if (exponent.constant)
+    return PowTensorScalarOp::create(rewriter, loc, typeOf(base), base, attr(*exponent.constant));
+  return binary<PowTensorTensorOp>(base, exponent.value);
+}
+
+Value Lane::lerp(Value from, Value to, Number weight) {
+  if (weight.constant)
+    return LerpScalarOp::create(rewriter, loc, larger(from, to), from, to, attr(*weight.constant));
+  return add(from, mul(sub(to, from), weight));
+}
+
+Value Lane::addcmul(Value a, Value b, Value c, Number value) {
+  if (!value.constant)
+    return addcmul(a, mul(b, value), c, 1.0);
+  return AddcmulOp::create(rewriter, loc, typeOf(a), a, b, c, attr(*value.constant));
+}
+
+Value Lane::addcdiv(Value a, Value b, Value c, Number value) {
+  if (!value.constant)
+    return addcdiv(a, mul(b, value), c, 1.0);
+  return AddcdivOp::create(rewriter, loc, typeOf(a), a, b, c, attr(*value.constant));
+}
+
+Value Lane::clamp(Value a, std::optional<double> min, std::optional<double> max) {
+  return ClampOp::create(rewriter, loc, typeOf(a), a, min ? attr(*min) : Attribute(), max ? attr(*max) : Attribute());
+}

@@ -1,0 +1,99 @@
+//===- Lane.h - Arithmetic of one list position or one chunk ----*- C++ -*-===//
+
+#ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
+#define SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
+
+#include "dialects/Spmd/Spmd.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <optional>
+
+namespace spmd {
+
+/// A hyper-parameter: known now, or a tensor.
+struct Number {
+  Number(double constant) : constant(constant) {}
+  Number(mlir::Value value) : value(value) {}
+
+  std::optional<double> constant;
+  mlir::Value value;
+
+  bool is(double number) const { return constant && *constant == number; }
+};
+
+/// Builds the arithmetic for one position of a list op, or for the chunk of a
+/// unit. Numbers live in one of two places: as *scalars* (0-dimensional, or a
+/// table with one entry per segment), where they are f64, or in the *lane*, as
+/// elements that meet the lane's tensors.
+class Lane {
+public:
+  /// `type` is the type of the lane's tensors; `unit` is null in list form.
+  /// `groups` are the param groups of the lane: one, or one per segment.
+  Lane(mlir::RewriterBase &rewriter, mlir::Location loc, mlir::RankedTensorType type, mlir::FlatSymbolRefAttr unit,
+       llvm::ArrayRef<int64_t> groups)
+      : rewriter(rewriter), loc(loc), type(type), unit(unit), groups(groups) {}
+
+  // Scalars.
+
+  /// One value per param group.
+  Number fromGroups(llvm::ArrayRef<double> perGroup);
+  Number fromGroups(mlir::ValueRange perGroup);
+  /// One value per segment (or, in list form, the lane's only one).
+  Number fromSegments(llvm::ArrayRef<double> perSegment);
+  mlir::Value toF64(mlir::Value value);
+
+  /// A scalar in the lane: in the lane's element type, spread over segments.
+  Number toLane(Number scalar);
+  /// Any list operand in the lane.
+  mlir::Value align(mlir::Value operand);
+  /// 1 over a scalar that is 0 in the padding of a lane: `value`, in the lane,
+  /// with 1 in the padding.
+  mlir::Value alignDivisor(mlir::Value operand);
+
+  // Arithmetic; the result has the type of the operand with more dimensions.
+
+  mlir::Value add(mlir::Value a, Number b, double alpha = 1);
+  mlir::Value sub(mlir::Value a, Number b, double alpha = 1);
+  /// b - a
+  mlir::Value rsub(mlir::Value a, double b);
+  mlir::Value mul(mlir::Value a, Number b);
+  mlir::Value div(mlir::Value a, Number b);
+  Number mul(Number a, Number b);
+  mlir::Value pow(Number base, mlir::Value exponent);
+  mlir::Value pow(mlir::Value base, Number exponent);
+  mlir::Value lerp(mlir::Value from, mlir::Value to, Number weight);
+  /// a + value * b * c, a + value * b / c
+  mlir::Value addcmul(mlir::Value a, mlir::Value b, mlir::Value c, Number value);
+  mlir::Value addcdiv(mlir::Value a, mlir::Value b, mlir::Value c, Number value);
+  template <typename OpTy>
+  mlir::Value unary(mlir::Value a) {
+    return OpTy::create(rewriter, loc, a.getType(), a);
+  }
+  template <typename OpTy>
+  mlir::Value binary(mlir::Value a, mlir::Value b) {
+    return OpTy::create(rewriter, loc, larger(a, b), a, b);
+  }
+  mlir::Value clamp(mlir::Value a, std::optional<double> min, std::optional<double> max);
+
+  bool isChunk() const { return unit != nullptr; }
+  mlir::RankedTensorType getType() const { return type; }
+
+private:
+  static mlir::RankedTensorType larger(mlir::Value a, mlir::Value b);
+  mlir::Attribute attr(double number) { return rewriter.getF64FloatAttr(number); }
+  mlir::Value cast(mlir::Value value, mlir::Type elementType);
+  bool isTable(mlir::Value value);
+  mlir::RankedTensorType tableType(mlir::Type elementType);
+  mlir::Value constantTable(llvm::ArrayRef<double> perSegment);
+  mlir::Value broadcast(mlir::Value table);
+
+  mlir::RewriterBase &rewriter;
+  mlir::Location loc;
+  mlir::RankedTensorType type;
+  mlir::FlatSymbolRefAttr unit;
+  llvm::ArrayRef<int64_t> groups;
+};
+
+} // namespace spmd
+
+#endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H

@@ -1,0 +1,30 @@
+//===- MergeOptimizerLists.cpp - spmd-merge-optimizer-lists ---------------===//
+
+#include "ListOp.h"
+
+#include "spmd/Transforms/Optimizer/Passes.h"
+#include "spmd/Transforms/SegmentListener.h"
+
+namespace spmd {
+#define GEN_PASS_DEF_MERGEOPTIMIZERLISTS
+#include "spmd/Transforms/Optimizer/Passes.h.inc"
+} // namespace spmd
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+struct MergeOptimizerLists : spmd::impl::MergeOptimizerListsBase<MergeOptimizerLists> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      Block &body = func.getBody().front();
+      mergeListOps(body, rewriter);
+      mergeFusedOps(body, rewriter);
+      completeListOps(body, rewriter);
+    }
+  }
+};
+} // namespace
