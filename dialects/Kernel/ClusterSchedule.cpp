@@ -22,26 +22,51 @@ DenseMap<Value, llvm::SmallBitVector> getClusterVaryingDims(ClusterOp op) {
   return getVaryingDims(*op.getBodyBlock(), dims.size(), arguments);
 }
 
-ClusterSchedule::ClusterSchedule(ClusterOp op) : op(op) {
+ClusterSchedule::ClusterSchedule(ClusterOp op) : op(op), varying(getClusterVaryingDims(op)) {
   unsigned parallel = op.getParallel();
-  unsigned depth = op.getDims().size() - parallel;
-  for (Value argument : op.getBodyBlock()->getArguments())
-    stages[argument] = Stage(depth, 0);
-  for (Operation &inner : *op.getBodyBlock()) {
-    Stage stage(depth, 0);
+  unsigned rank = op.getDims().size();
+  Block *body = op.getBodyBlock();
+  for (Value argument : body->getArguments())
+    stages[argument] = Stage(rank - parallel, 0);
+  for (Operation &inner : *body) {
+    Stage stage(rank - parallel, 0);
     for (Value operand : inner.getOperands())
-      stage = std::max(stage, getStage(operand));
-    if (auto reduce = dyn_cast<ReduceOp>(inner)) {
-      int64_t outermost = *llvm::min_element(reduce.getOver()) - parallel;
-      ++stage[outermost];
-      std::fill(stage.begin() + outermost + 1, stage.end(), 0);
-    }
+      for (auto [mine, theirs] : llvm::zip_equal(stage, stages[operand]))
+        mine = std::max(mine, theirs);
+    if (auto reduce = dyn_cast<ReduceOp>(inner))
+      ++stage[*llvm::min_element(reduce.getOver()) - parallel];
     for (Value result : inner.getResults())
       stages[result] = stage;
   }
+  for (auto [i, value] : llvm::enumerate(cast<YieldOp>(body->getTerminator()).getValues())) {
+    AccessMap map = AccessMap::get(op.getResultMap(i));
+    llvm::SmallBitVector dims(rank);
+    for (unsigned d = 0; d < rank; ++d)
+      if (map.uses(d))
+        dims.set(d);
+    addRoot({value, stages[value], ReduceOp(), static_cast<unsigned>(i), dims});
+  }
 }
 
-const ClusterSchedule::Stage &ClusterSchedule::getStage(Value value) const { return stages.find(value)->second; }
+void ClusterSchedule::addRoot(Root root) {
+  unsigned parallel = op.getParallel();
+  for (Value leaf : getClosure(root.value)) {
+    auto reduce = leaf.getDefiningOp<ReduceOp>();
+    if (!reduce)
+      continue;
+    // The reduction must have been made in the iteration of the outer loops that `root` runs in.
+    Stage stage = stages[reduce.getValue()];
+    unsigned outermost = *llvm::min_element(reduce.getOver()) - parallel;
+    std::copy_n(root.stage.begin(), outermost, stage.begin());
+    if (llvm::any_of(roots, [&](const Root &other) { return other.reduce == reduce && other.stage == stage; }))
+      continue;
+    llvm::SmallBitVector dims = getVarying(reduce.getValue());
+    for (int64_t d : reduce.getOver())
+      dims.set(d);
+    addRoot({reduce.getValue(), stage, reduce, 0, dims});
+  }
+  roots.push_back(std::move(root));
+}
 
 SmallVector<Value> ClusterSchedule::getClosure(Value value) const {
   SetVector<Value> seen;
@@ -66,21 +91,11 @@ SmallVector<Value> ClusterSchedule::getClosure(Value value) const {
 }
 
 bool ClusterSchedule::isReadAfterWrite(unsigned operand, unsigned result) const {
-  Block *body = op.getBodyBlock();
-  Value argument = body->getArgument(operand);
-  ValueRange yielded = cast<YieldOp>(body->getTerminator()).getValues();
-  const Stage &written = getStage(yielded[result]);
-  auto readsLater = [&](Value root) {
-    return getStage(root) > written && llvm::is_contained(getClosure(root), argument);
-  };
-  for (Value value : yielded)
-    if (readsLater(value))
-      return true;
-  for (Operation &inner : *body)
-    if (auto reduce = dyn_cast<ReduceOp>(inner))
-      if (readsLater(reduce.getValue()))
-        return true;
-  return false;
+  Value argument = op.getBodyBlock()->getArgument(operand);
+  const Root *write = llvm::find_if(roots, [&](const Root &root) { return !root.reduce && root.result == result; });
+  return llvm::any_of(roots, [&](const Root &root) {
+    return root.stage > write->stage && llvm::is_contained(getClosure(root.value), argument);
+  });
 }
 
 } // namespace spmd::kernel

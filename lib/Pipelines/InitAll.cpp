@@ -14,6 +14,9 @@
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Import/Passes.h"
+#include "spmd/Pipelines/Pipeline.h"
+#include "spmd/Kernels/Passes.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
@@ -26,7 +29,10 @@ void spmd::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   spmd::registerAtenToKernelPasses();
+  spmd::registerImportPasses();
   spmd::registerKernelToPlanPasses();
+  spmd::registerPipelines();
+  spmd::kernel::registerKernelsPasses();
   spmd::registerOptimizerPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();

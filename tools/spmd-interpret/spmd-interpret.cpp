@@ -70,14 +70,16 @@ static int exitCode(Failure failure) {
   return kFailed;
 }
 
-static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context, llvm::SourceMgr &sources) {
+static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context) {
   std::string message;
   auto file = openInputFile(path, &message);
   if (!file) {
     llvm::errs() << "spmd-interpret: " << message << "\n";
     return nullptr;
   }
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  // A source manager parses its first buffer only: each program has its own.
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, &context);
 }
 
@@ -179,14 +181,14 @@ static int printOps() {
   return kDone;
 }
 
-static int run(MLIRContext &context, llvm::SourceMgr &sources) {
+static int run(MLIRContext &context) {
   if (listOps)
     return printOps();
   if (inputFile.empty()) {
     llvm::errs() << "spmd-interpret: no program given\n";
     return kBadInput;
   }
-  OwningOpRef<ModuleOp> module = parse(inputFile, context, sources);
+  OwningOpRef<ModuleOp> module = parse(inputFile, context);
   if (!module)
     return kBadInput;
   if (!callsFile.empty()) {
@@ -201,7 +203,7 @@ static int run(MLIRContext &context, llvm::SourceMgr &sources) {
     return kBadInput;
   }
   OwningOpRef<ModuleOp> base;
-  if (!baseFile.empty() && !(base = parse(baseFile, context, sources)))
+  if (!baseFile.empty() && !(base = parse(baseFile, context)))
     return kBadInput;
 
   func::FuncOp step = findStep(*module);
@@ -269,5 +271,5 @@ int main(int argc, char **argv) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  return run(context, sources);
+  return run(context);
 }

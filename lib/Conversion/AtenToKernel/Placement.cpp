@@ -37,19 +37,31 @@ Placement::Placement(const Graph &graph) {
   placeLate(graph);
 }
 
+/// Whether waiting frees at least as many bytes as it holds: then a node's result is bigger than what it reads.
+static bool isSmallerBefore(Node *node) {
+  int64_t bytes = 0;
+  forEachRead(node, [&](Node *read) {
+    bool isArgument = read->kind == NodeKind::Tensor && !read->producer;
+    if (!isArgument)
+      bytes += read->getNumBytes();
+  });
+  return bytes <= node->getNumBytes();
+}
+
 void Placement::placeLate(const Graph &graph) {
   // The first anchor of each segment: a node of the segment placed before it needs nothing of its own phase.
   llvm::DenseMap<int64_t, int64_t> firstAnchors;
   for (auto [ordinal, anchor] : llvm::enumerate(anchors))
     firstAnchors.try_emplace(anchor->segment, ordinal);
 
-  SmallVector<int64_t> firstUses(graph.getNodes().size(), std::numeric_limits<int64_t>::max());
+  constexpr int64_t kNoUse = std::numeric_limits<int64_t>::max();
+  SmallVector<int64_t> firstUses(graph.getNodes().size(), kNoUse);
   for (const std::unique_ptr<Node> &node : llvm::reverse(graph.getNodes())) {
     int64_t &ordinal = ordinals[node->id];
     auto first = firstAnchors.find(node->segment);
     bool isEarly = first != firstAnchors.end() && ordinal < first->second;
     int64_t firstUse = firstUses[node->id];
-    if (node->isLight() && isEarly && firstUse != std::numeric_limits<int64_t>::max())
+    if (node->isLight() && isEarly && firstUse != kNoUse && isSmallerBefore(node.get()))
       ordinal = std::max(ordinal, firstUse);
     // An anchor needs its operands before it, a light node beside it.
     int64_t needed = node->kind == NodeKind::Anchor ? ordinal - 1 : ordinal;

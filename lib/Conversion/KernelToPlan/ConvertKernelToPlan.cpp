@@ -2,6 +2,7 @@
 
 #include "BufferAssignment.h"
 #include "CommandEmitter.h"
+#include "KernelFunctions.h"
 #include "PlaceBuffers.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
@@ -52,5 +53,6 @@ void ConvertKernelToPlanPass::runOnOperation() {
   if (failed(emitCommands(step, *assignment, program)))
     return signalPassFailure();
   placeBuffers(program);
+  addKernelFunctions(step);
   step.erase();
 }

@@ -90,7 +90,11 @@ module attributes {spmd.step = {name = "linear"}} {
       kernel.yield %p1, %v1 : f32, f32
     }
     // CHECK-NOT: plan.copy
-    // CHECK-NOT: func.func
+    // The kernels stay, each once.
+    // CHECK: func.func private @k0(%{{.*}}: tensor<4x4xf32>, %{{.*}}: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<f32>)
+    // CHECK: func.func private @k1(
+    // CHECK: func.func private @k2(
+    // CHECK-NOT: @step
     return %l, %w1, %m1 : tensor<f32>, tensor<128xf32>, tensor<128xf32>
   }
 }

@@ -14,7 +14,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`, `spmd.release`. Every generated kernel
     has its symbol (`spmd-outline-kernels`), and every argument and result its role.
 
-    **Output IR.** A `plan.program` with buffers, bindings and commands. Units, mesh and kernels stay.
+    **Output IR.** A `plan.program` with buffers, bindings and commands, and one private function per kernel symbol, holding
+    the op that code is generated from. Units and mesh stay.
 
     **Places.** An unpacked parameter is a range of the gathered buffer. A packed gradient is written by its producer
     straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is written
@@ -42,6 +43,27 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     ```
   }];
   let dependentDialects = ["::spmd::plan::PlanDialect"];
+}
+
+def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"> {
+  let summary = "collectives over rows inside a tensor become contiguous ones and copies";
+  let description = [{
+    **Definition.** A communicator moves one contiguous chunk per rank. A collective is *flat* when its rows are that: no
+    dimension before the gathered or scattered one, and as many rows as ranks times chunk. Others are rewritten: an
+    all-gather into one of the chunks in rank order, followed by a `kernel.copy` that puts each rank's rows in place and drops
+    the padding of the last; a reduce-scatter into a `kernel.copy` that sorts rows by rank, zeros for those that there are
+    not, followed by one of whole chunks.
+
+    **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, every collective flat.
+
+    ```mlir
+    %y = spmd.all_gather %x on @mesh ["data"] dim 1 pre 1 total 6 : tensor<4x3xf32> -> tensor<4x6xf32>
+    // becomes, on two ranks
+    %g = spmd.all_gather %x on @mesh ["data"] dim 0 pre 1 total 8 : tensor<4x3xf32> -> tensor<8x3xf32>
+    %y = kernel.copy %g pieces [#kernel.piece<0 [1, 4, 3] …>, …] : (tensor<8x3xf32>) -> tensor<4x6xf32>
+    ```
+  }];
+  let dependentDialects = ["::spmd::kernel::KernelDialect"];
 }
 
 def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {

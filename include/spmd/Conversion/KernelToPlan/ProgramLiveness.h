@@ -1,0 +1,51 @@
+//===- ProgramLiveness.h - When the buffers of a plan are alive -*- C++ -*-===//
+#ifndef SPMD_CONVERSION_KERNELTOPLAN_PROGRAMLIVENESS_H
+#define SPMD_CONVERSION_KERNELTOPLAN_PROGRAMLIVENESS_H
+
+#include "dialects/Plan/Plan.h"
+#include "spmd/Transforms/Memory/HappensBefore.h"
+#include "spmd/Transforms/Memory/Placement.h"
+
+namespace spmd {
+
+/// A transient buffer and when it is used.
+struct TransientBuffer {
+  plan::BufferOp op;
+  memory::Uses uses;
+  /// Written by the runtime before the first command; read by it after the last.
+  bool fromBegin = false, toEnd = false;
+
+  bool isUsed() const { return fromBegin || toEnd || uses.firstUse() >= 0; }
+};
+
+/// The order of a program's commands, and the lives of its transient buffers.
+class ProgramLiveness {
+public:
+  /// Computes both from the commands; offsets are not looked at.
+  explicit ProgramLiveness(plan::ProgramOp program);
+
+  llvm::ArrayRef<TransientBuffer> getBuffers() const { return buffers; }
+  /// As the planner wants them, by position: 0 is before the first command, the number of commands + 1 after the last.
+  llvm::ArrayRef<memory::BufferRequest> getRequests() const { return requests; }
+  /// True unless all uses of one buffer are complete before any use of the other.
+  bool mayOverlap(unsigned a, unsigned b) const { return !diesBefore(a, b) && !diesBefore(b, a); }
+  /// The buffers that are alive where most bytes are, largest first.
+  llvm::SmallVector<plan::BufferOp> getAliveAtPeak() const;
+  memory::Peak getPeak() const;
+
+private:
+  bool diesBefore(unsigned a, unsigned b) const {
+    return !buffers[a].toEnd && !buffers[b].fromBegin && buffers[a].uses.precede(buffers[b].uses, order);
+  }
+
+  llvm::SmallVector<TransientBuffer> buffers;
+  std::vector<memory::BufferRequest> requests;
+  memory::HappensBefore order;
+};
+
+/// Alignment of transient buffers: a cache line, and a vector register.
+constexpr int64_t kTransientAlignment = 64;
+
+} // namespace spmd
+
+#endif // SPMD_CONVERSION_KERNELTOPLAN_PROGRAMLIVENESS_H

@@ -1,0 +1,54 @@
+//===- Pipeline.h - The way from a captured step to a plan ------*- C++ -*-===//
+//
+// The one definition of the pass pipeline; spmd-compile, spmd-opt and the tests use it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPMD_PIPELINES_PIPELINE_H
+#define SPMD_PIPELINES_PIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+#include <optional>
+#include <string>
+
+namespace spmd {
+
+/// The phases of compilation, in order. A phase is named after what its IR shows when it is done.
+enum class Phase { import, units, partition, decompose, collectives, kernels, plan, artifact };
+
+llvm::StringRef getPhaseName(Phase phase);
+std::optional<Phase> findPhase(llvm::StringRef name);
+/// All phases, in order.
+llvm::ArrayRef<Phase> getPhases();
+
+/// What a user may choose.
+struct PipelineOptions {
+  int64_t ranks = 1;
+  /// fully_shard or replicate.
+  std::string mode = "fully_shard";
+  /// none, always, class:A,B or size:N.
+  std::string policy = "none";
+  /// global or local.
+  std::string view = "global";
+  bool reshardAfterForward = true;
+  /// Units that are gathered ahead of their use.
+  int64_t prefetch = 1;
+  bool fuse = true;
+};
+
+/// Adds the passes of one phase. Fails, with an error on `os`, when a pass refuses its options.
+mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
+                             llvm::raw_ostream &os);
+
+/// Adds the passes of all phases after `from` up to and including `to`.
+mlir::LogicalResult buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
+                                  llvm::raw_ostream &os);
+
+/// Prints every pass of the pipeline, by phase, with the reason why it is there.
+void printPipeline(const PipelineOptions &options, llvm::raw_ostream &os);
+
+/// Registers the pipeline as `spmd-opt --spmd-pipeline="from=import to=plan ranks=4 …"`.
+void registerPipelines();
+
+} // namespace spmd
+
+#endif // SPMD_PIPELINES_PIPELINE_H

@@ -1,0 +1,88 @@
+//===- EmitRows.cpp - loops of gather_rows and scatter_add_rows -----------===//
+
+#include "Emitters.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+/// Runs `body(offset, width)` over [0, size) by vectors, then scalars.
+static void forRow(KernelBuilder &b, int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t whole = size - size % kLanes;
+  b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value i) { body(i, kLanes); });
+  b.loop(b.i64(whole), b.i64(size), 1, [&](Value i) { body(i, 1); });
+}
+
+/// Row number `i` of the ids, as i64.
+static Value loadId(KernelBuilder &b, Value pointer, Type type, Value i) {
+  Value id = b.load(pointer, getElementTypeOrSelf(type), i);
+  return id.getType().isInteger(64) ? id : Value(arith::ExtSIOp::create(b, b.getI64Type(), id));
+}
+
+/// low <= value < high.
+static Value isWithin(KernelBuilder &b, Value value, Value low, Value high) {
+  Value above = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, value, low);
+  Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, value, high);
+  return arith::AndIOp::create(b, above, below);
+}
+
+LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
+  Type element = getElementTypeOrSelf(op.getTable().getType());
+  int64_t size = op.getRowSize();
+  Value table = b.getPointer(0), ids = b.getPointer(1), result = b.getResultPointer(0);
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value row) {
+    Value id = loadId(b, ids, op.getIds().getType(), row);
+    Value to = b.mul(row, size), from = b.mul(id, size);
+    auto choice = scf::IfOp::create(b, isWithin(b, id, b.i64(0), b.i64(op.getRows())), /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    forRow(b, size, [&](Value i, int64_t width) {
+      b.store(b.load(table, element, b.add(from, i), width), result, b.add(to, i));
+    });
+    b.setInsertionPointToStart(choice.elseBlock());
+    forRow(b, size,
+           [&](Value i, int64_t width) { b.store(b.number(getWideType(element, width), 0), result, b.add(to, i)); });
+  });
+  return success();
+}
+
+/// A trip owns a range of the table's rows and goes through all ids, so the rows of a gradient are added in their order
+/// whoever runs the trip.
+LogicalResult emitScatterAddRows(KernelBuilder &b, ScatterAddRowsOp op) {
+  Type element = getElementTypeOrSelf(op.getGrad().getType());
+  int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getParallelTrips();
+  int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements();
+  Value grad = b.getPointer(0), idPointer = b.getPointer(1), result = b.getResultPointer(0);
+  Value into = op.getInto() ? b.getPointer(2) : Value();
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
+    Value low = b.floorDiv(b.mul(trip, rows), trips), high = b.floorDiv(b.mul(b.add(trip, 1), rows), trips);
+    b.loop(low, high, 1, [&](Value row) {
+      forRow(b, size, [&](Value i, int64_t width) {
+        Value index = b.add(b.mul(row, size), i);
+        Value start = into ? b.load(into, element, index, width) : b.number(getWideType(element, width), 0);
+        b.store(start, result, index);
+      });
+    });
+    b.loop(b.i64(0), b.i64(ids), 1, [&](Value i) {
+      Value id = loadId(b, idPointer, op.getIds().getType(), i);
+      Value mine = isWithin(b, id, low, high);
+      Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, id, b.i64(op.getPaddingIdx()));
+      auto choice = scf::IfOp::create(b, arith::AndIOp::create(b, mine, counts), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(choice.thenBlock());
+      Value to = b.mul(id, size), from = b.mul(i, size);
+      forRow(b, size, [&](Value c, int64_t width) {
+        Value index = b.add(to, c);
+        Value sum = arith::AddFOp::create(b, b.load(result, element, index, width),
+                                          b.load(grad, element, b.add(from, c), width));
+        b.store(sum, result, index);
+      });
+    });
+  });
+  return success();
+}
+
+} // namespace spmd::kernel

@@ -1,0 +1,30 @@
+//===- Emitters.h - loops of each kernel op ---------------------*- C++ -*-===//
+//
+// Each fills the function that `b` has started with the loops of its op, for trips [begin, end).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_KERNELS_EMITTERS_H
+#define SPMD_LIB_KERNELS_EMITTERS_H
+
+#include "KernelBuilder.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace spmd::kernel {
+
+/// Expects what simplifyCluster leaves: no dims of size 1.
+mlir::LogicalResult emitCluster(KernelBuilder &b, ClusterOp op);
+mlir::LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op);
+mlir::LogicalResult emitAttention(KernelBuilder &b, AttentionOp op);
+mlir::LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op);
+mlir::LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op);
+mlir::LogicalResult emitScatterAddRows(KernelBuilder &b, ScatterAddRowsOp op);
+mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
+
+/// A detached copy of `op` with the same parallel trips, without dims of size 1 and with adjacent dims merged where
+/// every map allows it.
+mlir::OwningOpRef<ClusterOp> simplifyCluster(ClusterOp op);
+
+} // namespace spmd::kernel
+
+#endif // SPMD_LIB_KERNELS_EMITTERS_H

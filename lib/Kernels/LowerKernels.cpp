@@ -1,0 +1,68 @@
+//===- LowerKernels.cpp - kernel ops to functions of loops ----------------===//
+
+#include "LowerKernels.h"
+#include "Emitters.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "spmd/Kernels/Passes.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+#define GEN_PASS_DEF_LOWERKERNELS
+#include "spmd/Kernels/Passes.h.inc"
+
+FailureOr<SmallVector<Operation *>> collectKernels(ModuleOp module) {
+  SmallVector<Operation *> kernels;
+  llvm::StringSet<> seen;
+  WalkResult walk = module.walk([&](KernelOpInterface op) -> WalkResult {
+    if (!op.isGenerated())
+      return WalkResult::advance();
+    StringAttr symbol = op.getSymbolAttr();
+    if (!symbol)
+      return op->emitOpError("has no symbol; run spmd-outline-kernels before code generation");
+    if (seen.insert(symbol.getValue()).second)
+      kernels.push_back(op);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return kernels;
+}
+
+LogicalResult lowerKernel(Operation *op, ModuleOp target) {
+  KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
+  LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                             .Case([&](ClusterOp cluster) { return emitCluster(b, *simplifyCluster(cluster)); })
+                             .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
+                             .Case([&](GatherRowsOp gather) { return emitGatherRows(b, gather); })
+                             .Case([&](ScatterAddRowsOp scatter) { return emitScatterAddRows(b, scatter); })
+                             .Case([&](CopyOp copy) { return emitCopy(b, copy); })
+                             .Default([](Operation *op) { return op->emitOpError("has no code generation for CPUs"); });
+  b.finish();
+  return result;
+}
+
+namespace {
+struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = collectKernels(module);
+    if (failed(kernels))
+      return signalPassFailure();
+    OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
+    for (Operation *op : *kernels)
+      if (failed(lowerKernel(op, *lowered)))
+        return signalPassFailure();
+    module.getBodyRegion().takeBody(lowered->getBodyRegion());
+  }
+};
+} // namespace
+
+} // namespace spmd::kernel

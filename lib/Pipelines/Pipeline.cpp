@@ -1,0 +1,191 @@
+//===- Pipeline.cpp - The way from a captured step to a plan --------------===//
+
+#include "spmd/Pipelines/Pipeline.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+
+/// Whether the result depends on a pass: without a required one the next phase cannot read the IR, an optimization may
+/// be left out, and a verifier changes nothing.
+enum class Kind { required, optimization, verifier };
+
+struct PassEntry {
+  Phase phase;
+  Kind kind;
+  StringRef name;
+  /// The pass's options as text.
+  std::string (*options)(const PipelineOptions &);
+  StringRef why;
+};
+
+std::string none(const PipelineOptions &) { return ""; }
+
+std::string unitOptions(const PipelineOptions &options) {
+  return "policy=" + options.policy + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
+         " reshard-after-forward=" + (options.reshardAfterForward ? "true" : "false");
+}
+std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
+std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
+std::string fuseOptions(const PipelineOptions &options) {
+  return std::string("fuse=") + (options.fuse ? "true" : "false");
+}
+
+/// The pipeline, in order. The first phase starts with the importer, which is no pass.
+const PassEntry kPipeline[] = {
+    {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
+     "the runtime checks token ids before a step; only here are embeddings and losses still recognizable"},
+
+    {Phase::units, Kind::required, "spmd-merge-optimizer-lists", none,
+     "one optimizer op per flat buffer needs one list over all parameters, not one per param group"},
+    {Phase::units, Kind::required, "spmd-assign-shard-units", unitOptions,
+     "everything after this speaks of units; as symbols they can be read and edited first"},
+
+    {Phase::partition, Kind::required, "spmd-split-means", none,
+     "the mean of the ranks' means is not the mean; as a sum and a division by the global count it partitions exactly"},
+    {Phase::partition, Kind::required, "spmd-partition", partitionOptions,
+     "turns the global step into the program of one rank, with a collective at every use"},
+    {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
+     "one gather per unit and direction instead of one per use"},
+    {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
+     "no partial value reaches an op that is not linear in it, every gradient is reduced once"},
+
+    {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
+     "optimizers become arithmetic on flat chunks, which fuses like any other"},
+
+    {Phase::collectives, Kind::optimization, "spmd-bucket-collectives", none,
+     "scalar all-reduces that are ready together travel in one message"},
+    {Phase::collectives, Kind::required, "spmd-start-collectives", startOptions,
+     "start and wait let communication run beside computation; block order is the schedule from here on"},
+    {Phase::collectives, Kind::verifier, "spmd-verify-schedule", none,
+     "every start has one wait, and no gathered buffer is read after its release"},
+
+    {Phase::kernels, Kind::required, "spmd-strip-sharding", none,
+     "states have served; what follows is plain local computation"},
+    {Phase::kernels, Kind::required, "spmd-convert-aten-to-kernel", fuseOptions,
+     "light ops become clusters, heavy ones kernels of their own, views become access maps"},
+    {Phase::kernels, Kind::required, "spmd-flatten-collectives", none,
+     "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
+    {Phase::kernels, Kind::required, "spmd-outline-kernels", none,
+     "code is generated once per kernel, and blocks of one kind share theirs"},
+
+    {Phase::plan, Kind::required, "spmd-convert-kernel-to-plan", none,
+     "values get bytes of the arena, ops become commands on streams"},
+    {Phase::plan, Kind::verifier, "spmd-verify-plan", none,
+     "the loader's own certificate, before there is an artifact"},
+};
+
+StringRef getKindName(Kind kind) {
+  switch (kind) {
+  case Kind::required:
+    return "required";
+  case Kind::optimization:
+    return "optimization";
+  case Kind::verifier:
+    return "verifier";
+  }
+  llvm_unreachable("unknown kind");
+}
+
+constexpr Phase kPhases[] = {Phase::import,      Phase::units,   Phase::partition, Phase::decompose,
+                             Phase::collectives, Phase::kernels, Phase::plan,      Phase::artifact};
+
+} // namespace
+
+ArrayRef<Phase> spmd::getPhases() { return kPhases; }
+
+StringRef spmd::getPhaseName(Phase phase) {
+  static constexpr StringLiteral names[] = {"import",      "units",   "partition", "decompose",
+                                            "collectives", "kernels", "plan",      "artifact"};
+  return names[static_cast<unsigned>(phase)];
+}
+
+std::optional<Phase> spmd::findPhase(StringRef name) {
+  for (Phase phase : kPhases)
+    if (getPhaseName(phase) == name)
+      return phase;
+  return std::nullopt;
+}
+
+LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
+  for (const PassEntry &entry : kPipeline) {
+    if (entry.phase != phase)
+      continue;
+    const PassInfo *pass = PassInfo::lookup(entry.name);
+    if (!pass) {
+      os << "error: pass " << entry.name << " of phase " << getPhaseName(phase) << " is not in this build\n";
+      return failure();
+    }
+    auto report = [&](const Twine &message) {
+      os << "error: " << entry.name << ": " << message << '\n';
+      return failure();
+    };
+    if (failed(pass->addToPipeline(pm, entry.options(options), report)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
+                                  raw_ostream &os) {
+  for (Phase phase : kPhases)
+    if (from < phase && phase <= to && failed(addPhase(pm, phase, options, os)))
+      return failure();
+  return success();
+}
+
+void spmd::printPipeline(const PipelineOptions &options, raw_ostream &os) {
+  std::optional<Phase> current;
+  for (const PassEntry &entry : kPipeline) {
+    if (current != entry.phase)
+      os << getPhaseName(entry.phase) << '\n';
+    current = entry.phase;
+    std::string text = entry.options(options);
+    os << "  " << entry.name << (text.empty() ? "" : "{" + text + "}") << " (" << getKindName(entry.kind) << ")\n"
+       << "    " << entry.why << '\n';
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// For spmd-opt
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TextOptions : PassPipelineOptions<TextOptions> {
+  Option<std::string> from{*this, "from", llvm::cl::desc("phase that the input has been through"),
+                           llvm::cl::init("import")};
+  Option<std::string> to{*this, "to", llvm::cl::desc("last phase to run"), llvm::cl::init("plan")};
+  Option<int64_t> ranks{*this, "ranks", llvm::cl::desc("number of ranks"), llvm::cl::init(1)};
+  Option<std::string> mode{*this, "mode", llvm::cl::desc("fully_shard or replicate"), llvm::cl::init("fully_shard")};
+  Option<std::string> policy{*this, "policy", llvm::cl::desc("none, always, class:A,B or size:N"),
+                             llvm::cl::init("none")};
+  Option<std::string> view{*this, "view", llvm::cl::desc("what the captured batch is"), llvm::cl::init("global")};
+  Option<bool> reshard{*this, "reshard-after-forward", llvm::cl::desc("free parameters between forward and backward"),
+                       llvm::cl::init(true)};
+  Option<int64_t> prefetch{*this, "prefetch", llvm::cl::desc("units gathered ahead"), llvm::cl::init(1)};
+  Option<bool> fuse{*this, "fuse", llvm::cl::desc("fuse light ops"), llvm::cl::init(true)};
+};
+} // namespace
+
+void spmd::registerPipelines() {
+  PassPipelineRegistration<TextOptions>(
+      "spmd-pipeline", "the phases of spmd-compile after `from`, up to `to`",
+      [](OpPassManager &pm, const TextOptions &text) {
+        PipelineOptions options;
+        options.ranks = text.ranks;
+        options.mode = text.mode;
+        options.policy = text.policy;
+        options.view = text.view;
+        options.reshardAfterForward = text.reshard;
+        options.prefetch = text.prefetch;
+        options.fuse = text.fuse;
+        std::optional<Phase> from = findPhase(text.from), to = findPhase(text.to);
+        if (!from || !to || failed(buildPipeline(pm, options, *from, *to, llvm::errs())))
+          llvm::report_fatal_error("spmd-pipeline: unknown phase or option", /*gen_crash_diag=*/false);
+      });
+}

@@ -1,0 +1,102 @@
+"""Compiles kernel IR to shared objects and runs the kernels on numpy arrays.
+
+`check` is the heart: it compares with an oracle, then demands the same bits from every CPU the machine can run and from
+any cut of the parallel loop.
+"""
+import ctypes
+import os
+import random
+import subprocess
+import tempfile
+
+import numpy as np
+
+SPMD_OPT = os.path.join(os.environ.get("SPMD_BIN", ""), "spmd-opt")
+DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i1": np.bool_}
+MLIR_NAMES = {np.dtype(v): k for k, v in DTYPES.items()}
+
+
+def runnable_cpus():
+    """CPU names that kernels can be generated for and that this machine runs."""
+    with open("/proc/cpuinfo") as f:
+        flags = f.read()
+    return ["x86-64-v3"] + (["x86-64-v4"] if "avx512vl" in flags and "avx512dq" in flags else [])
+
+
+def tensor(array):
+    """MLIR type of an array."""
+    return "tensor<" + "".join(f"{n}x" for n in array.shape) + MLIR_NAMES[array.dtype] + ">"
+
+
+def compile_kernels(ir, cpu):
+    """Path of a shared object made from `ir`."""
+    path = tempfile.mkstemp(suffix=".so")[1]
+    pipeline = f"builtin.module(spmd-outline-kernels,spmd-emit-kernels{{cpu={cpu} path={path}}})"
+    result = subprocess.run([SPMD_OPT, "--pass-pipeline=" + pipeline, "-o", os.devnull], input=ir, text=True,
+                            capture_output=True)
+    assert result.returncode == 0, result.stderr
+    undefined = subprocess.run(["nm", "-D", "-u", path], text=True, capture_output=True).stdout
+    assert not undefined.strip(), f"kernels need symbols from outside: {undefined}"
+    return path
+
+
+def _call(function, arrays, coords, begin, end):
+    pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
+    coordinates = (ctypes.c_int64 * max(1, len(coords)))(*coords)
+    function(pointers, coordinates, ctypes.c_int64(begin), ctypes.c_int64(end))
+
+
+def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=()):
+    """Results of a kernel: `outputs` is (shape, dtype) each. `cuts` are places to cut the trips at; pieces run backwards.
+
+    `alias` holds (input, output) pairs that share memory. Results are filled with garbage first, with guard bands around.
+    """
+    function = getattr(ctypes.CDLL(path), symbol)
+    guard = 64
+    held, arrays = [], []
+    inputs = [np.ascontiguousarray(a) for a in inputs]
+    for shape, dtype in outputs:
+        count = int(np.prod(shape, dtype=np.int64))
+        band = np.full(guard * 2 + count * np.dtype(dtype).itemsize, 0xA5, np.uint8)
+        held.append(band)
+        arrays.append(band[guard:len(band) - guard].view(dtype).reshape(shape))
+    for i, o in alias:
+        arrays[o][...] = inputs[i].reshape(arrays[o].shape)
+        inputs[i] = arrays[o]
+    bounds = [0, *sorted(cuts), trips]
+    for begin, end in reversed(list(zip(bounds, bounds[1:]))):
+        _call(function, inputs + arrays, coords, begin, end)
+    for band in held:
+        assert (band[:guard] == 0xA5).all() and (band[len(band) - guard:] == 0xA5).all(), "wrote outside of a result"
+    return [a.copy() for a in arrays]
+
+
+def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cpus=None):
+    """Compares a kernel with `expected` (f64 oracles), relative to the largest expected value of each result."""
+    outputs = [(e.shape, d) for e, d in expected]
+    first = None
+    for cpu in cpus or runnable_cpus():
+        path = compile_kernels(ir, cpu)
+        whole = run(path, inputs, outputs, trips, coords=coords)
+        if first is None:
+            first = whole
+            for i, (got, (want, dtype)) in enumerate(zip(whole, expected)):
+                if np.issubdtype(dtype, np.floating):
+                    scale = np.max(np.abs(want), initial=1e-30)
+                    assert not np.isnan(got).any() or np.isnan(want).any(), f"result {i} has NaN"
+                    error = np.max(np.abs(got - want), initial=0) / scale
+                    assert error <= tolerance, f"result {i}: error {error}"
+                else:
+                    assert (got == want).all(), f"result {i} differs"
+        runs = [whole]
+        rng = random.Random(1)
+        for _ in range(3):
+            cuts = [rng.randrange(trips + 1) for _ in range(rng.randrange(1, 6))]
+            runs.append(run(path, inputs, outputs, trips, coords=coords, cuts=cuts))
+        for pair in alias:
+            runs.append(run(path, inputs, outputs, trips, coords=coords, alias=[pair]))
+        for other in runs:
+            for i, (a, b) in enumerate(zip(first, other)):
+                assert a.tobytes() == b.tobytes(), f"result {i} has other bits on {cpu}, cut or in place"
+        os.unlink(path)
+    return first
