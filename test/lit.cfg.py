@@ -27,6 +27,8 @@ config.substitutions.append(("%docs", os.path.join(config.spmd_source_dir, "docs
 config.substitutions.append(("%spmd_build", config.spmd_build_dir))
 config.substitutions.append(("%python", config.spmd_python or "python3"))
 
+if os.path.exists("/proc/cpuinfo") and "avx512vl" in open("/proc/cpuinfo").read():
+    config.available_features.add("avx512")
 if config.spmd_python:
     if subprocess.run([config.spmd_python, "-c", "import torch, pytest"], capture_output=True).returncode == 0:
         config.available_features.add("torch")

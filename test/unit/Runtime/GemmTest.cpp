@@ -82,15 +82,18 @@ void blas_memory_free(void *buffer);
 }
 
 // [Note: packing buffers] in BlasMemory.cpp: without our part two threads get
-// the same buffer within a few thousand tries.
+// the same buffer, hundreds of thousands of times in about every other run.
 TEST(Gemm, ThreadsNeverShareAPackingBuffer) {
   constexpr int numThreads = 4;
   std::atomic<void *> held[numThreads] = {};
-  std::atomic<int> shared{0};
+  std::atomic<int> shared{0}, started{0};
   std::vector<std::thread> threads;
   for (int self = 0; self < numThreads; ++self)
     threads.emplace_back([&, self] {
-      for (int i = 0; i < 100000; ++i) {
+      ++started;
+      while (started < numThreads)
+        std::this_thread::yield();
+      for (int i = 0; i < 3000000; ++i) {
         void *buffer = blas_memory_alloc(0);
         held[self] = buffer;
         for (int other = 0; other < numThreads; ++other)

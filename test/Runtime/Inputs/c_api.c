@@ -1,0 +1,128 @@
+/* The C interface from C: loads a hand-written artifact, trains, reads, saves,
+   and makes mistakes on purpose. argv: artifact, file to save. */
+#include "spmd/Runtime/spmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUIRE(condition)                                                     \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition,              \
+              status.message);                                                 \
+      return 1;                                                                \
+    }                                                                          \
+  } while (0)
+
+int main(int argc, char **argv) {
+  spmd_status status = {0};
+  spmd_options options;
+  spmd_trainer *trainer = NULL;
+  spmd_tensor_info info;
+  spmd_collective_info collective;
+  spmd_hyper_info hyper;
+  int64_t ids[16];
+  float target[24], loss = 0, before, weights[66];
+  const int64_t ids_shape[2] = {8, 2}, target_shape[2] = {8, 3};
+  spmd_tensor batch[2];
+  int i;
+
+  REQUIRE(argc == 3);
+  REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, &status) == SPMD_BAD_INPUT);
+  REQUIRE(trainer == NULL && strstr(status.message, "nowhere.spmd"));
+  REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, NULL) == SPMD_BAD_INPUT);
+
+  spmd_options_init(&options);
+  options.ranks = 3;
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "compiled for 2 ranks, not 3"));
+  options.ranks = 2;
+  options.size = 3;
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_BAD_INPUT);
+  options.size = sizeof options;
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
+  REQUIRE(status.code == SPMD_OK && status.message[0] == 0);
+
+  REQUIRE(spmd_ranks(trainer) == 2);
+  REQUIRE(spmd_arena_bytes(trainer) > 0);
+  REQUIRE(spmd_num_inputs(trainer) == 2);
+  REQUIRE(spmd_input(trainer, 0, &info, &status) == SPMD_OK);
+  REQUIRE(!strcmp(info.name, "x") && info.dtype == SPMD_I64 && info.rank == 2);
+  REQUIRE(info.shape[0] == 8 && info.shape[1] == 2 && info.bytes == 128);
+  REQUIRE(spmd_input(trainer, 2, &info, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_num_outputs(trainer) == 2);
+  REQUIRE(spmd_output(trainer, 0, &info, &status) == SPMD_OK);
+  REQUIRE(!strcmp(info.state, "loss") && info.rank == 0 && info.bytes == 4);
+  REQUIRE(spmd_num_tensors(trainer) == 16);
+  REQUIRE(spmd_tensor_at(trainer, 0, &info, &status) == SPMD_OK);
+  REQUIRE(!strcmp(info.name, "emb.weight") && info.num_aliases == 1);
+  REQUIRE(!strcmp(spmd_tensor_alias(trainer, 0, 0), "tied.weight"));
+  REQUIRE(spmd_tensor_alias(trainer, 0, 1) == NULL);
+  REQUIRE(spmd_num_collectives(trainer) == 6);
+  REQUIRE(spmd_collective(trainer, 0, &collective, &status) == SPMD_OK);
+  REQUIRE(!strcmp(collective.op, "all_gather") && collective.bytes == 192);
+  REQUIRE(!strcmp(collective.unit, "embed") && collective.command == 0);
+  REQUIRE(spmd_collective(trainer, 6, &collective, &status) == SPMD_BAD_INPUT);
+
+  for (i = 0; i < 16; ++i)
+    ids[i] = i % 11;
+  for (i = 0; i < 24; ++i)
+    target[i] = 0.5f;
+  batch[0].data = ids;
+  batch[0].dtype = SPMD_I64;
+  batch[0].rank = 2;
+  batch[0].shape = ids_shape;
+  batch[1].data = target;
+  batch[1].dtype = SPMD_F32;
+  batch[1].rank = 2;
+  batch[1].shape = target_shape;
+
+  REQUIRE(spmd_step(trainer, batch, 1, &status) == SPMD_BAD_INPUT);
+  ids[3] = -1;
+  REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "value -1 at position [1, 1]"));
+  ids[3] = 3;
+  batch[1].dtype = 77;
+  REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_BAD_INPUT);
+  batch[1].dtype = SPMD_F32;
+
+  REQUIRE(spmd_set_hyper(trainer, "lr", 0, 0.05, &status) == SPMD_OK);
+  REQUIRE(spmd_num_hypers(trainer) == 1);
+  REQUIRE(spmd_hyper(trainer, 0, &hyper, &status) == SPMD_OK);
+  REQUIRE(!strcmp(hyper.name, "lr") && hyper.value == 0.05);
+  REQUIRE(spmd_set_hyper(trainer, NULL, 0, 1, &status) == SPMD_BAD_INPUT);
+
+  REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_OK);
+  REQUIRE(spmd_read_output(trainer, 0, &before, sizeof before, &status) == 0);
+  for (i = 0; i < 20; ++i)
+    REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_OK);
+  REQUIRE(spmd_read_output(trainer, 0, &loss, sizeof loss, &status) == 0);
+  REQUIRE(loss < before);
+  REQUIRE(spmd_read_output(trainer, 0, &loss, 8, &status) == SPMD_BAD_INPUT);
+
+  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights,
+                           sizeof weights, &status) == SPMD_OK);
+  weights[65] = 42;
+  REQUIRE(spmd_write_tensor(trainer, "param", "emb.weight", weights,
+                            sizeof weights, &status) == SPMD_OK);
+  weights[65] = 0;
+  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights,
+                           sizeof weights, &status) == SPMD_OK);
+  REQUIRE(weights[65] == 42);
+  REQUIRE(spmd_read_tensor(trainer, "nope", "emb.weight", weights,
+                           sizeof weights, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_save(trainer, argv[2], 0, &status) == SPMD_OK);
+  REQUIRE(spmd_save(trainer, "/nowhere/file", 0, &status) == SPMD_BAD_INPUT);
+  spmd_close(trainer);
+
+  options.fault = "exit:1:22";
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
+  REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_FAILED);
+  REQUIRE(status.rank == 1 && status.command == 22);
+  REQUIRE(!strcmp(status.location, "train.py:122"));
+  spmd_close(trainer);
+  spmd_close(NULL);
+  puts("done");
+  return 0;
+}
