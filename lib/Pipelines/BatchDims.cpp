@@ -28,8 +28,7 @@ LogicalResult spmd::setBatchDims(ModuleOp module, ArrayRef<std::pair<std::string
       step.setArgAttr(arg, kArgAttr, BatchAttr::get(module.getContext(), name, dim));
     }
     if (!found)
-      return step.emitError("there is no batch input '")
-             << name << "'; there are: " << llvm::join(known, ", ");
+      return step.emitError("there is no batch input '") << name << "'; there are: " << llvm::join(known, ", ");
   }
   return success();
 }

@@ -13,11 +13,11 @@
 #include "mlir/Transforms/Passes.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
-#include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Import/Passes.h"
-#include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Kernels/Passes.h"
+#include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
+#include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {

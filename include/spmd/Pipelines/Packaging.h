@@ -1,0 +1,26 @@
+//===- Packaging.h - Writing an artifact ------------------------*- C++ -*-===//
+#ifndef SPMD_PIPELINES_PACKAGING_H
+#define SPMD_PIPELINES_PACKAGING_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
+
+namespace spmd {
+
+struct PackagingOptions {
+  /// The folder to write. An artifact that is there is replaced; anything else there is an error.
+  std::string path;
+  /// The step package whose weights and reference go into the artifact; empty for none.
+  std::string step;
+  /// CPUs to generate kernels for; empty for all.
+  std::vector<std::string> cpus;
+};
+
+/// Writes the artifact of a module after phase `plan`: plan, manifest, kernels, weights and reference. Everything is
+/// written to a folder beside the target that takes its name when it is complete, so nobody ever sees half an artifact.
+mlir::LogicalResult writeArtifact(mlir::ModuleOp module, const PackagingOptions &options);
+
+} // namespace spmd
+
+#endif // SPMD_PIPELINES_PACKAGING_H

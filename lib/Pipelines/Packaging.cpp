@@ -1,0 +1,118 @@
+//===- Packaging.cpp - Writing an artifact --------------------------------===//
+
+#include "spmd/Pipelines/Packaging.h"
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Kernels/SharedObject.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace spmd;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+namespace {
+
+std::string join(StringRef folder, StringRef name) {
+  SmallString<256> joined(folder);
+  path::append(joined, name);
+  return joined.str().str();
+}
+
+/// Writes one artifact into a folder.
+class Packager {
+public:
+  Packager(ModuleOp module, const PackagingOptions &options, StringRef folder)
+      : module(module), options(options), folder(folder) {}
+
+  LogicalResult write();
+
+private:
+  LogicalResult writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write);
+  LogicalResult writeKernels();
+  LogicalResult copyFromStep(StringRef name);
+  LogicalResult fail(const Twine &message) { return module.emitError(message); }
+
+  ModuleOp module;
+  const PackagingOptions &options;
+  StringRef folder;
+  std::vector<KernelFile> kernels;
+};
+
+} // namespace
+
+LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write) {
+  std::string file = join(folder, name);
+  std::error_code error;
+  llvm::raw_fd_ostream os(file, error);
+  if (!error) {
+    if (failed(write(os)))
+      return failure();
+    os.close();
+    error = os.error();
+    os.clear_error();
+  }
+  if (error)
+    return fail("cannot write '" + file + "': " + error.message());
+  return success();
+}
+
+LogicalResult Packager::writeKernels() {
+  std::vector<std::string> cpus = options.cpus;
+  if (cpus.empty())
+    for (StringRef cpu : kernel::getKernelCpus())
+      cpus.push_back(cpu.str());
+  for (const std::string &cpu : cpus) {
+    kernels.push_back({cpu, "kernels." + cpu + ".so"});
+    if (failed(kernel::emitSharedObject(module, cpu, join(folder, kernels.back().file))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Packager::copyFromStep(StringRef name) {
+  std::string from = join(options.step, name);
+  if (options.step.empty() || !fs::exists(from))
+    return success();
+  if (std::error_code error = fs::copy_file(from, join(folder, name)))
+    return fail("cannot copy '" + from + "': " + error.message());
+  return success();
+}
+
+LogicalResult Packager::write() {
+  plan::ProgramOp program = getProgram(module);
+  if (!program || failed(writeKernels()))
+    return failure();
+  std::string planName = (program.getSymName() + ".plan.json").str();
+  if (failed(writeText(planName, [&](raw_ostream &os) { return writePlanJson(program, os), success(); })) ||
+      failed(
+          writeText("manifest.json", [&](raw_ostream &os) { return writeManifestJson(module, program, kernels, os); })))
+    return failure();
+  return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
+}
+
+LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options) {
+  StringRef target = StringRef(options.path).rtrim('/');
+  auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
+  if (fs::exists(target) && !fs::exists(join(target, "manifest.json")))
+    return fail("'" + target + "' is there and is no artifact; remove it or choose another -o");
+
+  // A folder beside the target is on the same file system, so that the rename is one step.
+  SmallString<256> temporary;
+  fs::createUniquePath(target + ".%%%%%%", temporary, /*MakeAbsolute=*/false);
+  if (std::error_code error = fs::create_directories(temporary))
+    return fail("cannot create '" + temporary + "': " + error.message());
+  llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
+  if (failed(Packager(module, options, temporary).write()))
+    return failure();
+
+  if (fs::exists(target))
+    if (std::error_code error = fs::remove_directories(target, /*IgnoreErrors=*/false))
+      return fail("cannot replace '" + target + "': " + error.message());
+  if (std::error_code error = fs::rename(temporary, target))
+    return fail("cannot rename '" + temporary + "' to '" + target + "': " + error.message());
+  cleanup.release();
+  return success();
+}

@@ -1,0 +1,174 @@
+//===- Options.cpp - Command line of spmd-compile -------------------------===//
+
+#include "Options.h"
+#include "spmd/Kernels/SharedObject.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using spmd::Phase;
+
+namespace {
+
+/// The options as text. They live in parseOptions, not in globals, so that no other code can read them.
+struct RawOptions {
+  cl::OptionCategory category{"spmd-compile options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
+                             cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (default: standard output)"),
+                              cl::value_desc("path"), cl::cat(category)};
+  cl::opt<int64_t> ranks{"ranks", cl::desc("Number of ranks (default 1)"), cl::init(1), cl::cat(category)};
+  cl::opt<std::string> mode{"mode", cl::desc("fully_shard (default): each rank keeps a chunk; replicate: each all"),
+                            cl::init("fully_shard"), cl::cat(category)};
+  cl::opt<std::string> policy{"policy",
+                              cl::desc("Which modules are shard units: none (default), always, class:A,B or size:N"),
+                              cl::init("none"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("host (default)"), cl::init("host"), cl::cat(category)};
+  cl::opt<std::string> view{"view", cl::desc("What the captured batch is: global (default), all ranks' rows"),
+                            cl::init("global"), cl::cat(category)};
+  cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, -1 for none; repeatable"),
+                                  cl::value_desc("NAME=DIM"), cl::cat(category)};
+  cl::opt<bool> reshard{"reshard-after-forward",
+                        cl::desc("Free gathered parameters between forward and backward (default true)"),
+                        cl::init(true), cl::cat(category)};
+  cl::opt<int64_t> prefetch{"prefetch", cl::desc("Units gathered ahead of their use: 0 or 1 (default)"), cl::init(1),
+                            cl::cat(category)};
+  cl::opt<bool> fuse{"fuse", cl::desc("Fuse light ops into clusters (default true)"), cl::init(true),
+                     cl::cat(category)};
+  cl::list<std::string> cpus{"cpu", cl::desc("Generate kernels for these CPUs only"), cl::CommaSeparated,
+                             cl::cat(category)};
+  cl::opt<std::string> to{"compile-to", cl::desc("Stop after this phase and write its IR"), cl::value_desc("phase"),
+                          cl::init("artifact"), cl::cat(category)};
+  cl::opt<std::string> from{"compile-from", cl::desc("The input is IR that has been through this phase"),
+                            cl::value_desc("phase"), cl::cat(category)};
+  cl::opt<std::string> dump{"dump-ir", cl::desc("Write the IR after each phase into this folder"),
+                            cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> budget{"memory-budget",
+                              cl::desc("Largest arena of a rank: bytes, or with kB, MB, GB (powers of 1,000), "
+                                       "KiB, MiB, GiB; exceeding it is an error"),
+                              cl::value_desc("size"), cl::cat(category)};
+  cl::opt<bool> timing{"timing", cl::desc("Print the time of each phase and pass"), cl::cat(category)};
+  cl::opt<bool> quiet{"quiet", cl::desc("No report and no progress"), cl::cat(category)};
+  cl::opt<bool> remarks{"remarks", cl::desc("Print remarks: copies, and what optimizations decided"),
+                        cl::cat(category)};
+  cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
+                              cl::cat(category)};
+};
+
+/// Collects the first problem; everything after it is not looked at.
+class Checker {
+public:
+  bool fail(const Twine &message) {
+    errs() << "spmd-compile: error: " << message << '\n';
+    return false;
+  }
+  bool oneOf(StringRef option, StringRef value, ArrayRef<StringRef> allowed) {
+    if (is_contained(allowed, value))
+      return true;
+    return fail("--" + option + "=" + value + ": expected " + join(allowed, ", "));
+  }
+  bool phase(StringRef option, StringRef value, Phase &phase) {
+    SmallVector<StringRef> names;
+    for (Phase known : spmd::getPhases())
+      names.push_back(spmd::getPhaseName(known));
+    if (!oneOf(option, value, names))
+      return false;
+    phase = *spmd::findPhase(value);
+    return true;
+  }
+  bool policy(StringRef value);
+  bool batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims);
+  bool size(StringRef text, std::optional<int64_t> &bytes);
+};
+
+} // namespace
+
+bool Checker::policy(StringRef value) {
+  int64_t elements;
+  StringRef argument = value;
+  if (value == "none" || value == "always" || (argument.consume_front("class:") && !argument.empty()) ||
+      (argument.consume_front("size:") && !argument.getAsInteger(10, elements) && elements > 0))
+    return true;
+  return fail("--policy=" + value + ": expected none, always, class:A,B or size:N");
+}
+
+bool Checker::batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims) {
+  auto [name, number] = text.split('=');
+  int64_t dim;
+  if (name.empty() || number.getAsInteger(10, dim))
+    return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=-1 for none");
+  dims.emplace_back(name.str(), dim);
+  return true;
+}
+
+bool Checker::size(StringRef text, std::optional<int64_t> &bytes) {
+  static constexpr std::pair<StringLiteral, int64_t> units[] = {
+      {"kB", 1000},     {"MB", 1000000},  {"GB", 1000000000}, {"KiB", int64_t(1) << 10},
+      {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1},           {"", 1}};
+  double number;
+  for (auto [unit, factor] : units) {
+    StringRef digits = text;
+    if (digits.consume_back(unit) && !digits.rtrim().getAsDouble(number) && number >= 0 && number < 1e18 / factor) {
+      bytes = static_cast<int64_t>(number * factor);
+      return true;
+    }
+  }
+  return fail("--memory-budget=" + text + ": expected bytes, such as 2000000000, 2GB or 1.5GiB");
+}
+
+std::optional<Options> parseOptions(int argc, char **argv) {
+  RawOptions raw;
+  cl::HideUnrelatedOptions(raw.category);
+  std::string problems;
+  raw_string_ostream stream(problems);
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "Compiles a captured training step for N ranks.\n\n"
+                                   "  spmd-compile gpt2.step -o gpt2.spmd --ranks=4 --policy=class:Block\n",
+                                   &stream)) {
+    errs() << problems;
+    return std::nullopt;
+  }
+
+  Options options;
+  Checker check;
+  options.printPipeline = raw.printPipeline;
+  options.input = raw.input;
+  options.output = raw.output;
+  options.target = raw.target;
+  options.dumpFolder = raw.dump;
+  options.timing = raw.timing;
+  options.quiet = raw.quiet;
+  options.remarks = raw.remarks;
+  options.resumes = !raw.from.empty();
+  options.pipeline = {raw.ranks, raw.mode, raw.policy, raw.view, raw.reshard, raw.prefetch, raw.fuse};
+  if (options.printPipeline)
+    return options;
+
+  for (StringRef dim : raw.batchDims)
+    if (!check.batchDim(dim, options.batchDims))
+      return std::nullopt;
+  for (StringRef cpu : raw.cpus) {
+    if (!check.oneOf("cpu", cpu, spmd::kernel::getKernelCpus()))
+      return std::nullopt;
+    options.cpus.push_back(cpu.str());
+  }
+  bool valid = check.oneOf("mode", raw.mode, {"fully_shard", "replicate"}) &&
+               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global"}) &&
+               check.policy(raw.policy) && check.phase("compile-to", raw.to, options.to) &&
+               (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
+               (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));
+  if (!valid)
+    return std::nullopt;
+  if (raw.ranks < 1)
+    return check.fail("--ranks=" + Twine(raw.ranks) + ": expected at least 1"), std::nullopt;
+  if (raw.prefetch < 0 || raw.prefetch > 1)
+    return check.fail("--prefetch=" + Twine(raw.prefetch) + ": expected 0, 1"), std::nullopt;
+  if (options.input.empty())
+    return check.fail("no step package given; usage: spmd-compile STEP -o ARTIFACT [options]"), std::nullopt;
+  if (options.to == Phase::artifact && options.output.empty())
+    return check.fail("no -o ARTIFACT given"), std::nullopt;
+  if (options.resumes && options.from >= options.to)
+    return check.fail("--compile-from=" + raw.from + " is not before --compile-to=" + raw.to), std::nullopt;
+  return options;
+}

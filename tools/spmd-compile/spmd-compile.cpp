@@ -1,0 +1,164 @@
+//===- spmd-compile.cpp - From a step package to an artifact --------------===//
+//
+// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Diagnostics.h"
+#include "Options.h"
+#include "Report.h"
+#include "spmd/Import/Import.h"
+#include "spmd/InitAll.h"
+#include "spmd/Pipelines/BatchDims.h"
+#include "spmd/Pipelines/Packaging.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using spmd::Phase;
+
+namespace {
+
+constexpr int kDone = 0, kBadInput = 2;
+
+/// Compiles one step; the state is what the phases share.
+class Compiler {
+public:
+  Compiler(const Options &options, MLIRContext &context)
+      : options(options), context(context), progress(!options.quiet && llvm::sys::Process::StandardErrIsDisplayed()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult read();
+  LogicalResult runPhase(Phase phase, TimingScope &timing);
+  LogicalResult writeIR(StringRef path);
+  LogicalResult dump(Phase phase);
+  LogicalResult finish(TimingScope &timing);
+  void showProgress(StringRef text) {
+    if (progress)
+      llvm::errs() << "\r\033[K" << text;
+  }
+
+  const Options &options;
+  MLIRContext &context;
+  bool progress;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+LogicalResult Compiler::read() {
+  if (options.resumes) {
+    module = parseSourceFile<ModuleOp>(options.input, &context);
+    return success(static_cast<bool>(module));
+  }
+  module = spmd::importStep(options.input, &context);
+  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)))
+    return failure();
+  // What the artifact's manifest says of how it was compiled; no pass reads it.
+  Builder builder(&context);
+  auto text = [&](StringRef key, StringRef value) { return builder.getNamedAttr(key, builder.getStringAttr(value)); };
+  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr(
+                                         {text("mode", options.pipeline.mode), text("policy", options.pipeline.policy),
+                                          text("target", options.target), text("view", options.pipeline.view)}));
+  return success();
+}
+
+LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
+  showProgress(spmd::getPhaseName(phase));
+  TimingScope scope = timing.nest(spmd::getPhaseName(phase));
+  PassManager pm(&context);
+  pm.enableTiming(scope);
+  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs())) || failed(pm.run(*module)))
+    return failure();
+  return dump(phase);
+}
+
+LogicalResult Compiler::writeIR(StringRef path) {
+  std::string problem;
+  auto file = openOutputFile(path, &problem);
+  if (!file)
+    return emitError(UnknownLoc::get(&context), problem);
+  // Locations are part of the IR: errors of later phases are told by them.
+  module->print(file->os(), OpPrintingFlags().enableDebugInfo());
+  file->os() << '\n';
+  file->keep();
+  return success();
+}
+
+LogicalResult Compiler::dump(Phase phase) {
+  if (options.dumpFolder.empty())
+    return success();
+  if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
+    return emitError(UnknownLoc::get(&context)) << "cannot create '" << options.dumpFolder << "': " << error.message();
+  SmallString<256> path(options.dumpFolder);
+  llvm::sys::path::append(
+      path, llvm::formatv("{0:02}-{1}.mlir", static_cast<unsigned>(phase), spmd::getPhaseName(phase)).str());
+  return writeIR(path);
+}
+
+/// Writes what was asked for, the artifact or the IR of a phase, and reports.
+LogicalResult Compiler::finish(TimingScope &timing) {
+  if (options.to >= Phase::plan && options.memoryBudget && failed(checkBudget(*module, *options.memoryBudget)))
+    return failure();
+  if (options.to != Phase::artifact)
+    return writeIR(options.output.empty() ? "-" : options.output);
+  showProgress("artifact");
+  TimingScope scope = timing.nest("artifact");
+  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
+  if (failed(spmd::writeArtifact(*module, packaging)))
+    return failure();
+  showProgress("");
+  if (!options.quiet)
+    printReport(*module, llvm::outs());
+  return success();
+}
+
+LogicalResult Compiler::run() {
+  DefaultTimingManager manager;
+  manager.setEnabled(options.timing);
+  TimingScope timing = manager.getRootScope();
+  {
+    showProgress("import");
+    TimingScope scope = timing.nest("read");
+    if (failed(read()))
+      return failure();
+  }
+  for (Phase phase : spmd::getPhases()) {
+    bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
+    if (isNeeded && failed(runPhase(phase, timing)))
+      return failure();
+  }
+  return finish(timing);
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  std::optional<Options> options = parseOptions(argc, argv);
+  if (!options)
+    return kBadInput;
+  if (options->printPipeline) {
+    spmd::registerAllPasses();
+    spmd::printPipeline(options->pipeline, llvm::outs());
+    return kDone;
+  }
+  DialectRegistry registry;
+  spmd::registerAllDialects(registry);
+  spmd::registerAllPasses();
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  DiagnosticPrinter printer(&context, options->remarks);
+  return succeeded(Compiler(*options, context).run()) ? kDone : kBadInput;
+}
