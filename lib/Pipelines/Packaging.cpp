@@ -102,7 +102,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
   // A folder beside the target is on the same file system, so that the rename is one step.
   SmallString<256> temporary;
   fs::createUniquePath(target + ".%%%%%%", temporary, /*MakeAbsolute=*/false);
-  if (std::error_code error = fs::create_directories(temporary))
+  if (std::error_code error = fs::create_directories(temporary, /*IgnoreExisting=*/false, fs::all_all))
     return fail("cannot create '" + temporary + "': " + error.message());
   llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
   if (failed(Packager(module, options, temporary).write()))

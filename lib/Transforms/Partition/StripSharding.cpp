@@ -12,9 +12,27 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+/// Remembers how batch inputs and results are cut over the ranks: the runtime cuts global batches, and joins outputs, by it.
+static void keepLayouts(func::FuncOp step) {
+  auto getLayout = [](Type type) -> ShardingAttr {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
+  };
+  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
+    if (ShardingAttr layout = getLayout(type); layout && getArgRole<BatchAttr>(step, index))
+      step.setArgAttr(index, kLayoutAttr, layout);
+  for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
+    if (ShardingAttr layout = getLayout(type); layout && !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
+      step.setResultAttr(index, kLayoutAttr, layout);
+}
+
 namespace {
 struct StripShardingPass : spmd::impl::StripShardingBase<StripShardingPass> {
   void runOnOperation() override {
+    func::FuncOp step = getStep(getOperation());
+    if (!step)
+      return signalPassFailure();
+    keepLayouts(step);
     AttrTypeReplacer replacer;
     replacer.addReplacement([](RankedTensorType type) -> std::optional<Type> {
       if (!isa_and_nonnull<ShardingAttr>(type.getEncoding()))

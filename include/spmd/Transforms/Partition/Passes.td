@@ -66,7 +66,9 @@ def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
   let summary = "removes #spmd.sharding from all tensor types";
   let description = [{
     After this pass the program is plain local computation and collectives; nothing
-    knows global shapes any more. The only pass that may drop an encoding.
+    knows global shapes any more, but for `spmd.layout` on batch arguments and on
+    results, by which the runtime cuts batches and joins outputs. The only pass that
+    may drop an encoding.
 
     ```mlir
     tensor<4x16xf32, #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>>
