@@ -316,6 +316,21 @@ def test_dropout_is_one_op() -> None:
     assert ops(evaluated)[:2] == ["aten.t.default", "aten.addmm.default"]
 
 
+def test_autocast() -> None:
+    def step(model, optimizer, x, y):
+        with torch.autocast(x.device.type, torch.bfloat16):
+            loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    example = mlp.setup()
+    optimizer = torch.optim.SGD(example["model"].parameters(), lr=0.1)
+    package = check_against_eager(step, example["model"], optimizer, example["reference"])
+    assert "bf16" in {r["dtype"] for n in package.step["nodes"] for r in n["results"]}
+
+
 def test_constants_of_a_closure() -> None:
     weights = torch.linspace(1, 2, 6)
 

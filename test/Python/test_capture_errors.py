@@ -104,6 +104,12 @@ def attention_dropout(model, optimizer, x, y):
     return finish(loss, optimizer)
 
 
+def autocast_for_cuda(model, optimizer, x, y):
+    with torch.autocast("cuda", torch.bfloat16):  # HERE
+        loss = loss_of(model, x, y)
+    return finish(loss, optimizer)
+
+
 def changed_rate(model, optimizer, x, y):
     loss = finish(loss_of(model, x, y), optimizer)
     SCHEDULER[0].step()  # HERE
@@ -133,6 +139,7 @@ EXPECTED = {
     held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
     held_parameter_in_forward: ("parameter 'fc1.weight'", r"model.parameters\(\)"),
     attention_dropout: ("dropout_p > 0", "set attention dropout to 0"),
+    autocast_for_cuda: ("autocast for 'cuda'", r"torch.autocast\(x.device.type"),
     changed_rate: ("learning rate", "after the training step"),
     written_constant: ("neither model, optimizer nor argument", "register_buffer"),
 }

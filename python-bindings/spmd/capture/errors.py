@@ -51,6 +51,8 @@ _CURES = (
      "compute it with tensors (torch.where, masks), or move it out of the step and use the value the step returns"),
     ("PendingUnbackedSymbolNotFound", "a tensor's value becomes a shape or a Python number",
      "keep it a tensor, or move it out of the step"),
+    ("in a captured step", "a step is traced on the CPU, whatever it is meant for, and this would do nothing there",
+     "write torch.autocast(x.device.type, ...)"),
     ("dropout_p > 0", "attention with dropout has no one-op form", "set attention dropout to 0"),
     ("not 4 dims", "attention has a one-op form for four dims only", "add the batch or head dim with unsqueeze"),
     (".numpy() is not supported", "a tensor is converted to numpy inside the step",
