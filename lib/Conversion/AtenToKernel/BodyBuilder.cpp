@@ -101,8 +101,7 @@ Value BodyBuilder::read(const Ref &ref, const Layout &position) {
 
 Value BodyBuilder::reduce(Node *node) {
   const Ref &input = node->inputs.front();
-  // A reduction's input lies over the whole space, in the order of the space its cluster began with.
-  Layout position = node == cluster.members.front() ? getFirstPosition(node) : Layout::contiguous(cluster.count);
+  Layout position = getFirstPosition(node);
   Digit digit = *getReducedDigit(node, position);
   SmallVector<int64_t> over;
   int64_t inner = 1;

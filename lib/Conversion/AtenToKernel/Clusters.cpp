@@ -28,7 +28,10 @@ struct Admission {
 class ClusterBuilder {
 public:
   ClusterBuilder(const Graph &graph, const Placement &placement, bool fuse)
-      : graph(graph), placement(placement), fuse(fuse) {}
+      : graph(graph), placement(placement), fuse(fuse) {
+    for (const std::unique_ptr<Node> &node : graph.getNodes())
+      forEachRead(node.get(), [&](Node *read) { readers[read].push_back(node.get()); });
+  }
 
   std::vector<std::unique_ptr<Cluster>> run();
 
@@ -37,6 +40,7 @@ private:
   std::optional<Layout> getNodePosition(const Cluster &cluster, Node *node) const;
   void join(Cluster &cluster, Node *node, const Admission &admission);
   bool merge(Cluster &into, Cluster &from);
+  void raise(Cluster &cluster, int64_t level);
   bool tryJoinProducers(Node *node, ArrayRef<Cluster *> producers);
   bool tryJoinSibling(Node *node, int64_t level);
   void createCluster(Node *node, int64_t level);
@@ -46,15 +50,28 @@ private:
   bool fuse;
   std::vector<std::unique_ptr<Cluster>> clusters;
   llvm::DenseMap<Node *, Cluster *> clusterOf;
+  llvm::DenseMap<Node *, SmallVector<Node *, 2>> readers;
   unsigned nextId = 0;
 };
 
 } // namespace
 
+/// Copies and reductions over segments are kernels of their own, and sums of few blocks of columns share their space
+/// only with each other.
+static bool canHold(const Cluster &cluster, const Node *node) {
+  const Node *first = cluster.members.front();
+  if (!first->isFusible())
+    return false;
+  if (hasOwnSpace(first) || hasOwnSpace(node))
+    return hasOwnSpace(first) && hasOwnSpace(node) && first->outer == node->outer && first->extent == node->extent &&
+           first->inner == node->inner;
+  return true;
+}
+
 std::optional<Layout> ClusterBuilder::getNodePosition(const Cluster &cluster, Node *node) const {
   int64_t count = node->kind == NodeKind::Reduce ? node->outer * node->extent * node->inner : node->getNumElements();
   if (count == cluster.count)
-    return Layout::contiguous(count);
+    return getFirstPosition(node);
   if (node->kind == NodeKind::Reduce)
     return std::nullopt;
   // A function of row statistics lies where they lie.
@@ -79,7 +96,7 @@ static bool isChunkCluster(const Cluster &cluster) {
 
 std::optional<Admission> ClusterBuilder::admit(const Cluster &cluster, Node *node) const {
   bool isFirst = cluster.members.empty();
-  if (!isFirst && hasOwnSpace(cluster.members.front()))
+  if (!isFirst && !canHold(cluster, node))
     return std::nullopt;
   Admission admission;
   std::optional<Layout> position;
@@ -120,8 +137,6 @@ std::optional<Admission> ClusterBuilder::admit(const Cluster &cluster, Node *nod
     Digit &reduced = node->isColumnReduce() ? admission.column : admission.row;
     if (!reduced.isEmpty() && !(reduced == *digit))
       return std::nullopt;
-    if (!isFirst && hasOwnSpace(node))
-      return std::nullopt;
     reduced = *digit;
     admission.position = getReducePosition(node, *position);
   } else {
@@ -155,7 +170,8 @@ void ClusterBuilder::join(Cluster &cluster, Node *node, const Admission &admissi
 
 /// Takes `from`, of the same ordinal and level, into `into`, if their spaces agree.
 bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
-  if (into.count != from.count || into.reads.size() + from.reads.size() > kMaxReads)
+  if (!canHold(into, from.members.front()) || into.count != from.count ||
+      into.reads.size() + from.reads.size() > kMaxReads)
     return false;
   ShardUnitOp unit = into.unit ? into.unit : from.unit;
   if (unit && ((from.unit && unit != from.unit) || !isChunkCluster(into) || !isChunkCluster(from)))
@@ -167,10 +183,6 @@ bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
   SmallVector<int64_t> borders = into.borders;
   llvm::append_range(borders, from.borders);
   if (!canCut(into.count, borders, row, column))
-    return false;
-  // Sums of few blocks of columns have a space of their own.
-  auto ownsSpace = [](const Cluster &cluster) { return hasOwnSpace(cluster.members.front()); };
-  if (ownsSpace(into) || ownsSpace(from))
     return false;
 
   into.unit = unit;
@@ -190,19 +202,37 @@ bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
   return true;
 }
 
+/// Puts a cluster at `level`, and what reads it above.
+void ClusterBuilder::raise(Cluster &cluster, int64_t level) {
+  cluster.level = level;
+  for (Node *member : cluster.members)
+    for (Node *reader : readers[member]) {
+      Cluster *above = clusterOf.lookup(reader);
+      if (above && above != &cluster && above->ordinal == cluster.ordinal && above->level <= level)
+        raise(*above, level + 1);
+    }
+}
+
 bool ClusterBuilder::tryJoinProducers(Node *node, ArrayRef<Cluster *> producers) {
-  // The highest producer is the only one that can have the others below it.
+  // The highest producer, and of these the biggest, is the one that can have the others below it.
   SmallVector<Cluster *> sorted(producers);
-  llvm::sort(sorted, [](Cluster *a, Cluster *b) { return std::pair(-a->level, a->id) < std::pair(-b->level, b->id); });
+  llvm::sort(sorted, [](Cluster *a, Cluster *b) {
+    return std::tuple(-a->level, -a->count, a->id) < std::tuple(-b->level, -b->count, b->id);
+  });
   if (sorted.empty())
     return false;
   Cluster *target = sorted.front();
+  int64_t level = target->level;
+  bool isAlone = true;
   for (Cluster *other : ArrayRef<Cluster *>(sorted).drop_front())
-    if (other->level == target->level && !merge(*target, *other))
-      return false;
+    if (other->level == level && !merge(*target, *other))
+      isAlone = false;
   std::optional<Admission> admission = admit(*target, node);
   if (!admission)
     return false;
+  // Clusters of one level do not depend on each other, so one of them can go above the others.
+  if (!isAlone)
+    raise(*target, level + 1);
   join(*target, node, *admission);
   return true;
 }
@@ -220,7 +250,7 @@ bool ClusterBuilder::tryJoinSibling(Node *node, int64_t level) {
              llvm::any_of(cluster->reads, [&](const Read &read) { return read.node == input.node; }) &&
              !llvm::any_of(admission->reads, [&](const Read &read) { return read.node == input.node; });
     });
-    if (!sharesRead)
+    if (!sharesRead && !hasOwnSpace(node))
       continue;
     join(*cluster, node, *admission);
     return true;

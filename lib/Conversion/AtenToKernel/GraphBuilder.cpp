@@ -3,6 +3,7 @@
 #include "spmd/Conversion/AtenToKernel/GraphBuilder.h"
 
 #include "dialects/Spmd/Roles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "spmd/Conversion/AtenToKernel/IterationSpace.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 #include "llvm/ADT/STLExtras.h"
@@ -339,6 +340,29 @@ Ref GraphBuilder::concatenate(ArrayRef<Ref> refs, int64_t dim) {
     node->inputs.push_back(source);
   }
   return asRef(node);
+}
+
+Ref GraphBuilder::embedRows(Ref value, std::optional<Ref> background, ArrayRef<int64_t> shape, int64_t dim,
+                            int64_t start) {
+  int64_t rows = value.shape[dim], size = shape[dim];
+  // The value is read with its own strides over the bigger box: rows outside it read what lies there, or zero when
+  // that is outside the tensor, and are replaced.
+  value = contiguous(value);
+  int64_t inner = numElements(shape.drop_front(dim + 1)), outer = numElements(shape.take_front(dim));
+  Layout layout = Layout::get({{outer, rows * inner}, {size, inner}, {inner, 1}}, -start * inner);
+  Ref shifted{value.node, layout, SmallVector<int64_t>(shape), /*guarded=*/true};
+
+  Builder b(loc->getContext());
+  SmallVector<int64_t> rowShape(shape.size(), 1);
+  rowShape[dim] = size;
+  Ref row = reshape(iota(size, b.getI64Type()), rowShape);
+  Ref rest = background ? *background : constant(0.0, value.getElementType(), {});
+  return pointwise({row, shifted, rest}, value.getElementType(), [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, b.getI64Type());
+    Value inside = arith::AndIOp::create(b, s.compare("ge", args[0], s.constant(start)),
+                                         s.compare("lt", args[0], s.constant(start + rows)));
+    return s.select(inside, args[1], args[2]);
+  });
 }
 
 } // namespace spmd::fusion

@@ -11,7 +11,7 @@ namespace spmd::fusion {
 /// Reductions of columns with fewer blocks than this run in a space of their own.
 constexpr int64_t kFewBlocks = 16;
 /// Columns per block of such a reduction, at most.
-constexpr int64_t kColumnBlock = 512;
+constexpr int64_t kColumnBlock = 64;
 
 static int64_t getSpaceSize(const Node *node) {
   return node->kind == NodeKind::Reduce ? node->outer * node->extent * node->inner : node->getNumElements();

@@ -281,13 +281,24 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
 // Rows by number
 //===----------------------------------------------------------------------===//
 
+/// The row numbers 0, 1, 2, ... as positions make them; then an embedding is a slice.
+bool isCounting(const Ref &ids) {
+  return ids.node->kind == NodeKind::Iota && ids.node->start == 0 && ids.node->step == 1 && ids.layout.isIdentity();
+}
+
 LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
-  Ref table = g.contiguous(g.get(op.getWeight())), ids = g.contiguous(g.get(op.getIndices()));
-  Node *anchor = g.addAnchor(
-      {table, ids}, [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-        return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*symbol=*/StringAttr())};
-      });
   RankedTensorType type = getTensorType(op.getResult());
+  Ref table = g.get(op.getWeight()), ids = g.get(op.getIndices());
+  if (isCounting(ids) && ids.getNumElements() <= table.shape[0]) {
+    g.set(op.getResult(), g.reshape(g.slice(table, 0, 0, 1, ids.getNumElements()), type.getShape()));
+    return success();
+  }
+  Node *anchor =
+      g.addAnchor({g.contiguous(table), g.contiguous(ids)},
+                  [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+                    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1],
+                                                         /*symbol=*/StringAttr())};
+                  });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
 }
@@ -295,14 +306,22 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
 LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwardOp op) {
   if (op.getScaleGradByFreq())
     return op.emitOpError("has no kernel for scale_grad_by_freq");
-  Ref grad = g.contiguous(g.get(op.getGradOutput())), ids = g.contiguous(g.get(op.getIndices()));
-  int64_t rows = op.getNumWeights(), padding = op.getPaddingIdx();
-  Node *anchor = g.addAnchor(
-      {grad, ids}, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-        return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1], /*into=*/Value(), rows,
-                                                 padding, /*symbol=*/StringAttr())};
-      });
   RankedTensorType type = getTensorType(op.getResult());
+  Ref grad = g.get(op.getGradOutput()), ids = g.get(op.getIndices());
+  int64_t rows = op.getNumWeights(), padding = op.getPaddingIdx(), count = ids.getNumElements();
+  bool isPadded = padding >= 0 && padding < count;
+  if (isCounting(ids) && count <= rows && !isPadded) {
+    Ref sums = g.reshape(grad, {count, type.getNumElements() / rows});
+    g.set(op.getResult(), count == rows ? sums : g.embedRows(sums, std::nullopt, type.getShape(), 0, 0));
+    return success();
+  }
+  Node *anchor =
+      g.addAnchor({g.contiguous(grad), g.contiguous(ids)},
+                  [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+                    return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1],
+                                                             /*into=*/Value(), rows, padding,
+                                                             /*symbol=*/StringAttr())};
+                  });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
 }

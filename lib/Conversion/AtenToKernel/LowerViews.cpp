@@ -3,7 +3,6 @@
 #include "Lowering.h"
 
 #include "dialects/Aten/AtenView.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,32 +24,6 @@ int64_t normalizeStart(int64_t start, int64_t size) {
   return std::clamp<int64_t>(start, 0, size);
 }
 
-/// The rows of `value` in a bigger tensor, `rows` of them from row `start` of dim `dim`, the rest from `background`
-/// (zero without one). A select over guarded reads, so that it fuses with what uses it.
-Ref embedRows(GraphBuilder &g, Ref value, std::optional<Ref> background, ArrayRef<int64_t> shape, int64_t dim,
-              int64_t start) {
-  int64_t rows = value.shape[dim], size = shape[dim];
-  // Reading the value with its own strides over the bigger box: rows outside it read what lies there, or zero when
-  // that is outside the tensor, and are replaced.
-  value = g.contiguous(value);
-  int64_t inner = numElements(ArrayRef<int64_t>(value.shape).drop_front(dim + 1));
-  int64_t outer = numElements(ArrayRef<int64_t>(value.shape).take_front(dim));
-  Layout layout = Layout::get({{outer, rows * inner}, {size, inner}, {inner, 1}}, -start * inner);
-  Ref shifted{value.node, layout, SmallVector<int64_t>(shape), /*guarded=*/true};
-
-  Builder b(value.node->elementType.getContext());
-  SmallVector<int64_t> rowShape(shape.size(), 1);
-  rowShape[dim] = size;
-  Ref row = g.reshape(g.iota(size, b.getI64Type()), rowShape);
-  Ref rest = background ? *background : g.constant(0.0, value.getElementType(), {});
-  return g.pointwise({row, shifted, rest}, value.getElementType(), [=](ImplicitLocOpBuilder &b, ValueRange args) {
-    ScalarBuilder s(b, b.getI64Type());
-    Value inside = arith::AndIOp::create(b, s.compare("ge", args[0], s.constant(start)),
-                                         s.compare("lt", args[0], s.constant(start + rows)));
-    return s.select(inside, args[1], args[2]);
-  });
-}
-
 LogicalResult lowerSliceWrite(GraphBuilder &g, Operation *op, Value source, Value background, Value result, int64_t dim,
                               int64_t start, int64_t step) {
   if (step != 1)
@@ -60,7 +33,7 @@ LogicalResult lowerSliceWrite(GraphBuilder &g, Operation *op, Value source, Valu
   std::optional<Ref> rest;
   if (background)
     rest = g.get(background);
-  g.set(result, embedRows(g, g.get(source), rest, shape, dim, normalizeStart(start, shape[dim])));
+  g.set(result, g.embedRows(g.get(source), rest, shape, dim, normalizeStart(start, shape[dim])));
   return success();
 }
 
@@ -74,7 +47,7 @@ LogicalResult lowerSelectWrite(GraphBuilder &g, Value source, Value background, 
   if (background)
     rest = g.get(background);
   Ref row = g.reshape(g.get(source), rowShape);
-  g.set(result, embedRows(g, row, rest, shape, dim, normalizeStart(index, shape[dim])));
+  g.set(result, g.embedRows(row, rest, shape, dim, normalizeStart(index, shape[dim])));
   return success();
 }
 

@@ -31,6 +31,7 @@ Placement::Placement(const Graph &graph) {
     } else if (node->kind == NodeKind::Tensor) {
       ordinal = node->producer ? ordinals[node->producer->id] : -1;
     } else {
+      ordinal = node->earliestOrdinal;
       forEachRead(node.get(), [&](Node *read) { ordinal = std::max(ordinal, ordinals[read->id]); });
     }
   }

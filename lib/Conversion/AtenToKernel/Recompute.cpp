@@ -17,6 +17,24 @@ namespace {
 /// A smaller value is not worth an operation per element elsewhere.
 constexpr int64_t kSmallestRecomputed = 128;
 
+/// Bytes read per tensor.
+using BytesRead = llvm::MapVector<Node *, int64_t>;
+
+void addRead(BytesRead &reads, Node *node, int64_t bytes) {
+  int64_t &known = reads.insert({node, 0}).first->second;
+  known = std::max(known, bytes);
+}
+
+int64_t countBytes(const BytesRead &reads) {
+  int64_t total = 0;
+  for (auto [node, bytes] : reads)
+    total += bytes;
+  return total;
+}
+
+/// Row statistics and biases are noise beside the rows.
+bool isSmall(Node *node, int64_t elements) { return node->getNumElements() * 16 <= elements; }
+
 class Recomputer {
 public:
   explicit Recomputer(Graph &graph) : graph(graph), placement(graph) { findGathers(); }
@@ -24,15 +42,16 @@ public:
   void run();
 
 private:
-  using BytesRead = llvm::MapVector<Node *, int64_t>;
-
   void findGathers();
   /// The node to read at `ordinal` instead of `node`: itself, or for a view of a gathered buffer that was released
   /// before, the same view of the buffer gathered again. Null when there is none.
   Node *getReadableAt(Node *node, int64_t ordinal);
-  /// Whether `node` can be computed at `ordinal` for no more bytes than its own; adds what that reads.
-  bool collectReads(Node *node, int64_t ordinal, BytesRead &reads);
-  bool isWorthwhile(Node *node, int64_t ordinal, BytesRead &reads);
+  /// Whether `node` may be computed at `ordinal`: a scalar function that ran before and is not there anyway.
+  bool isRecomputable(Node *node, int64_t ordinal);
+  /// Adds what computing `node` at `ordinal` reads, when `elements` values are computed; false when that is not there.
+  bool collectReads(Node *node, int64_t ordinal, int64_t elements, BytesRead &reads);
+  /// Whether computing `node` at `ordinal` reads no more bytes than reading it.
+  bool isWorthwhile(Node *node, int64_t ordinal, int64_t elements);
   Node *recompute(Node *node, int64_t ordinal);
   /// What a copy was made of; other nodes themselves.
   Node *getOriginal(Node *node) const {
@@ -86,45 +105,40 @@ Node *Recomputer::getReadableAt(Node *node, int64_t ordinal) {
   return nullptr;
 }
 
-bool Recomputer::collectReads(Node *node, int64_t ordinal, BytesRead &reads) {
-  auto addRead = [&](Node *read, int64_t bytes) {
-    int64_t &known = reads.insert({read, 0}).first->second;
-    known = std::max(known, bytes);
-  };
+bool Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements, BytesRead &reads) {
   for (const Ref &input : node->inputs) {
     Node *read = getOriginal(input.node);
-    if (read->isVirtual()) {
-      // A table of a unit has a few entries, other virtual nodes read nothing.
-      forEachRead(read, [&](Node *table) { addRead(table, 0); });
+    // Constants and positions cost nothing, tables of a unit have a few entries.
+    if (read->isVirtual() || isSmall(read, elements))
       continue;
-    }
     BytesRead deeper;
-    if (isWorthwhile(read, ordinal, deeper)) {
+    if (isRecomputable(read, ordinal) && collectReads(read, ordinal, elements, deeper) &&
+        countBytes(deeper) <= read->getNumBytes()) {
       for (auto [node, bytes] : deeper)
-        addRead(node, bytes);
+        addRead(reads, node, bytes);
       continue;
     }
     if (!getReadableAt(read, ordinal))
       return false;
-    int64_t elements = std::min(read->getNumElements(), node->getNumElements());
     int64_t elementBytes = read->getNumBytes() / read->getNumElements();
-    // Row statistics and biases are noise beside the rows.
-    bool isSmall = elements * 16 <= node->getNumElements();
-    addRead(read, isSmall ? 0 : elements * elementBytes);
+    addRead(reads, read, std::min(read->getNumElements(), elements) * elementBytes);
   }
   return true;
 }
 
-bool Recomputer::isWorthwhile(Node *node, int64_t ordinal, BytesRead &reads) {
-  if (node->kind != NodeKind::Pointwise || placement.getOrdinal(node) >= ordinal ||
-      placement.getLastAnchorUse(node) >= ordinal || node->getNumElements() < kSmallestRecomputed)
+bool Recomputer::isRecomputable(Node *node, int64_t ordinal) {
+  return node->kind == NodeKind::Pointwise && placement.getOrdinal(node) < ordinal &&
+         placement.getLastAnchorUse(node) < ordinal && node->getNumElements() >= kSmallestRecomputed;
+}
+
+bool Recomputer::isWorthwhile(Node *node, int64_t ordinal, int64_t elements) {
+  BytesRead reads;
+  if (!isRecomputable(node, ordinal) || isSmall(node, elements) || !collectReads(node, ordinal, elements, reads))
     return false;
-  if (!collectReads(node, ordinal, reads))
-    return false;
-  int64_t bytes = 0;
-  for (auto [read, size] : reads)
-    bytes += size;
-  return bytes <= node->getNumBytes();
+  // What is made of statistics alone is a statistic: computing it elsewhere saves nothing.
+  bool readsOnlyStatistics =
+      !reads.empty() && llvm::all_of(reads, [](const auto &read) { return read.first->kind == NodeKind::Reduce; });
+  return !readsOnlyStatistics && countBytes(reads) <= node->getNumBytes();
 }
 
 Node *Recomputer::recompute(Node *node, int64_t ordinal) {
@@ -135,12 +149,12 @@ Node *Recomputer::recompute(Node *node, int64_t ordinal) {
   *copy = *node;
   copy->id = id;
   copy->shapeIsFixed = false;
+  copy->earliestOrdinal = ordinal;
   copies[{node, ordinal}] = copy;
   originals[copy] = node;
   for (Ref &input : copy->inputs) {
     Node *read = getOriginal(input.node);
-    BytesRead reads;
-    if (isWorthwhile(read, ordinal, reads))
+    if (isWorthwhile(read, ordinal, node->getNumElements()))
       input.node = recompute(read, ordinal);
     else
       input.node = getReadableAt(read, ordinal);
@@ -157,8 +171,7 @@ void Recomputer::run() {
     if (node->isFusible()) {
       int64_t ordinal = placement.getOrdinal(node);
       for (Ref &input : node->inputs) {
-        BytesRead reads;
-        if (isWorthwhile(input.node, ordinal, reads)) {
+        if (isWorthwhile(input.node, ordinal, input.node->getNumElements())) {
           input.node = recompute(input.node, ordinal);
           // The copy runs with its reader.
           input.node->segment = node->segment;

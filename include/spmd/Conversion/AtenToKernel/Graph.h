@@ -81,6 +81,9 @@ struct Node {
   mlir::Type elementType;
   llvm::SmallVector<Ref, 3> inputs;
 
+  /// Number of the anchor after which the node runs at the earliest (see Placement.h).
+  int64_t earliestOrdinal = -1;
+
   /// Pointwise, SegmentReduce.
   ScalarBody body;
   /// Reduce, SegmentReduce.

@@ -53,6 +53,10 @@ public:
   /// The refs side by side along `dim`.
   Ref concatenate(mlir::ArrayRef<Ref> refs, int64_t dim);
 
+  /// `shape` with the rows of `value` from row `start` of dim `dim`, the rest from `background` (zero without one). A
+  /// select over guarded reads, so that it fuses with what uses it.
+  Ref embedRows(Ref value, std::optional<Ref> background, mlir::ArrayRef<int64_t> shape, int64_t dim, int64_t start);
+
   /// The same value in a tensor of its own, contiguous.
   Ref materialize(Ref ref);
   /// The same value as a whole tensor: contiguous, of exactly the ref's shape.
