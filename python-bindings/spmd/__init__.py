@@ -17,11 +17,16 @@ _LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage"
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'spmd' has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name], __name__)
+    try:
+        module = importlib.import_module(_LAZY[name], __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"spmd.{name} needs PyTorch: pip install 'torch==2.13.*'") from error
     value = module if name == "capture" else getattr(module, "Trainer" if name == "load" else name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted(["__version__", *_LAZY])
