@@ -17,6 +17,7 @@
 #include "spmd/Kernels/Passes.h"
 #include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
+#include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
@@ -36,4 +37,5 @@ void spmd::registerAllPasses() {
   spmd::registerOptimizerPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();
+  spmd::registerCollectivesPasses();
 }

@@ -12,7 +12,8 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
-/// Remembers how batch inputs and results are cut over the ranks: the runtime cuts global batches, and joins outputs, by it.
+/// Remembers how batch inputs and results are cut over the ranks: the runtime cuts global batches, and joins outputs,
+/// by it.
 static void keepLayouts(func::FuncOp step) {
   auto getLayout = [](Type type) -> ShardingAttr {
     auto tensor = dyn_cast<RankedTensorType>(type);

@@ -62,6 +62,28 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::spmd::SpmdDialect", "::spmd::aten::AtenDialect"];
 }
 
+def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
+  let summary = "checks what must hold of a partitioned step";
+  let description = [{
+    Checks, on the program between spmd-partition and spmd-strip-sharding:
+
+    1. every tensor has a `#spmd.sharding` for the mesh;
+    2. no partial value reaches an op that is not linear in it, partial operands of
+       one op have one kind, and a multilinear op has at most one;
+    3. collectives start from the state they need and give the one they make, and
+       the reduce kind is the partial kind;
+    4. a dimension of a result is sharded only where an operand's dimension of the
+       same factor is;
+    5. a contraction over padded rows has the neutral element in them;
+    6. chunk operands of one list op are of its unit and have one size;
+    7. each parameter of an updated unit is packed into at most one gradient
+       reduction, of its own unit;
+    8. results of `@step` that are not chunks are replicated.
+
+    Output: the input, unchanged; an error names the op, its module and its line.
+  }];
+}
+
 def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
   let summary = "removes #spmd.sharding from all tensor types";
   let description = [{

@@ -1,0 +1,96 @@
+//===- Passes.td - fewer, larger, earlier collectives -------*- tablegen -*-===//
+
+#ifndef SPMD_TRANSFORMS_COLLECTIVES_PASSES_TD
+#define SPMD_TRANSFORMS_COLLECTIVES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DedupCollectives : Pass<"spmd-dedup-collectives", "::mlir::ModuleOp"> {
+  let summary = "one collective per unit and direction";
+  let description = [{
+    Partition gathers a unit at every use of a parameter. Two collectives that have
+    the same operands and attributes, segment included, are one: the first. So
+    forward and backward, being different segments, each gather a unit once, and
+    nothing gathered lives between them. A unit without `reshard_after_forward` is
+    gathered once for all segments. Unpacks of one buffer become one.
+
+    Input: the program of a rank after spmd-partition. Output: the same values with
+    one collective for each that is needed.
+
+    ```mlir
+    %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
+    %w = spmd.unpack %0 unit @unit0 ["w"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4x16xf32>
+    %1 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
+    %b = spmd.unpack %1 unit @unit0 ["b"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4xf32>
+    // becomes
+    %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
+    %w, %b = spmd.unpack %0 unit @unit0 ["w", "b"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4x16xf32>, tensor<4xf32>
+    ```
+  }];
+}
+
+def BucketCollectives : Pass<"spmd-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "merges small all_reduces into messages";
+  let description = [{
+    All_reduces that are not of a unit's buffer are latency, not bytes. The pass
+    takes the one that is needed first, and with it every other one whose operand is
+    there by then, and makes them one op, one message, right after the last operand.
+    Ops of at most 64 elements that only pass such values on (a loss divided by a
+    token count) do not count as a need: they are moved below the message.
+
+    Input: synchronous collectives. Output: the same values, fewer all_reduce ops.
+
+    ```mlir
+    %a = spmd.all_reduce [sum] %x on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
+    %b = spmd.all_reduce [sum] %y on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
+    // becomes
+    %a, %b = spmd.all_reduce [sum, sum] %x, %y on @mesh ["data"] : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+    ```
+  }];
+}
+
+def StartCollectives : Pass<"spmd-start-collectives", "::mlir::ModuleOp"> {
+  let summary = "splits collectives into a start and a wait";
+  let description = [{
+    A collective runs on a stream of its own (`gather`, `reduce`, or `scalar` for
+    small all_reduces) while computation goes on. It starts where its operand is
+    ready, and is waited for right before its first use. Gathers of units start one
+    unit ahead: when a unit has arrived, the gather of the next one starts
+    (`prefetch=1`), or each starts where it is waited for (`prefetch=0`, the least
+    memory). `spmd.release` follows the last use of a gathered buffer.
+
+    From here on block order is the schedule.
+
+    ```mlir
+    %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xf32> -> tensor<256xf32>
+    // becomes
+    %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather" : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+    %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
+    // ... uses of %flat
+    spmd.release %flat : tensor<256xf32>
+    ```
+  }];
+  let options = [Option<"prefetch", "prefetch", "int64_t", "1",
+                        "units gathered ahead of their use: 0 or 1">];
+  let dependentDialects = ["::spmd::SpmdDialect"];
+}
+
+def VerifySchedule : Pass<"spmd-verify-schedule", "::mlir::ModuleOp"> {
+  let summary = "checks what must hold of scheduled collectives";
+  let description = [{
+    Checks, after spmd-start-collectives:
+
+    1. no synchronous collective is left;
+    2. every start is waited for exactly once;
+    3. only gathered values are released, at most once, and every gathered buffer
+       of a unit is released;
+    4. no use of a value, or of a view of it, comes after its release;
+    5. every communicator has one stream of collectives: all of one op kind that
+       may be on it (gathers on `gather`, reductions of units on `reduce`).
+
+    Every rank runs this one list of commands, so all ranks issue the same sequence
+    on each communicator. Output: the input, unchanged.
+  }];
+}
+
+#endif // SPMD_TRANSFORMS_COLLECTIVES_PASSES_TD

@@ -1,0 +1,121 @@
+//===- StartCollectives.cpp - spmd-start-collectives ----------------------===//
+
+#include "Views.h"
+#include "dialects/Spmd/Roles.h"
+#include "mlir/IR/Builders.h"
+#include "spmd/Transforms/Collectives/Passes.h"
+
+namespace spmd {
+#define GEN_PASS_DEF_STARTCOLLECTIVES
+#include "spmd/Transforms/Collectives/Passes.h.inc"
+} // namespace spmd
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+
+struct StartCollectivesPass : spmd::impl::StartCollectivesBase<StartCollectivesPass> {
+  using StartCollectivesBase::StartCollectivesBase;
+  void runOnOperation() override;
+
+private:
+  WaitOp split(CollectiveOpInterface op);
+  void prefetchGathers(ArrayRef<WaitOp> gathers);
+};
+
+} // namespace
+
+/// The op's start, at the same place.
+static Operation *createStart(OpBuilder &builder, CollectiveOpInterface op) {
+  Location loc = op.getLoc();
+  auto handle = HandleType::get(builder.getContext(), SmallVector<Type>(op->getResultTypes()));
+  if (auto gather = dyn_cast<AllGatherOp>(*op))
+    return AllGatherStartOp::create(builder, loc, handle, gather.getInput(), gather.getMeshAttr(), gather.getAxesAttr(),
+                                    gather.getUnitAttr(), gather.getDimAttr(), gather.getPreAttr(),
+                                    gather.getTotalAttr(), builder.getStringAttr("gather"));
+  if (auto scatter = dyn_cast<ReduceScatterOp>(*op))
+    return ReduceScatterStartOp::create(builder, loc, handle, scatter.getInput(), scatter.getMeshAttr(),
+                                        scatter.getAxesAttr(), scatter.getUnitAttr(), scatter.getKindAttr(),
+                                        scatter.getDimAttr(), scatter.getPreAttr(), scatter.getChunkAttr(),
+                                        builder.getStringAttr("reduce"));
+  auto reduce = cast<AllReduceOp>(*op);
+  return AllReduceStartOp::create(builder, loc, handle, reduce.getInputs(), reduce.getMeshAttr(), reduce.getAxesAttr(),
+                                  reduce.getUnitAttr(), reduce.getKindsAttr(),
+                                  builder.getStringAttr(reduce.getUnitAttr() ? "reduce" : "scalar"));
+}
+
+/// Replaces the op by a start in its place and a wait before its first use.
+WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
+  OpBuilder builder(op);
+  Operation *start = createStart(builder, op);
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers())
+    if (user->isBeforeInBlock(first))
+      first = user;
+  builder.setInsertionPoint(first);
+  auto wait = WaitOp::create(builder, op.getLoc(), op->getResultTypes(), start->getResult(0));
+  if (Attribute segment = op->getAttr(kSegmentAttr)) {
+    start->setAttr(kSegmentAttr, segment);
+    wait->setAttr(kSegmentAttr, segment);
+  }
+  op->replaceAllUsesWith(wait.getResults());
+  op->erase();
+  return wait;
+}
+
+/// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
+/// a release after its last use. What is gathered is an argument, so a start may
+/// stand anywhere above its wait.
+void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
+  for (auto [index, gather] : llvm::enumerate(gathers)) {
+    WaitOp wait = gather;
+    Operation *start = wait.getHandle().getDefiningOp();
+    int64_t ahead = static_cast<int64_t>(index) - prefetch;
+    if (prefetch == 0)
+      start->moveBefore(wait);
+    else if (ahead >= 0)
+      start->moveAfter(gathers[ahead]);
+    else
+      start->moveBefore(&wait->getBlock()->front());
+
+    Value value = wait->getResult(0);
+    Operation *last = getLastReader(value);
+    OpBuilder builder(wait);
+    builder.setInsertionPointAfter(last ? last : wait);
+    auto release = ReleaseOp::create(builder, wait.getLoc(), value);
+    Attribute segment = (last ? last : wait)->getAttr(kSegmentAttr);
+    if (segment)
+      release->setAttr(kSegmentAttr, segment);
+  }
+}
+
+void StartCollectivesPass::runOnOperation() {
+  if (prefetch < 0 || prefetch > 1) {
+    getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
+    return signalPassFailure();
+  }
+  func::FuncOp step = getStep(getOperation());
+  if (!step)
+    return signalPassFailure();
+  Block &body = step.getBody().front();
+  SmallVector<CollectiveOpInterface> all;
+  for (auto op : body.getOps<CollectiveOpInterface>())
+    if (isMemoryEffectFree(op))
+      all.push_back(op);
+  SmallVector<WaitOp> gathers;
+  for (CollectiveOpInterface op : all) {
+    bool ofArgument =
+        isa<AllGatherOp>(*op) && op.getUnitAttr() && isa<BlockArgument>(op->getOperand(0)) && !op->use_empty();
+    WaitOp wait = split(op);
+    if (ofArgument)
+      gathers.push_back(wait);
+  }
+  llvm::sort(gathers, [](WaitOp a, WaitOp b) { return a->isBeforeInBlock(b); });
+  // A buffer that the step returns is never free.
+  llvm::erase_if(gathers, [](WaitOp wait) {
+    Operation *last = getLastReader(wait->getResult(0));
+    return last && last->hasTrait<OpTrait::IsTerminator>();
+  });
+  prefetchGathers(gathers);
+}

@@ -1,0 +1,38 @@
+//===- Views.cpp - what may read a gathered buffer ------------------------===//
+
+#include "Views.h"
+
+#include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Spmd/Spmd.h"
+
+using namespace mlir;
+
+namespace spmd {
+
+bool isViewOp(Operation *op) {
+  if (isa<UnpackOp>(op))
+    return true;
+  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  if (!iface)
+    return false;
+  return iface.isViewLike() || llvm::is_contained({"permute", "expand", "slice.Tensor", "select.int", "split.Tensor",
+                                                   "split_with_sizes", "unbind.int"},
+                                                  op->getName().stripDialect());
+}
+
+Operation *getLastReader(Value value) {
+  Operation *last = nullptr;
+  SmallVector<Value> open{value};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<ReleaseOp>(user))
+        continue;
+      if (!last || last->isBeforeInBlock(user))
+        last = user;
+      if (isViewOp(user))
+        llvm::append_range(open, user->getResults());
+    }
+  return last;
+}
+
+} // namespace spmd
