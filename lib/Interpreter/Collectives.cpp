@@ -1,7 +1,7 @@
 //===- Collectives.cpp - communication between the ranks ------------------===//
 
 #include "Collectives.h"
-#include "RankRows.h"
+#include "spmd/Interpreter/RankRows.h"
 
 using namespace mlir;
 

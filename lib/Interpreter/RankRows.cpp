@@ -1,6 +1,6 @@
 //===- RankRows.cpp - how ranks' values make up a global one --------------===//
 
-#include "RankRows.h"
+#include "spmd/Interpreter/RankRows.h"
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 //===- Roles.cpp - between global tensors and ranks' arguments ------------===//
 
 #include "Roles.h"
-#include "RankRows.h"
+#include "spmd/Interpreter/RankRows.h"
 #include "UnitChunk.h"
 #include "dialects/Spmd/Spmd.h"
 #include "llvm/ADT/TypeSwitch.h"

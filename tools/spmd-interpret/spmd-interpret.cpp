@@ -125,7 +125,7 @@ static double referenceTolerance(ModuleOp module, int64_t steps) {
     else if (type.isF16())
       epsilon = std::max(epsilon, std::ldexp(1.0, -10));
   }
-  return 64 * epsilon * steps;
+  return 16 * epsilon * steps;
 }
 
 static int compareWithReference(ModuleOp module, const Results &results) {
@@ -141,16 +141,14 @@ static int compareWithReference(ModuleOp module, const Results &results) {
     for (const auto &[key, result] : results.steps[i])
       if (result.kind == "loss" && i < static_cast<int64_t>(reference->losses.size()))
         expected.steps[i][key] = {"loss", Tensor::scalar(DType::f64, reference->losses[i])};
-  Results ours = results;
+  Results ours;
+  ours.steps = results.steps;
   bool isLast = steps == static_cast<int64_t>(reference->losses.size());
-  if (!isLast)
-    ours.state.clear();
-  for (const auto &[key, result] : ours.state) {
+  for (const auto &[key, result] : results.state) {
     auto it = reference->state.find(key);
-    if (it == reference->state.end()) {
-      module.emitError() << "the reference has no tensor 'final/" << key << "'";
-      return kBadInput;
-    }
+    if (!isLast || it == reference->state.end())
+      continue;
+    ours.state[key] = result;
     expected.state[key] = {result.kind, it->second};
   }
   auto differences = compareResults(module, ours, expected, getZeroGradient(module));
@@ -269,6 +267,8 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // An error names its place; a whole program printed behind it hides it.
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   return run(context);

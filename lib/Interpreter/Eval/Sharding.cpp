@@ -4,7 +4,7 @@
 // masks, and a unit's flat buffer taken apart and put together.
 //===----------------------------------------------------------------------===//
 
-#include "../RankRows.h"
+#include "spmd/Interpreter/RankRows.h"
 #include "../UnitChunk.h"
 #include "dialects/Spmd/FlatLayout.h"
 #include <cmath>

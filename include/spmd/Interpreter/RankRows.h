@@ -3,8 +3,8 @@
 // The meaning of the states of #spmd.sharding, in one place: inputs are cut by
 // it, results put together by it, and collectives are made of it.
 //===----------------------------------------------------------------------===//
-#ifndef SPMD_LIB_INTERPRETER_RANKROWS_H
-#define SPMD_LIB_INTERPRETER_RANKROWS_H
+#ifndef SPMD_INTERPRETER_RANKROWS_H
+#define SPMD_INTERPRETER_RANKROWS_H
 
 #include "dialects/Spmd/AxisState.h"
 #include "spmd/Interpreter/Tensor.h"
@@ -26,4 +26,4 @@ Tensor combine(llvm::ArrayRef<Tensor> values, ReduceKind kind, bool roundEach);
 
 } // namespace spmd::interp
 
-#endif // SPMD_LIB_INTERPRETER_RANKROWS_H
+#endif // SPMD_INTERPRETER_RANKROWS_H
