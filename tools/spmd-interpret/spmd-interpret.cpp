@@ -3,6 +3,7 @@
 #include "spmd/InitAll.h"
 #include "spmd/Interpreter/Compare.h"
 #include "spmd/Interpreter/Evaluator.h"
+#include "spmd/Interpreter/RuleOracle.h"
 
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -56,6 +57,9 @@ static cl::opt<std::string> callsFile("calls", cl::value_desc("file.safetensors"
 static cl::opt<std::string> resultsFile("results", cl::value_desc("file.safetensors"), cl::cat(category),
                                         cl::desc("with --calls: where result i of @f goes, as 'f/i'"));
 
+static cl::opt<bool> checkRules("check-rules", cl::cat(category),
+                                cl::desc("check the sharding rule of every aten op in the program by execution "
+                                         "on random operands, instead of running @step"));
 static cl::opt<bool> listOps("list-ops", cl::cat(category), cl::desc("print the ops that can be run and stop"));
 
 static int exitCode(Failure failure) {
@@ -169,6 +173,28 @@ static LogicalResult save(ModuleOp module, const Results &results) {
   return writeTensors(module.getLoc(), saveFile, tensors, precision == Precision::f64);
 }
 
+/// --check-rules: one line per op name.
+static int runRuleChecks(ModuleOp module) {
+  auto reports = checkShardingRules(module, seed);
+  if (failed(reports))
+    return kWrongResult;
+  llvm::MapVector<std::string, RuleCheck, std::map<std::string, unsigned>> byName;
+  for (const RuleCheck &report : *reports) {
+    RuleCheck &sum = byName[report.op];
+    sum.hasRule |= report.hasRule;
+    sum.factors += report.factors;
+    sum.comparisons += report.comparisons;
+  }
+  for (const auto &[name, sum] : byName) {
+    llvm::outs() << name << ": ";
+    if (sum.hasRule)
+      llvm::outs() << sum.factors << " factors, " << sum.comparisons << " comparisons\n";
+    else
+      llvm::outs() << "no rule\n";
+  }
+  return kDone;
+}
+
 static int printOps() {
   SmallVector<llvm::StringRef> names;
   for (const auto &entry : EvaluatorRegistry::get().all())
@@ -189,6 +215,8 @@ static int run(MLIRContext &context) {
   OwningOpRef<ModuleOp> module = parse(inputFile, context);
   if (!module)
     return kBadInput;
+  if (checkRules)
+    return runRuleChecks(*module);
   if (!callsFile.empty()) {
     if (resultsFile.empty()) {
       llvm::errs() << "spmd-interpret: --calls needs --results\n";
@@ -259,11 +287,11 @@ static int run(MLIRContext &context) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv,
-                              "runs a training step for all its ranks in lockstep\n\n"
-                              "exit codes: 0 done, 1 wrong result, 2 usage or input, 3 failure while "
-                              "running\n",
-                              &llvm::errs());
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "runs a training step for all its ranks in lockstep\n\n"
+                                   "exit codes: 0 done, 1 wrong result, 2 usage or input, 3 failure while running\n",
+                                   &llvm::errs()))
+    return kBadInput;
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
