@@ -74,6 +74,7 @@ static int exitCode(Failure failure) {
   return kFailed;
 }
 
+/// A source manager each: parsing reads the first buffer of the one it is given.
 static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context) {
   std::string message;
   auto file = openInputFile(path, &message);
@@ -81,7 +82,6 @@ static OwningOpRef<ModuleOp> parse(llvm::StringRef path, MLIRContext &context) {
     llvm::errs() << "spmd-interpret: " << message << "\n";
     return nullptr;
   }
-  // A source manager parses its first buffer only: each program has its own.
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, &context);
@@ -239,7 +239,7 @@ static int run(MLIRContext &context) {
     return kBadInput;
   int64_t ranks = isPartitioned(step) ? mesh->numRanks() : 1;
   if (numRanks != 0 && numRanks != ranks) {
-    step.emitError() << "the program is for " << ranks << " ranks, --ranks is " << numRanks;
+    step.emitError() << "the program is for " << ranks << " ranks, --ranks is " << int64_t(numRanks);
     return kBadInput;
   }
   if (numSteps < 0) {
