@@ -41,6 +41,8 @@ LogicalResult lowerKernel(Operation *op, ModuleOp target) {
   LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
                              .Case([&](ClusterOp cluster) { return emitCluster(b, *simplifyCluster(cluster)); })
                              .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
+                             .Case([&](AttentionOp attention) { return emitAttention(b, attention); })
+                             .Case([&](AttentionBackwardOp backward) { return emitAttentionBackward(b, backward); })
                              .Case([&](GatherRowsOp gather) { return emitGatherRows(b, gather); })
                              .Case([&](ScatterAddRowsOp scatter) { return emitScatterAddRows(b, scatter); })
                              .Case([&](CopyOp copy) { return emitCopy(b, copy); })

@@ -1,0 +1,102 @@
+//===- Tile.cpp - register-tiled products and transposes ------------------===//
+
+#include "Tile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+/// One tile: `rows` rows from `row`, `vectors` vectors from `column`.
+static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_t rows, Value column, int64_t vectors) {
+  SmallVector<Value> zeros(rows * vectors, b.number(getWideType(b.getF32Type(), kLanes), 0));
+  SmallVector<Value> sums = b.loop(b.i64(0), product.depth, 1, zeros, [&](Value k, ValueRange carried) {
+    SmallVector<Value> columns, out;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(product.b(k, b.add(column, v * kLanes)));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = b.broadcast(product.a(b.add(row, r), k), kLanes);
+      for (int64_t v = 0; v < vectors; ++v)
+        out.push_back(math::FmaOp::create(b, scalar, columns[v], carried[r * vectors + v]));
+    }
+    return out;
+  });
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      product.store(b.add(row, r), b.add(column, v * kLanes), sums[r * vectors + v]);
+}
+
+void emitProduct(KernelBuilder &b, const Product &product) {
+  Value whole = b.sub(product.rows, b.mod(product.rows, product.tileRows));
+  auto emitColumns = [&](Value low, Value high, int64_t vectors) {
+    b.loop(low, high, vectors * kLanes, [&](Value column) {
+      b.loop(b.i64(0), whole, product.tileRows,
+             [&](Value row) { emitTile(b, product, row, product.tileRows, column, vectors); });
+      b.loop(whole, product.rows, 1, [&](Value row) { emitTile(b, product, row, 1, column, vectors); });
+    });
+  };
+  Value wholeColumns = b.sub(product.columns, b.mod(product.columns, product.tileVectors * kLanes));
+  emitColumns(b.i64(0), wholeColumns, product.tileVectors);
+  emitColumns(wholeColumns, product.columns, 1);
+}
+
+SmallVector<Value> transpose16(KernelBuilder &b, SmallVector<Value> rows) {
+  // Swaps bit s of the row number with bit s of the lane number, for each s.
+  for (int64_t s = 1; s < kLanes; s *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t l = 0; l < kLanes; ++l) {
+      low.push_back(l & s ? kLanes + l - s : l);
+      high.push_back(l & s ? kLanes + l : l + s);
+    }
+    for (int64_t i = 0; i < kLanes; ++i) {
+      if (i & s)
+        continue;
+      Value x = rows[i], y = rows[i + s];
+      rows[i] = vector::ShuffleOp::create(b, x, y, low);
+      rows[i + s] = vector::ShuffleOp::create(b, x, y, high);
+    }
+  }
+  return rows;
+}
+
+void packTransposed(KernelBuilder &b, const Panel &from, const Panel &to, Value rows, Value paddedRows,
+                    int64_t columns) {
+  Type f32 = b.getF32Type();
+  int64_t wholeColumns = columns - columns % kLanes;
+  Value wholeRows = b.sub(rows, b.mod(rows, kLanes));
+  auto move = [&](Value r, Value c) {
+    b.store(b.load(from.pointer, f32, from.index(b, r, c)), to.pointer, to.index(b, c, r));
+  };
+  b.loop(b.i64(0), wholeRows, kLanes, [&](Value r) {
+    b.loop(b.i64(0), b.i64(wholeColumns), kLanes, [&](Value c) {
+      SmallVector<Value> block;
+      for (int64_t i = 0; i < kLanes; ++i)
+        block.push_back(b.load(from.pointer, f32, from.index(b, b.add(r, i), c), kLanes));
+      for (auto [i, value] : llvm::enumerate(transpose16(b, block)))
+        b.store(value, to.pointer, to.index(b, b.add(c, i), r));
+    });
+    b.loop(b.i64(wholeColumns), b.i64(columns), 1,
+           [&](Value c) { b.loop(r, b.add(r, kLanes), 1, [&](Value i) { move(i, c); }); });
+  });
+  b.loop(wholeRows, rows, 1, [&](Value r) { b.loop(b.i64(0), b.i64(columns), 1, [&](Value c) { move(r, c); }); });
+  b.loop(b.i64(0), b.i64(columns), 1, [&](Value c) {
+    b.loop(rows, paddedRows, 1, [&](Value r) { b.store(b.number(f32, 0), to.pointer, to.index(b, c, r)); });
+  });
+}
+
+void packPadded(KernelBuilder &b, const Panel &from, const Panel &to, Value rows, int64_t columns) {
+  Type f32 = b.getF32Type();
+  int64_t whole = columns - columns % kLanes, padded = llvm::divideCeil(columns, kLanes) * kLanes;
+  b.loop(b.i64(0), rows, 1, [&](Value r) {
+    b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value c) {
+      b.store(b.load(from.pointer, f32, from.index(b, r, c), kLanes), to.pointer, to.index(b, r, c));
+    });
+    b.loop(b.i64(whole), b.i64(columns), 1,
+           [&](Value c) { b.store(b.load(from.pointer, f32, from.index(b, r, c)), to.pointer, to.index(b, r, c)); });
+    b.loop(b.i64(columns), b.i64(padded), 1,
+           [&](Value c) { b.store(b.number(f32, 0), to.pointer, to.index(b, r, c)); });
+  });
+}
+
+} // namespace spmd::kernel

@@ -1,0 +1,52 @@
+//===- Tile.h - register-tiled products and transposes ----------*- C++ -*-===//
+
+#ifndef SPMD_LIB_KERNELS_TILE_H
+#define SPMD_LIB_KERNELS_TILE_H
+
+#include "KernelBuilder.h"
+
+namespace spmd::kernel {
+
+/// Rows of f32 in memory: element (r, c) at `base + r * stride + c` of `pointer`.
+struct Panel {
+  mlir::Value pointer;
+  mlir::Value base;
+  int64_t stride;
+
+  mlir::Value index(KernelBuilder &b, mlir::Value row, mlir::Value column) const {
+    return b.add(b.add(base, b.mul(row, stride)), column);
+  }
+  /// The panel that starts at row `row`.
+  Panel from(KernelBuilder &b, mlir::Value row) const { return {pointer, b.add(base, b.mul(row, stride)), stride}; }
+};
+
+/// `C(r, :) = sum over k in [0, depth) of A(r, k) * B(k, :)` for rows [0, rows), in tiles of accumulators that stay in
+/// registers: `tileRows` rows times `tileVectors` vectors of 16 columns, then rows one by one. Each element is one
+/// chain of fused multiply-adds in the order of k, so the tile does not matter to the bits.
+struct Product {
+  mlir::Value rows, depth;
+  /// Columns: [0, columns) in whole vectors, when known only at run time a multiple of 16 * tileVectors.
+  mlir::Value columns;
+  int64_t tileRows, tileVectors;
+  /// A(r, k), a scalar.
+  llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value k)> a;
+  /// B(k, column ..), 16 of them.
+  llvm::function_ref<mlir::Value(mlir::Value k, mlir::Value column)> b;
+  /// Takes 16 finished columns of row r.
+  llvm::function_ref<void(mlir::Value r, mlir::Value column, mlir::Value sum)> store;
+};
+void emitProduct(KernelBuilder &b, const Product &product);
+
+/// Transposes 16 vectors of 16 lanes.
+mlir::SmallVector<mlir::Value> transpose16(KernelBuilder &b, mlir::SmallVector<mlir::Value> rows);
+
+/// to(c, r) = from(r, c) for r < rows, 0 for rows <= r < paddedRows, c < columns.
+void packTransposed(KernelBuilder &b, const Panel &from, const Panel &to, mlir::Value rows, mlir::Value paddedRows,
+                    int64_t columns);
+
+/// to(r, c) = from(r, c) for r < rows, c < columns; 0 up to the next multiple of 16 columns.
+void packPadded(KernelBuilder &b, const Panel &from, const Panel &to, mlir::Value rows, int64_t columns);
+
+} // namespace spmd::kernel
+
+#endif // SPMD_LIB_KERNELS_TILE_H

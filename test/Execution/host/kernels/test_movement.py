@@ -1,0 +1,131 @@
+"""gather_rows, scatter_add_rows, copy and segmented kernels against numpy."""
+import numpy as np
+import pytest
+from harness import check, tensor
+
+
+def rand(*shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows,size,ids", [(5, 3, 4), (65, 16, 24), (1000, 100, 64)])
+@pytest.mark.parametrize("id_type", [np.int64, np.int32])
+def test_gather_rows(rows, size, ids, id_type):
+    table = rand(rows, size)
+    index = np.random.default_rng(1).integers(0, rows, ids).astype(id_type)
+    index[0], index[1] = -1, rows  # outside: rows of zeros
+    out = np.where(((index >= 0) & (index < rows))[:, None], table[np.clip(index, 0, rows - 1)], 0)
+    ir = f"""func.func @f(%t: {tensor(table)}, %i: {tensor(index)}) -> {tensor(out)} {{
+      %0 = kernel.gather_rows %t, %i : ({tensor(table)}, {tensor(index)}) -> {tensor(out)}
+      return %0 : {tensor(out)}
+    }}"""
+    check(ir, [table, index], [(out.astype(np.float64), np.float32)], ids, tolerance=0)
+
+
+@pytest.mark.parametrize("rows,size,ids", [(5, 3, 7), (65, 16, 200), (1000, 100, 64)])
+@pytest.mark.parametrize("into", [False, True])
+def test_scatter_add_rows(rows, size, ids, into):
+    grad, start = rand(ids, size), rand(rows, size, seed=1)
+    index = np.random.default_rng(1).integers(0, rows, ids)
+    index[0], index[-1] = -100, rows
+    want = start.astype(np.float64) if into else np.zeros((rows, size))
+    for i, row in enumerate(index):
+        if 0 <= row < rows and row != 2:
+            want[row] += grad[i]
+    extra = f", %s: {tensor(start)}" if into else ""
+    operand, kind = (" into %s", f", {tensor(start)}") if into else ("", "")
+    ir = f"""func.func @f(%g: {tensor(grad)}, %i: {tensor(index)}{extra}) -> {tensor(start)} {{
+      %0 = kernel.scatter_add_rows %g, %i{operand} rows {rows} padding_idx 2
+          : ({tensor(grad)}, {tensor(index)}{kind}) -> {tensor(start)}
+      return %0 : {tensor(start)}
+    }}"""
+    inputs = [grad, index] + ([start] if into else [])
+    check(ir, inputs, [(want, np.float32)], min(64, rows), alias=[(2, 0)] if into else [])
+
+
+def test_copy():
+    """A concatenation of a tensor, a transposed tensor and zeros, along the second dim."""
+    a, b = rand(6, 40), rand(33, 6)
+    want = np.concatenate([a, b.T, np.zeros((6, 3), np.float32)], 1)
+    ir = f"""func.func @f(%a: {tensor(a)}, %b: {tensor(b)}) -> {tensor(want)} {{
+      %0 = kernel.copy %a, %b pieces [
+          #kernel.piece<0 [6, 40] (d0, d1) -> (d0 * 40 + d1) to (d0, d1) -> (d0 * 76 + d1)>,
+          #kernel.piece<1 [6, 33] (d0, d1) -> (d1 * 6 + d0) to (d0, d1) -> (d0 * 76 + d1 + 40)>,
+          #kernel.piece<zero [6, 3] to (d0, d1) -> (d0 * 76 + d1 + 73)>]
+          : ({tensor(a)}, {tensor(b)}) -> {tensor(want)}
+      return %0 : {tensor(want)}
+    }}"""
+    check(ir, [a, b], [(want.astype(np.float64), np.float32)], 18, tolerance=0)
+
+
+def test_copy_flat():
+    a = np.random.default_rng(0).integers(0, 1 << 40, 100)
+    want = np.concatenate([np.zeros(7, np.int64), a])
+    ir = f"""func.func @f(%a: {tensor(a)}) -> {tensor(want)} {{
+      %0 = kernel.copy %a pieces [#kernel.piece<0 [100] (d0) -> (d0) to (d0) -> (d0 + 7)>,
+                                  #kernel.piece<zero [7] to (d0) -> (d0)>] : ({tensor(a)}) -> {tensor(want)}
+      return %0 : {tensor(want)}
+    }}"""
+    check(ir, [a], [(want, np.int64)], 107)
+
+
+STARTS, ENDS = [0, 128, 256, 640], [100, 256, 600, 777]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_segmented(rank):
+    """An optimizer-like update: tables and constants per segment, a scalar, zeros between segments."""
+    chunk = 200
+    p, g = rand(chunk), rand(chunk, seed=1)
+    decay, rate = rand(4, seed=2), np.float32(0.5).reshape(())
+    factor = [1.0, 2.0, 3.0, 4.0]
+    position = np.arange(chunk) + rank * chunk
+    segment = np.full(chunk, -1)
+    for s, (a, b) in enumerate(zip(STARTS, ENDS)):
+        segment[(position >= a) & (position < b)] = s
+    kept = segment >= 0
+    update = p * decay[segment] * np.array(factor, np.float32)[segment] + g
+    want = np.where(kept, p - 0.5 * update, 0)
+    ir = f"""func.func @f(%p: {tensor(p)}, %g: {tensor(g)}, %d: {tensor(decay)}, %r: tensor<f32>)
+        -> ({tensor(p)}, {tensor(p)}) {{
+      %0:2 = kernel.segmented chunk {chunk} position ()[s0] -> (s0 * {chunk}) segments {STARTS} to {ENDS}
+          elements(%a = %p : {tensor(p)}, %b = %g : {tensor(g)}) tables(%w = %d : {tensor(decay)})
+          scalars(%lr = %r : tensor<f32>) outs({tensor(p)}, {tensor(p)}) {{
+        %f = kernel.segment_constant dense<{factor}> : tensor<4xf32> : f32
+        %wf = arith.mulf %w, %f : f32
+        %t = arith.mulf %a, %wf : f32
+        %u = arith.addf %t, %b : f32
+        %s = arith.mulf %lr, %u : f32
+        %y = arith.subf %a, %s : f32
+        kernel.yield %y, %b : f32, f32
+      }}
+      return %0#0, %0#1 : {tensor(p)}, {tensor(p)}
+    }}"""
+    results = [(want.astype(np.float64), np.float32), (np.where(kept, g, 0).astype(np.float64), np.float32)]
+    check(ir, [p, g, decay, rate], results, chunk, coords=(rank,), alias=[(0, 0), (1, 1)])
+
+
+@pytest.mark.parametrize("rank", [0, 2, 3])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_segment_norms(rank, pieces):
+    chunk = 250
+    g = rand(chunk)
+    want = np.zeros((4, pieces))
+    for s, (a, b) in enumerate(zip(STARTS, ENDS)):
+        low, high = max(a - rank * chunk, 0), min(b - rank * chunk, chunk)
+        length = max(high - low, 0)
+        for piece in range(pieces):
+            part = g[low + length * piece // pieces:low + length * (piece + 1) // pieces] if length else g[:0]
+            want[s, piece] = np.sqrt((part.astype(np.float64) ** 2).sum())
+    out = tensor(want.astype(np.float32))
+    ir = f"""func.func @f(%g: {tensor(g)}) -> {out} {{
+      %0 = kernel.segmented chunk {chunk} position ()[s0] -> (s0 * {chunk}) segments {STARTS} to {ENDS} pieces {pieces}
+          elements(%a = %g : {tensor(g)}) outs({out}) {{
+        %q = arith.mulf %a, %a : f32
+        %s = kernel.reduce <add> %q over [0] : f32
+        %n = math.sqrt %s : f32
+        kernel.yield %n : f32
+      }}
+      return %0 : {out}
+    }}"""
+    check(ir, [g], [(want, np.float32)], 4 * pieces, coords=(rank,))
