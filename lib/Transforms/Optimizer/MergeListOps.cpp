@@ -21,7 +21,78 @@ static Attribute roleKind(Value value) {
   return role ? builder.getStringAttr(role.getAbstractAttribute().getName()) : Attribute();
 }
 
-static bool haveSameMeaning(const ListOp &a, const ListOp &b) {
+namespace {
+/// Which parameter each entry of a list belongs to: arguments say it, and what
+/// stands at one position of a list op belongs to one parameter. Gradients are
+/// known by the optimizer op that uses them.
+class Owners {
+public:
+  explicit Owners(Block &block) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : block)
+      if (ListOp::classof(&op))
+        ops.push_back(&op);
+    size_t known = 0;
+    do {
+      known = owners.size();
+      for (Operation *op : ops)
+        learn(ListOp(op));
+    } while (owners.size() != known);
+  }
+
+  /// Parameters of the positions; null where unknown.
+  SmallVector<Attribute> of(const ListOp &list) const {
+    SmallVector<Attribute> params;
+    for (size_t i = 0; i < list.size(); ++i)
+      params.push_back(ofPosition(list, i));
+    return params;
+  }
+  void replace(Value before, Value after) {
+    if (Attribute owner = ofValue(before))
+      owners[after] = owner;
+  }
+
+private:
+  Attribute ofValue(Value value) const {
+    if (Attribute owner = owners.lookup(value))
+      return owner;
+    auto arg = dyn_cast<BlockArgument>(value);
+    auto func = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
+    Attribute role = func ? getArgRole(func, arg.getArgNumber()) : Attribute();
+    if (auto param = dyn_cast_or_null<ParamAttr>(role))
+      return StringAttr::get(role.getContext(), param.getName());
+    if (auto state = dyn_cast_or_null<StateAttr>(role))
+      return StringAttr::get(role.getContext(), state.getOf());
+    return {};
+  }
+  Attribute ofPosition(const ListOp &list, size_t index) const {
+    for (const SmallVector<Value> &entries : list.lists)
+      if (Attribute owner = ofValue(entries[index]))
+        return owner;
+    return ofValue(list.op->getResult(index));
+  }
+  void learn(const ListOp &list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      Attribute owner = ofPosition(list, i);
+      if (!owner)
+        continue;
+      owners.try_emplace(list.op->getResult(i), owner);
+      for (const SmallVector<Value> &entries : list.lists)
+        if (!ofValue(entries[i]))
+          owners[entries[i]] = owner;
+    }
+  }
+
+  llvm::DenseMap<Value, Attribute> owners;
+};
+} // namespace
+
+/// The same step of the optimizer, for other parameters.
+static bool belongTogether(const ListOp &a, const ListOp &b, const Owners &owners) {
+  SmallVector<Attribute> ofA = owners.of(a), ofB = owners.of(b);
+  llvm::SmallDenseSet<Attribute> seen(ofA.begin(), ofA.end());
+  if (seen.contains(Attribute()) || llvm::any_of(ofB, [&](Attribute owner) { return !owner || seen.contains(owner); }))
+    return false;
   for (auto [first, second] : llvm::zip_equal(a.lists, b.lists)) {
     Attribute kindA = roleKind(first.front()), kindB = roleKind(second.front());
     if (kindA && kindB && kindA != kindB)
@@ -104,6 +175,7 @@ static Operation *merge(const ListOp &a, const ListOp &b, RewriterBase &rewriter
 }
 
 void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
+  Owners owners(block);
   SmallVector<Operation *> ops;
   for (Operation &op : block)
     if (ListOp::classof(&op))
@@ -113,12 +185,14 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]))
         continue;
       ListOp a(ops[i]), b(ops[j]);
-      if (!haveSameMeaning(a, b) ||
+      if (!belongTogether(a, b, owners) ||
           !llvm::all_of(ops[j]->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, ops[i])); }))
         continue;
       Operation *merged = merge(a, b, rewriter);
       if (!merged)
         continue;
+      for (auto [index, result] : llvm::enumerate(merged->getResults()))
+        owners.replace(index < a.size() ? a.op->getResult(index) : b.op->getResult(index - a.size()), result);
       rewriter.replaceOp(ops[i], merged->getResults().take_front(a.size()));
       rewriter.replaceOp(ops[j], merged->getResults().drop_front(a.size()));
       ops[i] = merged;
