@@ -126,6 +126,15 @@ def make_optimizer(model: GPT, kind: str) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), foreach=True if kind == "foreach" else None)
 
 
+def warmup_and_cosine(steps: int, warmup: int = 10):
+    """The factor on the learning rate by step: up linearly, then down to a tenth along a cosine."""
+    def factor(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / warmup
+        return 0.55 + 0.45 * math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
+    return factor
+
+
 def read_text(path: Path) -> tuple[torch.Tensor, int]:
     """The text as character ids, and how many characters there are."""
     text = path.read_text(encoding="utf-8")
@@ -161,7 +170,8 @@ def setup(config: str = "tiny", optimizer: str = "fused", batch: int = 8, length
     # c_attn's bias has the key bias as its middle third, and softmax does not see a constant added to all its scores
     zero_gradient = [f"h.{i}.attn.c_attn.bias" for i in range(settings.layers)]
     return dict(train_step=step, model=model, optimizer=make_optimizer(model, optimizer), args=batches[0],
-                reference=batches if steps else None, zero_gradient=zero_gradient)
+                reference=batches if steps else None, zero_gradient=zero_gradient,
+                reference_schedule=warmup_and_cosine(steps) if text is not None else None)
 
 
 def main() -> None:
@@ -183,7 +193,8 @@ def main() -> None:
                     options.steps if with_weights else 0, options.text, "cpu" if with_weights else "meta")
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
                            reference=example["reference"], reference_state=options.reference_state,
-                           zero_gradient=example["zero_gradient"], name=Path(path).stem)
+                           reference_schedule=example["reference_schedule"], zero_gradient=example["zero_gradient"],
+                           name=Path(path).stem)
     package.save(path, weights=with_weights)
 
 

@@ -154,6 +154,18 @@ def test_arguments_in_any_position_and_pytree() -> None:
     assert package.reference["loss"].shape == (2,)
 
 
+def test_reference_follows_a_schedule() -> None:
+    example = mlp.setup(steps=3)
+    arguments = [example[k] for k in ("train_step", "model", "optimizer")] + list(example["args"])
+    package = spmd.capture(*arguments, reference=example["reference"], reference_schedule=lambda step: 0.5 ** step)
+    torch.testing.assert_close(package.reference["hyper/lr/0"], torch.tensor([0.1, 0.05, 0.025], dtype=torch.float64))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(example["optimizer"], lambda step: 0.5 ** step)
+    for number, (x, y) in enumerate(example["reference"]):
+        loss = mlp.train_step(example["model"], example["optimizer"], x, y)
+        assert loss.item() == package.reference["loss"][number].item()
+        scheduler.step()
+
+
 def test_a_step_that_returns_nothing_still_has_its_loss() -> None:
     def step(model, optimizer, x, y):
         mlp.train_step(model, optimizer, x, y)

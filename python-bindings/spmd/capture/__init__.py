@@ -23,8 +23,8 @@ from .trace import trace
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
-            zero_gradient: Sequence[str] = (), name: str | None = None, device: str = "cpu",
-            **kwargs: Any) -> StepPackage:
+            reference_schedule: Callable[[int], float] | None = None, zero_gradient: Sequence[str] = (),
+            name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
     Nothing is computed but the reference: the step runs unmodified on fake tensors, and the model and optimizer are
@@ -39,6 +39,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       reference: batches (tuples of the arguments other than model and optimizer) that a copy of model and optimizer
         is trained on, eagerly; losses, learning rates, final parameters and optimizer state are recorded.
       reference_state: which final optimizer state to record.
+      reference_schedule: a factor on the learning rates of the reference by step, as in LambdaLR.
       zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
         under Adam their values are noise, and a check compares them through their first moment.
       name: the step's name; default the function's.
@@ -58,7 +59,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     step_name = name or getattr(train_step, "__name__", "step")
     package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)
     if reference:
-        record_reference(package, call, reference, reference_state)
+        record_reference(package, call, reference, reference_state, reference_schedule)
     return package
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Literal, Sequence
+from typing import Any, Callable, Literal, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
@@ -16,11 +16,13 @@ from .trace import Output
 FinalState = Literal["all", "zero_gradient", "none"]
 
 
-def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState) -> None:
+def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
+                     schedule: Callable[[int], float] | None) -> None:
     """Trains a copy of model and optimizer on `batches` in order; fills package.reference.
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
-    parameters, of those in zero_gradient (first moments only: their values after Adam are noise), or none.
+    parameters, of those in zero_gradient (first moments only: their values after Adam are noise), or none. `schedule`
+    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
@@ -29,7 +31,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     names = [n for _, _, n in tensor_names(call.model).values()]
     copies = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
-    losses, rates = [], [[] for _ in optimizer.param_groups]
+    losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
         for name, captured, tensor in zip(call.batch_names, call.batch, batch, strict=True):
@@ -37,7 +39,9 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
                 raise CaptureError(f"reference batch {number}: {name!r} is {tensor.dtype}{list(tensor.shape)}; "
                                    f"the captured call has {captured.dtype}{list(captured.shape)}")
             reference[f"batch/{number}/{name}"] = tensor.clone()
-        for group, values in zip(optimizer.param_groups, rates):
+        for group, values, rate in zip(optimizer.param_groups, rates, initial):
+            if schedule is not None:
+                group["lr"] = float(rate) * schedule(number)
             values.append(float(group["lr"]))
         returned = call.run(batch, model, optimizer)
         loss = _leaf(package.result, returned, loss_at)
