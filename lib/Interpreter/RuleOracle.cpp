@@ -1,7 +1,6 @@
 //===- RuleOracle.cpp - sharding rules against what ops compute -----------===//
 
 #include "spmd/Interpreter/RuleOracle.h"
-#include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/Verifier.h"
 #include "spmd/Interpreter/Compare.h"
 #include "spmd/Interpreter/RankRows.h"
@@ -269,19 +268,30 @@ LogicalResult Oracle::check(RuleCheck &report) {
 
 } // namespace
 
+FailureOr<RuleCheck> checkShardingRule(aten::AtenOpInterface op, const aten::ShardingRule &rule, uint64_t seed) {
+  RuleCheck report{op->getName().getStringRef().str(), true, 0, 0};
+  if (failed(Oracle(op, rule, seed).check(report)))
+    return failure();
+  return report;
+}
+
 FailureOr<SmallVector<RuleCheck>> checkShardingRules(ModuleOp module, uint64_t seed) {
   SmallVector<RuleCheck> reports;
   bool allRight = true;
   module.walk([&](aten::AtenOpInterface op) {
     if (op->hasAttr("unit"))
       return;
-    RuleCheck report{op->getName().getStringRef().str(), false, 0, 0};
-    auto rule = op.isViewLike() ? FailureOr<aten::ShardingRule>(failure()) : op.getShardingRule();
-    if (succeeded(rule)) {
-      report.hasRule = true;
-      allRight &= succeeded(Oracle(op, std::move(*rule), seed).check(report));
+    FailureOr<aten::ShardingRule> rule = failure();
+    if (!op.isViewLike())
+      rule = op.getShardingRule();
+    if (failed(rule)) {
+      reports.push_back({op->getName().getStringRef().str(), false, 0, 0});
+      return;
     }
-    reports.push_back(std::move(report));
+    FailureOr<RuleCheck> report = checkShardingRule(op, *rule, seed);
+    allRight &= succeeded(report);
+    if (succeeded(report))
+      reports.push_back(*report);
   });
   if (!allRight)
     return failure();

@@ -2,6 +2,7 @@
 #ifndef SPMD_INTERPRETER_RULEORACLE_H
 #define SPMD_INTERPRETER_RULEORACLE_H
 
+#include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace spmd::interp {
@@ -16,8 +17,7 @@ struct RuleCheck {
   int64_t comparisons = 0;
 };
 
-/// Checks the sharding rule of every aten op in the module by execution, each op
-/// alone on random operands.
+/// Checks by execution on random operands that `rule` is true of `op`.
 ///
 /// For every factor and 2 and 3 ranks: the operands that carry the factor are cut
 /// along it, padded rows are filled with the rule's neutral element if some
@@ -28,7 +28,11 @@ struct RuleCheck {
 /// up. Each must equal what the op computes on the whole operands to 1e-12.
 ///
 /// A wrong rule is an error at the op that names the factor, the result and the
-/// difference. Ops in chunk form are skipped.
+/// difference.
+mlir::FailureOr<RuleCheck> checkShardingRule(aten::AtenOpInterface op, const aten::ShardingRule &rule, uint64_t seed);
+
+/// The same for every aten op in the module under its own rule. Ops in chunk form
+/// are skipped.
 mlir::FailureOr<llvm::SmallVector<RuleCheck>> checkShardingRules(mlir::ModuleOp module, uint64_t seed);
 
 } // namespace spmd::interp
