@@ -91,15 +91,19 @@ std::optional<Place> Partitioner::getPlace(const ListOp &list, int64_t position)
 
 LogicalResult Partitioner::emitList(Operation *op) {
   ListOp list = ListOp::get(op);
-  llvm::MapVector<int64_t, SmallVector<int64_t>> byUnit;
+  // One op per unit. A list may name a parameter several times (gradients and
+  // parameters in one list): its k-th values are in the unit's k-th op.
+  llvm::MapVector<std::pair<int64_t, int64_t>, SmallVector<int64_t>> byUnit;
+  llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> timesNamed;
   SmallVector<int64_t> rest;
   for (int64_t i = 0; i < list.length; ++i) {
     if (std::optional<Place> place = getPlace(list, i))
-      byUnit[place->unit].push_back(i);
+      byUnit[{place->unit, timesNamed[{place->unit, place->segment}]++}].push_back(i);
     else
       rest.push_back(i);
   }
-  for (auto &[unit, positions] : byUnit) {
+  for (auto &[key, positions] : byUnit) {
+    int64_t unit = key.first;
     if (list.isNorm) {
       SmallVector<std::pair<Member, Value>> parts;
       for (int64_t i : positions)

@@ -103,7 +103,7 @@ private:
 
   // Signature.cpp: arguments and results.
   void createFunction();
-  mlir::BlockArgument addArgument(mlir::Type type, mlir::Attribute role, mlir::Location at);
+  mlir::BlockArgument addArgument(mlir::Type type, mlir::DictionaryAttr attrs, mlir::Location at);
   void addUnitArguments();
   void addOtherArguments();
   mlir::LogicalResult emitReturn();

@@ -21,11 +21,10 @@ void Partitioner::createFunction() {
   builder.setInsertionPointToEnd(body);
 }
 
-/// Appends an argument of this role.
-BlockArgument Partitioner::addArgument(Type type, Attribute role, Location at) {
+/// Appends an argument with these attributes.
+BlockArgument Partitioner::addArgument(Type type, DictionaryAttr attrs, Location at) {
   unsigned index = newFunc.getNumArguments();
-  NamedAttribute attr(builder.getStringAttr(kArgAttr), role);
-  (void)newFunc.insertArgument(index, type, builder.getDictionaryAttr(attr), at);
+  (void)newFunc.insertArgument(index, type, attrs, at);
   return newFunc.getArgument(index);
 }
 
@@ -38,7 +37,8 @@ void Partitioner::addUnitArguments() {
                                                : getChunkType(number, argument.dtype);
       Attribute role = argument.isTable ? Attribute(TableAttr::get(ctx, name, argument.state, argument.init))
                                         : ShardAttr::get(ctx, name, argument.state, argument.init);
-      BlockArgument arg = addArgument(type, role, unit.op.getLoc());
+      NamedAttribute attr(builder.getStringAttr(kArgAttr), role);
+      BlockArgument arg = addArgument(type, builder.getDictionaryAttr(attr), unit.op.getLoc());
       for (auto [index, member] : llvm::enumerate(argument.members))
         if (member) {
           carriers[member] = {arg, Place{static_cast<int64_t>(number), static_cast<int64_t>(index)}, argument.isTable};
@@ -57,7 +57,8 @@ void Partitioner::addOtherArguments() {
     auto batch = getArgRole<BatchAttr>(step.func, old.getArgNumber());
     if (batch && batch.getDim() >= 0 && batch.getDim() < type.getRank() && step.ranks > 1)
       state = AxisState::shard(batch.getDim(), 1, getChunk(type.getDimSize(batch.getDim()), step.ranks));
-    BlockArgument arg = addArgument(getLocalType(type, state), getArgRole(step.func, old.getArgNumber()), old.getLoc());
+    BlockArgument arg =
+        addArgument(getLocalType(type, state), step.func.getArgAttrDict(old.getArgNumber()), old.getLoc());
     setLocal(old, state, arg);
   }
 }
