@@ -53,7 +53,8 @@ public:
     return sum;
   }
 
-  Value exp(Value x);
+  Value exp(Value x) { return power(x, /*isBase2=*/false); }
+  Value exp2(Value x) { return power(x, /*isBase2=*/true); }
   Value log(Value x);
   Value expm1(Value x);
   Value log1p(Value x);
@@ -62,6 +63,7 @@ public:
   Value pow(Value x, Value y);
 
 private:
+  Value power(Value x, bool isBase2);
   Value splat(Type to, TypedAttr value) {
     if (auto vector = dyn_cast<VectorType>(to))
       return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, Attribute(value)));
@@ -75,43 +77,49 @@ private:
 
 } // namespace
 
-/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). The scale is made in two halves, so that results over the
-/// whole range, subnormals and infinity come out right without a case.
-Value Arithmetic::exp(Value x) {
-  int64_t mantissa = isF64() ? 52 : 23, bias = isF64() ? 1023 : 127;
-  // Comparisons that are false for NaN keep it.
-  Value low = c(isF64() ? -750.0 : -105.0), high = c(isF64() ? 710.0 : 89.0);
-  Value t = select(less(x, low), low, x);
-  t = select(less(high, t), high, t);
+/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). The scale is added to the exponent's bits, which is right
+/// wherever the result is a normal number; below, it is 0. Infinity and NaN come from x itself. exp2(x) is the same
+/// with x = n + r / ln 2.
+Value Arithmetic::power(Value x, bool isBase2) {
   // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits.
+  int64_t mantissa = isF64() ? 52 : 23;
   Value magic = c(isF64() ? 6755399441055744.0 : 12582912.0);
-  Value shifted = fma(t, c(1.4426950408889634), magic);
+  Value shifted = isBase2 ? add(x, magic) : fma(x, c(1.4426950408889634), magic);
   Value n = sub(shifted, magic);
-  Value r = fma(n, c(isF64() ? -6.93147180369123816490e-01 : -0.693359375), t);
-  r = fma(n, c(isF64() ? -1.90821492927058770002e-10 : 2.12194440e-4), r);
-  Value p;
+  Value r;
+  if (isBase2) {
+    r = mul(sub(x, n), c(0.6931471805599453));
+  } else {
+    r = fma(n, c(isF64() ? -6.93147180369123816490e-01 : -0.693359375), x);
+    r = fma(n, c(isF64() ? -1.90821492927058770002e-10 : 2.12194440e-4), r);
+  }
+  SmallVector<double> coefficients;
   if (isF64()) {
     // Taylor; the first term left out is r^14 / 14! < 5e-18.
-    SmallVector<double> coefficients;
     double factorial = 1;
     for (int i = 0; i <= 13; ++i) {
       coefficients.insert(coefficients.begin(), 1 / factorial);
       factorial *= i + 1;
     }
-    p = polynomial(r, coefficients);
   } else {
     // Cephes expf.
-    Value q = polynomial(
-        r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
-    p = add(fma(q, mul(r, r), r), c(1));
+    coefficients = {
+        1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0};
   }
-  Value k = arith::SubIOp::create(b, toBits(shifted), toBits(magic));
-  Value half = arith::ShRSIOp::create(b, k, ci(1));
-  auto scale = [&](Value exponent) {
-    Value biased = arith::AddIOp::create(b, exponent, ci(bias));
-    return fromBits(arith::ShLIOp::create(b, biased, ci(mantissa)));
-  };
-  return mul(mul(p, scale(half)), scale(arith::SubIOp::create(b, k, half)));
+  Value p = polynomial(r, coefficients);
+  // The magic number's own bits are shifted out.
+  Value scale = arith::ShLIOp::create(b, toBits(shifted), ci(mantissa));
+  Value result = fromBits(arith::AddIOp::create(b, toBits(p), scale));
+  double low = isF64() ? -708.39641853226408 : -87.33654, high = isF64() ? 709.78271289338397 : 88.72283;
+  if (isBase2) {
+    low = isF64() ? -1022 : -126;
+    high = isF64() ? 1023.9999999999999 : 127.99999;
+  }
+  Value tooLow = less(x, c(low));
+  // Also true for NaN.
+  Value tooHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, x, c(high));
+  result = select(tooLow, c(0), result);
+  return select(tooHigh, add(x, c(std::numeric_limits<double>::infinity())), result);
 }
 
 /// x = 2^n m, sqrt(1/2) <= m < sqrt(2); log(m) = 2 atanh(s) with s = (m - 1) / (m + 1). For f64.
@@ -156,7 +164,9 @@ Value Arithmetic::expm1(Value x) {
 
 Value Arithmetic::log1p(Value x) {
   Value u = add(x, c(1));
-  Value result = sub(log(u), div(sub(sub(u, c(1)), x), u));
+  Value logU = log(u);
+  Value result = sub(logU, div(sub(sub(u, c(1)), x), u));
+  result = select(equal(u, c(0)), logU, result);
   return select(equal(u, c(std::numeric_limits<double>::infinity())), u, result);
 }
 
@@ -227,7 +237,7 @@ static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
   if (isa<math::ExpOp>(op))
     return m.exp(x);
   if (isa<math::Exp2Op>(op))
-    return m.exp(m.mul(x, m.c(0.6931471805599453)));
+    return m.exp2(x);
   if (!element.isF64())
     return {};
   if (isa<math::LogOp>(op))
