@@ -182,6 +182,8 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerForeach(r);
     registerFusedOptimizers(r);
     registerSharding(r);
+    registerKernelClusters(r);
+    registerKernelHeavy(r);
     return r;
   }();
   return registry;

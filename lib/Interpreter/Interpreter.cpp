@@ -22,7 +22,7 @@ FailureOr<SmallVector<GlobalTensor>> describeArguments(func::FuncOp step) {
     Attribute role = getArgumentRole(step, argument.getArgNumber());
     if (!role)
       return failure();
-    auto tensors = describeRole(role, cast<RankedTensorType>(argument.getType()), step);
+    auto tensors = describeRole(role, getArgumentType(step, argument.getArgNumber()), step);
     if (failed(tensors))
       return failure();
     llvm::append_range(result, *tensors);
@@ -79,7 +79,7 @@ LogicalResult Run::readRoles() {
 }
 
 FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
-  auto type = cast<RankedTensorType>(step.getArgument(index).getType());
+  RankedTensorType type = getArgumentType(step, index);
   Attribute role = argumentRoles[index];
   auto described = describeRole(role, type, step);
   if (failed(described))
@@ -113,7 +113,7 @@ LogicalResult Run::collect(ArrayRef<PerRank> returned, Results &results, bool is
     bool isUpdate = isa<UpdateAttr>(role);
     if (isUpdate && !isLast)
       continue;
-    auto type = cast<RankedTensorType>(step.getResultTypes()[i]);
+    RankedTensorType type = getResultType(step, i);
     auto described = describeRole(role, type, step);
     auto globals = unshard(role, type, step, returned[i], mesh);
     if (failed(described) || failed(globals))

@@ -3,6 +3,7 @@
 #include "Roles.h"
 #include "spmd/Interpreter/RankRows.h"
 #include "UnitChunk.h"
+#include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Spmd.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -22,6 +23,21 @@ Attribute getResultRole(func::FuncOp step, unsigned index) {
   if (!role)
     step.emitError() << "result " << index << " has no role (spmd.result)";
   return role;
+}
+
+static RankedTensorType withLayout(Type type, Attribute layout) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (!layout)
+    return tensor;
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
+}
+
+RankedTensorType getArgumentType(func::FuncOp step, unsigned index) {
+  return withLayout(step.getArgument(index).getType(), step.getArgAttr(index, kLayoutAttr));
+}
+
+RankedTensorType getResultType(func::FuncOp step, unsigned index) {
+  return withLayout(step.getResultTypes()[index], step.getResultAttr(index, kLayoutAttr));
 }
 
 static ShardingAttr getSharding(RankedTensorType type) { return dyn_cast_or_null<ShardingAttr>(type.getEncoding()); }

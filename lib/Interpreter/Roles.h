@@ -15,6 +15,10 @@ mlir::Attribute getResultRole(mlir::func::FuncOp step, unsigned index);
 mlir::FailureOr<llvm::SmallVector<GlobalTensor>> describeRole(mlir::Attribute role, mlir::RankedTensorType type,
                                                               mlir::Operation *scope);
 
+/// Types of arguments and results with their sharding, which a program for kernels has as an attribute beside it.
+mlir::RankedTensorType getArgumentType(mlir::func::FuncOp step, unsigned index);
+mlir::RankedTensorType getResultType(mlir::func::FuncOp step, unsigned index);
+
 /// Global values, in the order of `describeRole`, cut into the ranks' values.
 mlir::FailureOr<PerRank> shard(mlir::Attribute role, mlir::RankedTensorType type, mlir::Operation *scope,
                                llvm::ArrayRef<Tensor> globals, const Mesh &mesh);

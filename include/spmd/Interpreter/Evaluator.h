@@ -114,6 +114,8 @@ void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);
 void registerSharding(EvaluatorRegistry &registry);
+void registerKernelClusters(EvaluatorRegistry &registry);
+void registerKernelHeavy(EvaluatorRegistry &registry);
 
 } // namespace spmd::interp
 
