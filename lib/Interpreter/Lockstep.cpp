@@ -62,7 +62,13 @@ Lockstep::Operands Lockstep::takeOperands(Operation &op) {
 
 LogicalResult Lockstep::execute(Operation &op) {
   if (auto wait = dyn_cast<WaitOp>(op)) {
-    SmallVector<PerRank> results = std::move(pending[wait.getHandle()]);
+    auto started = pending.find(wait.getHandle());
+    if (started == pending.end()) {
+      op.emitError() << "the collective was waited for before";
+      return fail(Failure::wrong);
+    }
+    SmallVector<PerRank> results = std::move(started->second);
+    pending.erase(started);
     for (auto [value, tensors] : llvm::zip_equal(wait.getResults(), results))
       if (failed(define(value, std::move(tensors))))
         return failure();
@@ -159,6 +165,11 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
   auto sharding = dyn_cast_or_null<ShardingAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
   if (!sharding)
     return success();
+  if (sharding.getStates().size() != mesh.sizes.size()) {
+    mlir::emitError(value.getLoc()) << "the type " << value.getType() << " has states for "
+                                    << sharding.getStates().size() << " mesh axes, the mesh has " << mesh.sizes.size();
+    return failure();
+  }
   for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
     if (!state.isReplicated())
       continue;

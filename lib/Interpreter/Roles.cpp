@@ -1,10 +1,10 @@
 //===- Roles.cpp - between global tensors and ranks' arguments ------------===//
 
 #include "Roles.h"
-#include "spmd/Interpreter/RankRows.h"
 #include "UnitChunk.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Spmd.h"
+#include "spmd/Interpreter/RankRows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

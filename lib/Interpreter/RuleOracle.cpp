@@ -18,15 +18,23 @@ constexpr double kTolerance = 1e-12;
 /// absolutely. Operands are of magnitude 1.
 constexpr double kFloor = 1e-3;
 
+Type withoutEncoding(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType());
+}
+
 /// The op alone in a function whose arguments are its operands.
-func::FuncOp isolate(Operation *op, TypeRange operandTypes, ModuleOp scratch) {
+func::FuncOp isolate(Operation *op, ArrayRef<Type> operandTypes, ModuleOp scratch) {
   OpBuilder builder = OpBuilder::atBlockEnd(scratch.getBody());
+  SmallVector<Type> resultTypes = llvm::map_to_vector(op->getResultTypes(), withoutEncoding);
   auto function =
-      func::FuncOp::create(builder, op->getLoc(), "check", builder.getFunctionType(operandTypes, op->getResultTypes()));
+      func::FuncOp::create(builder, op->getLoc(), "check", builder.getFunctionType(operandTypes, resultTypes));
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   Operation *clone = builder.clone(*op);
   clone->setOperands(block->getArguments());
+  for (auto [result, type] : llvm::zip_equal(clone->getResults(), resultTypes))
+    result.setType(type);
   func::ReturnOp::create(builder, op->getLoc(), clone->getResults());
   return function;
 }
@@ -230,7 +238,7 @@ LogicalResult Oracle::checkSummands(ArrayRef<unsigned> split) {
 }
 
 LogicalResult Oracle::check(RuleCheck &report) {
-  whole = isolate(op, op->getOperandTypes(), *scratch);
+  whole = isolate(op, llvm::map_to_vector(op->getOperandTypes(), withoutEncoding), *scratch);
   for (BlockArgument argument : whole.getArguments())
     operands.push_back(draw(argument, findIndexUse(argument)));
   auto results = run(whole, operands);

@@ -14,6 +14,8 @@ static LogicalResult checkIndex(OpCall &call, int64_t index, int64_t size) {
 
 static LogicalResult evaluateEmbedding(OpCall &call) {
   const Tensor &weight = call.tensor("weight"), &indices = call.tensor("indices");
+  if (!weight.isFloating())
+    return call.error() << "tables of integers are not supported";
   int64_t width = weight.dim(1);
   Shape shape(indices.shape());
   shape.push_back(width);

@@ -9,6 +9,8 @@ namespace spmd::interp {
 
 /// a[.., m, k] times b[.., k, n] over equal leading dims (none or one).
 static FailureOr<Tensor> product(OpCall &call, const Tensor &a, const Tensor &b) {
+  if (!a.isFloating() || !b.isFloating())
+    return call.error() << "products of integers are not supported";
   int64_t rank = a.rank();
   if (rank < 2 || b.rank() != rank || a.dim(rank - 1) != b.dim(rank - 2) || (rank == 3 && a.dim(0) != b.dim(0)))
     return call.error() << "the operands' shapes do not multiply";

@@ -4,9 +4,9 @@
 // masks, and a unit's flat buffer taken apart and put together.
 //===----------------------------------------------------------------------===//
 
-#include "spmd/Interpreter/RankRows.h"
 #include "../UnitChunk.h"
 #include "dialects/Spmd/FlatLayout.h"
+#include "spmd/Interpreter/RankRows.h"
 #include <cmath>
 #include <limits>
 

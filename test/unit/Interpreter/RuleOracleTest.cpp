@@ -129,8 +129,8 @@ TEST_F(RuleOracle, EveryRuleOfTheDialectHolds) {
       EXPECT_TRUE(seen.count(name.getStringRef().str())) << name.getStringRef().str();
   // Views map positions, list ops map list positions, these make one certain tensor, and this one's sample has
   // reduction mean (test/Interpreter/check-rules.mlir has the others).
-  for (const char *name : {"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.arange.start_step",
-                           "aten.constant", "aten.mse_loss_backward"})
+  for (const char *name : {"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.arange.start_step", "aten.constant",
+                           "aten.mse_loss_backward"})
     EXPECT_TRUE(withRule.insert(name).second) << name << " has a rule";
   for (const std::string &name : seen) {
     llvm::StringRef op = name;
