@@ -181,7 +181,12 @@ void HostExecutor::start() {
       stream.thread = std::thread([this, &rank, s] {
         setThreadName("rank" + std::to_string(rank.number) + " " +
                       artifact.plan.streams[s]);
-        prepareBlasThread();
+        const auto &commands = rank.streams[s]->commands;
+        if (std::any_of(commands.begin(), commands.end(),
+                        [](const ResolvedCommand &item) {
+                          return item.command->kind == CommandKind::Gemm;
+                        }))
+          prepareBlasThread();
         threadsReady.advance();
         streamLoop(rank, s);
         --threadsAlive;

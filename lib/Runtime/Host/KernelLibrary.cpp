@@ -8,34 +8,40 @@
 
 using namespace spmd::runtime;
 
-/// Whether this processor runs code for a level of the x86-64 psABI.
-static bool supports(const std::string &cpu) {
+/// The level of the x86-64 psABI that `cpu` names, or 0 when this processor does
+/// not run code for it.
+static int levelOf(const std::string &cpu) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (cpu == "x86-64")
-    return true;
-  if (cpu == "x86-64-v3")
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (cpu == "x86-64-v4")
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+    return 1;
+  if (cpu == "x86-64-v3" && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2"))
+    return 3;
+  if (cpu == "x86-64-v4" && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return 4;
 #endif
-  return false;
+  return 0;
 }
 
 Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact,
                                             const std::string &cpu) {
   std::string available;
+  const KernelFile *best = nullptr;
   for (const KernelFile &entry : artifact.manifest.kernels) {
     available += (available.empty() ? "" : ", ") + entry.cpu;
-    if (!supports(entry.cpu) || (!cpu.empty() && entry.cpu != cpu))
+    if (levelOf(entry.cpu) == 0 || (!cpu.empty() && entry.cpu != cpu))
       continue;
+    if (!best || levelOf(entry.cpu) > levelOf(best->cpu))
+      best = &entry;
+  }
+  if (best) {
     // dlopen searches system folders for a name without a slash.
-    std::string path = artifact.pathOf(entry.file);
+    std::string path = artifact.pathOf(best->file);
     if (path.find('/') == std::string::npos)
       path = "./" + path;
     void *opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -44,7 +50,7 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact,
                               std::string(::dlerror()));
     KernelLibrary library;
     library.handle = std::shared_ptr<void>(opened, ::dlclose);
-    library.level = entry.cpu;
+    library.level = best->cpu;
     return library;
   }
   if (!cpu.empty())

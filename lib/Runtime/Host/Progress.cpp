@@ -32,6 +32,14 @@ WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort,
       return WaitResult::Reached;
     relax();
   }
+  // Yielding costs a microsecond or so and hands the core to a thread that may
+  // be the awaited one; sleeping and being woken costs tens of them.
+  constexpr int yields = 100;
+  for (int i = 0; i < yields; ++i) {
+    if (value() >= target)
+      return WaitResult::Reached;
+    std::this_thread::yield();
+  }
   constexpr auto slice = std::chrono::milliseconds(20);
   std::unique_lock<std::mutex> lock(mutex);
   sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -20,8 +20,8 @@ using KernelFunction = void (*)(void *const *arguments,
 
 class KernelLibrary {
 public:
-  /// Opens the first library of the manifest that this processor can run, or
-  /// the one for `cpu` when that is not empty.
+  /// Opens the library of the highest level that this processor runs, or the
+  /// one for `cpu` when that is not empty.
   static Expected<KernelLibrary> open(const Artifact &artifact,
                                       const std::string &cpu);
 
