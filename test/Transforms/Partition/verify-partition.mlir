@@ -1,0 +1,183 @@
+// RUN: spmd-opt %s --spmd-verify-partition -split-input-file -verify-diagnostics
+
+// Numbers are those of the pass description.
+
+// 1
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #spmd.sharding<global = [3], [replicated]>>) {
+  // expected-error @+1 {{has type 'tensor<3xf32>', which says no sharding for the mesh}}
+  %0 = aten.constant dense<1.0> : tensor<3xf32> : tensor<3xf32>
+  return
+}
+}
+
+// -----
+
+// 2
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #P>) {
+  // expected-error @+1 {{is not linear in operand 0, which is partial<sum>}}
+  %0 = aten.exp %x : (tensor<3xf32, #P>) -> tensor<3xf32, #P>
+  return
+}
+}
+
+// -----
+
+// 2: an add needs both
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #P>, %y: tensor<3xf32, #R>) {
+  // expected-error @+1 {{is not linear in operand 0, which is partial<sum>}}
+  %0 = aten.add.Tensor %x, %y : (tensor<3xf32, #P>, tensor<3xf32, #R>) -> tensor<3xf32, #P>
+  return
+}
+}
+
+// -----
+
+// 2: at most one in a product
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #P>) {
+  // expected-error @+1 {{is not linear in operand 0, which is partial<sum>}}
+  %0 = aten.mul.Tensor %x, %x : (tensor<3xf32, #P>, tensor<3xf32, #P>) -> tensor<3xf32, #P>
+  return
+}
+}
+
+// -----
+
+// 2: kinds
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+#M = #spmd.sharding<global = [3], [partial<max>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #P>, %y: tensor<3xf32, #M>) {
+  // expected-error @+1 {{has operands that are partial<sum> and partial<max>}}
+  %0 = aten.add.Tensor %x, %y : (tensor<3xf32, #P>, tensor<3xf32, #M>) -> tensor<3xf32, #P>
+  return
+}
+}
+
+// -----
+
+// 3
+#P = #spmd.sharding<global = [3], [partial<max>]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #P>) {
+  // expected-error @+1 {{makes replicated from partial<max>}}
+  %0 = spmd.all_reduce [sum] %x on @mesh ["data"] : (tensor<3xf32, #P>) -> tensor<3xf32, #R>
+  return
+}
+}
+
+// -----
+
+// 4
+#S = #spmd.sharding<global = [8, 3], [shard<0, 1, 4>]>
+#R = #spmd.sharding<global = [8, 3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>, %w: tensor<4x3xf32, #spmd.sharding<global = [8, 3], [shard<0, 2, 2>]>>) {
+  // expected-error @+1 {{has operands that are sharded differently: shard<0, 1, 4> and shard<0, 2, 2>}}
+  %0 = aten.add.Tensor %x, %w : (tensor<4x3xf32, #S>, tensor<4x3xf32, #spmd.sharding<global = [8, 3], [shard<0, 2, 2>]>>) -> tensor<4x3xf32, #S>
+  return
+}
+}
+
+// -----
+
+// 4: softmax needs its dimension whole
+#S = #spmd.sharding<global = [8, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  // expected-error @+1 {{needs dimension 0 of operand 0 whole, which is shard<0, 1, 4>}}
+  %0 = aten._softmax %x {dim = 0 : i64} : (tensor<4x3xf32, #S>) -> tensor<4x3xf32, #S>
+  return
+}
+}
+
+// -----
+
+// 4: a contraction gives a partial value
+#S = #spmd.sharding<global = [8, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  // expected-error @+1 {{gives result 0 as replicated, expected partial}}
+  %0 = aten.sum.dim_IntList %x {dim = array<i64: 0>} : (tensor<4x3xf32, #S>) -> tensor<3xf32, #spmd.sharding<global = [3], [replicated]>>
+  return
+}
+}
+
+// -----
+
+// 5: 7 rows on 2 ranks
+#S = #spmd.sharding<global = [7, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  // expected-error @+1 {{adds up padded rows of operand 0, which no spmd.mask has filled}}
+  %0 = aten.sum.dim_IntList %x {dim = array<i64: 0>} : (tensor<4x3xf32, #S>) -> tensor<3xf32, #spmd.sharding<global = [3], [partial<sum>]>>
+  return
+}
+}
+
+// -----
+
+// 6
+#O = #spmd.sharding<global = [256], [owned]>
+#O2 = #spmd.sharding<global = [512], [owned]>
+module {
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+func.func @step(%x: tensor<128xf32, #O>, %y: tensor<256xf32, #O2>) {
+  // expected-error @+1 {{has operand 'tensor<256xf32, #spmd.sharding<global = [512], [owned]>>', which is neither a chunk nor a table of unit @unit0}}
+  %0 = aten._foreach_add.List %x, %y {unit = @unit0} : (tensor<128xf32, #O>, tensor<256xf32, #O2>) -> tensor<128xf32, #O>
+  return
+}
+}
+
+// -----
+
+// 7
+#P = #spmd.sharding<global = [4], [partial<sum>]>
+#F = #spmd.sharding<global = [256], [partial<sum>]>
+#O = #spmd.sharding<global = [256], [owned]>
+module {
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+func.func @step(%x: tensor<4xf32, #P>) {
+  // expected-note @+1 {{the first time is here}}
+  %0 = spmd.pack %x unit @unit0 ["w"] : (tensor<4xf32, #P>) -> tensor<256xf32, #F>
+  %1 = spmd.reduce_scatter sum %0 on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 : tensor<256xf32, #F> -> tensor<128xf32, #O>
+  // expected-error @+1 {{reduces the gradient of "w" a second time}}
+  %2 = spmd.pack %x unit @unit0 ["w"] : (tensor<4xf32, #P>) -> tensor<256xf32, #F>
+  %3 = spmd.reduce_scatter sum %2 on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 : tensor<256xf32, #F> -> tensor<128xf32, #O>
+  return
+}
+}
+
+// -----
+
+// 8
+#S = #spmd.sharding<global = [8, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 0 of @step is shard<0, 1, 4>, expected replicated}}
+func.func @step(%x: tensor<4x3xf32, #S>) -> (tensor<4x3xf32, #S> {spmd.result = #spmd.output<"0">}) {
+  return %x : tensor<4x3xf32, #S>
+}
+}
