@@ -51,8 +51,9 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
     return allReduce(local, type, from.kind, {});
   if (from.isShard() && to.isReplicated()) {
     int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    emitWarning(loc) << "gathers an activation of type " << type << " (" << bytes << " bytes, dimension " << from.dim
-                     << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole";
+    if (isFinal)
+      emitWarning(loc) << "gathers an activation of type " << type << " (" << bytes << " bytes, dimension " << from.dim
+                       << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole";
     return create<AllGatherOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),
                                builder.getI64IntegerAttr(from.dim), builder.getI64IntegerAttr(from.pre),
                                builder.getI64IntegerAttr(type.getDimSize(from.dim) / from.pre));

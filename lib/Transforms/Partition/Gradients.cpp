@@ -5,6 +5,11 @@
 // collective, right after the last of them is computed. The pack moves no bytes:
 // the plan lets each producer write its gradient where the pack has it.
 //
+// Which values are wanted in the chunk is known only once all ops are placed, so the
+// step is emitted twice: the first time records the wanted values, and the ops that
+// depend on reduced ones. The second time these ops come last, and the first that
+// wants a gradient of a unit takes all of the unit's along.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
@@ -16,25 +21,15 @@ using namespace mlir;
 
 namespace spmd::partition {
 
-void Partitioner::findGradients() {
-  gradients.resize(step.units.size());
-  Block &body = step.func.getBody().front();
-  for (Operation &op : body.without_terminator()) {
-    if (!ListOp::isListOp(&op))
-      continue;
-    for (OperandRange operands : ListOp::get(&op).operandLists)
-      for (Value operand : operands)
-        if (std::optional<Place> place = domain.getWanted(operand); place && !isa<BlockArgument>(operand))
-          gradients[place->unit].push_back({place->segment, operand});
-  }
-}
-
 LogicalResult Partitioner::reduceGradients(int64_t unit, ArrayRef<Member> requested) {
+  llvm::append_range(recorded.gradients[unit], requested);
+  if (current)
+    recorded.late.insert(current);
   // Take along whatever else is ready and wanted, one value per segment.
   SmallVector<Value> bySegment(step.units[unit].numSegments());
   for (const Member &member : requested)
     bySegment[member.first] = member.second;
-  for (const Member &member : gradients[unit])
+  for (const Member &member : known.gradients[unit])
     if (!bySegment[member.first] && states.count(member.second) && !carriers.count(member.second))
       bySegment[member.first] = member.second;
 

@@ -24,7 +24,7 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       return signalPassFailure();
     }
     FailureOr<partition::Step> step = partition::Step::read(module);
-    if (failed(step) || failed(partition::Partitioner(*step).run()))
+    if (failed(step) || failed(partition::Partitioner::run(*step)))
       return signalPassFailure();
   }
 };

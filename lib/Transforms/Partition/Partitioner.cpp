@@ -9,26 +9,59 @@ using spmd::aten::AtenOpInterface;
 
 namespace spmd::partition {
 
-Partitioner::Partitioner(Step &step)
-    : step(step), domain(step), builder(step.func.getContext()), loc(step.func.getLoc()) {}
+Partitioner::Partitioner(Step &step, GradientUse known, bool isFinal)
+    : step(step), domain(step), builder(step.func.getContext()), loc(step.func.getLoc()), known(std::move(known)),
+      isFinal(isFinal) {
+  this->known.gradients.resize(step.units.size());
+  recorded.gradients.resize(step.units.size());
+}
 
-LogicalResult Partitioner::run() {
-  findGradients();
-  createFunction();
-  Block &body = step.func.getBody().front();
-  for (Operation &op : body.without_terminator())
-    if (failed(emit(&op))) {
-      newFunc.erase();
+LogicalResult Partitioner::run(Step &step) {
+  GradientUse use;
+  {
+    Partitioner trial(step, {}, /*isFinal=*/false);
+    LogicalResult result = trial.emitAll();
+    trial.newFunc.erase();
+    if (failed(result))
       return failure();
-    }
-  if (failed(emitReturn())) {
-    newFunc.erase();
+    use = std::move(trial.recorded);
+  }
+  Partitioner partitioner(step, std::move(use), /*isFinal=*/true);
+  if (failed(partitioner.emitAll())) {
+    partitioner.newFunc.erase();
     return failure();
   }
-  newFunc->moveBefore(step.func);
+  func::FuncOp made = partitioner.newFunc;
+  made->moveBefore(step.func);
   step.func.erase();
-  newFunc.setName("step");
-  localizeSlices(newFunc);
+  made.setName("step");
+  localizeSlices(made);
+  return success();
+}
+
+LogicalResult Partitioner::emitAll() {
+  createFunction();
+  Block &body = step.func.getBody().front();
+  SmallVector<Operation *> late;
+  for (Operation &op : body.without_terminator()) {
+    bool needsLate = known.late.contains(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+                       return operand.getDefiningOp() && known.late.contains(operand.getDefiningOp());
+                     });
+    if (needsLate) {
+      known.late.insert(&op);
+      late.push_back(&op);
+    } else if (failed(emit(&op))) {
+      return failure();
+    }
+  }
+  for (Operation *op : late)
+    if (failed(emit(op)))
+      return failure();
+  current = nullptr;
+  if (failed(emitReturn()))
+    return failure();
+  if (isFinal)
+    warnOfReplicatedWork();
   return success();
 }
 
@@ -69,6 +102,7 @@ bool Partitioner::isParameterViewOp(Operation *op) const {
 }
 
 LogicalResult Partitioner::emit(Operation *op) {
+  current = op;
   loc = op->getLoc();
   segment = op->getAttr(kSegmentAttr);
   if (!isa<AtenOpInterface>(op))
@@ -108,7 +142,7 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
   SmallVector<Type> types;
   for (auto [result, state] : llvm::zip_equal(op->getResults(), chosen->results))
     types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), state));
-  warnIfReplicated(op, operandStates, *chosen);
+  countWork(op, *chosen);
 
   Operation *clone = builder.insert(op->cloneWithoutRegions());
   clone->setOperands(operands);
@@ -123,16 +157,31 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
   return success();
 }
 
-void Partitioner::warnIfReplicated(Operation *op, ArrayRef<AxisState> before, const OpStates &chosen) {
+/// Counts heavy work, and what of it no mesh axis cuts.
+void Partitioner::countWork(Operation *op, const OpStates &chosen) {
   auto iface = cast<AtenOpInterface>(op);
-  bool wasSharded = llvm::any_of(before, [](AxisState s) { return s.isShard(); });
-  bool isSharded = llvm::any_of(chosen.operands, [](AxisState s) { return s.isShard(); });
-  if (iface.isHeavy() && wasSharded && !isSharded)
-    op->emitWarning() << "'" << op->getName() << "' runs in full on every rank ("
-                      << static_cast<int64_t>(iface.getFlops()) << " floating-point operations; "
-                      << describeSource(op->getLoc())
-                      << "); keep the batch dimension whole through the ops "
-                         "before it";
+  if (!iface.isHeavy() || step.ranks == 1)
+    return;
+  double flops = iface.getFlops();
+  totalWork += flops;
+  if (llvm::any_of(chosen.operands, [](AxisState s) { return s.isShard(); }))
+    return;
+  replicatedWork += flops;
+  if (flops > largestReplicatedFlops) {
+    largestReplicatedFlops = flops;
+    largestReplicated = op;
+  }
+}
+
+void Partitioner::warnOfReplicatedWork() {
+  constexpr double kWorthAWarning = 0.01;
+  if (!largestReplicated || replicatedWork <= kWorthAWarning * totalWork)
+    return;
+  auto percent = static_cast<int64_t>(100 * replicatedWork / totalWork + 0.5);
+  emitWarning(largestReplicated->getLoc())
+      << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
+      << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
+      << "); the ops before it lose the batch dimension";
 }
 
 } // namespace spmd::partition

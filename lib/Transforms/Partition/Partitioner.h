@@ -2,7 +2,8 @@
 //
 // [Note: order of the partitioner]
 // 1. Step reads roles and units, OwnerDomain votes (both on the captured step).
-// 2. The ops of the captured step are visited once, in program order. Each either
+// 2. The ops of the captured step are visited in program order (twice, see
+//    [Note: gradients]). Each either
 //    belongs to the owner domain (list ops and pointwise ops on chunks, norms of
 //    parameters), or is a view of a parameter (emitted again wherever it is used,
 //    so that no gathered buffer lives from forward to backward), or runs in the
@@ -36,20 +37,30 @@ struct Carrier {
 /// A value of the captured step at a segment of a unit.
 using Member = std::pair<int64_t, mlir::Value>;
 
+/// What a first emission finds out for the second; see [Note: gradients].
+struct GradientUse {
+  /// Per unit: values that are wanted in its chunk.
+  llvm::SmallVector<llvm::SmallVector<Member>> gradients;
+  /// Ops that need reduced gradients.
+  llvm::DenseSet<mlir::Operation *> late;
+};
+
 class Partitioner {
 public:
-  explicit Partitioner(Step &step);
-
   /// Replaces @step by the program of one rank. On failure an error is out and
   /// @step is as it was.
-  mlir::LogicalResult run();
+  static mlir::LogicalResult run(Step &step);
 
 private:
+  Partitioner(Step &step, GradientUse known, bool isFinal);
+
   // Partitioner.cpp: the visit.
+  mlir::LogicalResult emitAll();
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult emitGeneric(mlir::Operation *op);
   bool isParameterViewOp(mlir::Operation *op) const;
-  void warnIfReplicated(mlir::Operation *op, llvm::ArrayRef<AxisState> before, const OpStates &chosen);
+  void countWork(mlir::Operation *op, const OpStates &chosen);
+  void warnOfReplicatedWork();
   AxisState getState(mlir::Value value) const;
   void setLocal(mlir::Value value, AxisState state, mlir::Value local);
   mlir::Operation *cloneOnto(mlir::Operation *op, mlir::ValueRange operands, mlir::TypeRange results);
@@ -83,7 +94,6 @@ private:
   mlir::Value stackTable(int64_t unit, llvm::ArrayRef<Member> members);
 
   // Gradients.cpp: from partial gradients to the chunk.
-  void findGradients();
   mlir::LogicalResult reduceGradients(int64_t unit, llvm::ArrayRef<Member> requested);
   mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
 
@@ -124,8 +134,15 @@ private:
   /// Views of parameters, and what was emitted for them in each segment.
   llvm::DenseSet<mlir::Value> parameterViews;
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> viewLocals;
-  /// Per unit: values that list ops want in the chunk, in program order.
-  llvm::SmallVector<llvm::SmallVector<Member>> gradients;
+  /// What an emission before this one found out, and what this one does.
+  GradientUse known, recorded;
+  /// This emission is the one that stays; only it warns.
+  bool isFinal;
+  /// Floating-point operations of heavy ops, and of those that run replicated.
+  double totalWork = 0, replicatedWork = 0, largestReplicatedFlops = 0;
+  mlir::Operation *largestReplicated = nullptr;
+  /// The op of the captured step that is emitted.
+  mlir::Operation *current = nullptr;
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> norms;
 };
 
