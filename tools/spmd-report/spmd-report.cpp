@@ -17,26 +17,20 @@
 using namespace spmd::runtime;
 using Rows = std::vector<std::vector<std::string>>;
 
-static void printTable(const Rows &rows) {
-  std::fputs(formatTable(rows).c_str(), stdout);
-}
+static void printTable(const Rows &rows) { std::fputs(formatTable(rows).c_str(), stdout); }
 
 static void printHeader(const Manifest &manifest) {
   std::string mesh;
   for (const MeshAxis &axis : manifest.mesh)
-    mesh += (mesh.empty() ? "" : ", ") + axis.name + "=" +
-            std::to_string(axis.size);
-  std::printf("%s: target %s, mesh %s, %s, policy %s, compiled by spmd %s\n",
-              manifest.step.c_str(), manifest.target.c_str(), mesh.c_str(),
-              manifest.mode.c_str(), manifest.policy.c_str(),
+    mesh += (mesh.empty() ? "" : ", ") + axis.name + "=" + std::to_string(axis.size);
+  std::printf("%s: target %s, mesh %s, %s, policy %s, compiled by spmd %s\n", manifest.step.c_str(),
+              manifest.target.c_str(), mesh.c_str(), manifest.mode.c_str(), manifest.policy.c_str(),
               manifest.compiler.c_str());
 }
 
 static void printArena(const Manifest &manifest) {
-  std::printf("\narena: %s bytes per rank\n",
-              formatCount(manifest.arenaBytes).c_str());
-  printTable({{"persistent", formatCount(manifest.stateBytes)},
-              {"transient", formatCount(manifest.transientBytes)}});
+  std::printf("\narena: %s bytes per rank\n", formatCount(manifest.arenaBytes).c_str());
+  printTable({{"persistent", formatCount(manifest.stateBytes)}, {"transient", formatCount(manifest.transientBytes)}});
   std::printf("by class, at the transient peak:\n");
   Rows rows;
   for (const auto &[name, bytes] : manifest.classBytes)
@@ -47,8 +41,7 @@ static void printArena(const Manifest &manifest) {
   std::printf("outside the arena:\n");
   rows.clear();
   for (const OutsideArena &entry : manifest.outsideArena)
-    rows.push_back({entry.name, entry.bytes ? formatCount(*entry.bytes)
-                                            : "up to the library"});
+    rows.push_back({entry.name, entry.bytes ? formatCount(*entry.bytes) : "up to the library"});
   printTable(rows);
 }
 
@@ -87,8 +80,7 @@ static void printPeak(const Plan &plan) {
   const Command &command = plan.commands[peak];
   std::printf("\nmemory peak, in program order: %s transient bytes alive at "
               "command %zu (%s)%s%s\n",
-              formatCount(most).c_str(), peak, command.describe().c_str(),
-              command.location.empty() ? "" : ", ",
+              formatCount(most).c_str(), peak, command.describe().c_str(), command.location.empty() ? "" : ", ",
               command.location.c_str());
   std::vector<const Buffer *> largest;
   for (const Buffer &buffer : plan.buffers) {
@@ -96,15 +88,12 @@ static void printPeak(const Plan &plan) {
     if (!buffer.state && life.first <= peak && peak <= life.last)
       largest.push_back(&buffer);
   }
-  std::sort(largest.begin(), largest.end(),
-            [](const Buffer *a, const Buffer *b) {
-              return a->bytes != b->bytes ? a->bytes > b->bytes
-                                          : a->id < b->id;
-            });
+  std::sort(largest.begin(), largest.end(), [](const Buffer *a, const Buffer *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
+  });
   Rows rows;
   for (size_t i = 0; i < std::min<size_t>(largest.size(), 10); ++i)
-    rows.push_back({largest[i]->name, largest[i]->memoryClass,
-                    formatCount(largest[i]->bytes), largest[i]->location});
+    rows.push_back({largest[i]->name, largest[i]->memoryClass, formatCount(largest[i]->bytes), largest[i]->location});
   printTable(rows);
   if (largest.size() > rows.size())
     std::printf("  and %zu smaller ones\n", largest.size() - rows.size());
@@ -112,27 +101,23 @@ static void printPeak(const Plan &plan) {
 
 static void printUnits(const Manifest &manifest) {
   std::printf("\nshard units:\n");
-  Rows rows = {{"unit", "modules", "parameters", "elements", "padded",
-                "bytes per rank"}};
+  Rows rows = {{"unit", "modules", "parameters", "elements", "padded", "bytes per rank"}};
   for (const Unit &unit : manifest.units) {
     int64_t elements = 0;
     for (const Segment &segment : unit.segments)
       elements += segment.numel;
     std::string modules;
     for (const std::string &module : unit.modules)
-      modules += (modules.empty() ? "" : " ") +
-                 (module.empty() ? std::string("(root)") : module);
-    rows.push_back({unit.name, modules, formatCount(unit.segments.size()),
-                    formatCount(elements), formatCount(unit.padded),
-                    formatCount(unit.chunk * sizeOf(unit.dtype))});
+      modules += (modules.empty() ? "" : " ") + (module.empty() ? std::string("(root)") : module);
+    rows.push_back({unit.name, modules, formatCount(unit.segments.size()), formatCount(elements),
+                    formatCount(unit.padded), formatCount(unit.chunk * sizeOf(unit.dtype))});
   }
   printTable(rows);
 }
 
 static void printCollectives(const Plan &plan) {
   std::printf("\ncollectives per step, in program order:\n");
-  Rows rows = {{"command", "op", "unit", "communicator", "dtype",
-                "bytes per rank", "location"}};
+  Rows rows = {{"command", "op", "unit", "communicator", "dtype", "bytes per rank", "location"}};
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
     if (!command.isCollective())
@@ -140,11 +125,9 @@ static void printCollectives(const Plan &plan) {
     std::string op = nameOf(command.kind);
     for (ReductionKind kind : command.kinds)
       op += std::string(" ") + nameOf(kind);
-    rows.push_back(
-        {std::to_string(id), op, command.unit.empty() ? "-" : command.unit,
-         plan.communicators[static_cast<size_t>(command.communicator)],
-         nameOf(command.dtype), formatCount(command.messageBytes()),
-         command.location});
+    rows.push_back({std::to_string(id), op, command.unit.empty() ? "-" : command.unit,
+                    plan.communicators[static_cast<size_t>(command.communicator)], nameOf(command.dtype),
+                    formatCount(command.messageBytes()), command.location});
   }
   if (rows.size() == 1)
     rows = {{"none"}};
@@ -155,8 +138,7 @@ static void printCommands(const Plan &plan) {
   std::map<std::string, int64_t> counts;
   for (const Command &command : plan.commands)
     ++counts[nameOf(command.kind)];
-  std::printf("\ncommands: %zu on %zu streams\n", plan.commands.size(),
-              plan.streams.size());
+  std::printf("\ncommands: %zu on %zu streams\n", plan.commands.size(), plan.streams.size());
   Rows rows;
   for (const auto &[name, count] : counts)
     rows.push_back({name, formatCount(count)});
@@ -164,17 +146,14 @@ static void printCommands(const Plan &plan) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("Prints memory, shard units and collectives of an artifact.",
-               "spmd-report");
+  CLI::App app("Prints memory, shard units and collectives of an artifact.", "spmd-report");
   std::string folder;
   try {
-    app.add_option("artifact", folder, "folder made by spmd-compile")
-        ->required();
+    app.add_option("artifact", folder, "folder made by spmd-compile")->required();
     app.parse(argc, argv);
     Expected<Artifact> artifact = loadArtifact(folder);
     if (!artifact) {
-      std::fprintf(stderr, "spmd-report: error: %s\n",
-                   artifact.error().message.c_str());
+      std::fprintf(stderr, "spmd-report: error: %s\n", artifact.error().message.c_str());
       return static_cast<int>(artifact.error().code);
     }
     printHeader(artifact->manifest);

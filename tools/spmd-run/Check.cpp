@@ -37,33 +37,26 @@ static double norm(const TensorView &tensor) {
 }
 
 /// ‖ours − reference‖ / max(‖reference‖, floor); 0 when both are zero.
-static Expected<double> compareTensor(const Trainer &trainer,
-                                      const StateTensor &tensor,
-                                      const TensorView &reference,
+static Expected<double> compareTensor(const Trainer &trainer, const StateTensor &tensor, const TensorView &reference,
                                       double floor) {
   if (reference.shape != tensor.shape)
     return Status{StatusCode::WrongResult,
-                  "the reference has " + tensor.state + " '" + tensor.name +
-                      "' with shape " + formatShape(reference.shape) +
-                      ", the artifact with " + formatShape(tensor.shape),
+                  "the reference has " + tensor.state + " '" + tensor.name + "' with shape " +
+                      formatShape(reference.shape) + ", the artifact with " + formatShape(tensor.shape),
                   -1, -1, ""};
   std::vector<char> ours(static_cast<size_t>(tensor.bytes()));
-  if (Status status = trainer.readTensor(tensor.state, tensor.name, ours.data(),
-                                         ours.size());
-      !status.ok())
+  if (Status status = trainer.readTensor(tensor.state, tensor.name, ours.data(), ours.size()); !status.ok())
     return status;
   double sum = 0;
   for (int64_t i = 0; i < tensor.numel(); ++i) {
-    double difference = loadAsDouble(ours.data(), tensor.dtype, i) -
-                        loadAsDouble(reference.data, reference.dtype, i);
+    double difference = loadAsDouble(ours.data(), tensor.dtype, i) - loadAsDouble(reference.data, reference.dtype, i);
     sum += difference * difference;
   }
   double scale = std::max(norm(reference), floor);
   return sum == 0 ? 0.0 : std::sqrt(sum) / scale;
 }
 
-static const TensorView *findFinal(const Reference &reference,
-                                   const StateTensor &tensor) {
+static const TensorView *findFinal(const Reference &reference, const StateTensor &tensor) {
   const TensorView *found = reference.final(tensor.fileKey(tensor.name));
   for (const std::string &alias : tensor.aliases)
     if (!found)
@@ -73,9 +66,8 @@ static const TensorView *findFinal(const Reference &reference,
 
 /// Compares the optimizer state of a parameter whose gradient is zero. False
 /// when the reference has none of it.
-static Expected<bool> compareState(const Trainer &trainer,
-                                   const Reference &reference,
-                                   const std::string &name, Worst &worst) {
+static Expected<bool> compareState(const Trainer &trainer, const Reference &reference, const std::string &name,
+                                   Worst &worst) {
   bool any = false;
   for (const StateTensor &tensor : trainer.state().tensors()) {
     const TensorView *expected = nullptr;
@@ -85,11 +77,9 @@ static Expected<bool> compareState(const Trainer &trainer,
       continue;
     any = true;
     double largest = 0;
-    for (const TensorView *other :
-         reference.finalWithPrefix("optimizer/" + tensor.state + "/"))
+    for (const TensorView *other : reference.finalWithPrefix("optimizer/" + tensor.state + "/"))
       largest = std::max(largest, norm(*other));
-    Expected<double> difference =
-        compareTensor(trainer, tensor, *expected, 1e-6 * largest);
+    Expected<double> difference = compareTensor(trainer, tensor, *expected, 1e-6 * largest);
     if (!difference)
       return difference.error();
     worst.add(*difference, tensor.state + " of " + name);
@@ -97,17 +87,15 @@ static Expected<bool> compareState(const Trainer &trainer,
   return any;
 }
 
-static Status compareParameters(const Trainer &trainer,
-                                const Reference &reference, Worst &parameters,
-                                Worst &states, size_t &compared) {
+static Status compareParameters(const Trainer &trainer, const Reference &reference, Worst &parameters, Worst &states,
+                                size_t &compared) {
   const std::vector<std::string> &zero = trainer.manifest().zeroGradient;
   for (const StateTensor &tensor : trainer.state().tensors()) {
     if (tensor.state != "param")
       continue;
     ++compared;
     if (std::find(zero.begin(), zero.end(), tensor.name) != zero.end()) {
-      Expected<bool> any =
-          compareState(trainer, reference, tensor.name, states);
+      Expected<bool> any = compareState(trainer, reference, tensor.name, states);
       if (!any)
         return any.error();
       if (*any)
@@ -115,11 +103,8 @@ static Status compareParameters(const Trainer &trainer,
     }
     const TensorView *expected = findFinal(reference, tensor);
     if (!expected)
-      return {StatusCode::WrongResult,
-              "the reference has no final value of '" + tensor.name + "'", -1,
-              -1, ""};
-    Expected<double> difference =
-        compareTensor(trainer, tensor, *expected, 0);
+      return {StatusCode::WrongResult, "the reference has no final value of '" + tensor.name + "'", -1, -1, ""};
+    Expected<double> difference = compareTensor(trainer, tensor, *expected, 0);
     if (!difference)
       return difference.error();
     parameters.add(*difference, tensor.name);
@@ -127,54 +112,43 @@ static Status compareParameters(const Trainer &trainer,
   return Status::success();
 }
 
-Status spmd::runtime::checkRun(const Trainer &trainer,
-                               const Reference &reference,
-                               const std::vector<double> &losses,
+Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &reference, const std::vector<double> &losses,
                                const Tolerances &tolerances) {
   auto steps = static_cast<int64_t>(losses.size());
-  std::printf("check against eager PyTorch: %s steps\n",
-              formatCount(steps).c_str());
+  std::printf("check against eager PyTorch: %s steps\n", formatCount(steps).c_str());
   Worst loss;
   for (int64_t step = 0; step < steps; ++step) {
     std::optional<double> expected = reference.loss(step);
     if (!expected)
-      return {StatusCode::WrongResult,
-              "the reference has no loss of step " + std::to_string(step), -1,
-              -1, ""};
+      return {StatusCode::WrongResult, "the reference has no loss of step " + std::to_string(step), -1, -1, ""};
     double ours = losses[static_cast<size_t>(step)];
-    double difference =
-        ours == *expected ? 0 : std::fabs(ours - *expected) / std::fabs(*expected);
+    double difference = ours == *expected ? 0 : std::fabs(ours - *expected) / std::fabs(*expected);
     loss.add(difference, "step " + std::to_string(step));
   }
-  std::printf("  loss: largest relative difference %s (%s), tolerance %s\n",
-              formatNumber(loss.difference).c_str(), loss.where.c_str(),
-              formatNumber(tolerances.loss).c_str());
+  std::printf("  loss: largest relative difference %s (%s), tolerance %s\n", formatNumber(loss.difference).c_str(),
+              loss.where.c_str(), formatNumber(tolerances.loss).c_str());
 
   Worst parameters, states;
   if (steps == reference.steps()) {
     size_t compared = 0;
-    if (Status status = compareParameters(trainer, reference, parameters,
-                                          states, compared);
-        !status.ok())
+    if (Status status = compareParameters(trainer, reference, parameters, states, compared); !status.ok())
       return status;
     std::printf("  parameters: largest |a-b|/|b| %s (%s) of %zu tensors, "
                 "tolerance %s\n",
                 formatNumber(parameters.difference).c_str(),
-                parameters.where.empty() ? "none" : parameters.where.c_str(),
-                compared, formatNumber(tolerances.parameters).c_str());
+                parameters.where.empty() ? "none" : parameters.where.c_str(), compared,
+                formatNumber(tolerances.parameters).c_str());
     if (!states.where.empty())
       std::printf("  parameters without gradient, by optimizer state: largest "
                   "|a-b|/|b| %s (%s), same tolerance\n",
-                  formatNumber(states.difference).c_str(),
-                  states.where.c_str());
+                  formatNumber(states.difference).c_str(), states.where.c_str());
   } else {
     std::printf("  parameters: not compared, the reference holds those after "
                 "step %s\n",
                 formatCount(reference.steps()).c_str());
   }
-  bool good = loss.within(tolerances.loss) &&
-              parameters.within(tolerances.parameters) &&
-              states.within(tolerances.parameters);
+  bool good =
+      loss.within(tolerances.loss) && parameters.within(tolerances.parameters) && states.within(tolerances.parameters);
   if (!good)
     return {StatusCode::WrongResult,
             "the check failed: the run differs from its reference by more than "

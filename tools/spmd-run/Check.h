@@ -21,8 +21,7 @@ struct Tolerances {
 /// errors; its optimizer state is compared instead, with a floor for ‖b‖ of
 /// 1e-6 of the largest norm of that kind of state. Prints what was found;
 /// returns WrongResult when a tolerance is exceeded or something is missing.
-Status checkRun(const Trainer &trainer, const Reference &reference,
-                const std::vector<double> &losses,
+Status checkRun(const Trainer &trainer, const Reference &reference, const std::vector<double> &losses,
                 const Tolerances &tolerances);
 
 } // namespace spmd::runtime

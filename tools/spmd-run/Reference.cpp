@@ -8,8 +8,7 @@ static std::string batchKey(int64_t step, const std::string &input) {
   return "batch/" + std::to_string(step) + "/" + input;
 }
 
-Expected<Reference> Reference::open(const std::string &path,
-                                    const Manifest &manifest) {
+Expected<Reference> Reference::open(const std::string &path, const Manifest &manifest) {
   Expected<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file)
     return file.error();
@@ -21,15 +20,13 @@ Expected<Reference> Reference::open(const std::string &path,
   if (!losses)
     return missing("loss");
   if (losses->shape.size() != 1)
-    return Status::badInput("'" + path + "': 'loss' has shape " +
-                            formatShape(losses->shape) +
+    return Status::badInput("'" + path + "': 'loss' has shape " + formatShape(losses->shape) +
                             ", expected one value per step");
   // As many steps as there are whole batches: a file may have been cut short.
   for (;; ++reference.numSteps) {
     size_t present = 0;
     for (const BatchInput &input : manifest.batch)
-      present +=
-          reference.file.find(batchKey(reference.numSteps, input.name)) != nullptr;
+      present += reference.file.find(batchKey(reference.numSteps, input.name)) != nullptr;
     if (present < manifest.batch.size() || manifest.batch.empty())
       break;
   }
@@ -41,8 +38,7 @@ Expected<Reference> Reference::open(const std::string &path,
     std::string key = "hyper/" + hyper.name + "/" + std::to_string(hyper.group);
     const TensorView *values = reference.file.find(key);
     if (values && numElements(values->shape) < reference.numSteps)
-      return Status::badInput("'" + path + "': '" + key + "' has " +
-                              formatShape(values->shape) + " values for " +
+      return Status::badInput("'" + path + "': '" + key + "' has " + formatShape(values->shape) + " values for " +
                               std::to_string(reference.numSteps) + " steps");
   }
   return reference;
@@ -52,9 +48,7 @@ std::vector<HostTensor> Reference::batch(int64_t step) const {
   std::vector<HostTensor> tensors;
   for (const BatchInput &input : manifest->batch) {
     const TensorView *view = file.find(batchKey(step, input.name));
-    tensors.push_back({view->data, view->dtype,
-                       static_cast<int32_t>(view->shape.size()),
-                       view->shape.data()});
+    tensors.push_back({view->data, view->dtype, static_cast<int32_t>(view->shape.size()), view->shape.data()});
   }
   return tensors;
 }
@@ -68,30 +62,23 @@ std::optional<double> Reference::loss(int64_t step) const {
 
 Status Reference::applyHyper(int64_t step, Trainer &trainer) const {
   for (const HyperParameter &hyper : manifest->hyper) {
-    const TensorView *values =
-        file.find("hyper/" + hyper.name + "/" + std::to_string(hyper.group));
+    const TensorView *values = file.find("hyper/" + hyper.name + "/" + std::to_string(hyper.group));
     if (!values)
       continue;
-    if (Status status =
-            trainer.setHyper(hyper.name, hyper.group,
-                             loadAsDouble(values->data, values->dtype, step));
+    if (Status status = trainer.setHyper(hyper.name, hyper.group, loadAsDouble(values->data, values->dtype, step));
         !status.ok())
       return status;
   }
   return Status::success();
 }
 
-const TensorView *Reference::final(const std::string &key) const {
-  return file.find("final/" + key);
-}
+const TensorView *Reference::final(const std::string &key) const { return file.find("final/" + key); }
 
-std::vector<const TensorView *>
-Reference::finalWithPrefix(const std::string &prefix) const {
+std::vector<const TensorView *> Reference::finalWithPrefix(const std::string &prefix) const {
   std::vector<const TensorView *> found;
   std::string start = "final/" + prefix;
   for (auto it = file.tensors().lower_bound(start);
-       it != file.tensors().end() && it->first.compare(0, start.size(), start) == 0;
-       ++it)
+       it != file.tensors().end() && it->first.compare(0, start.size(), start) == 0; ++it)
     found.push_back(&it->second);
   return found;
 }

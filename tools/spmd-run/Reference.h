@@ -16,8 +16,7 @@ namespace spmd::runtime {
 class Reference {
 public:
   /// Opens the file and checks that it has whole steps for `manifest`.
-  static Expected<Reference> open(const std::string &path,
-                                  const Manifest &manifest);
+  static Expected<Reference> open(const std::string &path, const Manifest &manifest);
 
   int64_t steps() const { return numSteps; }
 
@@ -31,15 +30,13 @@ public:
   Status applyHyper(int64_t step, Trainer &trainer) const;
 
   /// A tensor after the last step: "NAME" or "optimizer/STATE/NAME".
-  const TensorView *final(const std::string &key) const;
+  const TensorView * final(const std::string &key) const;
 
   /// All tensors after the last step whose key starts with `prefix`.
-  std::vector<const TensorView *> finalWithPrefix(const std::string &prefix)
-      const;
+  std::vector<const TensorView *> finalWithPrefix(const std::string &prefix) const;
 
 private:
-  Reference(SafetensorsFile file, const Manifest &manifest)
-      : file(std::move(file)), manifest(&manifest) {}
+  Reference(SafetensorsFile file, const Manifest &manifest) : file(std::move(file)), manifest(&manifest) {}
 
   SafetensorsFile file;
   const Manifest *manifest;

@@ -33,30 +33,21 @@ struct Arguments {
 
 /// Adds everything spmd-run understands to `app`.
 static void defineOptions(CLI::App &app, Arguments &arguments) {
-  app.add_option("artifact", arguments.artifact,
-                 "folder made by spmd-compile")
-      ->required();
-  app.add_option("--steps", arguments.steps,
-                 "steps to train (default: one per recorded batch)")
+  app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
+  app.add_option("--steps", arguments.steps, "steps to train (default: one per recorded batch)")
       ->check(CLI::PositiveNumber);
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
-  app.add_option("--rtol-loss", arguments.tolerances.loss,
-                 "tolerance of relative loss differences (default 1e-4)")
+  app.add_option("--rtol-loss", arguments.tolerances.loss, "tolerance of relative loss differences (default 1e-4)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--rtol", arguments.tolerances.parameters,
-                 "tolerance of |a-b|/|b| of each parameter (default 1e-3)")
+  app.add_option("--rtol", arguments.tolerances.parameters, "tolerance of |a-b|/|b| of each parameter (default 1e-3)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--save", arguments.save,
-                 "write the final parameters to this safetensors file");
-  app.add_option("--weights", arguments.trainer.weights,
-                 "start from this safetensors file (default: the artifact's)");
-  app.add_option("--threads", arguments.trainer.threads,
-                 "threads of all ranks together (default: one per core)")
+  app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
+  app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
+  app.add_option("--threads", arguments.trainer.threads, "threads of all ranks together (default: one per core)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--ranks", arguments.trainer.ranks,
-                 "must be what the artifact was compiled for")
+  app.add_option("--ranks", arguments.trainer.ranks, "must be what the artifact was compiled for")
       ->check(CLI::PositiveNumber);
   app.add_option("--timeout", arguments.trainer.timeoutSeconds,
                  "seconds a rank waits for the others in a collective "
@@ -75,8 +66,7 @@ static int fail(const Status &status) {
   std::fflush(stdout);
   std::fprintf(stderr, "spmd-run: error: %s\n", status.message.c_str());
   // Collectives already say where they come from.
-  if (!status.location.empty() &&
-      status.message.find(status.location) == std::string::npos)
+  if (!status.location.empty() && status.message.find(status.location) == std::string::npos)
     std::fprintf(stderr, "  at %s\n", status.location.c_str());
   return static_cast<int>(status.code);
 }
@@ -105,20 +95,17 @@ static void printCollectives(const Plan &plan) {
       ++total.count;
       total.bytes += command.messageBytes();
     }
-  std::printf("collectives per step, bytes each rank contributes:%s\n",
-              totals.empty() ? " none" : "");
+  std::printf("collectives per step, bytes each rank contributes:%s\n", totals.empty() ? " none" : "");
   std::vector<std::vector<std::string>> rows;
   for (const auto &[name, total] : totals)
-    rows.push_back({name, formatCount(total.count),
-                    formatCount(total.bytes) + " bytes"});
+    rows.push_back({name, formatCount(total.count), formatCount(total.bytes) + " bytes"});
   std::fputs(formatTable(rows).c_str(), stdout);
 }
 
 static void printHeader(const Trainer &trainer) {
   const Manifest &manifest = trainer.manifest();
-  std::printf("%s: %s ranks, %s threads, %s kernels, %s, policy %s\n",
-              manifest.step.c_str(), formatCount(manifest.ranks).c_str(),
-              formatCount(trainer.threads()).c_str(), trainer.cpu().c_str(),
+  std::printf("%s: %s ranks, %s threads, %s kernels, %s, policy %s\n", manifest.step.c_str(),
+              formatCount(manifest.ranks).c_str(), formatCount(trainer.threads()).c_str(), trainer.cpu().c_str(),
               manifest.mode.c_str(), manifest.policy.c_str());
 }
 
@@ -130,20 +117,16 @@ struct Run {
 };
 } // namespace
 
-static Status train(const Arguments &arguments, int64_t steps,
-                    const Reference &reference, Trainer &trainer, Run &run) {
+static Status train(const Arguments &arguments, int64_t steps, const Reference &reference, Trainer &trainer, Run &run) {
   const std::vector<Output> &outputs = trainer.manifest().outputs;
-  auto lossOutput = std::find_if(outputs.begin(), outputs.end(),
-                                 [](const Output &o) { return o.kind == "loss"; });
+  auto lossOutput = std::find_if(outputs.begin(), outputs.end(), [](const Output &o) { return o.kind == "loss"; });
   if (lossOutput == outputs.end() || numElements(lossOutput->shape) != 1)
     return Status::badInput("the artifact has no scalar loss output");
   auto lossIndex = static_cast<size_t>(lossOutput - outputs.begin());
-  bool progress = ::isatty(STDERR_FILENO) &&
-                  (arguments.quiet || !::isatty(STDOUT_FILENO));
+  bool progress = ::isatty(STDERR_FILENO) && (arguments.quiet || !::isatty(STDOUT_FILENO));
 
   if (!arguments.quiet)
-    std::printf("%6s  %12s  %12s  %10s\n", "step", "loss", "eager",
-                "difference");
+    std::printf("%6s  %12s  %12s  %10s\n", "step", "loss", "eager", "difference");
   for (int64_t step = 0; step < steps; ++step) {
     int64_t recorded = step % reference.steps();
     if (Status status = reference.applyHyper(recorded, trainer); !status.ok())
@@ -153,12 +136,9 @@ static Status train(const Arguments &arguments, int64_t steps,
     if (Status status = trainer.step(batch.data(), batch.size()); !status.ok())
       return status;
     if (step > 0 || steps == 1)
-      run.seconds += std::chrono::duration<double>(
-                         std::chrono::steady_clock::now() - begin)
-                         .count();
+      run.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     alignas(8) char value[8];
-    if (Status status = trainer.readOutput(
-            lossIndex, value, static_cast<size_t>(sizeOf(lossOutput->dtype)));
+    if (Status status = trainer.readOutput(lossIndex, value, static_cast<size_t>(sizeOf(lossOutput->dtype)));
         !status.ok())
       return status;
     double loss = loadAsDouble(value, lossOutput->dtype, 0);
@@ -168,15 +148,11 @@ static Status train(const Arguments &arguments, int64_t steps,
     if (step < reference.steps())
       eager = reference.loss(step);
     if (!arguments.quiet && eager)
-      std::printf("%6lld  %12.6f  %12.6f  %10.1e\n",
-                  static_cast<long long>(step), loss, *eager, loss - *eager);
+      std::printf("%6lld  %12.6f  %12.6f  %10.1e\n", static_cast<long long>(step), loss, *eager, loss - *eager);
     else if (!arguments.quiet)
-      std::printf("%6lld  %12.6f  %12s  %10s\n", static_cast<long long>(step),
-                  loss, "-", "-");
+      std::printf("%6lld  %12.6f  %12s  %10s\n", static_cast<long long>(step), loss, "-", "-");
     if (progress)
-      std::fprintf(stderr, "\rstep %lld of %lld",
-                   static_cast<long long>(step + 1),
-                   static_cast<long long>(steps));
+      std::fprintf(stderr, "\rstep %lld of %lld", static_cast<long long>(step + 1), static_cast<long long>(steps));
   }
   if (progress)
     std::fputs("\r\033[K", stderr);
@@ -187,48 +163,40 @@ static void printSummary(const Trainer &trainer, const Run &run) {
   const char *unit;
   int64_t items = itemsPerStep(trainer.manifest(), unit);
   auto timed = std::max<size_t>(1, run.losses.size() - 1);
-  double perSecond =
-      static_cast<double>(items) * static_cast<double>(timed) / run.seconds;
+  double perSecond = static_cast<double>(items) * static_cast<double>(timed) / run.seconds;
   std::printf("%s %s/s\n", formatCount(std::llround(perSecond)).c_str(), unit);
-  std::printf("arena: %s bytes per rank\n",
-              formatCount(trainer.manifest().arenaBytes).c_str());
+  std::printf("arena: %s bytes per rank\n", formatCount(trainer.manifest().arenaBytes).c_str());
   printCollectives(trainer.artifact().plan);
 }
 
 static void printNextSteps(const Arguments &arguments) {
   std::printf("try next:\n");
   if (!arguments.check)
-    std::printf("  spmd-run %s --check          compare with eager PyTorch\n",
-                arguments.artifact.c_str());
+    std::printf("  spmd-run %s --check          compare with eager PyTorch\n", arguments.artifact.c_str());
   if (arguments.save.empty())
-    std::printf("  spmd-run %s --save=final.safetensors\n",
-                arguments.artifact.c_str());
-  std::printf("  spmd-report %s               memory and collectives\n",
-              arguments.artifact.c_str());
+    std::printf("  spmd-run %s --save=final.safetensors\n", arguments.artifact.c_str());
+  std::printf("  spmd-report %s               memory and collectives\n", arguments.artifact.c_str());
 }
 
 static int runTool(const Arguments &arguments) {
-  Expected<std::unique_ptr<Trainer>> loaded =
-      Trainer::load(arguments.artifact, arguments.trainer);
+  Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());
   Trainer &trainer = **loaded;
-  Expected<Reference> reference = Reference::open(
-      trainer.artifact().pathOf("reference.safetensors"), trainer.manifest());
+  Expected<Reference> reference =
+      Reference::open(trainer.artifact().pathOf("reference.safetensors"), trainer.manifest());
   if (!reference)
     return fail(reference.error());
   int64_t steps = arguments.steps ? arguments.steps : reference->steps();
   if (arguments.check && steps > reference->steps())
     return fail({StatusCode::WrongResult,
-                 "cannot check " + std::to_string(steps) +
-                     " steps: the reference has batches for " +
+                 "cannot check " + std::to_string(steps) + " steps: the reference has batches for " +
                      std::to_string(reference->steps()),
                  -1, -1, ""});
 
   printHeader(trainer);
   Run run;
-  if (Status status = train(arguments, steps, *reference, trainer, run);
-      !status.ok())
+  if (Status status = train(arguments, steps, *reference, trainer, run); !status.ok())
     return fail(status);
   printSummary(trainer, run);
   if (!arguments.save.empty()) {
@@ -237,17 +205,14 @@ static int runTool(const Arguments &arguments) {
     std::printf("saved %s\n", arguments.save.c_str());
   }
   if (arguments.check)
-    if (Status status =
-            checkRun(trainer, *reference, run.losses, arguments.tolerances);
-        !status.ok())
+    if (Status status = checkRun(trainer, *reference, run.losses, arguments.tolerances); !status.ok())
       return fail(status);
   printNextSteps(arguments);
   return 0;
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("Trains an artifact on the batches recorded with it.",
-               "spmd-run");
+  CLI::App app("Trains an artifact on the batches recorded with it.", "spmd-run");
   Arguments arguments;
   try {
     defineOptions(app, arguments);

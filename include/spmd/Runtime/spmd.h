@@ -54,10 +54,10 @@ enum {
 
 typedef struct spmd_status {
   int32_t code;
-  int32_t rank;        /* -1: no particular rank */
-  int32_t command;     /* position in the plan; -1: no particular command */
-  char message[1024];  /* one sentence */
-  char location[512];  /* module and user line of the command, or empty */
+  int32_t rank;       /* -1: no particular rank */
+  int32_t command;    /* position in the plan; -1: no particular command */
+  char message[1024]; /* one sentence */
+  char location[512]; /* module and user line of the command, or empty */
 } spmd_status;
 
 typedef struct spmd_trainer spmd_trainer;
@@ -102,20 +102,20 @@ typedef struct spmd_hyper_info {
 
 /* A collective of one step. */
 typedef struct spmd_collective_info {
-  const char *op;           /* "all_gather", "reduce_scatter", "all_reduce" */
+  const char *op; /* "all_gather", "reduce_scatter", "all_reduce" */
   const char *communicator;
-  const char *unit;         /* or empty */
-  const char *location;     /* or empty */
-  int32_t command;          /* position in the plan */
-  int64_t bytes;            /* sent by each rank; of a reduce_scatter: received */
+  const char *unit;     /* or empty */
+  const char *location; /* or empty */
+  int32_t command;      /* position in the plan */
+  int64_t bytes;        /* sent by each rank; of a reduce_scatter: received */
 } spmd_collective_info;
 
 SPMD_API void spmd_options_init(spmd_options *options);
 
 /* Loads `artifact` (a folder), its weights, and starts the ranks. *trainer is
    NULL after an error. */
-SPMD_API int32_t spmd_load(const char *artifact, const spmd_options *options,
-                           spmd_trainer **trainer, spmd_status *status);
+SPMD_API int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer,
+                           spmd_status *status);
 
 /* Ends the threads and frees the memory. NULL is allowed. */
 SPMD_API void spmd_close(spmd_trainer *trainer);
@@ -128,58 +128,45 @@ SPMD_API const char *spmd_result_tree(const spmd_trainer *trainer);
 
 /* Counts and descriptions; an index out of range is SPMD_BAD_INPUT. */
 SPMD_API size_t spmd_num_inputs(const spmd_trainer *trainer);
-SPMD_API int32_t spmd_input(const spmd_trainer *trainer, size_t index,
-                            spmd_tensor_info *info, spmd_status *status);
+SPMD_API int32_t spmd_input(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status);
 SPMD_API size_t spmd_num_outputs(const spmd_trainer *trainer);
-SPMD_API int32_t spmd_output(const spmd_trainer *trainer, size_t index,
-                             spmd_tensor_info *info, spmd_status *status);
+SPMD_API int32_t spmd_output(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status);
 SPMD_API size_t spmd_num_hypers(const spmd_trainer *trainer);
-SPMD_API int32_t spmd_hyper(const spmd_trainer *trainer, size_t index,
-                            spmd_hyper_info *info, spmd_status *status);
+SPMD_API int32_t spmd_hyper(const spmd_trainer *trainer, size_t index, spmd_hyper_info *info, spmd_status *status);
 SPMD_API size_t spmd_num_tensors(const spmd_trainer *trainer);
-SPMD_API int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index,
-                                spmd_tensor_info *info, spmd_status *status);
+SPMD_API int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status);
 /* A further name of the tensor `index`; NULL when there is none. */
-SPMD_API const char *spmd_tensor_alias(const spmd_trainer *trainer,
-                                       size_t index, size_t alias);
+SPMD_API const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index, size_t alias);
 SPMD_API size_t spmd_num_collectives(const spmd_trainer *trainer);
-SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index,
-                                 spmd_collective_info *info,
+SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collective_info *info,
                                  spmd_status *status);
 
 /* Sets a hyper-parameter, such as "lr" of parameter group 0, for the following
    steps. */
-SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name,
-                                int64_t group, double value,
+SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t group, double value,
                                 spmd_status *status);
 
 /* Trains one step on a global batch: one tensor per input, in order. A batch of
    another dtype or shape, or with ids that are no rows of their table, is
    refused before anything runs. After SPMD_FAILED the trainer can only be read
    and closed. */
-SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs,
-                           size_t count, spmd_status *status);
+SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status);
 
 /* Copies an output of the latest step; `bytes` is the size of the buffer. */
-SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index,
-                                  void *data, size_t bytes,
+SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes,
                                   spmd_status *status);
 
 /* Copy a full tensor of the state, by any of its names: state "param",
    "buffer", "constant", or the kind of optimizer state ("exp_avg"). */
-SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer,
-                                  const char *state, const char *name,
-                                  void *data, size_t bytes,
-                                  spmd_status *status);
-SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state,
-                                   const char *name, const void *data,
+SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data,
+                                  size_t bytes, spmd_status *status);
+SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *name, const void *data,
                                    size_t bytes, spmd_status *status);
 
 /* Saves full parameters and persistent buffers as safetensors under all their
    names; with_optimizer also "optimizer/STATE/NAME". The file appears complete
    or not at all. */
-SPMD_API int32_t spmd_save(const spmd_trainer *trainer, const char *path,
-                           int32_t with_optimizer, spmd_status *status);
+SPMD_API int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status);
 
 #ifdef __cplusplus
 }

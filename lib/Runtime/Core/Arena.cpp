@@ -17,23 +17,19 @@ Expected<Arena> Arena::allocate(int64_t bytes) {
   size_t alignment = size >= hugePage ? hugePage : page;
   // Address space for the alignment is reserved, never touched.
   size_t mapped = size + alignment;
-  void *mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
-    return Status::failed("cannot allocate an arena of " +
-                          std::to_string(bytes) +
-                          " bytes: " + std::strerror(errno));
+    return Status::failed("cannot allocate an arena of " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
   auto address = reinterpret_cast<uintptr_t>(mapping);
-  char *base = static_cast<char *>(mapping) +
-               ((address + alignment - 1) / alignment * alignment - address);
+  char *base = static_cast<char *>(mapping) + ((address + alignment - 1) / alignment * alignment - address);
   if (size >= hugePage)
     ::madvise(base, size, MADV_HUGEPAGE); // a hint: may fail
   return Arena(mapping, mapped, base, bytes);
 }
 
 Arena::Arena(Arena &&other) noexcept
-    : mapping(std::exchange(other.mapping, nullptr)),
-      mappedBytes(other.mappedBytes), base(other.base), bytes(other.bytes) {}
+    : mapping(std::exchange(other.mapping, nullptr)), mappedBytes(other.mappedBytes), base(other.base),
+      bytes(other.bytes) {}
 
 Arena &Arena::operator=(Arena &&other) noexcept {
   std::swap(mapping, other.mapping);

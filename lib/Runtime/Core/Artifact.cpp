@@ -23,8 +23,7 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
     if (entry.name == "train_step")
       program = &entry;
   if (!program)
-    return Status::badInput("'" + manifestPath +
-                            "': /programs: has no program 'train_step'");
+    return Status::badInput("'" + manifestPath + "': /programs: has no program 'train_step'");
 
   std::string planPath = artifact.pathOf(program->plan);
   text = readFile(planPath);
@@ -37,8 +36,7 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
 
   artifact.traceHash = hashTrace(collectiveTrace(artifact.plan));
   if (formatHash(artifact.traceHash) != program->traceHash)
-    return Status::badInput("'" + planPath + "': its collectives have the hash " +
-                            formatHash(artifact.traceHash) +
+    return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
                             ", the manifest says " + program->traceHash +
                             ": manifest and plan are not of one compilation");
   Status certificate = checkCertificate(artifact.manifest, artifact.plan);

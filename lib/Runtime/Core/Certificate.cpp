@@ -1,8 +1,8 @@
 //===- Certificate.cpp - The rules, in the order of Certificate.h ---------===//
 
 #include "spmd/Runtime/Core/Certificate.h"
-#include "spmd/Runtime/Core/HappensBefore.h"
 #include "CertificateMemory.h"
+#include "spmd/Runtime/Core/HappensBefore.h"
 
 #include <algorithm>
 
@@ -13,8 +13,7 @@ namespace {
 /// Rules 1, 2, 3 and 7: what can be said of a command without the others.
 class StructureChecker {
 public:
-  StructureChecker(const Manifest &manifest, const Plan &plan)
-      : manifest(manifest), plan(plan) {
+  StructureChecker(const Manifest &manifest, const Plan &plan) : manifest(manifest), plan(plan) {
     for (int64_t rank = 0; rank < manifest.ranks; ++rank)
       coordinates.push_back(manifest.coordinatesOf(rank));
   }
@@ -36,8 +35,7 @@ private:
     return certificateError(plan, id, rule, message);
   }
   int64_t begin(const Ref &ref, const std::vector<int64_t> &at) const {
-    return plan.buffers[static_cast<size_t>(ref.buffer)].offset +
-           ref.offsetAt(at);
+    return plan.buffers[static_cast<size_t>(ref.buffer)].offset + ref.offsetAt(at);
   }
 
   const Manifest &manifest;
@@ -47,12 +45,10 @@ private:
 
 } // namespace
 
-Status spmd::runtime::certificateError(const Plan &plan, int32_t id, int rule,
-                                       const std::string &message) {
+Status spmd::runtime::certificateError(const Plan &plan, int32_t id, int rule, const std::string &message) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  Status status = Status::badInput(
-      "certificate rule " + std::to_string(rule) + ": command " +
-      std::to_string(id) + " (" + command.describe() + "): " + message);
+  Status status = Status::badInput("certificate rule " + std::to_string(rule) + ": command " + std::to_string(id) +
+                                   " (" + command.describe() + "): " + message);
   status.command = id;
   status.location = command.location;
   return status;
@@ -60,8 +56,7 @@ Status spmd::runtime::certificateError(const Plan &plan, int32_t id, int rule,
 
 std::string spmd::runtime::describeCommand(const Plan &plan, int32_t id) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  std::string text =
-      "command " + std::to_string(id) + " (" + command.describe();
+  std::string text = "command " + std::to_string(id) + " (" + command.describe();
   if (!command.location.empty())
     text += " at " + command.location;
   return text + ")";
@@ -69,20 +64,15 @@ std::string spmd::runtime::describeCommand(const Plan &plan, int32_t id) {
 
 Status StructureChecker::checkBuffer(const Buffer &buffer) const {
   auto fail = [&](const std::string &message) {
-    return Status::badInput("certificate rule 1: buffer " +
-                            std::to_string(buffer.id) + " ('" + buffer.name +
+    return Status::badInput("certificate rule 1: buffer " + std::to_string(buffer.id) + " ('" + buffer.name +
                             "'): " + message);
   };
   int64_t end;
-  if (__builtin_add_overflow(buffer.offset, buffer.bytes, &end) ||
-      end > manifest.arenaBytes)
-    return fail("bytes [" + std::to_string(buffer.offset) + ", +" +
-                std::to_string(buffer.bytes) +
-                ") are outside the arena of " +
-                std::to_string(manifest.arenaBytes) + " bytes");
+  if (__builtin_add_overflow(buffer.offset, buffer.bytes, &end) || end > manifest.arenaBytes)
+    return fail("bytes [" + std::to_string(buffer.offset) + ", +" + std::to_string(buffer.bytes) +
+                ") are outside the arena of " + std::to_string(manifest.arenaBytes) + " bytes");
   if (buffer.state && end > manifest.stateBytes)
-    return fail("a state buffer outside the state region of " +
-                std::to_string(manifest.stateBytes) + " bytes");
+    return fail("a state buffer outside the state region of " + std::to_string(manifest.stateBytes) + " bytes");
   if (!buffer.state && buffer.bytes > 0 && buffer.offset < manifest.stateBytes)
     return fail("not a state buffer, but in the state region");
   return Status::success();
@@ -92,48 +82,38 @@ Status StructureChecker::checkRef(int32_t id, const Ref &ref) const {
   const Buffer &buffer = plan.buffers[static_cast<size_t>(ref.buffer)];
   if (ref.coord.size() > manifest.mesh.size())
     return error(id, 1,
-                 "a reference has " + std::to_string(ref.coord.size()) +
-                     " coordinates, the mesh " +
+                 "a reference has " + std::to_string(ref.coord.size()) + " coordinates, the mesh " +
                      std::to_string(manifest.mesh.size()) + " axes");
   // An affine offset takes its extremes at corners of the mesh.
   __int128 least = ref.offset, most = ref.offset;
   for (size_t axis = 0; axis < ref.coord.size(); ++axis) {
-    __int128 reach =
-        static_cast<__int128>(ref.coord[axis]) * (manifest.mesh[axis].size - 1);
+    __int128 reach = static_cast<__int128>(ref.coord[axis]) * (manifest.mesh[axis].size - 1);
     (reach < 0 ? least : most) += reach;
   }
   if (least < 0 || most + ref.bytes > buffer.bytes)
     return error(id, 1,
-                 "a reference to bytes " + std::to_string(ref.offset) + " + " +
-                     std::to_string(ref.bytes) + " leaves buffer " +
-                     std::to_string(buffer.id) + " ('" + buffer.name +
-                     "') of " + std::to_string(buffer.bytes) +
-                     " bytes on some rank");
+                 "a reference to bytes " + std::to_string(ref.offset) + " + " + std::to_string(ref.bytes) +
+                     " leaves buffer " + std::to_string(buffer.id) + " ('" + buffer.name + "') of " +
+                     std::to_string(buffer.bytes) + " bytes on some rank");
   return Status::success();
 }
 
 /// `a` and `b` share no byte on any rank.
-Status StructureChecker::checkDisjoint(int32_t id, const Ref &a,
-                                       const Ref &b) const {
+Status StructureChecker::checkDisjoint(int32_t id, const Ref &a, const Ref &b) const {
   for (const std::vector<int64_t> &at : coordinates)
-    if (begin(a, at) < begin(b, at) + b.bytes &&
-        begin(b, at) < begin(a, at) + a.bytes)
+    if (begin(a, at) < begin(b, at) + b.bytes && begin(b, at) < begin(a, at) + a.bytes)
       return error(id, 2, "operands overlap");
   return Status::success();
 }
 
 /// `part` is this rank's chunk of `whole`, or apart from it.
-Status StructureChecker::checkInPlace(int32_t id, const Ref &whole,
-                                      const Ref &part) const {
+Status StructureChecker::checkInPlace(int32_t id, const Ref &whole, const Ref &part) const {
   for (size_t rank = 0; rank < coordinates.size(); ++rank) {
     int64_t wholeAt = begin(whole, coordinates[rank]);
     int64_t partAt = begin(part, coordinates[rank]);
-    bool overlaps =
-        wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
+    bool overlaps = wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
     if (overlaps && partAt != wholeAt + static_cast<int64_t>(rank) * part.bytes)
-      return error(id, 2,
-                   "send and receive overlap, but not at the chunk of rank " +
-                       std::to_string(rank));
+      return error(id, 2, "send and receive overlap, but not at the chunk of rank " + std::to_string(rank));
   }
   return Status::success();
 }
@@ -141,37 +121,29 @@ Status StructureChecker::checkInPlace(int32_t id, const Ref &whole,
 Status StructureChecker::checkGemm(int32_t id) const {
   const Command &command = plan.commands[static_cast<size_t>(id)];
   const GemmShape &g = command.gemm;
-  auto checkMatrix = [&](const char *name, const Ref &ref, int64_t rows,
-                         int64_t columns, int64_t ld,
+  auto checkMatrix = [&](const char *name, const Ref &ref, int64_t rows, int64_t columns, int64_t ld,
                          int64_t stride) -> Status {
     if (rows == 0 || columns == 0 || g.batch == 0)
       return Status::success();
     if (ld < columns)
       return error(id, 2,
-                   std::string("ld") + name + " " + std::to_string(ld) +
-                       " is less than a row of " + std::to_string(columns));
-    __int128 needed = (static_cast<__int128>(rows - 1) * ld + columns +
-                       static_cast<__int128>(g.batch - 1) * stride) *
+                   std::string("ld") + name + " " + std::to_string(ld) + " is less than a row of " +
+                       std::to_string(columns));
+    __int128 needed = (static_cast<__int128>(rows - 1) * ld + columns + static_cast<__int128>(g.batch - 1) * stride) *
                       sizeOf(command.dtype);
     if (needed > ref.bytes)
       return error(id, 2,
-                   std::string("matrix ") + name + " needs " +
-                       std::to_string(static_cast<int64_t>(needed)) +
-                       " bytes, its reference has " +
-                       std::to_string(ref.bytes));
+                   std::string("matrix ") + name + " needs " + std::to_string(static_cast<int64_t>(needed)) +
+                       " bytes, its reference has " + std::to_string(ref.bytes));
     return Status::success();
   };
-  if (Status s = checkMatrix("a", command.refs[0], g.transA ? g.k : g.m,
-                             g.transA ? g.m : g.k, g.lda, g.strideA);
+  if (Status s = checkMatrix("a", command.refs[0], g.transA ? g.k : g.m, g.transA ? g.m : g.k, g.lda, g.strideA);
       !s.ok())
     return s;
-  if (Status s = checkMatrix("b", command.refs[1], g.transB ? g.n : g.k,
-                             g.transB ? g.k : g.n, g.ldb, g.strideB);
+  if (Status s = checkMatrix("b", command.refs[1], g.transB ? g.n : g.k, g.transB ? g.k : g.n, g.ldb, g.strideB);
       !s.ok())
     return s;
-  if (Status s =
-          checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC);
-      !s.ok())
+  if (Status s = checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC); !s.ok())
     return s;
   if (Status s = checkDisjoint(id, command.refs[0], command.refs[2]); !s.ok())
     return s;
@@ -181,12 +153,10 @@ Status StructureChecker::checkGemm(int32_t id) const {
 Status StructureChecker::checkCollective(int32_t id) const {
   const Command &command = plan.commands[static_cast<size_t>(id)];
   int64_t size = sizeOf(command.dtype);
-  auto checkBytes = [&](const char *name, const Ref &ref,
-                        __int128 elements) -> Status {
+  auto checkBytes = [&](const char *name, const Ref &ref, __int128 elements) -> Status {
     if (elements * size != ref.bytes)
       return error(id, 2,
-                   std::string(name) + " has " + std::to_string(ref.bytes) +
-                       " bytes, its count asks for " +
+                   std::string(name) + " has " + std::to_string(ref.bytes) + " bytes, its count asks for " +
                        std::to_string(static_cast<int64_t>(elements * size)));
     return Status::success();
   };
@@ -194,12 +164,10 @@ Status StructureChecker::checkCollective(int32_t id) const {
     return error(id, 2, "no unit is named '" + command.unit + "'");
   if (command.kind == CommandKind::AllReduce) {
     for (size_t i = 0; i < command.refs.size(); ++i) {
-      if (Status s = checkBytes("a buffer", command.refs[i], command.counts[i]);
-          !s.ok())
+      if (Status s = checkBytes("a buffer", command.refs[i], command.counts[i]); !s.ok())
         return s;
       for (size_t j = 0; j < i; ++j)
-        if (Status s = checkDisjoint(id, command.refs[j], command.refs[i]);
-            !s.ok())
+        if (Status s = checkDisjoint(id, command.refs[j], command.refs[i]); !s.ok())
           return s;
     }
     return Status::success();
@@ -210,9 +178,7 @@ Status StructureChecker::checkCollective(int32_t id) const {
   const Ref &whole = command.refs[isGather ? 1 : 0];
   if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
     return s;
-  if (Status s = checkBytes(isGather ? "recv" : "send", whole,
-                            count * manifest.ranks);
-      !s.ok())
+  if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * manifest.ranks); !s.ok())
     return s;
   return checkInPlace(id, whole, part);
 }
@@ -229,10 +195,8 @@ Status StructureChecker::checkOperands(int32_t id) const {
   if (command.kind == CommandKind::Copy || command.kind == CommandKind::Fill)
     for (const Ref &ref : command.refs)
       if (ref.bytes != command.bytes)
-        return error(id, 2,
-                     "moves " + std::to_string(command.bytes) +
-                         " bytes, its reference has " +
-                         std::to_string(ref.bytes));
+        return error(
+            id, 2, "moves " + std::to_string(command.bytes) + " bytes, its reference has " + std::to_string(ref.bytes));
   if (command.kind == CommandKind::Copy)
     return checkDisjoint(id, command.refs[0], command.refs[1]);
   return Status::success();
@@ -242,8 +206,7 @@ Status StructureChecker::checkWait(int32_t id) const {
   const Command &command = plan.commands[static_cast<size_t>(id)];
   if (command.waitFor >= id)
     return error(id, 3, "waits for a command that is not before it");
-  if (plan.commands[static_cast<size_t>(command.waitFor)].stream ==
-      command.stream)
+  if (plan.commands[static_cast<size_t>(command.waitFor)].stream == command.stream)
     return error(id, 3, "waits for a command of its own stream");
   return Status::success();
 }
@@ -254,31 +217,25 @@ Status StructureChecker::checkReductions() const {
     for (size_t i = 0; i < plan.commands.size(); ++i) {
       const Command &command = plan.commands[i];
       auto id = static_cast<int32_t>(i);
-      if (command.unit != unit.name || !command.isCollective() ||
-          command.kind == CommandKind::AllGather)
+      if (command.unit != unit.name || !command.isCollective() || command.kind == CommandKind::AllGather)
         continue;
       if (reducedBy >= 0)
         return error(id, 7,
-                     "the gradients of " + unit.name +
-                         " are reduced again, first by " +
+                     "the gradients of " + unit.name + " are reduced again, first by " +
                          describeCommand(plan, reducedBy));
       reducedBy = id;
       bool isScatter = command.kind == CommandKind::ReduceScatter;
       int64_t elements = command.messageBytes() / sizeOf(command.dtype);
       if (elements != (isScatter ? unit.chunk : unit.padded))
         return error(id, 7,
-                     "reduces " + std::to_string(elements) + " elements, " +
-                         unit.name + " has " +
+                     "reduces " + std::to_string(elements) + " elements, " + unit.name + " has " +
                          std::to_string(isScatter ? unit.chunk : unit.padded));
       for (ReductionKind kind : command.kinds)
         if (kind != ReductionKind::Sum)
-          return error(id, 7,
-                       std::string("gradients are summed, not reduced by ") +
-                           nameOf(kind));
+          return error(id, 7, std::string("gradients are summed, not reduced by ") + nameOf(kind));
     }
     if (reducedBy < 0 && unit.isTrainable() && manifest.ranks > 1)
-      return Status::badInput("certificate rule 7: the gradients of " +
-                              unit.name + " are never reduced");
+      return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced");
   }
   return Status::success();
 }
@@ -299,25 +256,19 @@ Status StructureChecker::check() {
     if (!command.isCollective())
       continue;
     int32_t &last = lastUse[static_cast<size_t>(command.communicator)];
-    if (last >= 0 &&
-        plan.commands[static_cast<size_t>(last)].stream != command.stream)
-      return error(
-          id, 3,
-          "communicator '" +
-              plan.communicators[static_cast<size_t>(command.communicator)] +
-              "' is used on stream '" +
-              plan.streams[static_cast<size_t>(command.stream)] + "' and, by " +
-              describeCommand(plan, last) + ", on stream '" +
-              plan.streams[static_cast<size_t>(
-                  plan.commands[static_cast<size_t>(last)].stream)] +
-              "': ranks could issue its collectives in different orders");
+    if (last >= 0 && plan.commands[static_cast<size_t>(last)].stream != command.stream)
+      return error(id, 3,
+                   "communicator '" + plan.communicators[static_cast<size_t>(command.communicator)] +
+                       "' is used on stream '" + plan.streams[static_cast<size_t>(command.stream)] + "' and, by " +
+                       describeCommand(plan, last) + ", on stream '" +
+                       plan.streams[static_cast<size_t>(plan.commands[static_cast<size_t>(last)].stream)] +
+                       "': ranks could issue its collectives in different orders");
     last = id;
   }
   return checkReductions();
 }
 
-Status spmd::runtime::checkCertificate(const Manifest &manifest,
-                                       const Plan &plan) {
+Status spmd::runtime::checkCertificate(const Manifest &manifest, const Plan &plan) {
   if (Status s = StructureChecker(manifest, plan).check(); !s.ok())
     return s;
   return checkMemory(manifest, plan, HappensBefore(plan));

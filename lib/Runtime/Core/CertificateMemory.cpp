@@ -21,9 +21,7 @@ struct Site {
   int64_t begin, end;
   bool reads, writes;
 
-  bool overlaps(const Site &other) const {
-    return begin < other.end && other.begin < end;
-  }
+  bool overlaps(const Site &other) const { return begin < other.end && other.begin < end; }
 };
 
 /// When a buffer is alive.
@@ -36,17 +34,14 @@ struct Lifetime {
 
 class MemoryChecker {
 public:
-  MemoryChecker(const Manifest &manifest, const Plan &plan,
-                const HappensBefore &order)
-      : manifest(manifest), plan(plan), order(order),
-        sites(plan.buffers.size()), lifetimes(plan.buffers.size()) {}
+  MemoryChecker(const Manifest &manifest, const Plan &plan, const HappensBefore &order)
+      : manifest(manifest), plan(plan), order(order), sites(plan.buffers.size()), lifetimes(plan.buffers.size()) {}
 
   Status check();
 
 private:
   Status bindManifest();
-  Status bind(const std::string &what, std::optional<int64_t> buffer,
-              int64_t offset, int64_t bytes, bool isOutput);
+  Status bind(const std::string &what, std::optional<int64_t> buffer, int64_t offset, int64_t bytes, bool isOutput);
   void collectSites();
   void computeLifetimes();
   bool wholeLifeBefore(const Lifetime &a, const Lifetime &b) const;
@@ -63,8 +58,7 @@ private:
     return order.ordered(a, b);
   }
   std::string bufferName(size_t buffer) const {
-    return "buffer " + std::to_string(buffer) + " ('" +
-           plan.buffers[buffer].name + "')";
+    return "buffer " + std::to_string(buffer) + " ('" + plan.buffers[buffer].name + "')";
   }
   std::string siteName(const Site &site) const {
     if (site.command == kStepBegin)
@@ -85,22 +79,18 @@ private:
 
 /// Finds the buffer of something the manifest places in the arena, and records
 /// the runtime's access to it.
-Status MemoryChecker::bind(const std::string &what,
-                           std::optional<int64_t> named, int64_t offset,
-                           int64_t bytes, bool isOutput) {
+Status MemoryChecker::bind(const std::string &what, std::optional<int64_t> named, int64_t offset, int64_t bytes,
+                           bool isOutput) {
   if (bytes == 0)
     return Status::success();
   auto contains = [&](const Buffer &buffer) {
-    return buffer.offset <= offset &&
-           offset + bytes <= buffer.offset + buffer.bytes;
+    return buffer.offset <= offset && offset + bytes <= buffer.offset + buffer.bytes;
   };
   const Buffer *found = nullptr;
   bool ambiguous = false, touched = false;
   for (const Buffer &buffer : plan.buffers) {
-    touched |= buffer.offset < offset + bytes &&
-               offset < buffer.offset + buffer.bytes;
-    bool candidate = named ? buffer.id == *named
-                           : buffer.state || buffer.memoryClass == "io";
+    touched |= buffer.offset < offset + bytes && offset < buffer.offset + buffer.bytes;
+    bool candidate = named ? buffer.id == *named : buffer.state || buffer.memoryClass == "io";
     if (!candidate || !contains(buffer))
       continue;
     ambiguous = found != nullptr;
@@ -114,40 +104,31 @@ Status MemoryChecker::bind(const std::string &what,
     // A tensor that the program does not use needs no buffer.
     if (!touched && !isOutput)
       return Status::success();
-    return Status::badInput("certificate rule 4: " + what + " at bytes [" +
-                            std::to_string(offset) + ", " +
-                            std::to_string(offset + bytes) +
-                            ") lies in no state or io buffer");
+    return Status::badInput("certificate rule 4: " + what + " at bytes [" + std::to_string(offset) + ", " +
+                            std::to_string(offset + bytes) + ") lies in no state or io buffer");
   }
   int64_t begin = offset - found->offset;
   sites[static_cast<size_t>(found->id)].push_back(
-      {isOutput ? kStepEnd : kStepBegin, nullptr, begin, begin + bytes,
-       isOutput, !isOutput});
+      {isOutput ? kStepEnd : kStepBegin, nullptr, begin, begin + bytes, isOutput, !isOutput});
   return Status::success();
 }
 
 Status MemoryChecker::bindManifest() {
   for (const StateEntry &entry : manifest.state) {
-    std::string what = entry.state + " of '" +
-                       (entry.name.empty() ? entry.unit : entry.name) + "'";
-    if (Status s =
-            bind(what, entry.buffer, entry.offset, entry.bytes(), false);
-        !s.ok())
+    std::string what = entry.state + " of '" + (entry.name.empty() ? entry.unit : entry.name) + "'";
+    if (Status s = bind(what, entry.buffer, entry.offset, entry.bytes(), false); !s.ok())
       return s;
   }
   for (const BatchInput &input : manifest.batch)
-    if (Status s = bind("batch input '" + input.name + "'", input.buffer,
-                        input.offset, input.localBytes(), false);
+    if (Status s = bind("batch input '" + input.name + "'", input.buffer, input.offset, input.localBytes(), false);
         !s.ok())
       return s;
   for (const HyperParameter &hyper : manifest.hyper)
-    if (Status s = bind("hyper-parameter '" + hyper.name + "'", hyper.buffer,
-                        hyper.offset, sizeOf(hyper.dtype), false);
+    if (Status s = bind("hyper-parameter '" + hyper.name + "'", hyper.buffer, hyper.offset, sizeOf(hyper.dtype), false);
         !s.ok())
       return s;
   for (const Output &output : manifest.outputs)
-    if (Status s = bind("output '" + output.path + "'", output.buffer,
-                        output.offset, output.localBytes(), true);
+    if (Status s = bind("output '" + output.path + "'", output.buffer, output.offset, output.localBytes(), true);
         !s.ok())
       return s;
   return Status::success();
@@ -160,8 +141,7 @@ void MemoryChecker::collectSites() {
       if (ref.bytes > 0) {
         int64_t begin = ref.offsetAt(origin);
         sites[static_cast<size_t>(ref.buffer)].push_back(
-            {static_cast<int32_t>(id), &ref, begin, begin + ref.bytes,
-             ref.reads(), ref.writes()});
+            {static_cast<int32_t>(id), &ref, begin, begin + ref.bytes, ref.reads(), ref.writes()});
       }
 }
 
@@ -177,20 +157,17 @@ void MemoryChecker::computeLifetimes() {
         (site.command == kStepBegin ? life.fromBegin : life.toEnd) = true;
         continue;
       }
-      auto stream = static_cast<size_t>(
-          plan.commands[static_cast<size_t>(site.command)].stream);
+      auto stream = static_cast<size_t>(plan.commands[static_cast<size_t>(site.command)].stream);
       const uint32_t *clock = order.clock(site.command);
       for (size_t s = 0; s < order.streamCount(); ++s)
         life.firstClock[s] = std::min(life.firstClock[s], clock[s]);
-      life.lastCount[stream] = std::max(life.lastCount[stream],
-                                        order.position(site.command) + 1);
+      life.lastCount[stream] = std::max(life.lastCount[stream], order.position(site.command) + 1);
     }
   }
 }
 
 /// Every access of `a` is complete before any access of `b` starts.
-bool MemoryChecker::wholeLifeBefore(const Lifetime &a,
-                                    const Lifetime &b) const {
+bool MemoryChecker::wholeLifeBefore(const Lifetime &a, const Lifetime &b) const {
   if (a.toEnd || b.fromBegin)
     return false;
   for (size_t s = 0; s < order.streamCount(); ++s)
@@ -205,30 +182,24 @@ Status MemoryChecker::checkLifetimes() const {
     if (lifetimes[i].used && plan.buffers[i].bytes > 0)
       byOffset.push_back(i);
   std::sort(byOffset.begin(), byOffset.end(), [&](size_t a, size_t b) {
-    return std::make_pair(plan.buffers[a].offset, a) <
-           std::make_pair(plan.buffers[b].offset, b);
+    return std::make_pair(plan.buffers[a].offset, a) < std::make_pair(plan.buffers[b].offset, b);
   });
   std::vector<size_t> open; // buffers whose bytes reach the current offset
   for (size_t current : byOffset) {
     int64_t offset = plan.buffers[current].offset;
-    open.erase(std::remove_if(open.begin(), open.end(),
-                              [&](size_t other) {
-                                return plan.buffers[other].offset +
-                                           plan.buffers[other].bytes <=
-                                       offset;
-                              }),
-               open.end());
+    open.erase(
+        std::remove_if(open.begin(), open.end(),
+                       [&](size_t other) { return plan.buffers[other].offset + plan.buffers[other].bytes <= offset; }),
+        open.end());
     for (size_t other : open) {
       if (wholeLifeBefore(lifetimes[current], lifetimes[other]) ||
           wholeLifeBefore(lifetimes[other], lifetimes[current]))
         continue;
       // Name a pair of accesses that is not ordered as the lives should be.
       const Site &a = sites[other].back(), &b = sites[current].front();
-      Status status = Status::badInput(
-          "certificate rule 4: " + bufferName(other) + " and " +
-          bufferName(current) +
-          " share bytes of the arena and are alive together: " + siteName(a) +
-          " and " + siteName(b));
+      Status status =
+          Status::badInput("certificate rule 4: " + bufferName(other) + " and " + bufferName(current) +
+                           " share bytes of the arena and are alive together: " + siteName(a) + " and " + siteName(b));
       status.command = std::max(a.command, b.command);
       return status;
     }
@@ -237,8 +208,7 @@ Status MemoryChecker::checkLifetimes() const {
   return Status::success();
 }
 
-Status MemoryChecker::checkConflicts(const std::vector<Site> &accesses,
-                                     size_t buffer) const {
+Status MemoryChecker::checkConflicts(const std::vector<Site> &accesses, size_t buffer) const {
   for (size_t i = 0; i < accesses.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const Site &a = accesses[j], &b = accesses[i];
@@ -247,23 +217,20 @@ Status MemoryChecker::checkConflicts(const std::vector<Site> &accesses,
       if (before(a.command, b.command) || before(b.command, a.command))
         continue;
       return certificateError(plan, b.command, 5,
-                              "is not ordered with " + siteName(a) +
-                                  ", and both access the same bytes of " +
+                              "is not ordered with " + siteName(a) + ", and both access the same bytes of " +
                                   bufferName(buffer));
     }
   return Status::success();
 }
 
-Status MemoryChecker::checkWritten(const std::vector<Site> &accesses,
-                                   size_t buffer) const {
+Status MemoryChecker::checkWritten(const std::vector<Site> &accesses, size_t buffer) const {
   std::vector<std::pair<int64_t, int64_t>> written;
   for (const Site &read : accesses) {
     if (!read.reads)
       continue;
     written.clear();
     for (const Site &write : accesses)
-      if (write.writes && write.overlaps(read) &&
-          before(write.command, read.command))
+      if (write.writes && write.overlaps(read) && before(write.command, read.command))
         written.emplace_back(write.begin, write.end);
     std::sort(written.begin(), written.end());
     int64_t covered = read.begin;
@@ -272,11 +239,10 @@ Status MemoryChecker::checkWritten(const std::vector<Site> &accesses,
         covered = std::max(covered, end);
     if (covered >= read.end)
       continue;
-    std::string what = "reads byte " + std::to_string(covered) + " of " +
-                       bufferName(buffer) + ", which nothing wrote before";
+    std::string what =
+        "reads byte " + std::to_string(covered) + " of " + bufferName(buffer) + ", which nothing wrote before";
     if (read.command < 0)
-      return Status::badInput("certificate rule 6: " + siteName(read) + " " +
-                              what);
+      return Status::badInput("certificate rule 6: " + siteName(read) + " " + what);
     return certificateError(plan, read.command, 6, what);
   }
   return Status::success();
@@ -286,9 +252,8 @@ Status MemoryChecker::checkWritten(const std::vector<Site> &accesses,
 /// depends on the rank.
 Status MemoryChecker::checkBuffer(size_t buffer) {
   std::vector<Site> &accesses = sites[buffer];
-  bool everyRank = std::any_of(
-      accesses.begin(), accesses.end(),
-      [](const Site &site) { return site.ref && site.ref->dependsOnRank(); });
+  bool everyRank = std::any_of(accesses.begin(), accesses.end(),
+                               [](const Site &site) { return site.ref && site.ref->dependsOnRank(); });
   for (int64_t rank = 0; rank < (everyRank ? manifest.ranks : 1); ++rank) {
     std::vector<int64_t> coordinates = manifest.coordinatesOf(rank);
     for (Site &site : accesses)
@@ -317,7 +282,6 @@ Status MemoryChecker::check() {
   return Status::success();
 }
 
-Status spmd::runtime::checkMemory(const Manifest &manifest, const Plan &plan,
-                                  const HappensBefore &order) {
+Status spmd::runtime::checkMemory(const Manifest &manifest, const Plan &plan, const HappensBefore &order) {
   return MemoryChecker(manifest, plan, order).check();
 }

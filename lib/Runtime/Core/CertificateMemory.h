@@ -10,16 +10,14 @@
 namespace spmd::runtime {
 
 /// An error at a command that breaks a rule.
-Status certificateError(const Plan &plan, int32_t id, int rule,
-                        const std::string &message);
+Status certificateError(const Plan &plan, int32_t id, int rule, const std::string &message);
 
 /// "command 17 (gemm at fc1 train.py:12)".
 std::string describeCommand(const Plan &plan, int32_t id);
 
 /// Checks that live bytes never overlap, that conflicting accesses are ordered,
 /// and that only written bytes are read. References must lie in their buffers.
-Status checkMemory(const Manifest &manifest, const Plan &plan,
-                   const HappensBefore &order);
+Status checkMemory(const Manifest &manifest, const Plan &plan, const HappensBefore &order);
 
 } // namespace spmd::runtime
 

@@ -17,25 +17,23 @@ struct Entry {
 
 // Indexed by the enum.
 constexpr Entry kEntries[] = {
-    {DType::F32, 4, "f32", "F32"},    {DType::F64, 8, "f64", "F64"},
-    {DType::F16, 2, "f16", "F16"},    {DType::BF16, 2, "bf16", "BF16"},
-    {DType::I64, 8, "i64", "I64"},    {DType::I32, 4, "i32", "I32"},
-    {DType::I16, 2, "i16", "I16"},    {DType::I8, 1, "i8", "I8"},
-    {DType::U8, 1, "u8", "U8"},       {DType::I1, 1, "i1", "BOOL"},
+    {DType::F32, 4, "f32", "F32"},    {DType::F64, 8, "f64", "F64"}, {DType::F16, 2, "f16", "F16"},
+    {DType::BF16, 2, "bf16", "BF16"}, {DType::I64, 8, "i64", "I64"}, {DType::I32, 4, "i32", "I32"},
+    {DType::I16, 2, "i16", "I16"},    {DType::I8, 1, "i8", "I8"},    {DType::U8, 1, "u8", "U8"},
+    {DType::I1, 1, "i1", "BOOL"},
 };
 
-const Entry &entryOf(DType dtype) {
-  return kEntries[static_cast<int32_t>(dtype)];
-}
+const Entry &entryOf(DType dtype) { return kEntries[static_cast<int32_t>(dtype)]; }
 
-template <typename T> double load(const void *data, int64_t index) {
+template <typename T>
+double load(const void *data, int64_t index) {
   T value;
-  std::memcpy(&value, static_cast<const char *>(data) + index * sizeof(T),
-              sizeof(T));
+  std::memcpy(&value, static_cast<const char *>(data) + index * sizeof(T), sizeof(T));
   return static_cast<double>(value);
 }
 
-template <typename T> void store(void *data, int64_t index, double number) {
+template <typename T>
+void store(void *data, int64_t index, double number) {
   T value = static_cast<T>(number);
   std::memcpy(static_cast<char *>(data) + index * sizeof(T), &value, sizeof(T));
 }
@@ -45,9 +43,7 @@ int64_t spmd::runtime::sizeOf(DType dtype) { return entryOf(dtype).size; }
 
 const char *spmd::runtime::nameOf(DType dtype) { return entryOf(dtype).name; }
 
-const char *spmd::runtime::safetensorsNameOf(DType dtype) {
-  return entryOf(dtype).safetensors;
-}
+const char *spmd::runtime::safetensorsNameOf(DType dtype) { return entryOf(dtype).safetensors; }
 
 std::optional<DType> spmd::runtime::parseDType(std::string_view name) {
   for (const Entry &entry : kEntries)
@@ -56,16 +52,14 @@ std::optional<DType> spmd::runtime::parseDType(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<DType>
-spmd::runtime::parseSafetensorsDType(std::string_view name) {
+std::optional<DType> spmd::runtime::parseSafetensorsDType(std::string_view name) {
   for (const Entry &entry : kEntries)
     if (name == entry.safetensors)
       return entry.dtype;
   return std::nullopt;
 }
 
-double spmd::runtime::loadAsDouble(const void *data, DType dtype,
-                                   int64_t index) {
+double spmd::runtime::loadAsDouble(const void *data, DType dtype, int64_t index) {
   switch (dtype) {
   case DType::F32:
     return load<float>(data, index);
@@ -90,8 +84,7 @@ double spmd::runtime::loadAsDouble(const void *data, DType dtype,
   return 0;
 }
 
-void spmd::runtime::storeFromDouble(void *data, DType dtype, int64_t index,
-                                    double value) {
+void spmd::runtime::storeFromDouble(void *data, DType dtype, int64_t index, double value) {
   switch (dtype) {
   case DType::F32:
     return store<float>(data, index, value);

@@ -7,8 +7,7 @@
 using namespace spmd::runtime;
 
 HappensBefore::HappensBefore(const Plan &plan)
-    : numStreams(plan.streams.size()), streams(plan.commands.size()),
-      positions(plan.commands.size()),
+    : numStreams(plan.streams.size()), streams(plan.commands.size()), positions(plan.commands.size()),
       clocks(plan.commands.size() * plan.streams.size()) {
   // now[s] is the clock of stream s after its latest command.
   std::vector<uint32_t> now(numStreams * numStreams);
@@ -25,7 +24,6 @@ HappensBefore::HappensBefore(const Plan &plan)
     auto awaited = static_cast<size_t>(command.waitFor);
     for (size_t s = 0; s < numStreams; ++s)
       clock[s] = std::max(clock[s], clocks[awaited * numStreams + s]);
-    clock[streams[awaited]] =
-        std::max(clock[streams[awaited]], positions[awaited] + 1);
+    clock[streams[awaited]] = std::max(clock[streams[awaited]], positions[awaited] + 1);
   }
 }

@@ -12,12 +12,9 @@
 using namespace spmd::runtime;
 using Json = nlohmann::json;
 
-static const Json *nodeOf(const void *node) {
-  return static_cast<const Json *>(node);
-}
+static const Json *nodeOf(const void *node) { return static_cast<const Json *>(node); }
 
-JsonDocument::JsonDocument(std::string name, std::string_view text)
-    : name(std::move(name)) {
+JsonDocument::JsonDocument(std::string name, std::string_view text) : name(std::move(name)) {
   try {
     tree = std::make_shared<Json>(Json::parse(text.begin(), text.end()));
   } catch (const Json::exception &problem) {
@@ -35,9 +32,7 @@ JsonValue JsonDocument::root() { return {this, tree.get(), ""}; }
 
 void JsonValue::fail(const std::string &message) const {
   if (document->error.ok())
-    document->error = Status::badInput(document->name + ": " +
-                                       (pointer.empty() ? "/" : pointer) +
-                                       ": " + message);
+    document->error = Status::badInput(document->name + ": " + (pointer.empty() ? "/" : pointer) + ": " + message);
 }
 
 /// A key as part of a JSON pointer (RFC 6901).
@@ -53,8 +48,7 @@ JsonValue JsonValue::operator[](const char *key) const {
   if (!node)
     return member;
   if (!nodeOf(node)->is_object()) {
-    fail(std::string("expected an object, found ") +
-         nodeOf(node)->type_name());
+    fail(std::string("expected an object, found ") + nodeOf(node)->type_name());
     return member;
   }
   auto found = nodeOf(node)->find(key);
@@ -89,10 +83,8 @@ JsonValue::Kind JsonValue::kind() const {
   return json.is_array() ? Kind::Array : Kind::Object;
 }
 
-static void expected(const JsonValue &value, const Json *node,
-                     const char *what) {
-  value.fail(std::string("expected ") + what + ", found " +
-             (node->is_structured() ? node->type_name() : node->dump()));
+static void expected(const JsonValue &value, const Json *node, const char *what) {
+  value.fail(std::string("expected ") + what + ", found " + (node->is_structured() ? node->type_name() : node->dump()));
 }
 
 int64_t JsonValue::asInt() const {
@@ -100,8 +92,7 @@ int64_t JsonValue::asInt() const {
     return 0;
   const Json *json = nodeOf(node);
   if (!json->is_number_integer() ||
-      (json->is_number_unsigned() &&
-       json->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))) {
+      (json->is_number_unsigned() && json->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))) {
     expected(*this, json, "an integer");
     return 0;
   }
@@ -165,8 +156,7 @@ void JsonValue::forEach(const std::function<void(JsonValue)> &visit) const {
     visit({document, &element, pointer + "/" + std::to_string(index++)});
 }
 
-void JsonValue::forEachMember(
-    const std::function<void(const std::string &, JsonValue)> &visit) const {
+void JsonValue::forEachMember(const std::function<void(const std::string &, JsonValue)> &visit) const {
   if (!node)
     return;
   if (!nodeOf(node)->is_object())
@@ -201,7 +191,6 @@ Expected<std::string> spmd::runtime::readFile(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream content;
   if (!stream || !(content << stream.rdbuf()))
-    return Status::badInput("cannot read '" + path +
-                            "': " + std::strerror(errno ? errno : EIO));
+    return Status::badInput("cannot read '" + path + "': " + std::strerror(errno ? errno : EIO));
   return content.str();
 }

@@ -8,8 +8,7 @@
 using namespace spmd::runtime;
 
 bool Unit::isTrainable() const {
-  return std::any_of(segments.begin(), segments.end(),
-                     [](const Segment &s) { return s.trainable; });
+  return std::any_of(segments.begin(), segments.end(), [](const Segment &s) { return s.trainable; });
 }
 
 const Unit *Manifest::findUnit(const std::string &name) const {
@@ -38,8 +37,7 @@ static std::string optionalString(JsonValue value, const char *key) {
   return value.has(key) ? value[key].asString() : std::string();
 }
 
-static std::vector<std::string> optionalStrings(JsonValue value,
-                                                const char *key) {
+static std::vector<std::string> optionalStrings(JsonValue value, const char *key) {
   return value.has(key) ? value[key].asStrings() : std::vector<std::string>();
 }
 
@@ -53,12 +51,10 @@ static std::string fileName(JsonValue value) {
 }
 
 /// Checks that [offset, offset + bytes) lies in [0, limit).
-static void checkRange(JsonValue value, int64_t offset, int64_t bytes,
-                       int64_t limit, const char *region) {
+static void checkRange(JsonValue value, int64_t offset, int64_t bytes, int64_t limit, const char *region) {
   if (offset > limit || bytes > limit - offset)
-    value["offset"].fail("bytes [" + std::to_string(offset) + ", " +
-                         std::to_string(offset + bytes) + ") are outside the " +
-                         region + " of " + std::to_string(limit) + " bytes");
+    value["offset"].fail("bytes [" + std::to_string(offset) + ", " + std::to_string(offset + bytes) +
+                         ") are outside the " + region + " of " + std::to_string(limit) + " bytes");
 }
 
 static Unit readUnit(JsonValue value, int64_t ranks) {
@@ -69,8 +65,7 @@ static Unit readUnit(JsonValue value, int64_t ranks) {
   unit.padded = value["padded"].asSize();
   unit.chunk = value["chunk"].asSize();
   if (unit.chunk != unit.padded && unit.chunk * ranks != unit.padded)
-    value["chunk"].fail(std::to_string(ranks) + " chunks of " +
-                        std::to_string(unit.chunk) + " are not the " +
+    value["chunk"].fail(std::to_string(ranks) + " chunks of " + std::to_string(unit.chunk) + " are not the " +
                         std::to_string(unit.padded) + " padded elements");
   int64_t end = 0;
   value["segments"].forEach([&](JsonValue entry) {
@@ -83,8 +78,7 @@ static Unit readUnit(JsonValue value, int64_t ranks) {
     segment.numel = entry["numel"].asSize();
     segment.trainable = entry["trainable"].asBool();
     if (segment.numel != numElements(segment.shape))
-      entry["numel"].fail("shape " + formatShape(segment.shape) +
-                          " does not have " + std::to_string(segment.numel) +
+      entry["numel"].fail("shape " + formatShape(segment.shape) + " does not have " + std::to_string(segment.numel) +
                           " elements");
     if (segment.offset < end || segment.offset + segment.numel > unit.padded)
       entry["offset"].fail("segment overlaps its predecessor or leaves the "
@@ -123,50 +117,40 @@ static StateEntry readState(JsonValue value, const Manifest &manifest) {
       value["unit"].fail("no unit is named '" + entry.unit + "'");
       return entry;
     }
-    int64_t wanted =
-        isShard ? unit->chunk : static_cast<int64_t>(unit->segments.size());
+    int64_t wanted = isShard ? unit->chunk : static_cast<int64_t>(unit->segments.size());
     if (entry.numel != wanted)
-      value["numel"].fail("expected " + std::to_string(wanted) + " for a " +
-                          kind + " of " + entry.unit + ", found " +
+      value["numel"].fail("expected " + std::to_string(wanted) + " for a " + kind + " of " + entry.unit + ", found " +
                           std::to_string(entry.numel));
   } else {
-    value["kind"].fail("expected shard, table or replicated, found '" + kind +
-                       "'");
+    value["kind"].fail("expected shard, table or replicated, found '" + kind + "'");
   }
-  checkRange(value, entry.offset, entry.bytes(), manifest.stateBytes,
-             "state region");
+  checkRange(value, entry.offset, entry.bytes(), manifest.stateBytes, "state region");
   return entry;
 }
 
-static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape,
-                          const std::vector<int64_t> &localShape,
+static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape, const std::vector<int64_t> &localShape,
                           int64_t ranks) {
   DimSplit split;
   split.dim = optionalInt(value, "dim");
   std::vector<int64_t> wanted = shape;
   if (split.dim) {
     if (*split.dim < 0 || *split.dim >= static_cast<int64_t>(shape.size())) {
-      value["dim"].fail("shape " + formatShape(shape) + " has no dim " +
-                        std::to_string(*split.dim));
+      value["dim"].fail("shape " + formatShape(shape) + " has no dim " + std::to_string(*split.dim));
       return split;
     }
     split.pre = value["pre"].asSize();
     split.chunk = value["chunk"].asSize();
     int64_t size = shape[static_cast<size_t>(*split.dim)];
-    if (split.pre < 1 || size % split.pre != 0 ||
-        split.chunk * ranks < size / split.pre) {
-      value["chunk"].fail("dim of " + std::to_string(size) + " seen as [" +
-                          std::to_string(split.pre) + "][" +
-                          std::to_string(split.pre < 1 ? 0 : size / split.pre) +
-                          "] does not fit " + std::to_string(ranks) +
-                          " chunks of " + std::to_string(split.chunk));
+    if (split.pre < 1 || size % split.pre != 0 || split.chunk * ranks < size / split.pre) {
+      value["chunk"].fail("dim of " + std::to_string(size) + " seen as [" + std::to_string(split.pre) + "][" +
+                          std::to_string(split.pre < 1 ? 0 : size / split.pre) + "] does not fit " +
+                          std::to_string(ranks) + " chunks of " + std::to_string(split.chunk));
       return split;
     }
     wanted[static_cast<size_t>(*split.dim)] = split.pre * split.chunk;
   }
   if (localShape != wanted)
-    value["local_shape"].fail("expected " + formatShape(wanted) + ", found " +
-                              formatShape(localShape));
+    value["local_shape"].fail("expected " + formatShape(wanted) + ", found " + formatShape(localShape));
   return split;
 }
 
@@ -181,8 +165,7 @@ static BatchInput readBatch(JsonValue value, const Manifest &manifest) {
   input.ignoreIndex = optionalInt(value, "ignore_index");
   input.buffer = optionalInt(value, "buffer");
   input.split = readSplit(value, input.shape, input.localShape, manifest.ranks);
-  checkRange(value, input.offset, input.localBytes(), manifest.arenaBytes,
-             "arena");
+  checkRange(value, input.offset, input.localBytes(), manifest.arenaBytes, "arena");
   return input;
 }
 
@@ -194,8 +177,7 @@ static HyperParameter readHyper(JsonValue value, const Manifest &manifest) {
   hyper.offset = value["offset"].asSize();
   hyper.value = value["value"].asDouble();
   hyper.buffer = optionalInt(value, "buffer");
-  checkRange(value, hyper.offset, sizeOf(hyper.dtype), manifest.arenaBytes,
-             "arena");
+  checkRange(value, hyper.offset, sizeOf(hyper.dtype), manifest.arenaBytes, "arena");
   return hyper;
 }
 
@@ -207,19 +189,15 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
   output.path = optionalString(value, "path");
   output.dtype = value["dtype"].asDType();
   output.shape = value["shape"].asSizes();
-  output.localShape = value.has("local_shape") ? value["local_shape"].asSizes()
-                                               : output.shape;
+  output.localShape = value.has("local_shape") ? value["local_shape"].asSizes() : output.shape;
   output.offset = value["offset"].asSize();
   output.buffer = optionalInt(value, "buffer");
   std::string state = value["state"].asString();
   if (state != "replicated" && state != "sharded")
-    value["state"].fail("expected replicated or sharded, found '" + state +
-                        "'");
+    value["state"].fail("expected replicated or sharded, found '" + state + "'");
   if (state == "sharded")
-    output.split =
-        readSplit(value, output.shape, output.localShape, manifest.ranks);
-  checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes,
-             "arena");
+    output.split = readSplit(value, output.shape, output.localShape, manifest.ranks);
+  checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes, "arena");
   return output;
 }
 
@@ -228,15 +206,12 @@ static void readArena(JsonValue arena, Manifest &manifest) {
   manifest.transientBytes = arena["transient_bytes"].asSize();
   manifest.arenaBytes = arena["bytes"].asSize();
   if (manifest.arenaBytes != manifest.stateBytes + manifest.transientBytes)
-    arena["bytes"].fail("expected state_bytes + transient_bytes = " +
-                        std::to_string(manifest.stateBytes +
-                                       manifest.transientBytes) +
-                        ", found " + std::to_string(manifest.arenaBytes));
+    arena["bytes"].fail(
+        "expected state_bytes + transient_bytes = " + std::to_string(manifest.stateBytes + manifest.transientBytes) +
+        ", found " + std::to_string(manifest.arenaBytes));
   if (arena.has("classes"))
-    arena["classes"].forEachMember([&](const std::string &name,
-                                       JsonValue bytes) {
-      manifest.classBytes[name] = bytes.asSize();
-    });
+    arena["classes"].forEachMember(
+        [&](const std::string &name, JsonValue bytes) { manifest.classBytes[name] = bytes.asSize(); });
 }
 
 static void readMesh(JsonValue root, Manifest &manifest) {
@@ -248,13 +223,11 @@ static void readMesh(JsonValue root, Manifest &manifest) {
   });
   manifest.ranks = root["ranks"].asSize();
   if (manifest.ranks < 1 || manifest.ranks != product)
-    root["ranks"].fail("expected the product of the mesh axes, " +
-                       std::to_string(product) + ", found " +
+    root["ranks"].fail("expected the product of the mesh axes, " + std::to_string(product) + ", found " +
                        std::to_string(manifest.ranks));
 }
 
-Expected<Manifest> spmd::runtime::parseManifest(const std::string &name,
-                                                std::string_view text) {
+Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::string_view text) {
   JsonDocument document(name, text);
   JsonValue root = document.root();
   Manifest manifest;
@@ -267,8 +240,7 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name,
   if (version != 1)
     root["version"].fail("this runtime reads version 1, the artifact has "
                          "version " +
-                         std::to_string(version) +
-                         "; compile the step again with this release");
+                         std::to_string(version) + "; compile the step again with this release");
   if (!document.status().ok())
     return document.status();
 
@@ -282,33 +254,19 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name,
   readMesh(root, manifest);
   readArena(root["arena"], manifest);
   root["programs"].forEach([&](JsonValue value) {
-    manifest.programs.push_back({value["name"].asString(),
-                                 fileName(value["plan"]),
-                                 value["trace_hash"].asString()});
+    manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString()});
   });
   root["kernels"].forEach([&](JsonValue value) {
-    manifest.kernels.push_back(
-        {value["cpu"].asString(), fileName(value["file"])});
+    manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"])});
   });
-  root["units"].forEach([&](JsonValue value) {
-    manifest.units.push_back(readUnit(value, manifest.ranks));
-  });
-  root["state"].forEach([&](JsonValue value) {
-    manifest.state.push_back(readState(value, manifest));
-  });
-  root["batch"].forEach([&](JsonValue value) {
-    manifest.batch.push_back(readBatch(value, manifest));
-  });
-  root["hyper"].forEach([&](JsonValue value) {
-    manifest.hyper.push_back(readHyper(value, manifest));
-  });
-  root["outputs"].forEach([&](JsonValue value) {
-    manifest.outputs.push_back(readOutput(value, manifest));
-  });
+  root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
+  root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
+  root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });
+  root["hyper"].forEach([&](JsonValue value) { manifest.hyper.push_back(readHyper(value, manifest)); });
+  root["outputs"].forEach([&](JsonValue value) { manifest.outputs.push_back(readOutput(value, manifest)); });
   if (root.has("outside_arena"))
     root["outside_arena"].forEach([&](JsonValue value) {
-      manifest.outsideArena.push_back(
-          {value["name"].asString(), optionalInt(value, "bytes")});
+      manifest.outsideArena.push_back({value["name"].asString(), optionalInt(value, "bytes")});
     });
   if (!document.status().ok())
     return document.status();

@@ -84,13 +84,9 @@ std::string spmd::runtime::collectiveTrace(const Plan &plan) {
       counts += (counts.empty() ? "" : ",") + std::to_string(count);
     for (ReductionKind kind : command.kinds)
       kinds += (kinds.empty() ? "" : ",") + std::string(nameOf(kind));
-    auto orDash = [](const std::string &text) {
-      return text.empty() ? std::string("-") : text;
-    };
-    trace += plan.communicators[static_cast<size_t>(command.communicator)] +
-             " " + nameOf(command.kind) + " " + nameOf(command.dtype) + " " +
-             orDash(counts) + " " + orDash(kinds) + " " + orDash(command.unit) +
-             "\n";
+    auto orDash = [](const std::string &text) { return text.empty() ? std::string("-") : text; };
+    trace += plan.communicators[static_cast<size_t>(command.communicator)] + " " + nameOf(command.kind) + " " +
+             nameOf(command.dtype) + " " + orDash(counts) + " " + orDash(kinds) + " " + orDash(command.unit) + "\n";
   }
   return trace;
 }
@@ -104,7 +100,6 @@ uint64_t spmd::runtime::hashTrace(std::string_view trace) {
 
 std::string spmd::runtime::formatHash(uint64_t hash) {
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
 }

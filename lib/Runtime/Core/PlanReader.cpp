@@ -25,8 +25,7 @@ private:
   /// A reference whose access is given by the command, not by the file.
   Ref readRef(JsonValue value, Access access);
   std::vector<Ref> readRefs(JsonValue value);
-  int32_t readName(JsonValue value, const std::vector<std::string> &names,
-                   const char *what);
+  int32_t readName(JsonValue value, const std::vector<std::string> &names, const char *what);
 
   Plan &plan;
 };
@@ -39,14 +38,11 @@ static std::string joinNames(const std::vector<std::string> &names) {
   return text;
 }
 
-int32_t PlanReader::readName(JsonValue value,
-                             const std::vector<std::string> &names,
-                             const char *what) {
+int32_t PlanReader::readName(JsonValue value, const std::vector<std::string> &names, const char *what) {
   std::string name = value.asString();
   auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    value.fail("no " + std::string(what) + " is named '" + name +
-               "'; there are: " + joinNames(names));
+    value.fail("no " + std::string(what) + " is named '" + name + "'; there are: " + joinNames(names));
     return 0;
   }
   return static_cast<int32_t>(found - names.begin());
@@ -56,17 +52,15 @@ Ref PlanReader::readRef(JsonValue value) {
   std::string access = value["access"].asString();
   if (access != "r" && access != "w" && access != "rw")
     value["access"].fail("expected r, w or rw, found '" + access + "'");
-  return readRef(value, access == "r"   ? Access::Read
-                        : access == "w" ? Access::Write
-                                        : Access::ReadWrite);
+  return readRef(value, access == "r" ? Access::Read : access == "w" ? Access::Write : Access::ReadWrite);
 }
 
 Ref PlanReader::readRef(JsonValue value, Access access) {
   Ref ref;
   int64_t buffer = value["buffer"].asSize();
   if (buffer >= static_cast<int64_t>(plan.buffers.size()))
-    value["buffer"].fail("there are " + std::to_string(plan.buffers.size()) +
-                         " buffers, none has number " + std::to_string(buffer));
+    value["buffer"].fail("there are " + std::to_string(plan.buffers.size()) + " buffers, none has number " +
+                         std::to_string(buffer));
   ref.buffer = static_cast<int32_t>(buffer);
   ref.offset = value["offset"].asInt();
   if (value.has("coord"))
@@ -86,9 +80,7 @@ void PlanReader::readBuffer(JsonValue value) {
   Buffer buffer;
   int64_t id = value["id"].asSize();
   if (id != static_cast<int64_t>(plan.buffers.size()))
-    value["id"].fail("expected the position " +
-                     std::to_string(plan.buffers.size()) + ", found " +
-                     std::to_string(id));
+    value["id"].fail("expected the position " + std::to_string(plan.buffers.size()) + ", found " + std::to_string(id));
   buffer.id = static_cast<int32_t>(id);
   buffer.name = value["name"].asString();
   buffer.memoryClass = value["class"].asString();
@@ -123,18 +115,14 @@ void PlanReader::readGemm(JsonValue value, Command &command) {
     gemm.strideC = value["stride_c"].asSize();
   command.dtype = value["dtype"].asDType();
   if (command.dtype != DType::F32 && command.dtype != DType::F64)
-    value["dtype"].fail(std::string("expected f32 or f64, found ") +
-                        nameOf(command.dtype));
-  command.refs = {readRef(value["a"], Access::Read),
-                  readRef(value["b"], Access::Read),
-                  readRef(value["c"], gemm.beta != 0 ? Access::ReadWrite
-                                                     : Access::Write)};
+    value["dtype"].fail(std::string("expected f32 or f64, found ") + nameOf(command.dtype));
+  command.refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
+                  readRef(value["c"], gemm.beta != 0 ? Access::ReadWrite : Access::Write)};
 }
 
 static ReductionKind readKind(JsonValue value) {
   std::string text = value.asString();
-  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max,
-                             ReductionKind::Min, ReductionKind::Norm2})
+  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
     if (text == nameOf(kind))
       return kind;
   value.fail("expected sum, max, min or norm2, found '" + text + "'");
@@ -142,42 +130,35 @@ static ReductionKind readKind(JsonValue value) {
 }
 
 void PlanReader::readCollective(JsonValue value, Command &command) {
-  command.communicator =
-      readName(value["comm"], plan.communicators, "communicator");
+  command.communicator = readName(value["comm"], plan.communicators, "communicator");
   command.dtype = value["dtype"].asDType();
   if (value.has("unit"))
     command.unit = value["unit"].asString();
   if (command.kind == CommandKind::AllReduce) {
-    value["buffers"].forEach([&](JsonValue entry) {
-      command.refs.push_back(readRef(entry, Access::ReadWrite));
-    });
+    value["buffers"].forEach([&](JsonValue entry) { command.refs.push_back(readRef(entry, Access::ReadWrite)); });
     command.counts = value["counts"].asSizes();
-    value["kinds"].forEach([&](JsonValue entry) {
-      command.kinds.push_back(readKind(entry));
-    });
+    value["kinds"].forEach([&](JsonValue entry) { command.kinds.push_back(readKind(entry)); });
     if (command.counts.size() != command.refs.size())
       value["counts"].fail("expected one per buffer");
     if (command.kinds.size() != command.refs.size())
       value["kinds"].fail("expected one per buffer");
     return;
   }
-  command.refs = {readRef(value["send"], Access::Read),
-                  readRef(value["recv"], Access::Write)};
+  command.refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
   command.counts = {value["count"].asSize()};
   if (command.kind == CommandKind::ReduceScatter)
     command.kinds = {readKind(value["kind"])};
 }
 
 void PlanReader::readCommand(JsonValue value) {
-  static const std::map<std::string, CommandKind> kinds = {
-      {"kernel", CommandKind::Kernel},
-      {"gemm", CommandKind::Gemm},
-      {"all_gather", CommandKind::AllGather},
-      {"reduce_scatter", CommandKind::ReduceScatter},
-      {"all_reduce", CommandKind::AllReduce},
-      {"wait", CommandKind::Wait},
-      {"copy", CommandKind::Copy},
-      {"fill", CommandKind::Fill}};
+  static const std::map<std::string, CommandKind> kinds = {{"kernel", CommandKind::Kernel},
+                                                           {"gemm", CommandKind::Gemm},
+                                                           {"all_gather", CommandKind::AllGather},
+                                                           {"reduce_scatter", CommandKind::ReduceScatter},
+                                                           {"all_reduce", CommandKind::AllReduce},
+                                                           {"wait", CommandKind::Wait},
+                                                           {"copy", CommandKind::Copy},
+                                                           {"fill", CommandKind::Fill}};
   Command command;
   std::string op = value["op"].asString();
   auto found = kinds.find(op);
@@ -206,20 +187,17 @@ void PlanReader::readCommand(JsonValue value) {
     readCollective(value, command);
     break;
   case CommandKind::Wait:
-    command.waitFor = static_cast<int32_t>(
-        std::min<int64_t>(value["for"].asSize(), INT32_MAX));
+    command.waitFor = static_cast<int32_t>(std::min<int64_t>(value["for"].asSize(), INT32_MAX));
     break;
   case CommandKind::Copy:
     command.bytes = value["bytes"].asSize();
-    command.refs = {readRef(value["src"], Access::Read),
-                    readRef(value["dst"], Access::Write)};
+    command.refs = {readRef(value["src"], Access::Read), readRef(value["dst"], Access::Write)};
     break;
   case CommandKind::Fill:
     command.bytes = value["bytes"].asSize();
     command.value = static_cast<int32_t>(value["value"].asSize());
     if (command.value > 255)
-      value["value"].fail("expected a byte, found " +
-                          std::to_string(command.value));
+      value["value"].fail("expected a byte, found " + std::to_string(command.value));
     command.refs = {readRef(value["dst"], Access::Write)};
     break;
   }
@@ -233,8 +211,7 @@ void PlanReader::read(JsonValue root) {
   root["commands"].forEach([&](JsonValue value) { readCommand(value); });
 }
 
-Expected<Plan> spmd::runtime::parsePlan(const std::string &name,
-                                        std::string_view text) {
+Expected<Plan> spmd::runtime::parsePlan(const std::string &name, std::string_view text) {
   JsonDocument document(name, text);
   JsonValue root = document.root();
   std::string format = root["format"].asString();
@@ -242,8 +219,7 @@ Expected<Plan> spmd::runtime::parsePlan(const std::string &name,
     root["format"].fail("expected 'spmd-plan', found '" + format + "'");
   int64_t version = root["version"].asInt();
   if (version != 1)
-    root["version"].fail("this runtime reads version 1, the plan has version " +
-                         std::to_string(version));
+    root["version"].fail("this runtime reads version 1, the plan has version " + std::to_string(version));
   if (!document.status().ok())
     return document.status();
   Plan plan;

@@ -16,38 +16,65 @@ namespace {
 constexpr int64_t kBlock = 2048;
 
 struct Sum {
-  template <typename T> static T first(T x) { return x; }
-  template <typename T> static T next(T a, T x) { return static_cast<T>(a + x); }
-  template <typename T> static T last(T a) { return a; }
+  template <typename T>
+  static T first(T x) {
+    return x;
+  }
+  template <typename T>
+  static T next(T a, T x) {
+    return static_cast<T>(a + x);
+  }
+  template <typename T>
+  static T last(T a) {
+    return a;
+  }
 };
 // A NaN of any rank stays a NaN.
 struct Max {
-  template <typename T> static T first(T x) { return x; }
-  template <typename T> static T next(T a, T x) {
+  template <typename T>
+  static T first(T x) {
+    return x;
+  }
+  template <typename T>
+  static T next(T a, T x) {
     return x > a || x != x ? x : a;
   }
-  template <typename T> static T last(T a) { return a; }
+  template <typename T>
+  static T last(T a) {
+    return a;
+  }
 };
 struct Min {
-  template <typename T> static T first(T x) { return x; }
-  template <typename T> static T next(T a, T x) {
+  template <typename T>
+  static T first(T x) {
+    return x;
+  }
+  template <typename T>
+  static T next(T a, T x) {
     return x < a || x != x ? x : a;
   }
-  template <typename T> static T last(T a) { return a; }
+  template <typename T>
+  static T last(T a) {
+    return a;
+  }
 };
 struct Norm2 {
-  template <typename T> static T first(T x) { return static_cast<T>(x * x); }
-  template <typename T> static T next(T a, T x) {
+  template <typename T>
+  static T first(T x) {
+    return static_cast<T>(x * x);
+  }
+  template <typename T>
+  static T next(T a, T x) {
     return static_cast<T>(a + x * x);
   }
-  template <typename T> static T last(T a) {
+  template <typename T>
+  static T last(T a) {
     return static_cast<T>(std::sqrt(a));
   }
 };
 
 template <typename Stored, typename Accumulator, typename Op>
-void reduce(const void *const *inputs, int64_t numInputs, void *out,
-            int64_t count) {
+void reduce(const void *const *inputs, int64_t numInputs, void *out, int64_t count) {
   Accumulator block[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     int64_t size = std::min(kBlock, count - begin);
@@ -66,8 +93,7 @@ void reduce(const void *const *inputs, int64_t numInputs, void *out,
 }
 
 template <typename Op>
-void reduceTyped(DType dtype, const void *const *inputs, int64_t numInputs,
-                 void *out, int64_t count) {
+void reduceTyped(DType dtype, const void *const *inputs, int64_t numInputs, void *out, int64_t count) {
   switch (dtype) {
   case DType::F32:
     return reduce<float, float, Op>(inputs, numInputs, out, count);
@@ -92,8 +118,7 @@ void reduceTyped(DType dtype, const void *const *inputs, int64_t numInputs,
 }
 } // namespace
 
-void spmd::runtime::reduceInOrder(DType dtype, ReductionKind kind,
-                                  const void *const *inputs, int64_t numInputs,
+void spmd::runtime::reduceInOrder(DType dtype, ReductionKind kind, const void *const *inputs, int64_t numInputs,
                                   void *out, int64_t count) {
   if (numInputs == 1) {
     std::memmove(out, inputs[0], static_cast<size_t>(count * sizeOf(dtype)));

@@ -14,14 +14,12 @@
 using namespace spmd::runtime;
 
 static Status ioError(const std::string &action, const std::string &path) {
-  return Status::badInput("cannot " + action + " '" + path +
-                          "': " + std::strerror(errno));
+  return Status::badInput("cannot " + action + " '" + path + "': " + std::strerror(errno));
 }
 
 /// Maps the whole of `path` for reading; the mapping lives as long as the
 /// pointer.
-static Expected<std::shared_ptr<void>> mapFile(const std::string &path,
-                                               size_t &size) {
+static Expected<std::shared_ptr<void>> mapFile(const std::string &path, size_t &size) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return ioError("read", path);
@@ -33,8 +31,7 @@ static Expected<std::shared_ptr<void>> mapFile(const std::string &path,
   size = static_cast<size_t>(info.st_size);
   if (size < 8) {
     ::close(descriptor);
-    return Status::badInput("'" + path + "': truncated: " +
-                            std::to_string(size) +
+    return Status::badInput("'" + path + "': truncated: " + std::to_string(size) +
                             " bytes, a safetensors file has at least 8");
   }
   void *address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -42,8 +39,7 @@ static Expected<std::shared_ptr<void>> mapFile(const std::string &path,
   if (address == MAP_FAILED)
     return ioError("map", path);
   size_t length = size;
-  return std::shared_ptr<void>(address,
-                               [length](void *p) { ::munmap(p, length); });
+  return std::shared_ptr<void>(address, [length](void *p) { ::munmap(p, length); });
 }
 
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
@@ -59,20 +55,15 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   uint64_t headerSize;
   std::memcpy(&headerSize, bytes, 8);
   if (headerSize > size - 8)
-    return Status::badInput("'" + path + "': truncated: the header has " +
-                            std::to_string(headerSize) +
-                            " bytes, the file only " +
-                            std::to_string(size - 8) + " after its size");
+    return Status::badInput("'" + path + "': truncated: the header has " + std::to_string(headerSize) +
+                            " bytes, the file only " + std::to_string(size - 8) + " after its size");
   const char *data = bytes + 8 + headerSize;
   auto dataSize = static_cast<int64_t>(size - 8 - headerSize);
 
-  JsonDocument document("'" + path + "'",
-                        std::string_view(bytes + 8, headerSize));
+  JsonDocument document("'" + path + "'", std::string_view(bytes + 8, headerSize));
   document.root().forEachMember([&](const std::string &name, JsonValue value) {
     if (name == "__metadata__") {
-      value.forEachMember([&](const std::string &key, JsonValue text) {
-        file.notes[key] = text.asString();
-      });
+      value.forEachMember([&](const std::string &key, JsonValue text) { file.notes[key] = text.asString(); });
       return;
     }
     TensorView tensor;
@@ -86,14 +77,12 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
     if (range.size() != 2 || range[0] > range[1])
       return value["data_offsets"].fail("expected [begin, end]");
     if (range[1] > dataSize)
-      return value["data_offsets"].fail(
-          "truncated: ends at byte " + std::to_string(range[1]) +
-          ", the file has " + std::to_string(dataSize) + " bytes of data");
+      return value["data_offsets"].fail("truncated: ends at byte " + std::to_string(range[1]) + ", the file has " +
+                                        std::to_string(dataSize) + " bytes of data");
     tensor.bytes = range[1] - range[0];
     if (tensor.bytes != numElements(tensor.shape) * sizeOf(tensor.dtype))
-      return value["data_offsets"].fail(
-          std::to_string(tensor.bytes) + " bytes do not hold " + dtype +
-          formatShape(tensor.shape));
+      return value["data_offsets"].fail(std::to_string(tensor.bytes) + " bytes do not hold " + dtype +
+                                        formatShape(tensor.shape));
     tensor.data = data + range[0];
     file.entries.emplace(name, std::move(tensor));
   });
@@ -107,9 +96,8 @@ const TensorView *SafetensorsFile::find(const std::string &name) const {
   return found == entries.end() ? nullptr : &found->second;
 }
 
-static std::string
-formatHeader(const std::vector<NamedTensor> &tensors,
-             const std::map<std::string, std::string> &metadata) {
+static std::string formatHeader(const std::vector<NamedTensor> &tensors,
+                                const std::map<std::string, std::string> &metadata) {
   std::string header = "{";
   const char *separator = "";
   if (!metadata.empty()) {
@@ -123,10 +111,8 @@ formatHeader(const std::vector<NamedTensor> &tensors,
   int64_t offset = 0;
   for (const NamedTensor &entry : tensors) {
     const TensorView &tensor = entry.tensor;
-    header += separator + quoteJson(entry.name) + ":{\"dtype\":\"" +
-              safetensorsNameOf(tensor.dtype) +
-              "\",\"shape\":" + formatShape(tensor.shape) +
-              ",\"data_offsets\":[" + std::to_string(offset) + "," +
+    header += separator + quoteJson(entry.name) + ":{\"dtype\":\"" + safetensorsNameOf(tensor.dtype) +
+              "\",\"shape\":" + formatShape(tensor.shape) + ",\"data_offsets\":[" + std::to_string(offset) + "," +
               std::to_string(offset + tensor.bytes) + "]}";
     separator = ",";
     offset += tensor.bytes;
@@ -137,9 +123,8 @@ formatHeader(const std::vector<NamedTensor> &tensors,
   return header;
 }
 
-Status spmd::runtime::writeSafetensors(
-    const std::string &path, const std::vector<NamedTensor> &tensors,
-    const std::map<std::string, std::string> &metadata) {
+Status spmd::runtime::writeSafetensors(const std::string &path, const std::vector<NamedTensor> &tensors,
+                                       const std::map<std::string, std::string> &metadata) {
   std::string header = formatHeader(tensors, metadata);
   uint64_t headerSize = header.size();
   std::string temporary = path + ".tmp." + std::to_string(::getpid());
@@ -151,8 +136,7 @@ Status spmd::runtime::writeSafetensors(
   };
   bool good = write(&headerSize, 8) && write(header.data(), header.size());
   for (const NamedTensor &entry : tensors)
-    good = good &&
-           write(entry.tensor.data, static_cast<size_t>(entry.tensor.bytes));
+    good = good && write(entry.tensor.data, static_cast<size_t>(entry.tensor.bytes));
   // Data must be on disk before the name points to it.
   good = good && std::fflush(stream) == 0 && ::fsync(::fileno(stream)) == 0;
   good = (std::fclose(stream) == 0) && good;

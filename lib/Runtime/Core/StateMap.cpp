@@ -18,8 +18,7 @@ std::string StateTensor::fileKey(const std::string &name) const {
 StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
   for (const StateEntry &entry : manifest.state) {
     if (entry.kind == StateEntry::Kind::Replicated) {
-      all.push_back({entry.name, entry.aliases, entry.state, entry.dtype,
-                     entry.shape, &entry, nullptr, 0});
+      all.push_back({entry.name, entry.aliases, entry.state, entry.dtype, entry.shape, &entry, nullptr, 0});
       continue;
     }
     const Unit *unit = manifest.findUnit(entry.unit);
@@ -31,8 +30,7 @@ StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
         continue;
       bool isTable = entry.kind == StateEntry::Kind::Table;
       all.push_back({segment.name, segment.aliases, entry.state, entry.dtype,
-                     isTable ? std::vector<int64_t>() : segment.shape, &entry,
-                     unit, i});
+                     isTable ? std::vector<int64_t>() : segment.shape, &entry, unit, i});
     }
   }
   for (size_t i = 0; i < all.size(); ++i) {
@@ -42,8 +40,7 @@ StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
   }
 }
 
-const StateTensor *StateMap::find(const std::string &state,
-                                  const std::string &name) const {
+const StateTensor *StateMap::find(const std::string &state, const std::string &name) const {
   auto found = index.find({state, name});
   return found == index.end() ? nullptr : &all[found->second];
 }
@@ -51,57 +48,43 @@ const StateTensor *StateMap::find(const std::string &state,
 /// Calls visit(rank, byte offset in the arena, byte offset in the full tensor,
 /// bytes) for every piece of `tensor` on every rank that has one.
 template <typename Visit>
-void StateMap::forEachPiece(const StateTensor &tensor,
-                            const Visit &visit) const {
+void StateMap::forEachPiece(const StateTensor &tensor, const Visit &visit) const {
   int64_t size = sizeOf(tensor.dtype);
   const StateEntry &entry = *tensor.entry;
   for (int64_t rank = 0; rank < manifest.ranks; ++rank) {
     if (entry.kind == StateEntry::Kind::Replicated) {
       visit(rank, entry.offset, int64_t(0), tensor.bytes());
     } else if (entry.kind == StateEntry::Kind::Table) {
-      visit(rank, entry.offset + static_cast<int64_t>(tensor.segment) * size,
-            int64_t(0), size);
+      visit(rank, entry.offset + static_cast<int64_t>(tensor.segment) * size, int64_t(0), size);
     } else {
       const Segment &segment = tensor.unit->segments[tensor.segment];
       int64_t chunk = tensor.unit->chunk;
       int64_t chunkBegin = tensor.unit->isSharded() ? rank * chunk : 0;
       int64_t begin = std::max(segment.offset, chunkBegin);
-      int64_t end =
-          std::min(segment.offset + segment.numel, chunkBegin + chunk);
+      int64_t end = std::min(segment.offset + segment.numel, chunkBegin + chunk);
       if (begin < end)
-        visit(rank, entry.offset + (begin - chunkBegin) * size,
-              (begin - segment.offset) * size, (end - begin) * size);
+        visit(rank, entry.offset + (begin - chunkBegin) * size, (begin - segment.offset) * size, (end - begin) * size);
     }
   }
 }
 
-void StateMap::read(const StateTensor &tensor,
-                    const std::vector<char *> &arenas,
-                    void *destination) const {
-  bool isSharded = tensor.entry->kind == StateEntry::Kind::Shard &&
-                   tensor.unit->isSharded();
-  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor,
-                           int64_t bytes) {
+void StateMap::read(const StateTensor &tensor, const std::vector<char *> &arenas, void *destination) const {
+  bool isSharded = tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
+  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     if (isSharded || rank == 0)
-      std::memcpy(static_cast<char *>(destination) + inTensor,
-                  arenas[static_cast<size_t>(rank)] + inArena,
+      std::memcpy(static_cast<char *>(destination) + inTensor, arenas[static_cast<size_t>(rank)] + inArena,
                   static_cast<size_t>(bytes));
   });
 }
 
-void StateMap::write(const StateTensor &tensor,
-                     const std::vector<char *> &arenas,
-                     const void *source) const {
-  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor,
-                           int64_t bytes) {
-    std::memcpy(arenas[static_cast<size_t>(rank)] + inArena,
-                static_cast<const char *>(source) + inTensor,
+void StateMap::write(const StateTensor &tensor, const std::vector<char *> &arenas, const void *source) const {
+  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    std::memcpy(arenas[static_cast<size_t>(rank)] + inArena, static_cast<const char *>(source) + inTensor,
                 static_cast<size_t>(bytes));
   });
 }
 
-Status StateMap::initialize(const SafetensorsFile *weights,
-                            const std::vector<char *> &arenas) const {
+Status StateMap::initialize(const SafetensorsFile *weights, const std::vector<char *> &arenas) const {
   for (const StateTensor &tensor : all) {
     const TensorView *stored = nullptr;
     if (weights) {
@@ -113,21 +96,16 @@ Status StateMap::initialize(const SafetensorsFile *weights,
     std::string what = tensor.state + " '" + tensor.name + "'";
     if (stored) {
       if (stored->dtype != tensor.dtype || stored->shape != tensor.shape)
-        return Status::badInput(
-            "'" + weights->path() + "': " + what + " is " +
-            nameOf(stored->dtype) + formatShape(stored->shape) +
-            ", the artifact was compiled for " + nameOf(tensor.dtype) +
-            formatShape(tensor.shape));
+        return Status::badInput("'" + weights->path() + "': " + what + " is " + nameOf(stored->dtype) +
+                                formatShape(stored->shape) + ", the artifact was compiled for " + nameOf(tensor.dtype) +
+                                formatShape(tensor.shape));
       write(tensor, arenas, stored->data);
       continue;
     }
     if (!tensor.entry->init)
-      return Status::badInput(
-          weights ? "'" + weights->path() + "': missing weight: " + what
-                  : "no weights given: " + what +
-                        " has no initial value; pass a safetensors file");
-    forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t,
-                             int64_t bytes) {
+      return Status::badInput(weights ? "'" + weights->path() + "': missing weight: " + what
+                                      : "no weights given: " + what + " has no initial value; pass a safetensors file");
+    forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t, int64_t bytes) {
       char *piece = arenas[static_cast<size_t>(rank)] + inArena;
       for (int64_t i = 0; i < bytes / sizeOf(tensor.dtype); ++i)
         storeFromDouble(piece, tensor.dtype, i, *tensor.entry->init);

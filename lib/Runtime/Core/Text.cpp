@@ -25,8 +25,7 @@ std::string spmd::runtime::formatBytes(int64_t bytes) {
   for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
     value /= 1000;
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : 1, value,
-                units[unit]);
+  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : 1, value, units[unit]);
   return text;
 }
 
@@ -38,12 +37,10 @@ std::string spmd::runtime::formatNumber(double value, int digits) {
 
 /// Characters, not bytes, of UTF-8 text.
 static size_t width(const std::string &text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string spmd::runtime::formatTable(
-    const std::vector<std::vector<std::string>> &rows, int indent) {
+std::string spmd::runtime::formatTable(const std::vector<std::vector<std::string>> &rows, int indent) {
   std::vector<size_t> widths;
   for (const auto &row : rows)
     for (size_t i = 0; i < row.size(); ++i) {

@@ -10,8 +10,8 @@ using namespace spmd::runtime;
 /// Calls visit(global offset, local offset, valid bytes, padding bytes) for
 /// every run of rows that lies together in both tensors.
 template <typename Visit>
-static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape,
-                       DType dtype, int64_t rank, const Visit &visit) {
+static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                       const Visit &visit) {
   int64_t size = sizeOf(dtype);
   if (!split.dim) {
     visit(int64_t(0), int64_t(0), numElements(shape) * size, int64_t(0));
@@ -27,38 +27,28 @@ static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape,
   int64_t first = std::min(total, rank * split.chunk);
   int64_t rows = std::min(split.chunk, total - first);
   for (int64_t i = 0; i < outer * split.pre; ++i)
-    visit((i * total + first) * inner, i * split.chunk * inner, rows * inner,
-          (split.chunk - rows) * inner);
+    visit((i * total + first) * inner, i * split.chunk * inner, rows * inner, (split.chunk - rows) * inner);
 }
 
-void spmd::runtime::cutRows(const DimSplit &split,
-                            const std::vector<int64_t> &shape, DType dtype,
-                            int64_t rank, const void *global, void *local) {
-  forEachRun(split, shape, dtype, rank,
-             [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
-               char *destination = static_cast<char *>(local) + to;
-               std::memcpy(destination, static_cast<const char *>(global) + from,
-                           static_cast<size_t>(bytes));
-               std::memset(destination + bytes, 0,
-                           static_cast<size_t>(padding));
-             });
+void spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                            const void *global, void *local) {
+  forEachRun(split, shape, dtype, rank, [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
+    char *destination = static_cast<char *>(local) + to;
+    std::memcpy(destination, static_cast<const char *>(global) + from, static_cast<size_t>(bytes));
+    std::memset(destination + bytes, 0, static_cast<size_t>(padding));
+  });
 }
 
-void spmd::runtime::joinRows(const DimSplit &split,
-                             const std::vector<int64_t> &shape, DType dtype,
-                             int64_t rank, const void *local, void *global) {
-  forEachRun(split, shape, dtype, rank,
-             [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
-               std::memcpy(static_cast<char *>(global) + to,
-                           static_cast<const char *>(local) + from,
-                           static_cast<size_t>(bytes));
-             });
+void spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                             const void *local, void *global) {
+  forEachRun(split, shape, dtype, rank, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
+    std::memcpy(static_cast<char *>(global) + to, static_cast<const char *>(local) + from, static_cast<size_t>(bytes));
+  });
 }
 
 /// Index of the first value that is no row id, or -1.
 template <typename T>
-static int64_t findBadId(const T *data, int64_t count, int64_t bound,
-                         std::optional<int64_t> ignored) {
+static int64_t findBadId(const T *data, int64_t count, int64_t bound, std::optional<int64_t> ignored) {
   for (int64_t i = 0; i < count; ++i) {
     auto value = static_cast<int64_t>(data[i]);
     if ((value < 0 || value >= bound) && (!ignored || value != *ignored))
@@ -71,9 +61,7 @@ Status spmd::runtime::checkRowIds(const BatchInput &input, const void *data) {
   if (!input.indexBound)
     return Status::success();
   int64_t count = numElements(input.shape), bad = -1;
-  auto search = [&](auto *typed) {
-    bad = findBadId(typed, count, *input.indexBound, input.ignoreIndex);
-  };
+  auto search = [&](auto *typed) { bad = findBadId(typed, count, *input.indexBound, input.ignoreIndex); };
   switch (input.dtype) {
   case DType::I64:
     search(static_cast<const int64_t *>(data));
@@ -101,11 +89,7 @@ Status spmd::runtime::checkRowIds(const BatchInput &input, const void *data) {
     position[i] = rest % input.shape[i];
     rest /= input.shape[i];
   }
-  auto value =
-      static_cast<long long>(loadAsDouble(data, input.dtype, bad));
-  return Status::badInput("input '" + input.name + "': value " +
-                          std::to_string(value) + " at position " +
-                          formatShape(position) +
-                          " is not a row id in [0, " +
-                          std::to_string(*input.indexBound) + ")");
+  auto value = static_cast<long long>(loadAsDouble(data, input.dtype, bad));
+  return Status::badInput("input '" + input.name + "': value " + std::to_string(value) + " at position " +
+                          formatShape(position) + " is not a row id in [0, " + std::to_string(*input.indexBound) + ")");
 }

@@ -58,6 +58,4 @@ void __wrap_blas_memory_free(void *buffer) {
     __real_blas_memory_free(buffer);
 }
 
-void spmd::runtime::prepareBlasThread() {
-  __wrap_blas_memory_free(__wrap_blas_memory_alloc(0));
-}
+void spmd::runtime::prepareBlasThread() { __wrap_blas_memory_free(__wrap_blas_memory_alloc(0)); }

@@ -1,7 +1,7 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
-#include "spmd/Runtime/spmd.h"
 #include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/spmd.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,8 +44,7 @@ static int32_t guarded(spmd_status *status, const Body &body) {
 }
 
 static Status missing(const char *what, size_t index, size_t count) {
-  return Status::badInput(std::string(what) + " " + std::to_string(index) +
-                          ": there are " + std::to_string(count));
+  return Status::badInput(std::string(what) + " " + std::to_string(index) + ": there are " + std::to_string(count));
 }
 
 static std::string textOrEmpty(const char *text) { return text ? text : ""; }
@@ -56,8 +55,7 @@ void spmd_options_init(spmd_options *options) {
   options->timeout_seconds = TrainerOptions().timeoutSeconds;
 }
 
-int32_t spmd_load(const char *artifact, const spmd_options *options,
-                  spmd_trainer **trainer, spmd_status *status) {
+int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     if (!trainer || !artifact)
       return Status::badInput("spmd_load: artifact and trainer must be given");
@@ -92,30 +90,19 @@ int32_t spmd_load(const char *artifact, const spmd_options *options,
 
 void spmd_close(spmd_trainer *trainer) { delete trainer; }
 
-int64_t spmd_ranks(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().ranks;
-}
+int64_t spmd_ranks(const spmd_trainer *trainer) { return trainer->trainer->manifest().ranks; }
 
-int64_t spmd_threads(const spmd_trainer *trainer) {
-  return trainer->trainer->threads();
-}
+int64_t spmd_threads(const spmd_trainer *trainer) { return trainer->trainer->threads(); }
 
-int64_t spmd_arena_bytes(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().arenaBytes;
-}
+int64_t spmd_arena_bytes(const spmd_trainer *trainer) { return trainer->trainer->manifest().arenaBytes; }
 
-const char *spmd_cpu(const spmd_trainer *trainer) {
-  return trainer->trainer->cpu().c_str();
-}
+const char *spmd_cpu(const spmd_trainer *trainer) { return trainer->trainer->cpu().c_str(); }
 
-const char *spmd_result_tree(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().resultTree.c_str();
-}
+const char *spmd_result_tree(const spmd_trainer *trainer) { return trainer->trainer->manifest().resultTree.c_str(); }
 
 /// Inputs, outputs and state tensors have the same description.
-static void describe(const std::string &name, const char *state, DType dtype,
-                     const std::vector<int64_t> &shape, size_t aliases,
-                     spmd_tensor_info *info) {
+static void describe(const std::string &name, const char *state, DType dtype, const std::vector<int64_t> &shape,
+                     size_t aliases, spmd_tensor_info *info) {
   info->name = name.c_str();
   info->state = state;
   info->dtype = static_cast<int32_t>(dtype);
@@ -125,44 +112,33 @@ static void describe(const std::string &name, const char *state, DType dtype,
   info->num_aliases = aliases;
 }
 
-size_t spmd_num_inputs(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().batch.size();
-}
+size_t spmd_num_inputs(const spmd_trainer *trainer) { return trainer->trainer->manifest().batch.size(); }
 
-int32_t spmd_input(const spmd_trainer *trainer, size_t index,
-                   spmd_tensor_info *info, spmd_status *status) {
+int32_t spmd_input(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     const auto &all = trainer->trainer->manifest().batch;
     if (index >= all.size())
       return missing("input", index, all.size());
-    describe(all[index].name, "batch", all[index].dtype, all[index].shape, 0,
-             info);
+    describe(all[index].name, "batch", all[index].dtype, all[index].shape, 0, info);
     return Status::success();
   });
 }
 
-size_t spmd_num_outputs(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().outputs.size();
-}
+size_t spmd_num_outputs(const spmd_trainer *trainer) { return trainer->trainer->manifest().outputs.size(); }
 
-int32_t spmd_output(const spmd_trainer *trainer, size_t index,
-                    spmd_tensor_info *info, spmd_status *status) {
+int32_t spmd_output(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     const auto &all = trainer->trainer->manifest().outputs;
     if (index >= all.size())
       return missing("output", index, all.size());
-    describe(all[index].path, all[index].kind.c_str(), all[index].dtype,
-             all[index].shape, 0, info);
+    describe(all[index].path, all[index].kind.c_str(), all[index].dtype, all[index].shape, 0, info);
     return Status::success();
   });
 }
 
-size_t spmd_num_hypers(const spmd_trainer *trainer) {
-  return trainer->trainer->manifest().hyper.size();
-}
+size_t spmd_num_hypers(const spmd_trainer *trainer) { return trainer->trainer->manifest().hyper.size(); }
 
-int32_t spmd_hyper(const spmd_trainer *trainer, size_t index,
-                   spmd_hyper_info *info, spmd_status *status) {
+int32_t spmd_hyper(const spmd_trainer *trainer, size_t index, spmd_hyper_info *info, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     const auto &all = trainer->trainer->manifest().hyper;
     if (index >= all.size())
@@ -174,44 +150,36 @@ int32_t spmd_hyper(const spmd_trainer *trainer, size_t index,
   });
 }
 
-size_t spmd_num_tensors(const spmd_trainer *trainer) {
-  return trainer->trainer->state().tensors().size();
-}
+size_t spmd_num_tensors(const spmd_trainer *trainer) { return trainer->trainer->state().tensors().size(); }
 
-int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index,
-                       spmd_tensor_info *info, spmd_status *status) {
+int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     const auto &all = trainer->trainer->state().tensors();
     if (index >= all.size())
       return missing("tensor", index, all.size());
-    describe(all[index].name, all[index].state.c_str(), all[index].dtype,
-             all[index].shape, all[index].aliases.size(), info);
+    describe(all[index].name, all[index].state.c_str(), all[index].dtype, all[index].shape, all[index].aliases.size(),
+             info);
     return Status::success();
   });
 }
 
-const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index,
-                              size_t alias) {
+const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index, size_t alias) {
   const auto &all = trainer->trainer->state().tensors();
   if (index >= all.size() || alias >= all[index].aliases.size())
     return nullptr;
   return all[index].aliases[alias].c_str();
 }
 
-size_t spmd_num_collectives(const spmd_trainer *trainer) {
-  return trainer->collectives.size();
-}
+size_t spmd_num_collectives(const spmd_trainer *trainer) { return trainer->collectives.size(); }
 
-int32_t spmd_collective(const spmd_trainer *trainer, size_t index,
-                        spmd_collective_info *info, spmd_status *status) {
+int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collective_info *info, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     if (index >= trainer->collectives.size())
       return missing("collective", index, trainer->collectives.size());
     const Plan &plan = trainer->trainer->artifact().plan;
     const Command &command = plan.commands[trainer->collectives[index]];
     info->op = nameOf(command.kind);
-    info->communicator =
-        plan.communicators[static_cast<size_t>(command.communicator)].c_str();
+    info->communicator = plan.communicators[static_cast<size_t>(command.communicator)].c_str();
     info->unit = command.unit.c_str();
     info->location = command.location.c_str();
     info->command = static_cast<int32_t>(trainer->collectives[index]);
@@ -220,59 +188,39 @@ int32_t spmd_collective(const spmd_trainer *trainer, size_t index,
   });
 }
 
-int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t group,
-                       double value, spmd_status *status) {
-  return guarded(status, [&] {
-    return trainer->trainer->setHyper(textOrEmpty(name), group, value);
-  });
+int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t group, double value, spmd_status *status) {
+  return guarded(status, [&] { return trainer->trainer->setHyper(textOrEmpty(name), group, value); });
 }
 
-int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs,
-                  size_t count, spmd_status *status) {
+int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     if (count != trainer->inputs.size())
       return trainer->trainer->step(nullptr, count); // says how many
     for (size_t i = 0; i < count; ++i) {
-      if (inputs[i].dtype < SPMD_F32 || inputs[i].dtype > SPMD_BOOL ||
-          inputs[i].rank < 0)
-        return Status::badInput("input " + std::to_string(i) +
-                                ": not a tensor description");
-      trainer->inputs[i] = {inputs[i].data,
-                            static_cast<DType>(inputs[i].dtype),
-                            inputs[i].rank, inputs[i].shape};
+      if (inputs[i].dtype < SPMD_F32 || inputs[i].dtype > SPMD_BOOL || inputs[i].rank < 0)
+        return Status::badInput("input " + std::to_string(i) + ": not a tensor description");
+      trainer->inputs[i] = {inputs[i].data, static_cast<DType>(inputs[i].dtype), inputs[i].rank, inputs[i].shape};
     }
     return trainer->trainer->step(trainer->inputs.data(), count);
   });
 }
 
-int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data,
-                         size_t bytes, spmd_status *status) {
-  return guarded(status, [&] {
-    return trainer->trainer->readOutput(index, data, bytes);
-  });
+int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes, spmd_status *status) {
+  return guarded(status, [&] { return trainer->trainer->readOutput(index, data, bytes); });
 }
 
-int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state,
-                         const char *name, void *data, size_t bytes,
+int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data, size_t bytes,
                          spmd_status *status) {
-  return guarded(status, [&] {
-    return trainer->trainer->readTensor(textOrEmpty(state), textOrEmpty(name),
-                                        data, bytes);
-  });
+  return guarded(status,
+                 [&] { return trainer->trainer->readTensor(textOrEmpty(state), textOrEmpty(name), data, bytes); });
 }
 
-int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state,
-                          const char *name, const void *data, size_t bytes,
+int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *name, const void *data, size_t bytes,
                           spmd_status *status) {
-  return guarded(status, [&] {
-    return trainer->trainer->writeTensor(textOrEmpty(state), textOrEmpty(name),
-                                         data, bytes);
-  });
+  return guarded(status,
+                 [&] { return trainer->trainer->writeTensor(textOrEmpty(state), textOrEmpty(name), data, bytes); });
 }
 
-int32_t spmd_save(const spmd_trainer *trainer, const char *path,
-                  int32_t with_optimizer, spmd_status *status) {
-  return guarded(status, [&] {
-    return trainer->trainer->save(textOrEmpty(path), with_optimizer != 0);
-  });
+int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status) {
+  return guarded(status, [&] { return trainer->trainer->save(textOrEmpty(path), with_optimizer != 0); });
 }

@@ -33,7 +33,7 @@ struct Rank {
   std::vector<int64_t> coordinates;
   std::vector<void *> pointers; ///< storage of all ResolvedCommand::pointers
   std::vector<std::unique_ptr<Stream>> streams;
-  std::unique_ptr<WorkerPool> pool; ///< of the first stream
+  std::unique_ptr<WorkerPool> pool;       ///< of the first stream
   std::unique_ptr<WorkerPool> inlinePool; ///< one thread: for other streams
 };
 
@@ -42,8 +42,7 @@ public:
   HostExecutor(const Artifact &artifact, const ExecutorOptions &options);
   ~HostExecutor() override { shutdown(); }
 
-  Status resolve(const KernelLibrary &kernels,
-                 const std::vector<char *> &arenas);
+  Status resolve(const KernelLibrary &kernels, const std::vector<char *> &arenas);
   void start();
 
   Status step() override;
@@ -52,8 +51,7 @@ public:
 private:
   void streamLoop(Rank &rank, size_t stream);
   Status runStream(Rank &rank, size_t stream, uint64_t step);
-  Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item,
-                    uint64_t step);
+  Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step);
   Status runCollective(Rank &rank, const ResolvedCommand &item);
   Status injectFault(const Rank &rank, const ResolvedCommand &item);
   Status noProgress() const;
@@ -81,8 +79,7 @@ Expected<Fault> spmd::runtime::parseFault(const std::string &text) {
   char kind[16] = "";
   long long rank = -1, command = -1;
   int end = 0;
-  if (std::sscanf(text.c_str(), "%15[a-z]:%lld:%lld%n", kind, &rank, &command,
-                  &end) == 3 &&
+  if (std::sscanf(text.c_str(), "%15[a-z]:%lld:%lld%n", kind, &rank, &command, &end) == 3 &&
       static_cast<size_t>(end) == text.size() && rank >= 0 && command >= 0) {
     std::string name = kind;
     fault.kind = name == "exit"    ? Fault::Kind::Exit
@@ -99,13 +96,10 @@ Expected<Fault> spmd::runtime::parseFault(const std::string &text) {
   return fault;
 }
 
-HostExecutor::HostExecutor(const Artifact &artifact,
-                           const ExecutorOptions &options)
-    : artifact(artifact), options(options),
-      timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)),
+HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &options)
+    : artifact(artifact), options(options), timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)),
       ranks(static_cast<size_t>(artifact.manifest.ranks)) {
-  int64_t perRank =
-      std::max<int64_t>(1, options.threads / artifact.manifest.ranks);
+  int64_t perRank = std::max<int64_t>(1, options.threads / artifact.manifest.ranks);
   // Streams are threads too: those of the collectives must not spin the
   // computing ones off their cores.
   std::vector<bool> used(artifact.plan.streams.size());
@@ -115,22 +109,19 @@ HostExecutor::HostExecutor(const Artifact &artifact,
   spins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks);
   int poolSpins = spinsFor(perRank * artifact.manifest.ranks);
   for (const std::string &name : artifact.plan.communicators)
-    communicators.push_back(std::make_unique<ThreadsGroup>(
-        name, artifact.manifest.ranks, abort, timeout, spins));
+    communicators.push_back(std::make_unique<ThreadsGroup>(name, artifact.manifest.ranks, abort, timeout, spins));
   for (size_t i = 0; i < ranks.size(); ++i) {
     Rank &rank = ranks[i];
     rank.number = static_cast<int64_t>(i);
     rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
-    rank.pool = std::make_unique<WorkerPool>(
-        perRank, poolSpins, "rank" + std::to_string(i) + " worker");
+    rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(i) + " worker");
     rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
     for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
       rank.streams.push_back(std::make_unique<Stream>());
   }
 }
 
-Status HostExecutor::resolve(const KernelLibrary &kernels,
-                             const std::vector<char *> &arenas) {
+Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<char *> &arenas) {
   const Plan &plan = artifact.plan;
   size_t numRefs = 0;
   for (const Command &command : plan.commands)
@@ -146,17 +137,13 @@ Status HostExecutor::resolve(const KernelLibrary &kernels,
       item.id = static_cast<int32_t>(id);
       item.pointers = rank.pointers.data() + rank.pointers.size();
       for (const Ref &ref : command.refs)
-        rank.pointers.push_back(
-            arenas[static_cast<size_t>(rank.number)] +
-            plan.buffers[static_cast<size_t>(ref.buffer)].offset +
-            ref.offsetAt(rank.coordinates));
+        rank.pointers.push_back(arenas[static_cast<size_t>(rank.number)] +
+                                plan.buffers[static_cast<size_t>(ref.buffer)].offset + ref.offsetAt(rank.coordinates));
       if (command.kind == CommandKind::Kernel) {
         item.kernel = kernels.find(command.kernel);
         if (!item.kernel)
-          return Status::badInput(
-              "the kernels for " + kernels.cpu() + " have no symbol '" +
-              command.kernel + "', which command " + std::to_string(id) +
-              " launches");
+          return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + command.kernel +
+                                  "', which command " + std::to_string(id) + " launches");
       }
       if (command.kind == CommandKind::Wait) {
         auto awaited = static_cast<size_t>(command.waitFor);
@@ -179,13 +166,10 @@ void HostExecutor::start() {
       ++activeStreams;
       ++threadsAlive;
       stream.thread = std::thread([this, &rank, s] {
-        setThreadName("rank" + std::to_string(rank.number) + " " +
-                      artifact.plan.streams[s]);
+        setThreadName("rank" + std::to_string(rank.number) + " " + artifact.plan.streams[s]);
         const auto &commands = rank.streams[s]->commands;
         if (std::any_of(commands.begin(), commands.end(),
-                        [](const ResolvedCommand &item) {
-                          return item.command->kind == CommandKind::Gemm;
-                        }))
+                        [](const ResolvedCommand &item) { return item.command->kind == CommandKind::Gemm; }))
           prepareBlasThread();
         threadsReady.advance();
         streamLoop(rank, s);
@@ -198,8 +182,7 @@ void HostExecutor::start() {
 
 void HostExecutor::streamLoop(Rank &rank, size_t stream) {
   for (uint64_t step = 0;; ++step) {
-    if (stepsStarted.await(step + 1, spins, closing) != WaitResult::Reached ||
-        closing.isRaised())
+    if (stepsStarted.await(step + 1, spins, closing) != WaitResult::Reached || closing.isRaised())
       return;
     Status status = runStream(rank, stream, step);
     if (!status.ok())
@@ -217,8 +200,7 @@ Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
         options.fault.kind != Fault::Kind::None) {
       if (Status status = injectFault(rank, item); !status.ok())
         return status;
-    } else if (Status status = runCommand(rank, stream, item, step);
-               !status.ok()) {
+    } else if (Status status = runCommand(rank, stream, item, step); !status.ok()) {
       return status;
     }
     self.done.advance();
@@ -226,26 +208,21 @@ Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
   return Status::success();
 }
 
-Status HostExecutor::injectFault(const Rank &rank,
-                                 const ResolvedCommand &item) {
+Status HostExecutor::injectFault(const Rank &rank, const ResolvedCommand &item) {
   if (options.fault.kind == Fault::Kind::Skip)
     return Status::success();
   while (options.fault.kind == Fault::Kind::Stall && !abort.isRaised())
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (abort.isRaised())
     return abort.status();
-  return Status::failed("rank " + std::to_string(rank.number) +
-                            " exited at command " + std::to_string(item.id) +
-                            " (" + item.command->describe() + ")",
-                        static_cast<int32_t>(rank.number), item.id,
-                        item.command->location);
+  return Status::failed("rank " + std::to_string(rank.number) + " exited at command " + std::to_string(item.id) + " (" +
+                            item.command->describe() + ")",
+                        static_cast<int32_t>(rank.number), item.id, item.command->location);
 }
 
 Status HostExecutor::runCollective(Rank &rank, const ResolvedCommand &item) {
   const Command &command = *item.command;
-  Communicator &communicator =
-      communicators[static_cast<size_t>(command.communicator)]->endpoint(
-          rank.number);
+  Communicator &communicator = communicators[static_cast<size_t>(command.communicator)]->endpoint(rank.number);
   Collective call{&command, item.id, artifact.traceHash};
   switch (command.kind) {
   case CommandKind::AllGather:
@@ -257,8 +234,7 @@ Status HostExecutor::runCollective(Rank &rank, const ResolvedCommand &item) {
   }
 }
 
-Status HostExecutor::runCommand(Rank &rank, size_t stream,
-                                const ResolvedCommand &item, uint64_t step) {
+Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step) {
   const Command &command = *item.command;
   WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
   switch (command.kind) {
@@ -271,15 +247,13 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream,
         command.parallel, command.grain,
         [](void *context, int64_t begin, int64_t end) {
           const Launch &launch = *static_cast<Launch *>(context);
-          launch.item.kernel(launch.item.pointers, launch.coordinates, begin,
-                             end);
+          launch.item.kernel(launch.item.pointers, launch.coordinates, begin, end);
         },
         &launch);
     return Status::success();
   }
   case CommandKind::Gemm:
-    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2],
-            pool);
+    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2], pool);
     return Status::success();
   case CommandKind::AllGather:
   case CommandKind::ReduceScatter:
@@ -293,12 +267,10 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream,
     return Status::success();
   }
   case CommandKind::Copy:
-    std::memcpy(item.pointers[1], item.pointers[0],
-                static_cast<size_t>(command.bytes));
+    std::memcpy(item.pointers[1], item.pointers[0], static_cast<size_t>(command.bytes));
     return Status::success();
   case CommandKind::Fill:
-    std::memset(item.pointers[0], command.value,
-                static_cast<size_t>(command.bytes));
+    std::memset(item.pointers[0], command.value, static_cast<size_t>(command.bytes));
     return Status::success();
   }
   return Status::success();
@@ -317,13 +289,11 @@ Status HostExecutor::noProgress() const {
   const Rank *culprit = nullptr;
   const ResolvedCommand *at = nullptr;
   auto waitsForOthers = [](const ResolvedCommand &item) {
-    return item.command->kind == CommandKind::Wait ||
-           item.command->isCollective();
+    return item.command->kind == CommandKind::Wait || item.command->isCollective();
   };
   for (const Rank &rank : ranks)
     for (const std::unique_ptr<Stream> &stream : rank.streams) {
-      uint64_t done =
-          stream->done.value() - (steps - 1) * stream->commands.size();
+      uint64_t done = stream->done.value() - (steps - 1) * stream->commands.size();
       if (done >= stream->commands.size())
         continue;
       const ResolvedCommand &item = stream->commands[done];
@@ -335,11 +305,9 @@ Status HostExecutor::noProgress() const {
   std::string message = "no rank made progress within the time-out";
   if (!at)
     return Status::failed(message);
-  return Status::failed(message + ": rank " + std::to_string(culprit->number) +
-                            " is in command " + std::to_string(at->id) + " (" +
-                            at->command->describe() + ")",
-                        static_cast<int32_t>(culprit->number), at->id,
-                        at->command->location);
+  return Status::failed(message + ": rank " + std::to_string(culprit->number) + " is in command " +
+                            std::to_string(at->id) + " (" + at->command->describe() + ")",
+                        static_cast<int32_t>(culprit->number), at->id, at->command->location);
 }
 
 Status HostExecutor::step() {
@@ -356,8 +324,7 @@ Status HostExecutor::step() {
   Clock::time_point lastChange = Clock::now();
   for (;;) {
     auto slice = std::chrono::milliseconds(100);
-    if (streamsFinished.await(target, spins, never, Clock::now() + slice) ==
-        WaitResult::Reached)
+    if (streamsFinished.await(target, spins, never, Clock::now() + slice) == WaitResult::Reached)
       return abort.isRaised() ? abort.status() : Status::success();
     uint64_t progress = totalProgress();
     if (progress != lastProgress) {
@@ -392,19 +359,16 @@ bool HostExecutor::shutdown() {
   return true;
 }
 
-Expected<std::unique_ptr<Executor>>
-Executor::create(const Artifact &artifact, const KernelLibrary &kernels,
-                 const std::vector<char *> &arenas,
-                 const ExecutorOptions &options) {
+Expected<std::unique_ptr<Executor>> Executor::create(const Artifact &artifact, const KernelLibrary &kernels,
+                                                     const std::vector<char *> &arenas,
+                                                     const ExecutorOptions &options) {
   if (options.fault.kind != Fault::Kind::None &&
       (options.fault.rank >= artifact.manifest.ranks ||
-       options.fault.command >=
-           static_cast<int64_t>(artifact.plan.commands.size())))
-    return Status::badInput(
-        "fault at rank " + std::to_string(options.fault.rank) + ", command " +
-        std::to_string(options.fault.command) + ": there are " +
-        std::to_string(artifact.manifest.ranks) + " ranks and " +
-        std::to_string(artifact.plan.commands.size()) + " commands");
+       options.fault.command >= static_cast<int64_t>(artifact.plan.commands.size())))
+    return Status::badInput("fault at rank " + std::to_string(options.fault.rank) + ", command " +
+                            std::to_string(options.fault.command) + ": there are " +
+                            std::to_string(artifact.manifest.ranks) + " ranks and " +
+                            std::to_string(artifact.plan.commands.size()) + " commands");
   auto executor = std::make_unique<HostExecutor>(artifact, options);
   if (Status status = executor->resolve(kernels, arenas); !status.ok())
     return status;

@@ -19,30 +19,22 @@ struct Work {
 } // namespace
 
 /// Rows [row, row + rows) and columns [column, column + columns) of one C.
-static void runPart(const Work &work, int64_t product, int64_t row,
-                    int64_t rows, int64_t column, int64_t columns) {
+static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const GemmShape &g = work.command->gemm;
   int64_t size = sizeOf(work.command->dtype);
-  const char *a = work.a + (product * g.strideA +
-                            (g.transA ? row : row * g.lda)) * size;
-  const char *b = work.b + (product * g.strideB +
-                            (g.transB ? column * g.ldb : column)) * size;
+  const char *a = work.a + (product * g.strideA + (g.transA ? row : row * g.lda)) * size;
+  const char *b = work.b + (product * g.strideB + (g.transB ? column * g.ldb : column)) * size;
   char *c = work.c + (product * g.strideC + row * g.ldc + column) * size;
   CBLAS_TRANSPOSE transA = g.transA ? CblasTrans : CblasNoTrans;
   CBLAS_TRANSPOSE transB = g.transB ? CblasTrans : CblasNoTrans;
-  auto m = static_cast<blasint>(rows), n = static_cast<blasint>(columns),
-       k = static_cast<blasint>(g.k), lda = static_cast<blasint>(g.lda),
-       ldb = static_cast<blasint>(g.ldb), ldc = static_cast<blasint>(g.ldc);
+  auto m = static_cast<blasint>(rows), n = static_cast<blasint>(columns), k = static_cast<blasint>(g.k),
+       lda = static_cast<blasint>(g.lda), ldb = static_cast<blasint>(g.ldb), ldc = static_cast<blasint>(g.ldc);
   if (work.command->dtype == DType::F64)
-    cblas_dgemm(CblasRowMajor, transA, transB, m, n, k, 1.0,
-                reinterpret_cast<const double *>(a), lda,
-                reinterpret_cast<const double *>(b), ldb, g.beta,
-                reinterpret_cast<double *>(c), ldc);
+    cblas_dgemm(CblasRowMajor, transA, transB, m, n, k, 1.0, reinterpret_cast<const double *>(a), lda,
+                reinterpret_cast<const double *>(b), ldb, g.beta, reinterpret_cast<double *>(c), ldc);
   else
-    cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f,
-                reinterpret_cast<const float *>(a), lda,
-                reinterpret_cast<const float *>(b), ldb,
-                static_cast<float>(g.beta), reinterpret_cast<float *>(c), ldc);
+    cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f, reinterpret_cast<const float *>(a), lda,
+                reinterpret_cast<const float *>(b), ldb, static_cast<float>(g.beta), reinterpret_cast<float *>(c), ldc);
 }
 
 static void runPieces(void *context, int64_t begin, int64_t end) {
@@ -61,16 +53,11 @@ static void runPieces(void *context, int64_t begin, int64_t end) {
       runPart(work, i, 0, g.m, from, std::min(to, g.n) - from);
 }
 
-void spmd::runtime::runGemm(const Command &command, const void *a,
-                            const void *b, void *c, WorkerPool &pool) {
+void spmd::runtime::runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool) {
   const GemmShape &g = command.gemm;
   if (g.m == 0 || g.n == 0 || g.batch == 0)
     return;
-  Work work{&command,
-            static_cast<const char *>(a),
-            static_cast<const char *>(b),
-            static_cast<char *>(c),
-            Work::ByRow,
+  Work work{&command, static_cast<const char *>(a), static_cast<const char *>(b), static_cast<char *>(c), Work::ByRow,
             g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
   constexpr int64_t worthwhile = 1 << 16;

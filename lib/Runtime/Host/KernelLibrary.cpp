@@ -15,21 +15,17 @@ static int levelOf(const std::string &cpu) {
   __builtin_cpu_init();
   if (cpu == "x86-64")
     return 1;
-  if (cpu == "x86-64-v3" && __builtin_cpu_supports("avx2") &&
-      __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-      __builtin_cpu_supports("bmi2"))
+  if (cpu == "x86-64-v3" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
     return 3;
-  if (cpu == "x86-64-v4" && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (cpu == "x86-64-v4" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return 4;
 #endif
   return 0;
 }
 
-Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact,
-                                            const std::string &cpu) {
+Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std::string &cpu) {
   std::string available;
   const KernelFile *best = nullptr;
   for (const KernelFile &entry : artifact.manifest.kernels) {
@@ -46,8 +42,7 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact,
       path = "./" + path;
     void *opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!opened)
-      return Status::badInput("cannot load kernels: " +
-                              std::string(::dlerror()));
+      return Status::badInput("cannot load kernels: " + std::string(::dlerror()));
     KernelLibrary library;
     library.handle = std::shared_ptr<void>(opened, ::dlclose);
     library.level = best->cpu;
@@ -56,11 +51,9 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact,
   if (!cpu.empty())
     return Status::badInput("the artifact has no kernels for cpu '" + cpu +
                             "' that this processor runs; it has: " + available);
-  return Status::badInput("this processor runs none of the artifact's kernels: "
-                          + available);
+  return Status::badInput("this processor runs none of the artifact's kernels: " + available);
 }
 
 KernelFunction KernelLibrary::find(const std::string &symbol) const {
-  return reinterpret_cast<KernelFunction>(
-      ::dlsym(handle.get(), symbol.c_str()));
+  return reinterpret_cast<KernelFunction>(::dlsym(handle.get(), symbol.c_str()));
 }

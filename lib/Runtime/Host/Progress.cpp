@@ -25,8 +25,7 @@ void Progress::advance(uint64_t amount) {
   changed.notify_all();
 }
 
-WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort,
-                           Clock::time_point deadline) {
+WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, Clock::time_point deadline) {
   for (int i = 0; i < spins; ++i) {
     if (value() >= target)
       return WaitResult::Reached;

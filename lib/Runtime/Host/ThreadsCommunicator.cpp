@@ -13,13 +13,10 @@ namespace spmd::runtime {
 /// One rank's end.
 class ThreadsCommunicator final : public Communicator {
 public:
-  ThreadsCommunicator(ThreadsGroup &group, int64_t rank)
-      : group(group), rank(rank), inputs(group.slots.size()) {}
+  ThreadsCommunicator(ThreadsGroup &group, int64_t rank) : group(group), rank(rank), inputs(group.slots.size()) {}
 
-  Status allGather(const Collective &call, const void *send,
-                   void *recv) override;
-  Status reduceScatter(const Collective &call, const void *send,
-                       void *recv) override;
+  Status allGather(const Collective &call, const void *send, void *recv) override;
+  Status reduceScatter(const Collective &call, const void *send, void *recv) override;
   Status allReduce(const Collective &call, void *const *buffers) override;
 
 private:
@@ -32,8 +29,7 @@ private:
   Status compareCalls() const;
   Status timedOut(const Collective &call) const;
   const char *bufferOf(int64_t other, size_t index) const {
-    return static_cast<const char *>(
-        group.slots[static_cast<size_t>(other)].buffers[index]);
+    return static_cast<const char *>(group.slots[static_cast<size_t>(other)].buffers[index]);
   }
 
   ThreadsGroup &group;
@@ -44,28 +40,23 @@ private:
 
 } // namespace spmd::runtime
 
-ThreadsGroup::ThreadsGroup(std::string name, int64_t ranks, AbortState &abort,
-                           Clock::duration timeout, int spins)
-    : name(std::move(name)), slots(static_cast<size_t>(ranks)), abort(abort),
-      timeout(timeout), spins(spins) {
+ThreadsGroup::ThreadsGroup(std::string name, int64_t ranks, AbortState &abort, Clock::duration timeout, int spins)
+    : name(std::move(name)), slots(static_cast<size_t>(ranks)), abort(abort), timeout(timeout), spins(spins) {
   for (int64_t rank = 0; rank < ranks; ++rank)
     endpoints.push_back(std::make_unique<ThreadsCommunicator>(*this, rank));
 }
 
 ThreadsGroup::~ThreadsGroup() = default;
 
-Communicator &ThreadsGroup::endpoint(int64_t rank) {
-  return *endpoints[static_cast<size_t>(rank)];
-}
+Communicator &ThreadsGroup::endpoint(int64_t rank) { return *endpoints[static_cast<size_t>(rank)]; }
 
 static std::string describe(const Collective &call) {
   const Command &command = *call.command;
   std::string counts;
   for (int64_t count : command.counts)
     counts += (counts.empty() ? "" : ", ") + std::to_string(count);
-  std::string text = command.describe() + " (command " +
-                     std::to_string(call.id) + ", " + nameOf(command.dtype) +
-                     " [" + counts + "]";
+  std::string text =
+      command.describe() + " (command " + std::to_string(call.id) + ", " + nameOf(command.dtype) + " [" + counts + "]";
   if (!command.location.empty())
     text += ", at " + command.location;
   return text + ")";
@@ -83,8 +74,7 @@ Status ThreadsCommunicator::timedOut(const Collective &call) const {
   double seconds = std::chrono::duration<double>(group.timeout).count();
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", seconds);
-  return Status::failed(std::string("time-out after ") + limit +
-                            " s on communicator '" + group.name + "': rank " +
+  return Status::failed(std::string("time-out after ") + limit + " s on communicator '" + group.name + "': rank " +
                             missing + " did not come to " + describe(call),
                         first, call.id, call.command->location);
 }
@@ -92,8 +82,7 @@ Status ThreadsCommunicator::timedOut(const Collective &call) const {
 Status ThreadsCommunicator::meet(const Collective &call) {
   uint64_t meeting = ++group.slots[static_cast<size_t>(rank)].meetings;
   group.arrivals.advance();
-  switch (group.arrivals.await(meeting * group.slots.size(), group.spins,
-                               group.abort, Clock::now() + group.timeout)) {
+  switch (group.arrivals.await(meeting * group.slots.size(), group.spins, group.abort, Clock::now() + group.timeout)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::Aborted:
@@ -114,24 +103,19 @@ Status ThreadsCommunicator::compareCalls() const {
   for (int64_t other = 1; other < size(); ++other) {
     const Collective &call = group.slots[static_cast<size_t>(other)].call;
     const Command &b = *call.command;
-    if (call.id == reference.id && call.traceHash == reference.traceHash &&
-        a.kind == b.kind && a.dtype == b.dtype && a.counts == b.counts &&
-        a.kinds == b.kinds)
+    if (call.id == reference.id && call.traceHash == reference.traceHash && a.kind == b.kind && a.dtype == b.dtype &&
+        a.counts == b.counts && a.kinds == b.kinds)
       continue;
-    std::string what = call.traceHash == reference.traceHash
-                           ? ""
-                           : " (and they run different programs)";
-    return Status::failed("collective mismatch on communicator '" + group.name +
-                              "': rank 0 calls " + describe(reference) +
-                              ", rank " + std::to_string(other) + " calls " +
-                              describe(call) + what,
+    std::string what = call.traceHash == reference.traceHash ? "" : " (and they run different programs)";
+    return Status::failed("collective mismatch on communicator '" + group.name + "': rank 0 calls " +
+                              describe(reference) + ", rank " + std::to_string(other) + " calls " + describe(call) +
+                              what,
                           static_cast<int32_t>(other), call.id, b.location);
   }
   return Status::success();
 }
 
-Status ThreadsCommunicator::begin(const Collective &call,
-                                  void *const *buffers) {
+Status ThreadsCommunicator::begin(const Collective &call, void *const *buffers) {
   ThreadsGroup::Slot &slot = group.slots[static_cast<size_t>(rank)];
   slot.call = call;
   slot.buffers = buffers;
@@ -143,8 +127,7 @@ Status ThreadsCommunicator::begin(const Collective &call,
   return status;
 }
 
-Status ThreadsCommunicator::allGather(const Collective &call, const void *send,
-                                      void *recv) {
+Status ThreadsCommunicator::allGather(const Collective &call, const void *send, void *recv) {
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;
   if (Status status = begin(call, pair); !status.ok())
@@ -154,16 +137,14 @@ Status ThreadsCommunicator::allGather(const Collective &call, const void *send,
   for (int64_t i = 0; i < size(); ++i) {
     int64_t other = (rank + i) % size();
     const char *source = bufferOf(other, 0);
-    char *destination =
-        static_cast<char *>(recv) + static_cast<size_t>(other) * bytes;
+    char *destination = static_cast<char *>(recv) + static_cast<size_t>(other) * bytes;
     if (source != destination)
       std::memcpy(destination, source, bytes);
   }
   return meet(call);
 }
 
-Status ThreadsCommunicator::reduceScatter(const Collective &call,
-                                          const void *send, void *recv) {
+Status ThreadsCommunicator::reduceScatter(const Collective &call, const void *send, void *recv) {
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;
   if (Status status = begin(call, pair); !status.ok())
@@ -171,15 +152,12 @@ Status ThreadsCommunicator::reduceScatter(const Collective &call,
   const Command &command = *call.command;
   // In place, a rank overwrites its own chunk, which no other rank reads.
   for (int64_t other = 0; other < size(); ++other)
-    inputs[static_cast<size_t>(other)] =
-        bufferOf(other, 0) + rank * command.messageBytes();
-  reduceInOrder(command.dtype, command.kinds[0], inputs.data(), size(), recv,
-                command.counts[0]);
+    inputs[static_cast<size_t>(other)] = bufferOf(other, 0) + rank * command.messageBytes();
+  reduceInOrder(command.dtype, command.kinds[0], inputs.data(), size(), recv, command.counts[0]);
   return meet(call);
 }
 
-Status ThreadsCommunicator::allReduce(const Collective &call,
-                                      void *const *buffers) {
+Status ThreadsCommunicator::allReduce(const Collective &call, void *const *buffers) {
   if (Status status = begin(call, buffers); !status.ok())
     return status;
   // A reduce-scatter and an all-gather in place: each rank combines one part of
@@ -198,11 +176,9 @@ Status ThreadsCommunicator::allReduce(const Collective &call,
     if (length == 0)
       continue;
     for (int64_t other = 0; other < size(); ++other)
-      inputs[static_cast<size_t>(other)] =
-          bufferOf(other, i) + begin * elementSize;
+      inputs[static_cast<size_t>(other)] = bufferOf(other, i) + begin * elementSize;
     reduceInOrder(command.dtype, command.kinds[i], inputs.data(), size(),
-                  static_cast<char *>(buffers[i]) + begin * elementSize,
-                  length);
+                  static_cast<char *>(buffers[i]) + begin * elementSize, length);
   }
   if (Status status = meet(call); !status.ok())
     return status;
@@ -211,8 +187,7 @@ Status ThreadsCommunicator::allReduce(const Collective &call,
       int64_t begin;
       int64_t length = partOf(command.counts[i], other, begin);
       if (other != rank && length > 0)
-        std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize,
-                    bufferOf(other, i) + begin * elementSize,
+        std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize, bufferOf(other, i) + begin * elementSize,
                     static_cast<size_t>(length * elementSize));
     }
   return meet(call);

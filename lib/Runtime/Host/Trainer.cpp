@@ -10,35 +10,28 @@
 
 using namespace spmd::runtime;
 
-Expected<std::unique_ptr<Trainer>>
-Trainer::load(const std::string &folder, const TrainerOptions &options) {
+Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, const TrainerOptions &options) {
   Expected<Artifact> artifact = loadArtifact(folder);
   if (!artifact)
     return artifact.error();
   const Manifest &loaded = artifact->manifest;
   if (loaded.target != "host")
-    return Status::badInput("'" + folder + "' was compiled for target '" +
-                            loaded.target + "'; this runtime runs 'host'");
+    return Status::badInput("'" + folder + "' was compiled for target '" + loaded.target +
+                            "'; this runtime runs 'host'");
   if (options.ranks != 0 && options.ranks != loaded.ranks)
-    return Status::badInput(
-        "'" + folder + "' was compiled for " + std::to_string(loaded.ranks) +
-        " ranks, not " + std::to_string(options.ranks) +
-        "; compile the step again with --ranks=" +
-        std::to_string(options.ranks));
+    return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
+                            std::to_string(options.ranks) +
+                            "; compile the step again with --ranks=" + std::to_string(options.ranks));
   if (options.threads < 0)
-    return Status::badInput("threads must be at least 1, not " +
-                            std::to_string(options.threads));
+    return Status::badInput("threads must be at least 1, not " + std::to_string(options.threads));
   if (!(options.timeoutSeconds > 0 && options.timeoutSeconds < 1e6))
     return Status::badInput("the time-out must be more than 0 and less than "
                             "1000000 seconds, not " +
                             std::to_string(options.timeoutSeconds));
   ExecutorOptions executorOptions;
   executorOptions.threads =
-      options.threads
-          ? options.threads
-          : std::max<int64_t>(1, std::thread::hardware_concurrency());
-  executorOptions.timeout =
-      std::chrono::duration<double>(options.timeoutSeconds);
+      options.threads ? options.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
+  executorOptions.timeout = std::chrono::duration<double>(options.timeoutSeconds);
   if (!options.fault.empty()) {
     Expected<Fault> fault = parseFault(options.fault);
     if (!fault)
@@ -50,12 +43,9 @@ Trainer::load(const std::string &folder, const TrainerOptions &options) {
   trainer->content = std::make_unique<Content>(std::move(*artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
-  trainer->numThreads = std::max<int64_t>(
-                            1, executorOptions.threads / manifest.ranks) *
-                        manifest.ranks;
+  trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / manifest.ranks) * manifest.ranks;
 
-  Expected<KernelLibrary> kernels =
-      KernelLibrary::open(content.artifact, options.cpu);
+  Expected<KernelLibrary> kernels = KernelLibrary::open(content.artifact, options.cpu);
   if (!kernels)
     return kernels.error();
   content.kernels = std::move(*kernels);
@@ -73,22 +63,20 @@ Trainer::load(const std::string &folder, const TrainerOptions &options) {
   if (path.empty() && ::access(own.c_str(), R_OK) == 0)
     path = own;
   if (path.empty()) {
-    if (Status status = content.state.initialize(nullptr, content.bases);
-        !status.ok())
+    if (Status status = content.state.initialize(nullptr, content.bases); !status.ok())
       return status;
   } else {
     Expected<SafetensorsFile> file = SafetensorsFile::open(path);
     if (!file)
       return file.error();
-    if (Status status = content.state.initialize(&*file, content.bases);
-        !status.ok())
+    if (Status status = content.state.initialize(&*file, content.bases); !status.ok())
       return status;
   }
   for (const HyperParameter &entry : manifest.hyper)
     trainer->hyper.push_back(entry.value);
 
-  Expected<std::unique_ptr<Executor>> executor = Executor::create(
-      content.artifact, content.kernels, content.bases, executorOptions);
+  Expected<std::unique_ptr<Executor>> executor =
+      Executor::create(content.artifact, content.kernels, content.bases, executorOptions);
   if (!executor)
     return executor.error();
   content.executor = std::move(*executor);
@@ -100,8 +88,7 @@ Trainer::~Trainer() {
     (void)content.release(); // a thread still runs in these arenas
 }
 
-Status Trainer::setHyper(const std::string &name, int64_t group,
-                         double value) {
+Status Trainer::setHyper(const std::string &name, int64_t group, double value) {
   const std::vector<HyperParameter> &all = manifest().hyper;
   std::string known;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -109,35 +96,27 @@ Status Trainer::setHyper(const std::string &name, int64_t group,
       hyper[i] = value;
       return Status::success();
     }
-    known += (known.empty() ? "" : ", ") + all[i].name + " of group " +
-             std::to_string(all[i].group);
+    known += (known.empty() ? "" : ", ") + all[i].name + " of group " + std::to_string(all[i].group);
   }
-  return Status::badInput("no hyper-parameter '" + name + "' of group " +
-                          std::to_string(group) + " is an input of the step; " +
-                          (known.empty() ? "it has none" : "it has: " + known));
+  return Status::badInput("no hyper-parameter '" + name + "' of group " + std::to_string(group) +
+                          " is an input of the step; " + (known.empty() ? "it has none" : "it has: " + known));
 }
 
-Status Trainer::checkInput(const BatchInput &input,
-                           const HostTensor &tensor) const {
-  bool sameShape =
-      static_cast<size_t>(tensor.rank) == input.shape.size() &&
-      std::equal(input.shape.begin(), input.shape.end(), tensor.shape);
+Status Trainer::checkInput(const BatchInput &input, const HostTensor &tensor) const {
+  bool sameShape = static_cast<size_t>(tensor.rank) == input.shape.size() &&
+                   std::equal(input.shape.begin(), input.shape.end(), tensor.shape);
   if (tensor.dtype == input.dtype && sameShape)
-    return tensor.data ? checkRowIds(input, tensor.data)
-                       : Status::badInput("input '" + input.name +
-                                          "': no data");
+    return tensor.data ? checkRowIds(input, tensor.data) : Status::badInput("input '" + input.name + "': no data");
   std::vector<int64_t> found(tensor.shape, tensor.shape + tensor.rank);
-  return Status::badInput("input '" + input.name + "': expected " +
-                          nameOf(input.dtype) + formatShape(input.shape) +
-                          ", found " + nameOf(tensor.dtype) +
-                          formatShape(found));
+  return Status::badInput("input '" + input.name + "': expected " + nameOf(input.dtype) + formatShape(input.shape) +
+                          ", found " + nameOf(tensor.dtype) + formatShape(found));
 }
 
 Status Trainer::step(const HostTensor *inputs, size_t count) {
   const std::vector<BatchInput> &batch = manifest().batch;
   if (count != batch.size())
-    return Status::badInput("the step takes " + std::to_string(batch.size()) +
-                            " batch inputs, found " + std::to_string(count));
+    return Status::badInput("the step takes " + std::to_string(batch.size()) + " batch inputs, found " +
+                            std::to_string(count));
   for (size_t i = 0; i < count; ++i)
     if (Status status = checkInput(batch[i], inputs[i]); !status.ok())
       return status;
@@ -145,54 +124,45 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
     char *arena = content->bases[static_cast<size_t>(rank)];
     for (size_t i = 0; i < count; ++i)
-      cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank,
-              inputs[i].data, arena + batch[i].offset);
+      cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank, inputs[i].data, arena + batch[i].offset);
     for (size_t i = 0; i < hyper.size(); ++i)
-      storeFromDouble(arena + manifest().hyper[i].offset,
-                      manifest().hyper[i].dtype, 0, hyper[i]);
+      storeFromDouble(arena + manifest().hyper[i].offset, manifest().hyper[i].dtype, 0, hyper[i]);
   }
   return content->executor->step();
 }
 
-static Status checkBytes(const std::string &what, int64_t needed,
-                         size_t found) {
+static Status checkBytes(const std::string &what, int64_t needed, size_t found) {
   if (static_cast<size_t>(needed) == found)
     return Status::success();
-  return Status::badInput(what + " has " + std::to_string(needed) +
-                          " bytes, the caller's buffer " +
+  return Status::badInput(what + " has " + std::to_string(needed) + " bytes, the caller's buffer " +
                           std::to_string(found));
 }
 
-Status Trainer::readOutput(size_t index, void *destination,
-                           size_t bytes) const {
+Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const {
   const std::vector<Output> &outputs = manifest().outputs;
   if (index >= outputs.size())
-    return Status::badInput("output " + std::to_string(index) +
-                            ": the step has " + std::to_string(outputs.size()));
+    return Status::badInput("output " + std::to_string(index) + ": the step has " + std::to_string(outputs.size()));
   const Output &output = outputs[index];
   if (Status status =
-          checkBytes("output " + std::to_string(index),
-                     numElements(output.shape) * sizeOf(output.dtype), bytes);
+          checkBytes("output " + std::to_string(index), numElements(output.shape) * sizeOf(output.dtype), bytes);
       !status.ok())
     return status;
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; ++rank)
-    joinRows(output.split, output.shape, output.dtype, rank,
-             content->bases[static_cast<size_t>(rank)] + output.offset,
+    joinRows(output.split, output.shape, output.dtype, rank, content->bases[static_cast<size_t>(rank)] + output.offset,
              destination);
   return Status::success();
 }
 
-Status Trainer::locate(const std::string &state, const std::string &name,
-                       size_t bytes, const StateTensor *&tensor) const {
+Status Trainer::locate(const std::string &state, const std::string &name, size_t bytes,
+                       const StateTensor *&tensor) const {
   tensor = content->state.find(state, name);
   if (!tensor)
     return Status::badInput("no " + state + " is named '" + name + "'");
   return checkBytes(state + " '" + name + "'", tensor->bytes(), bytes);
 }
 
-Status Trainer::readTensor(const std::string &state, const std::string &name,
-                           void *destination, size_t bytes) const {
+Status Trainer::readTensor(const std::string &state, const std::string &name, void *destination, size_t bytes) const {
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
@@ -200,8 +170,7 @@ Status Trainer::readTensor(const std::string &state, const std::string &name,
   return status;
 }
 
-Status Trainer::writeTensor(const std::string &state, const std::string &name,
-                            const void *source, size_t bytes) {
+Status Trainer::writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes) {
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
@@ -213,15 +182,12 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
   for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState()
-                      ? withOptimizer
-                      : tensor.state != "constant" && tensor.entry->persistent;
+    bool wanted = tensor.isOptimizerState() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));
     content->state.read(tensor, content->bases, storage.back().data());
-    TensorView view{tensor.dtype, tensor.shape, storage.back().data(),
-                    tensor.bytes()};
+    TensorView view{tensor.dtype, tensor.shape, storage.back().data(), tensor.bytes()};
     tensors.push_back({tensor.fileKey(tensor.name), view});
     for (const std::string &alias : tensor.aliases)
       tensors.push_back({tensor.fileKey(alias), view});

@@ -12,8 +12,7 @@ void spmd::runtime::setThreadName(const std::string &name) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }
 
-WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name)
-    : spins(spins) {
+WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name) : spins(spins) {
   for (int64_t i = 1; i < threads; ++i)
     helpers.emplace_back([this, name] {
       setThreadName(name);
@@ -42,13 +41,10 @@ void WorkerPool::work() {
 
 void WorkerPool::helperLoop() {
   uint64_t seen = 0;
-  while (loops.await(seen + 1, spins, stop) == WaitResult::Reached &&
-         !stop.isRaised()) {
+  while (loops.await(seen + 1, spins, stop) == WaitResult::Reached && !stop.isRaised()) {
     seen = loops.value();
     uint64_t state = gate.load(std::memory_order_acquire);
-    while ((state & kOpen) &&
-           !gate.compare_exchange_weak(state, state + 1,
-                                       std::memory_order_acq_rel))
+    while ((state & kOpen) && !gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel))
       ;
     if (!(state & kOpen))
       continue;
@@ -57,8 +53,7 @@ void WorkerPool::helperLoop() {
   }
 }
 
-void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run,
-                             void *argument) {
+void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run, void *argument) {
   if (count <= 0)
     return;
   if (helpers.empty() || count <= grain)

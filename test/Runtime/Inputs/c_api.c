@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(condition)                                                     \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition,              \
-              status.message);                                                 \
-      return 1;                                                                \
-    }                                                                          \
+#define REQUIRE(condition)                                                                                             \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, status.message);                                     \
+      return 1;                                                                                                        \
+    }                                                                                                                  \
   } while (0)
 
 int main(int argc, char **argv) {
@@ -101,17 +100,13 @@ int main(int argc, char **argv) {
   REQUIRE(loss < before);
   REQUIRE(spmd_read_output(trainer, 0, &loss, 8, &status) == SPMD_BAD_INPUT);
 
-  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights,
-                           sizeof weights, &status) == SPMD_OK);
+  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights, sizeof weights, &status) == SPMD_OK);
   weights[65] = 42;
-  REQUIRE(spmd_write_tensor(trainer, "param", "emb.weight", weights,
-                            sizeof weights, &status) == SPMD_OK);
+  REQUIRE(spmd_write_tensor(trainer, "param", "emb.weight", weights, sizeof weights, &status) == SPMD_OK);
   weights[65] = 0;
-  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights,
-                           sizeof weights, &status) == SPMD_OK);
+  REQUIRE(spmd_read_tensor(trainer, "param", "tied.weight", weights, sizeof weights, &status) == SPMD_OK);
   REQUIRE(weights[65] == 42);
-  REQUIRE(spmd_read_tensor(trainer, "nope", "emb.weight", weights,
-                           sizeof weights, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_read_tensor(trainer, "nope", "emb.weight", weights, sizeof weights, &status) == SPMD_BAD_INPUT);
   REQUIRE(spmd_save(trainer, argv[2], 0, &status) == SPMD_OK);
   REQUIRE(spmd_save(trainer, "/nowhere/file", 0, &status) == SPMD_BAD_INPUT);
   spmd_close(trainer);

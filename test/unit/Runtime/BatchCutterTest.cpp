@@ -46,8 +46,7 @@ TEST(BatchCutter, NamesBadRowIds) {
   input.indexBound = 6;
   EXPECT_TRUE(checkRowIds(input, ids.data()).ok());
   ids[4] = 6;
-  EXPECT_EQ(checkRowIds(input, ids.data()).message,
-            "input 'x': value 6 at position [1, 1] is not a row id in [0, 6)");
+  EXPECT_EQ(checkRowIds(input, ids.data()).message, "input 'x': value 6 at position [1, 1] is not a row id in [0, 6)");
   ids[4] = -100;
   EXPECT_FALSE(checkRowIds(input, ids.data()).ok());
   input.ignoreIndex = -100;

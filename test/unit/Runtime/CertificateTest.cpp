@@ -14,8 +14,7 @@ struct Certificate : ::testing::Test {
   Plan &plan = artifact.plan;
 
   /// The `nth` command for which `is` holds.
-  Command &command(const std::function<bool(const Command &)> &is,
-                   size_t nth = 0) {
+  Command &command(const std::function<bool(const Command &)> &is, size_t nth = 0) {
     for (Command &candidate : plan.commands)
       if (is(candidate) && nth-- == 0)
         return candidate;
@@ -31,8 +30,7 @@ struct Certificate : ::testing::Test {
   Command &waitOn(const std::string &stream, size_t nth = 0) {
     return command(
         [&](const Command &c) {
-          return c.kind == CommandKind::Wait &&
-                 plan.streams[static_cast<size_t>(c.stream)] == stream;
+          return c.kind == CommandKind::Wait && plan.streams[static_cast<size_t>(c.stream)] == stream;
         },
         nth);
   }
@@ -54,8 +52,7 @@ struct Certificate : ::testing::Test {
   void expectError(int rule, const std::string &part) {
     Status status = checkCertificate(manifest, plan);
     EXPECT_EQ(status.code, StatusCode::BadInput);
-    expectContains(status.message,
-                   "certificate rule " + std::to_string(rule) + ": ");
+    expectContains(status.message, "certificate rule " + std::to_string(rule) + ": ");
     expectContains(status.message, part);
   }
 };

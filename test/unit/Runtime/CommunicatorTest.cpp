@@ -1,5 +1,5 @@
-#include "spmd/Runtime/Host/ThreadsCommunicator.h"
 #include "TestSupport.h"
+#include "spmd/Runtime/Host/ThreadsCommunicator.h"
 
 #include <functional>
 #include <random>
@@ -11,8 +11,7 @@ namespace {
 
 constexpr int64_t kRanks[] = {1, 2, 3, 4, 8};
 
-Command makeCommand(CommandKind kind, std::vector<int64_t> counts,
-                    std::vector<ReductionKind> kinds = {}) {
+Command makeCommand(CommandKind kind, std::vector<int64_t> counts, std::vector<ReductionKind> kinds = {}) {
   Command command;
   command.kind = kind;
   command.dtype = DType::F32;
@@ -25,17 +24,13 @@ Command makeCommand(CommandKind kind, std::vector<int64_t> counts,
 
 /// N ranks with one communicator; statuses by rank.
 struct Group {
-  explicit Group(int64_t ranks,
-                 Clock::duration timeout = std::chrono::seconds(20))
-      : ranks(ranks), group("gather", ranks, abort, timeout, 50),
-        statuses(static_cast<size_t>(ranks)) {}
+  explicit Group(int64_t ranks, Clock::duration timeout = std::chrono::seconds(20))
+      : ranks(ranks), group("gather", ranks, abort, timeout, 50), statuses(static_cast<size_t>(ranks)) {}
 
   void run(const std::function<Status(Communicator &, int64_t)> &body) {
     std::vector<std::thread> threads;
     for (int64_t rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        statuses[static_cast<size_t>(rank)] = body(group.endpoint(rank), rank);
-      });
+      threads.emplace_back([&, rank] { statuses[static_cast<size_t>(rank)] = body(group.endpoint(rank), rank); });
     for (std::thread &thread : threads)
       thread.join();
   }
@@ -83,10 +78,7 @@ float combined(ReductionKind kind, int64_t ranks, int64_t i) {
   return value;
 }
 
-void sleepALittle(uint32_t seed) {
-  std::this_thread::sleep_for(
-      std::chrono::microseconds(std::mt19937(seed)() % 300));
-}
+void sleepALittle(uint32_t seed) { std::this_thread::sleep_for(std::chrono::microseconds(std::mt19937(seed)() % 300)); }
 } // namespace
 
 TEST(Communicator, AllGather) {
@@ -103,8 +95,7 @@ TEST(Communicator, AllGather) {
           float *from = inPlace ? recv.data() + rank * count : send.data();
           for (int64_t i = 0; i < count; ++i)
             from[i] = contribution(rank, i);
-          Status status =
-              communicator.allGather({&command, 3, 1}, from, recv.data());
+          Status status = communicator.allGather({&command, 3, 1}, from, recv.data());
           // The call is over, so what was sent may change.
           std::fill(send.begin(), send.end(), -7.0f);
           return status;
@@ -112,8 +103,7 @@ TEST(Communicator, AllGather) {
         group.expectSuccess();
         for (const std::vector<float> &recv : results)
           for (int64_t i = 0; i < count * ranks; ++i)
-            ASSERT_EQ(recv[static_cast<size_t>(i)],
-                      contribution(i / count, i % count));
+            ASSERT_EQ(recv[static_cast<size_t>(i)], contribution(i / count, i % count));
       }
 }
 
@@ -121,8 +111,7 @@ TEST(Communicator, ReduceScatter) {
   for (int64_t ranks : kRanks)
     for (int64_t count : {1, 5, 3000})
       for (bool inPlace : {false, true}) {
-        Command command = makeCommand(CommandKind::ReduceScatter, {count},
-                                      {ReductionKind::Sum});
+        Command command = makeCommand(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum});
         Group group(ranks);
         group.run([&](Communicator &communicator, int64_t rank) {
           std::vector<float> send(static_cast<size_t>(count * ranks));
@@ -130,11 +119,9 @@ TEST(Communicator, ReduceScatter) {
           for (size_t i = 0; i < send.size(); ++i)
             send[i] = contribution(rank, static_cast<int64_t>(i));
           float *to = inPlace ? send.data() + rank * count : recv.data();
-          Status status =
-              communicator.reduceScatter({&command, 3, 1}, send.data(), to);
+          Status status = communicator.reduceScatter({&command, 3, 1}, send.data(), to);
           for (int64_t i = 0; i < count; ++i)
-            EXPECT_EQ(to[i],
-                      combined(ReductionKind::Sum, ranks, rank * count + i));
+            EXPECT_EQ(to[i], combined(ReductionKind::Sum, ranks, rank * count + i));
           return status;
         });
         group.expectSuccess();
@@ -142,9 +129,8 @@ TEST(Communicator, ReduceScatter) {
 }
 
 TEST(Communicator, AllReduceOfABucket) {
-  const std::vector<ReductionKind> kinds = {
-      ReductionKind::Sum, ReductionKind::Max, ReductionKind::Norm2,
-      ReductionKind::Min};
+  const std::vector<ReductionKind> kinds = {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Norm2,
+                                            ReductionKind::Min};
   const std::vector<int64_t> counts = {1, 100, 3, 5000};
   for (int64_t ranks : kRanks) {
     Command command = makeCommand(CommandKind::AllReduce, counts, kinds);
@@ -162,8 +148,7 @@ TEST(Communicator, AllReduceOfABucket) {
       Status status = communicator.allReduce({&command, 3, 1}, buffers.data());
       for (size_t b = 0; b < counts.size(); ++b)
         for (int64_t i = 0; i < counts[b]; ++i)
-          EXPECT_EQ(storage[b][static_cast<size_t>(i)],
-                    combined(kinds[b], ranks, i));
+          EXPECT_EQ(storage[b][static_cast<size_t>(i)], combined(kinds[b], ranks, i));
       return status;
     });
     group.expectSuccess();
@@ -172,8 +157,7 @@ TEST(Communicator, AllReduceOfABucket) {
 
 TEST(Communicator, BitsDoNotDependOnTiming) {
   constexpr int64_t ranks = 4, count = 500;
-  Command scatter = makeCommand(CommandKind::ReduceScatter, {count},
-                                {ReductionKind::Sum});
+  Command scatter = makeCommand(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum});
   Command gather = makeCommand(CommandKind::AllGather, {count});
   std::vector<float> first;
   for (uint32_t run = 0; run < 20; ++run) {
@@ -186,14 +170,11 @@ TEST(Communicator, BitsDoNotDependOnTiming) {
       // Three rounds, so that a fast rank could overtake a slow one.
       for (int32_t round = 0; round < 3; ++round) {
         sleepALittle(run * 100 + static_cast<uint32_t>(rank * 10 + round));
-        if (Status status = communicator.reduceScatter({&scatter, 2 * round, 1},
-                                                       data.data(),
-                                                       chunk.data());
+        if (Status status = communicator.reduceScatter({&scatter, 2 * round, 1}, data.data(), chunk.data());
             !status.ok())
           return status;
         sleepALittle(run * 100 + static_cast<uint32_t>(rank * 10 + round + 5));
-        if (Status status = communicator.allGather({&gather, 2 * round + 1, 1},
-                                                   chunk.data(), data.data());
+        if (Status status = communicator.allGather({&gather, 2 * round + 1, 1}, chunk.data(), data.data());
             !status.ok())
           return status;
       }
@@ -219,19 +200,17 @@ TEST(Communicator, MismatchNamesBothCalls) {
     group.run([&](Communicator &communicator, int64_t rank) {
       bool odd = rank == ranks - 1;
       std::vector<float> send(8), recv(64);
-      return communicator.allGather({odd ? &other : &gather, odd ? 5 : 4, 1},
-                                    send.data(), recv.data());
+      return communicator.allGather({odd ? &other : &gather, odd ? 5 : 4, 1}, send.data(), recv.data());
     });
     std::string last = std::to_string(ranks - 1);
     for (const Status &status : group.statuses) {
       EXPECT_EQ(status.code, StatusCode::Failed);
-      EXPECT_EQ(status.message,
-                "collective mismatch on communicator 'gather': rank 0 calls "
-                "all_gather of unit0 (command 4, f32 [4], at train.py:7), "
-                "rank " +
-                    last +
-                    " calls all_gather of unit1 (command 5, f32 [8], at "
-                    "train.py:9)");
+      EXPECT_EQ(status.message, "collective mismatch on communicator 'gather': rank 0 calls "
+                                "all_gather of unit0 (command 4, f32 [4], at train.py:7), "
+                                "rank " +
+                                    last +
+                                    " calls all_gather of unit1 (command 5, f32 [8], at "
+                                    "train.py:9)");
       EXPECT_EQ(status.rank, ranks - 1);
       EXPECT_EQ(status.command, 5);
       EXPECT_EQ(status.location, "train.py:9");
@@ -244,8 +223,7 @@ TEST(Communicator, MismatchOfProgramsIsFound) {
   Group group(2);
   group.run([&](Communicator &communicator, int64_t rank) {
     float send = 1, recv[2];
-    return communicator.allGather(
-        {&gather, 0, static_cast<uint64_t>(rank)}, &send, recv);
+    return communicator.allGather({&gather, 0, static_cast<uint64_t>(rank)}, &send, recv);
   });
   expectContains(group.statuses[0].message, "they run different programs");
 }
@@ -264,10 +242,9 @@ TEST(Communicator, TimeOutNamesTheMissingRank) {
   for (int64_t rank : {0, 1, 3}) {
     const Status &status = group.statuses[static_cast<size_t>(rank)];
     EXPECT_EQ(status.code, StatusCode::Failed);
-    EXPECT_EQ(status.message,
-              "time-out after 0.2 s on communicator 'gather': rank 2 did not "
-              "come to all_gather of unit0 (command 17, f32 [1], at "
-              "train.py:7)");
+    EXPECT_EQ(status.message, "time-out after 0.2 s on communicator 'gather': rank 2 did not "
+                              "come to all_gather of unit0 (command 17, f32 [1], at "
+                              "train.py:7)");
     EXPECT_EQ(status.rank, 2);
     EXPECT_EQ(status.location, "train.py:7");
   }

@@ -21,11 +21,8 @@ TEST(Json, NamesThePlace) {
                       });
                     }),
             "file: /a/1/b~1c: expected an integer, found \"x\"");
-  EXPECT_EQ(errorOf(R"({"a": {}})",
-                    [](JsonValue root) { root["a"]["b"]["c"].asInt(); }),
-            "file: /a/b: is missing");
-  EXPECT_EQ(errorOf("[]", [](JsonValue root) { root["a"].asInt(); }),
-            "file: /: expected an object, found array");
+  EXPECT_EQ(errorOf(R"({"a": {}})", [](JsonValue root) { root["a"]["b"]["c"].asInt(); }), "file: /a/b: is missing");
+  EXPECT_EQ(errorOf("[]", [](JsonValue root) { root["a"].asInt(); }), "file: /: expected an object, found array");
 }
 
 TEST(Json, KeepsTheFirstError) {
@@ -36,17 +33,11 @@ TEST(Json, KeepsTheFirstError) {
 }
 
 TEST(Json, RejectsOtherTypes) {
-  expectContains(
-      errorOf("-1", [](JsonValue root) { root.asSize(); }), "at least 0");
-  expectContains(errorOf("18446744073709551615",
-                         [](JsonValue root) { root.asInt(); }),
-                 "expected an integer");
-  expectContains(errorOf("\"f8\"", [](JsonValue root) { root.asDType(); }),
-                 "unknown dtype 'f8'");
-  expectContains(errorOf("1", [](JsonValue root) { root.asBool(); }),
-                 "expected true or false");
-  expectContains(errorOf("{}", [](JsonValue root) { root.asInts(); }),
-                 "expected an array, found object");
+  expectContains(errorOf("-1", [](JsonValue root) { root.asSize(); }), "at least 0");
+  expectContains(errorOf("18446744073709551615", [](JsonValue root) { root.asInt(); }), "expected an integer");
+  expectContains(errorOf("\"f8\"", [](JsonValue root) { root.asDType(); }), "unknown dtype 'f8'");
+  expectContains(errorOf("1", [](JsonValue root) { root.asBool(); }), "expected true or false");
+  expectContains(errorOf("{}", [](JsonValue root) { root.asInts(); }), "expected an array, found object");
 }
 
 TEST(Json, SaysWhereTextIsNotJson) {

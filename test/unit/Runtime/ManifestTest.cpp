@@ -5,8 +5,7 @@ using namespace spmd::runtime;
 
 /// The error of the manifest for two ranks with `from` replaced by `to`.
 static std::string errorOf(const std::string &from, const std::string &to) {
-  Expected<Manifest> manifest = parseManifest(
-      "manifest.json", edited(tinyArtifact(2) + "/manifest.json", from, to));
+  Expected<Manifest> manifest = parseManifest("manifest.json", edited(tinyArtifact(2) + "/manifest.json", from, to));
   EXPECT_FALSE(manifest) << from << " -> " << to;
   return manifest ? "" : manifest.error().message;
 }
@@ -33,31 +32,25 @@ TEST(Manifest, CoordinatesHaveTheLastAxisFastest) {
 }
 
 TEST(Manifest, RejectsOtherFormatsAndVersions) {
-  expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""),
-                 "manifest.json: /format: expected 'spmd-artifact'");
+  expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""), "manifest.json: /format: expected 'spmd-artifact'");
   expectContains(errorOf("\"version\": 1", "\"version\": 2"),
                  "/version: this runtime reads version 1, the artifact has "
                  "version 2");
 }
 
 TEST(Manifest, NamesTheBadPlace) {
-  expectContains(errorOf("\"ranks\": 2", "\"ranks\": 3"),
-                 "/ranks: expected the product of the mesh axes, 2, found 3");
+  expectContains(errorOf("\"ranks\": 2", "\"ranks\": 3"), "/ranks: expected the product of the mesh axes, 2, found 3");
   expectContains(errorOf("\"state_bytes\": ", "\"state_bytes\": 1"),
                  "/arena/bytes: expected state_bytes + transient_bytes");
-  expectContains(errorOf("\"chunk\": 48", "\"chunk\": 40"),
-                 "/units/0/chunk: 2 chunks of 40 are not the 96");
+  expectContains(errorOf("\"chunk\": 48", "\"chunk\": 40"), "/units/0/chunk: 2 chunks of 40 are not the 96");
   expectContains(errorOf("\"numel\": 66", "\"numel\": 65"),
                  "/units/0/segments/0/numel: shape [11, 6] does not have 65");
   expectContains(errorOf("\"kind\": \"table\"", "\"kind\": \"list\""),
                  "/state/2/kind: expected shard, table or replicated");
-  expectContains(errorOf("\"unit\": \"fc\"", "\"unit\": \"fd\""),
-                 "/state/3/unit: no unit is named 'fd'");
-  expectContains(errorOf("\"local_shape\": [\n    4,\n    2",
-                         "\"local_shape\": [\n    5,\n    2"),
+  expectContains(errorOf("\"unit\": \"fc\"", "\"unit\": \"fd\""), "/state/3/unit: no unit is named 'fd'");
+  expectContains(errorOf("\"local_shape\": [\n    4,\n    2", "\"local_shape\": [\n    5,\n    2"),
                  "/batch/0/local_shape: expected [4, 2], found [5, 2]");
-  expectContains(errorOf("\"dtype\": \"f64\"", "\"dtype\": \"f63\""),
-                 "/hyper/0/dtype: unknown dtype 'f63'");
+  expectContains(errorOf("\"dtype\": \"f64\"", "\"dtype\": \"f63\""), "/hyper/0/dtype: unknown dtype 'f63'");
   expectContains(errorOf("\"train_step.plan.json\"", "\"../plan.json\""),
                  "/programs/0/plan: expected a file name without folders");
   expectContains(errorOf("\"state\": \"sharded\"", "\"state\": \"partial\""),

@@ -4,8 +4,7 @@
 using namespace spmd::runtime;
 
 static std::string errorOf(const std::string &from, const std::string &to) {
-  Expected<Plan> plan = parsePlan(
-      "plan", edited(tinyArtifact(2) + "/train_step.plan.json", from, to));
+  Expected<Plan> plan = parsePlan("plan", edited(tinyArtifact(2) + "/train_step.plan.json", from, to));
   EXPECT_FALSE(plan) << from << " -> " << to;
   return plan ? "" : plan.error().message;
 }
@@ -35,20 +34,14 @@ TEST(Plan, NamesTheBadPlace) {
   expectContains(errorOf("\"version\": 1", "\"version\": 7"),
                  "plan: /version: this runtime reads version 1, the plan has "
                  "version 7");
-  expectContains(errorOf("\"op\": \"kernel\"", "\"op\": \"kernle\""),
-                 "/op: unknown command 'kernle'");
+  expectContains(errorOf("\"op\": \"kernel\"", "\"op\": \"kernle\""), "/op: unknown command 'kernle'");
   expectContains(errorOf("\"stream\": \"reduce\"", "\"stream\": \"reduec\""),
                  "/stream: no stream is named 'reduec'; there are: compute, "
                  "gather, reduce, scalar");
-  expectContains(errorOf("\"comm\": \"scalar\"", "\"comm\": \"s\""),
-                 "/comm: no communicator is named 's'");
-  expectContains(errorOf("\"access\": \"rw\"", "\"access\": \"wr\""),
-                 "/access: expected r, w or rw, found 'wr'");
-  expectContains(errorOf("\"norm2\"", "\"norm3\""),
-                 "/kinds/0: expected sum, max, min or norm2, found 'norm3'");
+  expectContains(errorOf("\"comm\": \"scalar\"", "\"comm\": \"s\""), "/comm: no communicator is named 's'");
+  expectContains(errorOf("\"access\": \"rw\"", "\"access\": \"wr\""), "/access: expected r, w or rw, found 'wr'");
+  expectContains(errorOf("\"norm2\"", "\"norm3\""), "/kinds/0: expected sum, max, min or norm2, found 'norm3'");
   expectContains(errorOf("\"beta\": 0.0", "\"beta\": 0.5"), "/beta: ");
-  expectContains(errorOf("\"id\": 3", "\"id\": 4"),
-                 "/buffers/3/id: expected the position 3, found 4");
-  expectContains(errorOf("\"grain\": 1", "\"grain\": 0"),
-                 "/grain: expected at least 1");
+  expectContains(errorOf("\"id\": 3", "\"id\": 4"), "/buffers/3/id: expected the position 3, found 4");
+  expectContains(errorOf("\"grain\": 1", "\"grain\": 0"), "/grain: expected at least 1");
 }

@@ -33,8 +33,7 @@ TEST(Reduce, Kinds) {
 
 TEST(Reduce, KeepsNaN) {
   float nan = std::numeric_limits<float>::quiet_NaN(), one = 1, out;
-  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max,
-                             ReductionKind::Min, ReductionKind::Norm2}) {
+  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2}) {
     const void *first[] = {&nan, &one}, *second[] = {&one, &nan};
     reduceInOrder(DType::F32, kind, first, 2, &out, 1);
     EXPECT_TRUE(std::isnan(out)) << nameOf(kind);

@@ -52,22 +52,15 @@ TEST(Safetensors, RoundTrips) {
 
 TEST(Safetensors, RejectsDamagedFiles) {
   expectContains(errorOf("abc"), "truncated");
-  std::string good = fileWith(
-      R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  std::string good = fileWith(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   expectContains(errorOf(good.substr(0, 20)), "truncated: the header has");
-  expectContains(errorOf(good.substr(0, good.size() - 1)),
-                 "/w/data_offsets: truncated: ends at byte 8");
+  expectContains(errorOf(good.substr(0, good.size() - 1)), "/w/data_offsets: truncated: ends at byte 8");
   expectContains(errorOf(fileWith("{\"w\":", 0)), "not valid JSON");
-  expectContains(
-      errorOf(fileWith(
-          R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
-      "8 bytes do not hold F32[3]");
-  expectContains(
-      errorOf(fileWith(
-          R"({"w":{"dtype":"F8","shape":[8],"data_offsets":[0,8]}})", 8)),
-      "unsupported dtype 'F8'");
-  expectContains(errorOf(fileWith(R"({"w":{"dtype":"F32"}})", 8)),
-                 "/w/shape: is missing");
+  expectContains(errorOf(fileWith(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
+                 "8 bytes do not hold F32[3]");
+  expectContains(errorOf(fileWith(R"({"w":{"dtype":"F8","shape":[8],"data_offsets":[0,8]}})", 8)),
+                 "unsupported dtype 'F8'");
+  expectContains(errorOf(fileWith(R"({"w":{"dtype":"F32"}})", 8)), "/w/shape: is missing");
   Expected<SafetensorsFile> none = SafetensorsFile::open("/nowhere/file");
   ASSERT_FALSE(none);
   expectContains(none.error().message, "cannot read '/nowhere/file'");
@@ -78,8 +71,7 @@ TEST(Safetensors, LeavesNoPartialFile) {
   std::string folder = temporaryPath("folder");
   ASSERT_EQ(::system(("mkdir -p " + folder + "/target").c_str()), 0);
   float value = 1;
-  Status status = writeSafetensors(folder + "/target",
-                                   {{"w", {DType::F32, {1}, &value, 4}}}, {});
+  Status status = writeSafetensors(folder + "/target", {{"w", {DType::F32, {1}, &value, 4}}}, {});
   EXPECT_FALSE(status.ok());
   DIR *entries = ::opendir(folder.c_str());
   int files = 0;

@@ -17,8 +17,7 @@ namespace spmd::runtime {
 
 /// A hand-written artifact for this many ranks (1, 2, 3, 4 or 8).
 inline std::string tinyArtifact(int64_t ranks) {
-  return std::string(SPMD_TEST_ARTIFACTS) + "/tiny" + std::to_string(ranks) +
-         ".spmd";
+  return std::string(SPMD_TEST_ARTIFACTS) + "/tiny" + std::to_string(ranks) + ".spmd";
 }
 
 inline Artifact loadTiny(int64_t ranks) {
@@ -30,8 +29,7 @@ inline Artifact loadTiny(int64_t ranks) {
 }
 
 /// The file's text with the first `from` replaced by `to`.
-inline std::string edited(const std::string &path, const std::string &from,
-                          const std::string &to) {
+inline std::string edited(const std::string &path, const std::string &from, const std::string &to) {
   Expected<std::string> text = readFile(path);
   size_t at = text ? text->find(from) : std::string::npos;
   if (at == std::string::npos) {
@@ -42,15 +40,14 @@ inline std::string edited(const std::string &path, const std::string &from,
 }
 
 inline void expectContains(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos)
-      << "'" << part << "' is not in '" << text << "'";
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in '" << text << "'";
 }
 
 /// A file name of this test, in a temporary folder.
 inline std::string temporaryPath(const std::string &name) {
   const auto *test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return ::testing::TempDir() + "/" + test->test_suite_name() + "." +
-         test->name() + "." + std::to_string(::getpid()) + "." + name;
+  return ::testing::TempDir() + "/" + test->test_suite_name() + "." + test->name() + "." + std::to_string(::getpid()) +
+         "." + name;
 }
 
 } // namespace spmd::runtime

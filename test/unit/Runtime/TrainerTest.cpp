@@ -10,8 +10,7 @@ using namespace spmd::runtime;
 
 namespace {
 std::unique_ptr<Trainer> load(int64_t ranks, TrainerOptions options = {}) {
-  Expected<std::unique_ptr<Trainer>> trainer =
-      Trainer::load(tinyArtifact(ranks), options);
+  Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(tinyArtifact(ranks), options);
   if (trainer)
     return std::move(*trainer);
   ADD_FAILURE() << trainer.error().message;
@@ -19,8 +18,7 @@ std::unique_ptr<Trainer> load(int64_t ranks, TrainerOptions options = {}) {
 }
 
 std::string loadError(int64_t ranks, const TrainerOptions &options) {
-  Expected<std::unique_ptr<Trainer>> trainer =
-      Trainer::load(tinyArtifact(ranks), options);
+  Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(tinyArtifact(ranks), options);
   EXPECT_FALSE(trainer);
   if (trainer)
     return "";
@@ -33,8 +31,7 @@ struct Batch {
   std::vector<int64_t> ids = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 1, 2};
   std::vector<float> target = std::vector<float>(21, 0.25f);
   int64_t idShape[2] = {7, 2}, targetShape[2] = {7, 3};
-  HostTensor inputs[2] = {{ids.data(), DType::I64, 2, idShape},
-                          {target.data(), DType::F32, 2, targetShape}};
+  HostTensor inputs[2] = {{ids.data(), DType::I64, 2, idShape}, {target.data(), DType::F32, 2, targetShape}};
 };
 
 float lossOf(const Trainer &trainer) {
@@ -46,9 +43,7 @@ float lossOf(const Trainer &trainer) {
 std::vector<float> parameter(const Trainer &trainer, const std::string &name) {
   const StateTensor *tensor = trainer.state().find("param", name);
   std::vector<float> values(static_cast<size_t>(tensor->numel()));
-  EXPECT_TRUE(trainer.readTensor("param", name, values.data(),
-                                 values.size() * sizeof(float))
-                  .ok());
+  EXPECT_TRUE(trainer.readTensor("param", name, values.data(), values.size() * sizeof(float)).ok());
   return values;
 }
 
@@ -107,17 +102,14 @@ TEST(Trainer, ReadsAndWritesFullTensors) {
     std::vector<float> values(66);
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>(i);
-    ASSERT_TRUE(
-        trainer->writeTensor("param", "tied.weight", values.data(), 264).ok());
+    ASSERT_TRUE(trainer->writeTensor("param", "tied.weight", values.data(), 264).ok());
     EXPECT_EQ(parameter(*trainer, "emb.weight"), values);
     float step = -1;
     Batch batch;
     ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
-    ASSERT_TRUE(
-        trainer->readTensor("step", "fc1.bias", &step, sizeof step).ok());
+    ASSERT_TRUE(trainer->readTensor("step", "fc1.bias", &step, sizeof step).ok());
     EXPECT_EQ(step, 1);
-    EXPECT_EQ(trainer->readTensor("param", "nope", &step, 4).message,
-              "no param is named 'nope'");
+    EXPECT_EQ(trainer->readTensor("param", "nope", &step, 4).message, "no param is named 'nope'");
     EXPECT_EQ(trainer->readTensor("param", "fc1.bias", &step, 4).message,
               "param 'fc1.bias' has 20 bytes, the caller's buffer 4");
     EXPECT_EQ(trainer->state().find("momentum_buffer", "scale"), nullptr)
@@ -169,9 +161,8 @@ TEST(Trainer, HyperParametersTakeEffect) {
   ASSERT_TRUE(trainer->setHyper("lr", 0, 0.1).ok());
   ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
   EXPECT_NE(parameter(*trainer, "emb.weight"), before);
-  EXPECT_EQ(trainer->setHyper("lr", 1, 0.1).message,
-            "no hyper-parameter 'lr' of group 1 is an input of the step; it "
-            "has: lr of group 0");
+  EXPECT_EQ(trainer->setHyper("lr", 1, 0.1).message, "no hyper-parameter 'lr' of group 1 is an input of the step; it "
+                                                     "has: lr of group 0");
 }
 
 TEST(Trainer, RefusesBadBatches) {
@@ -185,12 +176,10 @@ TEST(Trainer, RefusesBadBatches) {
   Batch batch;
   EXPECT_EQ(errorOf(batch, 1), "the step takes 2 batch inputs, found 1");
   batch.idShape[0] = 8;
-  EXPECT_EQ(errorOf(batch),
-            "input 'x': expected i64[7, 2], found i64[8, 2]");
+  EXPECT_EQ(errorOf(batch), "input 'x': expected i64[7, 2], found i64[8, 2]");
   batch.idShape[0] = 7;
   batch.inputs[1].dtype = DType::F64;
-  EXPECT_EQ(errorOf(batch),
-            "input 't': expected f32[7, 3], found f64[7, 3]");
+  EXPECT_EQ(errorOf(batch), "input 't': expected f32[7, 3], found f64[7, 3]");
   batch.inputs[1].dtype = DType::F32;
   batch.inputs[1].rank = 1;
   EXPECT_EQ(errorOf(batch), "input 't': expected f32[7, 3], found f32[7]");
@@ -228,15 +217,9 @@ TEST(Trainer, NamesMissingAndOddWeights) {
   TrainerOptions options;
   options.weights = path;
   float value[66] = {};
-  ASSERT_TRUE(
-      writeSafetensors(path, {{"emb.weight", {DType::F32, {11, 6}, value, 264}}},
-                       {})
-          .ok());
+  ASSERT_TRUE(writeSafetensors(path, {{"emb.weight", {DType::F32, {11, 6}, value, 264}}}, {}).ok());
   expectContains(loadError(2, options), "missing weight: param 'fc1.weight'");
-  ASSERT_TRUE(
-      writeSafetensors(path, {{"emb.weight", {DType::F32, {6, 11}, value, 264}}},
-                       {})
-          .ok());
+  ASSERT_TRUE(writeSafetensors(path, {{"emb.weight", {DType::F32, {6, 11}, value, 264}}}, {}).ok());
   expectContains(loadError(2, options), "param 'emb.weight' is f32[6, 11], the "
                                         "artifact was compiled for f32[11, 6]");
   std::remove(path.c_str());
@@ -244,8 +227,7 @@ TEST(Trainer, NamesMissingAndOddWeights) {
 
 TEST(Trainer, FaultsAreErrorsOnAllRanks) {
   Batch batch;
-  for (const char *fault : {"exit:1:0", "stall:1:0", "skip:1:0", "stall:0:3",
-                            "exit:0:19", "skip:1:32"}) {
+  for (const char *fault : {"exit:1:0", "stall:1:0", "skip:1:0", "stall:0:3", "exit:0:19", "skip:1:32"}) {
     TrainerOptions options;
     options.fault = fault;
     options.timeoutSeconds = 0.3;
@@ -255,8 +237,7 @@ TEST(Trainer, FaultsAreErrorsOnAllRanks) {
     EXPECT_EQ(status.code, StatusCode::Failed) << fault;
     EXPECT_GE(status.rank, 0) << fault << ": " << status.message;
     EXPECT_GE(status.command, 0) << fault << ": " << status.message;
-    EXPECT_EQ(trainer->step(batch.inputs, 2).message, status.message)
-        << "a failed trainer stays failed";
+    EXPECT_EQ(trainer->step(batch.inputs, 2).message, status.message) << "a failed trainer stays failed";
     trainer.reset();
     EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5)) << fault;
   }

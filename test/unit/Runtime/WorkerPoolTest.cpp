@@ -13,14 +13,12 @@ TEST(WorkerPool, RunsEveryIterationOnce) {
           std::vector<std::atomic<int>> visits;
           int64_t trips, grain;
           std::atomic<bool> aligned{true};
-        } loop{std::vector<std::atomic<int>>(static_cast<size_t>(trips)),
-               trips, grain, {true}};
+        } loop{std::vector<std::atomic<int>>(static_cast<size_t>(trips)), trips, grain, {true}};
         pool.parallelFor(
             trips, grain,
             [](void *context, int64_t begin, int64_t end) {
               Loop &loop = *static_cast<Loop *>(context);
-              if (begin % loop.grain != 0 ||
-                  (end % loop.grain != 0 && end != loop.trips))
+              if (begin % loop.grain != 0 || (end % loop.grain != 0 && end != loop.trips))
                 loop.aligned = false;
               for (int64_t i = begin; i < end; ++i)
                 ++loop.visits[static_cast<size_t>(i)];
@@ -39,9 +37,7 @@ TEST(WorkerPool, ManyShortLoops) {
   for (int i = 0; i < 5000; ++i)
     pool.parallelFor(
         12, 1,
-        [](void *context, int64_t begin, int64_t end) {
-          *static_cast<std::atomic<int64_t> *>(context) += end - begin;
-        },
+        [](void *context, int64_t begin, int64_t end) { *static_cast<std::atomic<int64_t> *>(context) += end - begin; },
         &sum);
   EXPECT_EQ(sum, 5000 * 12);
 }

@@ -16,9 +16,7 @@ struct Artifact {
   Plan plan;              ///< of the program "train_step"
   uint64_t traceHash = 0; ///< of the plan's collectives
 
-  std::string pathOf(const std::string &file) const {
-    return folder + "/" + file;
-  }
+  std::string pathOf(const std::string &file) const { return folder + "/" + file; }
 };
 
 /// Reads manifest and plan of the artifact in `folder`. The collective trace

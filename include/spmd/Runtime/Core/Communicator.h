@@ -32,13 +32,11 @@ public:
 
   /// Every rank sends count elements; recv gets ranks × count in rank order.
   /// In place when send is recv + rank × count.
-  virtual Status allGather(const Collective &call, const void *send,
-                           void *recv) = 0;
+  virtual Status allGather(const Collective &call, const void *send, void *recv) = 0;
 
   /// send has ranks × count elements; recv gets the combined chunk of this
   /// rank. In place when recv is send + rank × count.
-  virtual Status reduceScatter(const Collective &call, const void *send,
-                               void *recv) = 0;
+  virtual Status reduceScatter(const Collective &call, const void *send, void *recv) = 0;
 
   /// Combines each of the buffers in place: one message for all of them.
   virtual Status allReduce(const Collective &call, void *const *buffers) = 0;

@@ -57,12 +57,9 @@ struct Float16 {
       // (subnormals: the fixed grid 2^-24).
       int exponent = magnitude == 0 ? -14 : std::ilogb(magnitude);
       exponent = exponent < -14 ? -14 : exponent;
-      auto steps = static_cast<uint32_t>(
-          std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+      auto steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
       // steps is in [0, 2048]; a carry out of the fraction moves the exponent.
-      bits = static_cast<uint16_t>(
-          sign |
-          ((static_cast<uint32_t>(exponent + 14) << 10) + steps));
+      bits = static_cast<uint16_t>(sign | ((static_cast<uint32_t>(exponent + 14) << 10) + steps));
     }
   }
   explicit Float16(double value) : Float16(static_cast<float>(value)) {}

@@ -19,19 +19,14 @@ public:
 
   /// True when command `a` is complete before command `b` starts.
   bool ordered(int32_t a, int32_t b) const {
-    return clock(b)[streams[static_cast<size_t>(a)]] >
-           positions[static_cast<size_t>(a)];
+    return clock(b)[streams[static_cast<size_t>(a)]] > positions[static_cast<size_t>(a)];
   }
 
   /// Per stream: how many of its commands are complete when `command` starts.
-  const uint32_t *clock(int32_t command) const {
-    return &clocks[static_cast<size_t>(command) * numStreams];
-  }
+  const uint32_t *clock(int32_t command) const { return &clocks[static_cast<size_t>(command) * numStreams]; }
 
   /// Position of a command in its stream.
-  uint32_t position(int32_t command) const {
-    return positions[static_cast<size_t>(command)];
-  }
+  uint32_t position(int32_t command) const { return positions[static_cast<size_t>(command)]; }
 
   size_t streamCount() const { return numStreams; }
 

@@ -52,8 +52,7 @@ public:
   /// Calls `visit` for every element of an array.
   void forEach(const std::function<void(JsonValue)> &visit) const;
   /// Calls `visit` for every member of an object, in the order of the keys.
-  void forEachMember(
-      const std::function<void(const std::string &, JsonValue)> &visit) const;
+  void forEachMember(const std::function<void(const std::string &, JsonValue)> &visit) const;
 
   /// The JSON pointer of this place: "/nodes/3/args".
   const std::string &location() const { return pointer; }

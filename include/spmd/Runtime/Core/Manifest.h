@@ -63,11 +63,11 @@ struct StateEntry {
   DType dtype = DType::F32;
   int64_t offset = 0; ///< bytes in the arena
   int64_t numel = 0;
-  std::vector<int64_t> shape;         ///< Replicated
-  std::vector<std::string> aliases;   ///< Replicated
-  std::optional<double> init;         ///< value when no file has the tensor
-  bool persistent = true;             ///< part of the saved state dict
-  std::optional<int64_t> buffer;      ///< plan buffer that holds it
+  std::vector<int64_t> shape;       ///< Replicated
+  std::vector<std::string> aliases; ///< Replicated
+  std::optional<double> init;       ///< value when no file has the tensor
+  bool persistent = true;           ///< part of the saved state dict
+  std::optional<int64_t> buffer;    ///< plan buffer that holds it
 
   int64_t bytes() const { return numel * sizeOf(dtype); }
 };
@@ -158,8 +158,7 @@ struct Manifest {
 };
 
 /// Reads and validates a manifest; `name` is what errors call the text.
-Expected<Manifest> parseManifest(const std::string &name,
-                                 std::string_view text);
+Expected<Manifest> parseManifest(const std::string &name, std::string_view text);
 
 } // namespace spmd::runtime
 

@@ -103,8 +103,7 @@ struct Command {
   int32_t value = 0;    ///< Fill: the byte
 
   bool isCollective() const {
-    return kind == CommandKind::AllGather ||
-           kind == CommandKind::ReduceScatter || kind == CommandKind::AllReduce;
+    return kind == CommandKind::AllGather || kind == CommandKind::ReduceScatter || kind == CommandKind::AllReduce;
   }
   /// "all_gather of unit0", "kernel k12": what errors call the command.
   std::string describe() const;

@@ -12,8 +12,8 @@ namespace spmd::runtime {
 /// to right; norm2 is the square root of the sum of squares, and one input
 /// alone is passed on unchanged. `out` may be one of the inputs. f16 and bf16
 /// accumulate in f32 and are rounded once.
-void reduceInOrder(DType dtype, ReductionKind kind, const void *const *inputs,
-                   int64_t numInputs, void *out, int64_t count);
+void reduceInOrder(DType dtype, ReductionKind kind, const void *const *inputs, int64_t numInputs, void *out,
+                   int64_t count);
 
 } // namespace spmd::runtime
 

@@ -54,8 +54,7 @@ struct NamedTensor {
 };
 
 /// Writes `tensors` in their order; names must be different.
-Status writeSafetensors(const std::string &path,
-                        const std::vector<NamedTensor> &tensors,
+Status writeSafetensors(const std::string &path, const std::vector<NamedTensor> &tensors,
                         const std::map<std::string, std::string> &metadata);
 
 } // namespace spmd::runtime

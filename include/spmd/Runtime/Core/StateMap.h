@@ -32,9 +32,7 @@ struct StateTensor {
 
   int64_t numel() const { return numElements(shape); }
   int64_t bytes() const { return numel() * sizeOf(dtype); }
-  bool isOptimizerState() const {
-    return state != "param" && state != "buffer" && state != "constant";
-  }
+  bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant"; }
   /// Its key in weights.safetensors and in saved files, for one of its names.
   std::string fileKey(const std::string &name) const;
 };
@@ -47,22 +45,18 @@ public:
   const std::vector<StateTensor> &tensors() const { return all; }
 
   /// By name or alias; null when there is none.
-  const StateTensor *find(const std::string &state,
-                          const std::string &name) const;
+  const StateTensor *find(const std::string &state, const std::string &name) const;
 
   /// Copies the full tensor out of the arenas (one base pointer per rank).
-  void read(const StateTensor &tensor, const std::vector<char *> &arenas,
-            void *destination) const;
+  void read(const StateTensor &tensor, const std::vector<char *> &arenas, void *destination) const;
 
   /// Copies a full tensor into the arenas.
-  void write(const StateTensor &tensor, const std::vector<char *> &arenas,
-             const void *source) const;
+  void write(const StateTensor &tensor, const std::vector<char *> &arenas, const void *source) const;
 
   /// Fills the state of all ranks from `weights` (may be null), or from the
   /// initial values. Arenas must be zero, so that padding is neutral. A missing
   /// tensor or one of another dtype or shape is an error that names it.
-  Status initialize(const SafetensorsFile *weights,
-                    const std::vector<char *> &arenas) const;
+  Status initialize(const SafetensorsFile *weights, const std::vector<char *> &arenas) const;
 
 private:
   template <typename Visit>

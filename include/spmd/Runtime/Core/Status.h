@@ -35,13 +35,9 @@ struct [[nodiscard]] Status {
   bool ok() const { return code == StatusCode::Ok; }
 
   static Status success() { return {}; }
-  static Status badInput(std::string message) {
-    return {StatusCode::BadInput, std::move(message), -1, -1, {}};
-  }
-  static Status failed(std::string message, int32_t rank = -1,
-                       int32_t command = -1, std::string location = {}) {
-    return {StatusCode::Failed, std::move(message), rank, command,
-            std::move(location)};
+  static Status badInput(std::string message) { return {StatusCode::BadInput, std::move(message), -1, -1, {}}; }
+  static Status failed(std::string message, int32_t rank = -1, int32_t command = -1, std::string location = {}) {
+    return {StatusCode::Failed, std::move(message), rank, command, std::move(location)};
   }
 };
 

@@ -20,8 +20,7 @@ std::string formatNumber(double value, int digits = 3);
 
 /// Rows as text with aligned columns: the first column to the left, all others
 /// to the right, two spaces apart, each line indented by `indent`.
-std::string formatTable(const std::vector<std::vector<std::string>> &rows,
-                        int indent = 2);
+std::string formatTable(const std::vector<std::vector<std::string>> &rows, int indent = 2);
 
 } // namespace spmd::runtime
 

@@ -9,12 +9,12 @@ namespace spmd::runtime {
 
 /// Copies the rows of `rank` out of a global tensor; rows beyond its end are
 /// zero.
-void cutRows(const DimSplit &split, const std::vector<int64_t> &shape,
-             DType dtype, int64_t rank, const void *global, void *local);
+void cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank, const void *global,
+             void *local);
 
 /// The inverse: copies the rows of `rank` into a global tensor.
-void joinRows(const DimSplit &split, const std::vector<int64_t> &shape,
-              DType dtype, int64_t rank, const void *local, void *global);
+void joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank, const void *local,
+              void *global);
 
 /// Checks that all values of a tensor with `index_bound` are row ids. The error
 /// names the input, the position and the value.

@@ -42,9 +42,8 @@ class Executor {
 public:
   /// Resolves kernels and pointers and starts the threads. `artifact` must
   /// outlive the executor; `arenas` has one base pointer per rank.
-  static Expected<std::unique_ptr<Executor>>
-  create(const Artifact &artifact, const KernelLibrary &kernels,
-         const std::vector<char *> &arenas, const ExecutorOptions &options);
+  static Expected<std::unique_ptr<Executor>> create(const Artifact &artifact, const KernelLibrary &kernels,
+                                                    const std::vector<char *> &arenas, const ExecutorOptions &options);
 
   virtual ~Executor() = default;
 

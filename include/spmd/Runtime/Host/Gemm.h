@@ -11,8 +11,7 @@ namespace spmd::runtime {
 /// Runs a gemm command (f32 or f64) with operands a, b, c. C is divided over
 /// the pool by rows or columns, in a way that depends only on the shape and the
 /// number of threads; each piece is one call of serial BLAS.
-void runGemm(const Command &command, const void *a, const void *b, void *c,
-             WorkerPool &pool);
+void runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool);
 
 /// Gives the calling thread what BLAS needs, so that its first product does not
 /// allocate.

@@ -14,16 +14,13 @@ namespace spmd::runtime {
 /// Runs iterations [begin, end) of a kernel's parallel loop. `arguments` are
 /// pointers in the order of the command's references, `coordinates` the rank's
 /// mesh coordinates.
-using KernelFunction = void (*)(void *const *arguments,
-                                const int64_t *coordinates, int64_t begin,
-                                int64_t end);
+using KernelFunction = void (*)(void *const *arguments, const int64_t *coordinates, int64_t begin, int64_t end);
 
 class KernelLibrary {
 public:
   /// Opens the library of the highest level that this processor runs, or the
   /// one for `cpu` when that is not empty.
-  static Expected<KernelLibrary> open(const Artifact &artifact,
-                                      const std::string &cpu);
+  static Expected<KernelLibrary> open(const Artifact &artifact, const std::string &cpu);
 
   /// Null when there is no such symbol.
   KernelFunction find(const std::string &symbol) const;

@@ -28,8 +28,7 @@ public:
   /// `abort` must outlive the group. A collective that is not complete
   /// `timeout` after a rank reached it fails on that rank, and through `abort`
   /// everywhere.
-  ThreadsGroup(std::string name, int64_t ranks, AbortState &abort,
-               Clock::duration timeout, int spins);
+  ThreadsGroup(std::string name, int64_t ranks, AbortState &abort, Clock::duration timeout, int spins);
   ~ThreadsGroup();
 
   Communicator &endpoint(int64_t rank);

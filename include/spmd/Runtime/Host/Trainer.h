@@ -35,8 +35,7 @@ struct HostTensor {
 class Trainer {
 public:
   /// Loads, checks and starts everything; the state is that of the weights.
-  static Expected<std::unique_ptr<Trainer>> load(const std::string &folder,
-                                                 const TrainerOptions &options);
+  static Expected<std::unique_ptr<Trainer>> load(const std::string &folder, const TrainerOptions &options);
   ~Trainer();
 
   const Artifact &artifact() const { return content->artifact; }
@@ -60,10 +59,8 @@ public:
   Status readOutput(size_t index, void *destination, size_t bytes) const;
 
   /// Copy a full tensor of the state out or in, by any of its names.
-  Status readTensor(const std::string &state, const std::string &name,
-                    void *destination, size_t bytes) const;
-  Status writeTensor(const std::string &state, const std::string &name,
-                     const void *source, size_t bytes);
+  Status readTensor(const std::string &state, const std::string &name, void *destination, size_t bytes) const;
+  Status writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes);
 
   /// Saves full parameters and persistent buffers under all their names (a
   /// tied one several times, since safetensors cannot share), with
@@ -73,8 +70,7 @@ public:
 private:
   /// What threads refer to; left behind when one of them hangs for good.
   struct Content {
-    explicit Content(Artifact loaded)
-        : artifact(std::move(loaded)), state(artifact.manifest) {}
+    explicit Content(Artifact loaded) : artifact(std::move(loaded)), state(artifact.manifest) {}
     Artifact artifact;
     StateMap state;
     KernelLibrary kernels;
@@ -85,8 +81,7 @@ private:
 
   Trainer() = default;
   Status checkInput(const BatchInput &input, const HostTensor &tensor) const;
-  Status locate(const std::string &state, const std::string &name, size_t bytes,
-                const StateTensor *&tensor) const;
+  Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
   std::unique_ptr<Content> content;
   std::vector<double> hyper; ///< current values, in the manifest's order
