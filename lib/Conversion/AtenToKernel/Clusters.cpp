@@ -60,7 +60,7 @@ private:
 /// only with each other.
 static bool canHold(const Cluster &cluster, const Node *node) {
   const Node *first = cluster.members.front();
-  if (!first->isFusible())
+  if (!first->isFusible() || !node->isFusible())
     return false;
   if (hasOwnSpace(first) || hasOwnSpace(node))
     return hasOwnSpace(first) && hasOwnSpace(node) && first->outer == node->outer && first->extent == node->extent &&
