@@ -55,7 +55,7 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 
 // Trait and base of all ops. `rule` and `flops` are C++ expressions over the
 // operation `op`, calls of functions in AtenRules.h; `localizer` also sees the
-// wanted `types`.
+// wanted `types`. `verifier` calls a function in AtenVerify.h.
 
 class Aten_Op<string mnemonic, string torchSchema, string sum,
               list<Trait> traits = []>
@@ -66,6 +66,7 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string viewLike = "false";
   string pointwise = "false";
   string heavy = "false";
+  string verifier = "noConstraints(op)";
 
   let summary = sum;
   let description = "PyTorch: `" # torchSchema # "`.";
@@ -80,7 +81,11 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "bool isHeavy() { return " # heavy # "; }\n" #
       "double getFlops();\n" #
       "::llvm::LogicalResult localize(::mlir::TypeRange types);\n";
+  let hasVerifier = 1;
   let extraClassDefinition =
+      "::llvm::LogicalResult $cppClass::verify() {\n" #
+      "  ::mlir::Operation *op = getOperation();\n" #
+      "  return ::spmd::aten::" # verifier # ";\n}\n" #
       "::mlir::FailureOr<::spmd::aten::ShardingRule> " #
       "$cppClass::getShardingRule() {\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
@@ -99,6 +104,7 @@ class Aten_PointwiseOp<string mnemonic, string torchSchema, string sum,
     : Aten_Op<mnemonic, torchSchema, sum, traits> {
   let rule = "pointwiseRule(op)";
   let pointwise = "true";
+  let verifier = "verifyPointwise(op)";
   let results = (outs Aten_Tensor:$result);
 }
 class Aten_UnaryOp<string name, string sum>

@@ -11,6 +11,7 @@ class Aten_ContractionOp<string mnemonic, string torchSchema, string sum>
   let results = (outs Aten_Tensor:$result);
   let heavy = "true";
   let flops = "contractionFlops(op)";
+  let verifier = "verifyContraction(op)";
 }
 
 def Aten_MmOp
@@ -52,6 +53,7 @@ def Aten_NativeLayerNormOp
   let results = (outs Aten_Tensor:$out, Aten_Tensor:$mean, Aten_Tensor:$rstd);
   let rule = "layerNormRule(op)";
   let flops = "operandElements(op, 8)";
+  let verifier = "verifyLayerNorm(op)";
 }
 def Aten_NativeLayerNormBackwardOp
     : Aten_Op<"native_layer_norm_backward", "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
@@ -66,6 +68,7 @@ def Aten_NativeLayerNormBackwardOp
                  Optional<Aten_Tensor>:$grad_bias);
   let rule = "layerNormBackwardRule(op)";
   let flops = "operandElements(op, 12)";
+  let verifier = "verifyLayerNorm(op)";
 }
 
 // Embedding.
@@ -79,6 +82,7 @@ def Aten_EmbeddingOp
   let heavy = "true";
   let flops = "noFlops(op)";
   let rule = "embeddingRule(op)";
+  let verifier = "verifyEmbedding(op)";
 }
 def Aten_EmbeddingDenseBackwardOp
     : Aten_Op<"embedding_dense_backward", "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
@@ -90,6 +94,7 @@ def Aten_EmbeddingDenseBackwardOp
   let heavy = "true";
   let flops = "operandElements(op)";
   let rule = "embeddingBackwardRule(op)";
+  let verifier = "verifyEmbedding(op)";
 }
 
 // Softmax.
@@ -100,6 +105,7 @@ class Aten_SoftmaxLikeOp<string name, string sum>
   let results = (outs Aten_Tensor:$result);
   let rule = "wholeDimRule(op)";
   let flops = "resultElements(op, 5)";
+  let verifier = "verifySoftmax(op)";
 }
 class Aten_SoftmaxBackwardOp<string name, string sum>
     : Aten_Op<name, "aten::" # name # "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", sum> {
@@ -108,6 +114,7 @@ class Aten_SoftmaxBackwardOp<string name, string sum>
   let results = (outs Aten_Tensor:$result);
   let rule = "wholeDimRule(op)";
   let flops = "resultElements(op, 5)";
+  let verifier = "verifySoftmax(op)";
 }
 def Aten_SoftmaxOp : Aten_SoftmaxLikeOp<"_softmax", "softmax along dim">;
 def Aten_LogSoftmaxOp
@@ -128,6 +135,7 @@ def Aten_NllLossForwardOp
                    I64Attr:$ignore_index);
   let results = (outs Aten_Tensor:$output, Aten_Tensor:$total_weight);
   let rule = "nllLossRule(op)";
+  let verifier = "verifyNllLoss(op)";
 }
 def Aten_NllLossBackwardOp
     : Aten_Op<"nll_loss_backward", "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
@@ -138,6 +146,7 @@ def Aten_NllLossBackwardOp
                    Aten_Tensor:$total_weight);
   let results = (outs Aten_Tensor:$result);
   let rule = "nllLossBackwardRule(op)";
+  let verifier = "verifyNllLoss(op)";
 }
 def Aten_MseLossOp
     : Aten_Op<"mse_loss", "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -147,6 +156,7 @@ def Aten_MseLossOp
   let results = (outs Aten_Tensor:$result);
   let rule = "mseLossRule(op)";
   let flops = "operandElements(op, 3)";
+  let verifier = "verifyMseLoss(op)";
 }
 def Aten_MseLossBackwardOp
     : Aten_Op<"mse_loss_backward", "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
@@ -155,6 +165,7 @@ def Aten_MseLossBackwardOp
                    Aten_Tensor:$target, I64Attr:$reduction);
   let results = (outs Aten_Tensor:$result);
   let rule = "mseLossBackwardRule(op)";
+  let verifier = "verifyMseLoss(op)";
 }
 
 // Attention: query [B,H,T,E], key [B,Hk,S,E], value [B,Hk,S,Ev]; logsumexp is
@@ -170,6 +181,7 @@ def Aten_SdpaOp
   let heavy = "true";
   let rule = "attentionRule(op)";
   let flops = "attentionFlops(op)";
+  let verifier = "verifyAttention(op)";
 }
 def Aten_SdpaBackwardOp
     : Aten_Op<"sdpa_backward", "spmd::sdpa_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, float? scale, bool enable_gqa) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor? grad_mask)",
@@ -185,6 +197,7 @@ def Aten_SdpaBackwardOp
   let heavy = "true";
   let rule = "attentionRule(op)";
   let flops = "attentionFlops(op)";
+  let verifier = "verifyAttention(op)";
 }
 
 #endif // SPMD_ATEN_HEAVY_TD

@@ -19,6 +19,7 @@ class Aten_ForeachOp<string name, string args, string sum, dag operandsAndAttrs,
               sum, traits> {
   let arguments = !con(operandsAndAttrs, (ins Aten_Unit:$unit));
   let results = (outs Aten_List:$outs);
+  let verifier = "verifyForeach(op)";
 }
 class Aten_ForeachUnaryOp<string name, string sum>
     : Aten_ForeachOp<name, "Tensor[] self", sum, (ins Aten_List:$self)>;
@@ -173,6 +174,7 @@ class Aten_FusedAdamLikeOp<string name, string sum>
                    DenseI64ArrayAttr:$groups, Aten_Unit:$unit);
   let results = (outs Aten_List:$self_out, Aten_List:$exp_avgs_out,
                  Aten_List:$exp_avg_sqs_out, Aten_List:$max_exp_avg_sqs_out);
+  let verifier = "verifyFused(op)";
 }
 def Aten_FusedAdamOp
     : Aten_FusedAdamLikeOp<"_fused_adam", "Adam with weight decay in the gradient">;
@@ -190,6 +192,7 @@ def Aten_FusedSgdOp
                    Aten_False:$maximize, Aten_False:$is_first_step,
                    DenseI64ArrayAttr:$groups, Aten_Unit:$unit);
   let results = (outs Aten_List:$self_out, Aten_List:$momentum_buffer_list_out);
+  let verifier = "verifyFused(op)";
 }
 
 #endif // SPMD_ATEN_OPTIM_TD

@@ -2,6 +2,7 @@
 
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRules.h"
+#include "dialects/Aten/AtenVerify.h"
 
 using namespace mlir;
 

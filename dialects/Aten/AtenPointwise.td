@@ -53,25 +53,47 @@ def Aten_MulScalarOp : Aten_BinaryScalarOp<"mul.Scalar", "self * other"> {
 }
 def Aten_DivTensorOp : Aten_BinaryOp<"div.Tensor", "self / other"> {
   let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
+  let verifier = "verifyPointwise(op, ResultType::floating)";
 }
 def Aten_DivScalarOp : Aten_BinaryScalarOp<"div.Scalar", "self / other"> {
   let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
+  let verifier = "verifyPointwise(op, ResultType::floating)";
 }
 
 def Aten_NegOp : Aten_UnaryOp<"neg", "-self"> {
   let rule = "pointwiseRule(op, Linearity::additive)";
 }
-def Aten_ExpOp : Aten_UnaryOp<"exp", "e to the power of self">;
-def Aten_LogOp : Aten_UnaryOp<"log", "natural logarithm">;
-def Aten_SqrtOp : Aten_UnaryOp<"sqrt", "square root">;
-def Aten_RsqrtOp : Aten_UnaryOp<"rsqrt", "1 / sqrt(self)">;
-def Aten_ReciprocalOp : Aten_UnaryOp<"reciprocal", "1 / self">;
+def Aten_ExpOp : Aten_UnaryOp<"exp", "e to the power of self"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_LogOp : Aten_UnaryOp<"log", "natural logarithm"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_SqrtOp : Aten_UnaryOp<"sqrt", "square root"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_RsqrtOp : Aten_UnaryOp<"rsqrt", "1 / sqrt(self)"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_ReciprocalOp : Aten_UnaryOp<"reciprocal", "1 / self"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
 def Aten_AbsOp : Aten_UnaryOp<"abs", "absolute value">;
-def Aten_ErfOp : Aten_UnaryOp<"erf", "Gauss error function">;
-def Aten_CosOp : Aten_UnaryOp<"cos", "cosine">;
-def Aten_SinOp : Aten_UnaryOp<"sin", "sine">;
-def Aten_TanhOp : Aten_UnaryOp<"tanh", "hyperbolic tangent">;
-def Aten_SigmoidOp : Aten_UnaryOp<"sigmoid", "1 / (1 + exp(-self))">;
+def Aten_ErfOp : Aten_UnaryOp<"erf", "Gauss error function"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_CosOp : Aten_UnaryOp<"cos", "cosine"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_SinOp : Aten_UnaryOp<"sin", "sine"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_TanhOp : Aten_UnaryOp<"tanh", "hyperbolic tangent"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
+def Aten_SigmoidOp : Aten_UnaryOp<"sigmoid", "1 / (1 + exp(-self))"> {
+  let verifier = "verifyPointwise(op, ResultType::floating)";
+}
 def Aten_SiluOp : Aten_UnaryOp<"silu", "self * sigmoid(self)">;
 def Aten_ReluOp : Aten_UnaryOp<"relu", "max(self, 0)">;
 def Aten_GeluOp

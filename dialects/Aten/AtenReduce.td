@@ -14,6 +14,7 @@ class Aten_ReduceOp<string mnemonic, string torchSchema, string sum>
     : Aten_Op<mnemonic, torchSchema, sum> {
   let results = (outs Aten_Tensor:$result);
   let flops = "operandElements(op)";
+  let verifier = "verifyReduction(op)";
 }
 
 def Aten_SumDimIntListOp

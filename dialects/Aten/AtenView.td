@@ -22,16 +22,19 @@ def Aten_ViewOp
                       "the same elements under another shape"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$size);
   let localizer = [{localizeShape(op, "size", types)}];
+  let verifier = "verifyView(op)";
 }
 def Aten_UnsqueezeOp
     : Aten_ViewLikeOp<"unsqueeze", "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
                       "inserts a dimension of size 1"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim);
+  let verifier = "verifyUnsqueeze(op)";
 }
 def Aten_SqueezeDimOp
     : Aten_ViewLikeOp<"squeeze.dim", "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
                       "removes dimension dim if its size is 1"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim);
+  let verifier = "verifySqueeze(op)";
 }
 
 // Copies that keep the shape.
@@ -41,6 +44,7 @@ def Aten_ToCopyOp
   let arguments = (ins Aten_Tensor:$self, TypeAttr:$dtype);
   let rule = "castRule(op)";
   let pointwise = "true";
+  let verifier = "verifyCast(op)";
 }
 def Aten_CloneOp
     : Aten_LayoutOp<"clone", "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
@@ -48,6 +52,7 @@ def Aten_CloneOp
   let arguments = (ins Aten_Tensor:$self);
   let rule = "pointwiseRule(op, Linearity::additive)";
   let pointwise = "true";
+  let verifier = "verifyPointwise(op, ResultType::first)";
 }
 
 // Dimensions moved or repeated.
@@ -56,6 +61,7 @@ def Aten_PermuteOp
                     "result dimension i is operand dimension dims[i]"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
   let rule = "permuteRule(op)";
+  let verifier = "verifyPermute(op)";
 }
 def Aten_ExpandOp
     : Aten_LayoutOp<"expand", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
@@ -63,6 +69,7 @@ def Aten_ExpandOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$size);
   let localizer = [{localizeShape(op, "size", types)}];
   let rule = "expandRule(op)";
+  let verifier = "verifyExpand(op)";
 }
 
 // Pieces.
@@ -73,12 +80,14 @@ def Aten_SliceTensorOp
                    I64Attr:$end, DefaultValuedAttr<I64Attr, "1">:$step);
   let localizer = "localizeSlice(op, types)";
   let rule = "sliceRule(op)";
+  let verifier = "verifySlice(op)";
 }
 def Aten_SelectIntOp
     : Aten_LayoutOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
                     "row index of dimension dim, which disappears"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$index);
   let rule = "selectRule(op)";
+  let verifier = "verifySelect(op)";
 }
 def Aten_SplitTensorOp
     : Aten_LayoutOp<"split.Tensor", "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
@@ -86,6 +95,7 @@ def Aten_SplitTensorOp
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
   let rule = "wholeDimRule(op, Linearity::additive)";
+  let verifier = "verifySplit(op)";
 }
 def Aten_SplitWithSizesOp
     : Aten_LayoutOp<"split_with_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -94,18 +104,21 @@ def Aten_SplitWithSizesOp
                    I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
   let rule = "wholeDimRule(op, Linearity::additive)";
+  let verifier = "verifySplit(op)";
 }
 def Aten_CatOp
     : Aten_LayoutOp<"cat", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
                     "the tensors one after the other along dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
   let rule = "wholeDimRule(op, Linearity::additive)";
+  let verifier = "verifyCat(op)";
 }
 def Aten_StackOp
     : Aten_LayoutOp<"stack", "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
                     "the tensors as rows of a new dimension dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
   let rule = "stackRule(op)";
+  let verifier = "verifyStack(op)";
 }
 def Aten_SliceBackwardOp
     : Aten_LayoutOp<"slice_backward", "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
@@ -114,6 +127,7 @@ def Aten_SliceBackwardOp
                    I64Attr:$dim, I64Attr:$start, I64Attr:$end, I64Attr:$step);
   let localizer = "localizeSlice(op, types)";
   let rule = "sliceRule(op)";
+  let verifier = "verifySlice(op)";
 }
 def Aten_SelectBackwardOp
     : Aten_LayoutOp<"select_backward", "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -122,6 +136,7 @@ def Aten_SelectBackwardOp
                    I64Attr:$dim, I64Attr:$index);
   let localizer = [{localizeShape(op, "input_sizes", types)}];
   let rule = "selectRule(op)";
+  let verifier = "verifySelect(op)";
 }
 def Aten_SliceScatterOp
     : Aten_LayoutOp<"slice_scatter", "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
@@ -131,6 +146,7 @@ def Aten_SliceScatterOp
                    DefaultValuedAttr<I64Attr, "1">:$step);
   let localizer = "localizeSlice(op, types)";
   let rule = "sliceRule(op)";
+  let verifier = "verifySlice(op)";
 }
 def Aten_SelectScatterOp
     : Aten_LayoutOp<"select_scatter", "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
@@ -138,6 +154,7 @@ def Aten_SelectScatterOp
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$src, I64Attr:$dim,
                    I64Attr:$index);
   let rule = "selectRule(op)";
+  let verifier = "verifySelect(op)";
 }
 def Aten_IndexSelectOp
     : Aten_LayoutOp<"index_select", "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
@@ -145,6 +162,7 @@ def Aten_IndexSelectOp
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_Tensor:$index);
   let heavy = "true";
   let rule = "indexSelectRule(op)";
+  let verifier = "verifyIndexSelect(op)";
 }
 
 // Factories.
@@ -154,18 +172,21 @@ def Aten_FullOp
   let arguments = (ins DenseI64ArrayAttr:$size, Aten_Scalar:$fill_value);
   let localizer = [{localizeShape(op, "size", types)}];
   let rule = "fullRule(op)";
+  let verifier = "verifyFull(op)";
 }
 def Aten_ArangeStartStepOp
     : Aten_LayoutOp<"arange.start_step", "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                     "start, start + step, … below end"> {
   let arguments = (ins Aten_Scalar:$start, Aten_Scalar:$end, Aten_ScalarOne:$step);
   let localizer = "keepShape(op, types)";
+  let verifier = "verifyArange(op)";
 }
 def Aten_ScalarTensorOp
     : Aten_LayoutOp<"scalar_tensor", "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                     "a scalar as a 0-dimensional tensor"> {
   let arguments = (ins Aten_Scalar:$s);
   let rule = "fullRule(op)";
+  let verifier = "verifyScalarTensor(op)";
 }
 def Aten_ConstantOp
     : Aten_LayoutOp<"constant", "spmd::constant(*, Tensor value) -> Tensor",
@@ -173,6 +194,7 @@ def Aten_ConstantOp
   let arguments = (ins ElementsAttr:$value);
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let localizer = "keepShape(op, types)";
+  let verifier = "verifyConstant(op)";
 }
 
 #endif // SPMD_ATEN_VIEW_TD

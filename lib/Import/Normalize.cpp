@@ -18,6 +18,9 @@ static step::Arg &literal(Call &call, StringRef name) {
 }
 
 void spmd::setInteger(Call &call, StringRef name, int64_t value) {
+  // Something else than a number stays, and is found when the op is made.
+  if (BoundArg *arg = call.find(name); arg && !arg->isNone() && !arg->isNumber())
+    return;
   step::Arg &arg = literal(call, name);
   arg.kind = step::Arg::Kind::integer;
   arg.integer = value;

@@ -80,9 +80,9 @@ Value Lane::broadcast(Value table) {
 }
 
 Value Lane::align(Value operand) {
-  // 0-dimensional floats never change the element type of what they meet.
-  if (type.getRank() > 0 && (typeOf(operand).getRank() == 0 || isTable(operand)) &&
-      isa<FloatType>(type.getElementType()))
+  // A list op gives what it is written to its element type; converting what
+  // meets it is the same up to rounding and keeps f64 scalars out of the lane.
+  if (isa<FloatType>(type.getElementType()) && isa<FloatType>(typeOf(operand).getElementType()))
     operand = cast(operand, type.getElementType());
   return isTable(operand) ? broadcast(operand) : operand;
 }

@@ -1,0 +1,71 @@
+//===- AtenVerify.cpp - Verifier of pointwise ops -------------------------===//
+
+#include "dialects/Aten/AtenVerify.h"
+#include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/RuleBuilder.h"
+#include "dialects/Aten/TypePromotion.h"
+
+using namespace mlir;
+using namespace spmd::aten;
+
+LogicalResult spmd::aten::noConstraints(Operation *) { return success(); }
+
+/// Shape that `shapes` have together; failure if they do not broadcast.
+static FailureOr<SmallVector<int64_t>> broadcast(OperandRange operands) {
+  SmallVector<int64_t> shape;
+  for (Value operand : operands) {
+    ArrayRef<int64_t> other = tensorType(operand).getShape();
+    if (other.size() > shape.size())
+      shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    for (auto [mine, theirs] : llvm::zip(llvm::reverse(shape), llvm::reverse(other))) {
+      if (mine != theirs && mine != 1 && theirs != 1)
+        return failure();
+      if (mine == 1)
+        mine = theirs;
+    }
+  }
+  return shape;
+}
+
+LogicalResult spmd::aten::verifyPointwise(Operation *op, ResultType kind) {
+  RankedTensorType result = tensorType(op->getResult(0));
+  // C1
+  FailureOr<SmallVector<int64_t>> shape = broadcast(op->getOperands());
+  if (failed(shape))
+    return op->emitOpError("has operands that do not broadcast");
+  if (ArrayRef<int64_t>(*shape) != result.getShape())
+    return op->emitOpError() << "has result " << result << ", its operands broadcast to shape [" << *shape << "]";
+  // C2
+  SmallVector<RankedTensorType> tensors;
+  for (Value operand : op->getOperands())
+    tensors.push_back(tensorType(operand));
+  SmallVector<Attribute> scalars;
+  for (StringRef name : {"self", "other", "exponent", "min", "max"})
+    if (Attribute scalar = op->getAttr(name))
+      scalars.push_back(scalar);
+  Type expected;
+  switch (kind) {
+  case ResultType::promoted:
+    expected = promoteTypes(tensors, scalars, op->getContext());
+    break;
+  case ResultType::floating:
+    expected = promoteTypes(tensors, scalars, op->getContext());
+    if (!isa<FloatType>(expected))
+      expected = Float32Type::get(op->getContext());
+    break;
+  case ResultType::boolean:
+    expected = IntegerType::get(op->getContext(), 1);
+    break;
+  case ResultType::first:
+    expected = tensors[0].getElementType();
+    break;
+  case ResultType::selected:
+    if (!tensors[0].getElementType().isInteger(1))
+      return op->emitOpError() << "has condition " << tensors[0] << ", expected element type i1";
+    expected = promoteTypes(ArrayRef(tensors).drop_front(), {}, op->getContext());
+    break;
+  }
+  if (result.getElementType() != expected)
+    return op->emitOpError() << "has result " << result << ", expected element type " << expected;
+  return success();
+}

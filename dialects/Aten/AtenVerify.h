@@ -1,0 +1,98 @@
+//===- AtenVerify.h - Verifiers of op families ------------------*- C++ -*-===//
+//
+// The functions that `verifier` in the .td files names. Constraints are
+// numbered per family; tests cite the numbers. All of them hold for the shapes
+// a rank computes on as well as for global ones: encodings are ignored.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_DIALECTS_ATEN_ATENVERIFY_H
+#define SPMD_DIALECTS_ATEN_ATENVERIFY_H
+
+#include "mlir/IR/Operation.h"
+
+namespace spmd::aten {
+
+/// What a pointwise op's result element type is.
+enum class ResultType {
+  promoted, ///< PyTorch's promotion of all operands and scalars
+  floating, ///< the same; f32 if that is no float
+  boolean,  ///< i1
+  first,    ///< the first operand's
+  selected, ///< the promotion of the second and third operand; the first is i1
+};
+
+llvm::LogicalResult noConstraints(mlir::Operation *op);
+/// C1: the result has the broadcast shape. C2: and the element type.
+llvm::LogicalResult verifyPointwise(mlir::Operation *op, ResultType kind = ResultType::promoted);
+
+// Views and pieces (AtenVerifyView.cpp); D: element types agree.
+
+/// C1: as many elements as the operand. C2: the result's shape is `size`.
+llvm::LogicalResult verifyView(mlir::Operation *op);
+/// C1: the dimension exists. C2: the result has the operand's shape with a
+/// dimension of size 1 inserted or, if its size is 1, removed.
+llvm::LogicalResult verifyUnsqueeze(mlir::Operation *op);
+llvm::LogicalResult verifySqueeze(mlir::Operation *op);
+/// C1: same shape. C2: the result's element type is `dtype`.
+llvm::LogicalResult verifyCast(mlir::Operation *op);
+/// C1: `dims` is a permutation. C2: the result's shape is the permuted one.
+llvm::LogicalResult verifyPermute(mlir::Operation *op);
+/// C1: each dimension is the operand's, or that is 1 or missing. C2: `size`.
+llvm::LogicalResult verifyExpand(mlir::Operation *op);
+/// C1: the dimension exists. C2: 0 <= start <= end <= its size and step >= 1.
+/// C3: the piece has the rows, the whole the shape.
+llvm::LogicalResult verifySlice(mlir::Operation *op);
+/// C1: dimension and index exist. C2: the row lacks the dimension.
+llvm::LogicalResult verifySelect(mlir::Operation *op);
+/// C1: the dimension exists. C2: the pieces have the sizes, and fill it.
+llvm::LogicalResult verifySplit(mlir::Operation *op);
+/// C1: the dimension exists. C2: the tensors differ only in it, and fill it.
+llvm::LogicalResult verifyCat(mlir::Operation *op);
+/// C1: equal tensors. C2: the result has them as rows of a new dimension.
+llvm::LogicalResult verifyStack(mlir::Operation *op);
+/// C1: a vector of i64 or i32 rows of an existing dimension. C2: their count.
+llvm::LogicalResult verifyIndexSelect(mlir::Operation *op);
+/// C1: the result's shape is `size`.
+llvm::LogicalResult verifyFull(mlir::Operation *op);
+/// C1: a non-zero step. C2: as many elements as steps from start below end.
+llvm::LogicalResult verifyArange(mlir::Operation *op);
+/// C1: the result is 0-dimensional.
+llvm::LogicalResult verifyScalarTensor(mlir::Operation *op);
+/// C1: value and result agree in shape and element type.
+llvm::LogicalResult verifyConstant(mlir::Operation *op);
+
+// The others (AtenVerifyHeavy.cpp).
+
+/// C1: `dim` is ascending, without repetition, in range. C2: results have the
+/// remaining dimensions. C3: `dtype` is the element type.
+llvm::LogicalResult verifyReduction(mlir::Operation *op);
+/// C1: the contracted dimensions agree. C2: the result has the others; a bias
+/// is broadcast against it. C3: element types agree.
+llvm::LogicalResult verifyContraction(mlir::Operation *op);
+/// C1: normalized_shape is the input's last dimensions. C2: statistics have
+/// ones there. C3: weight and bias, and gradients, have these dimensions.
+llvm::LogicalResult verifyLayerNorm(mlir::Operation *op);
+/// C1: integer indices. C2: rows of the table, one per index.
+llvm::LogicalResult verifyEmbedding(mlir::Operation *op);
+/// C1: same shapes. C2: the dimension exists.
+llvm::LogicalResult verifySoftmax(mlir::Operation *op);
+/// C1: reduction is 0, 1 or 2. C2: classes are the last of one or two
+/// dimensions, target is i64 without it. C3: results by reduction.
+llvm::LogicalResult verifyNllLoss(mlir::Operation *op);
+/// C1: reduction is 0, 1 or 2. C2: the result is 0-dimensional if reduced.
+llvm::LogicalResult verifyMseLoss(mlir::Operation *op);
+/// C1: rank 4, equal batch; heads of key and value equal and, with enable_gqa,
+/// a divisor of the query's. C2: results. C3: the mask broadcasts.
+llvm::LogicalResult verifyAttention(mlir::Operation *op);
+/// C1: results have the types of the first list. C2: in list form, lists of
+/// scalars have an entry per position. C3: in list form, operands broadcast.
+llvm::LogicalResult verifyForeach(mlir::Operation *op);
+/// C1: all lists have as many entries as the parameters, or none. C2: entries
+/// of one position agree in shape with the parameter (steps are scalars or
+/// tables). C3: hyper-parameters have an entry per group, groups are theirs.
+llvm::LogicalResult verifyFused(mlir::Operation *op);
+
+} // namespace spmd::aten
+
+#endif // SPMD_DIALECTS_ATEN_ATENVERIFY_H
