@@ -96,9 +96,10 @@ void ClusterOp::print(OpAsmPrinter &p) {
         newline();
         p << "     ";
       });
-  p << ") ";
+  p << ")";
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                      {"dims", "parallel", "operand_maps", "result_maps", "guarded"});
+  p << " ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 

@@ -99,9 +99,10 @@ void SegmentedOp::print(OpAsmPrinter &p) {
   newline();
   p << "outs(";
   llvm::interleaveComma(getResultTypes(), p);
-  p << ") ";
+  p << ")";
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                      {"chunk", "position", "starts", "ends", "pieces", "operandSegmentSizes"});
+  p << " ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 

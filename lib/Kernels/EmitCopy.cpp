@@ -1,77 +1,54 @@
 //===- EmitCopy.cpp - loops of kernel.copy --------------------------------===//
+//
+// A piece is a cluster of one operand (zeros: of none) that yields it; the trips of the pieces follow each other.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Emitters.h"
-#include "dialects/Kernel/AccessMap.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
 namespace spmd::kernel {
 
-namespace {
-
-class PieceEmitter {
-public:
-  PieceEmitter(KernelBuilder &b, CopyOp op, PieceAttr piece)
-      : b(b), op(op), piece(piece), position(piece.getDims().size()) {}
-
-  /// Moves the part of the piece whose first dim is in [low, high).
-  void emit(unsigned depth, Value low, Value high) {
-    ArrayRef<int64_t> dims = piece.getDims();
-    if (depth == dims.size())
-      return b.loop(low, high, 1, [&](Value) { move(1); });
-    if (depth + 1 == dims.size())
-      return emitInnermost(depth, low, high);
-    b.loop(low, high, 1, [&](Value i) {
-      position[depth] = i;
-      emit(depth + 1, b.i64(0), b.i64(dims[depth + 1]));
-    });
+/// The piece as a detached cluster whose first dim, if any, is parallel.
+static OwningOpRef<ClusterOp> getPieceCluster(CopyOp op, PieceAttr piece) {
+  OpBuilder builder(op.getContext());
+  bool isZero = piece.getSource() < 0;
+  SmallVector<Value> sources;
+  SmallVector<AffineMap> from;
+  if (!isZero) {
+    sources.push_back(op.getSources()[piece.getSource()]);
+    from.push_back(piece.getFrom());
   }
-
-private:
-  /// Vectors where both sides lie side by side, then scalars.
-  void emitInnermost(unsigned depth, Value low, Value high) {
-    bool dense = AccessMap::get(piece.getTo()).getStride(depth) == 1 &&
-                 (piece.getSource() < 0 || AccessMap::get(piece.getFrom()).getStride(depth) == 1);
-    auto run = [&](Value from, Value to, int64_t width) {
-      b.loop(from, to, width, [&](Value i) {
-        position[depth] = i;
-        move(width);
-      });
-    };
-    Value whole = low;
-    if (dense) {
-      Value length = b.max(b.sub(high, low), b.i64(0));
-      whole = b.add(low, b.sub(length, b.mod(length, kLanes)));
-      run(low, whole, kLanes);
-    }
-    run(whole, high, 1);
-  }
-
-  void move(int64_t width) {
-    Type element = getElementTypeOrSelf(op.getResult().getType());
-    Value value = b.number(getWideType(element, width), 0);
-    if (piece.getSource() >= 0)
-      value = b.load(b.getPointer(piece.getSource()), element, b.affine(piece.getFrom().getResult(0), position), width);
-    b.store(value, b.getResultPointer(0), b.affine(piece.getTo().getResult(0), position));
-  }
-
-  KernelBuilder &b;
-  CopyOp op;
-  PieceAttr piece;
-  SmallVector<Value> position;
-};
-
-} // namespace
+  auto cluster = ClusterOp::create(builder, op.getLoc(), op.getResult().getType(), sources, piece.getDims(),
+                                   piece.getDims().empty() ? 0 : 1, from, piece.getTo());
+  Block *body = cluster.getBodyBlock();
+  builder.setInsertionPointToEnd(body);
+  Value value;
+  if (isZero)
+    value = arith::ConstantOp::create(builder, op.getLoc(),
+                                      builder.getZeroAttr(getElementTypeOrSelf(op.getResult().getType())));
+  else
+    value = body->getArgument(0);
+  YieldOp::create(builder, op.getLoc(), value);
+  return cluster;
+}
 
 LogicalResult emitCopy(KernelBuilder &b, CopyOp op) {
   int64_t first = 0;
   for (auto piece : op.getPieces().getAsRange<PieceAttr>()) {
-    int64_t trips = piece.getDims().empty() ? 1 : piece.getDims().front();
-    // The part of [begin, end) that lies in this piece; empty when low is not below high.
+    OwningOpRef<ClusterOp> cluster = getPieceCluster(op, piece);
+    int64_t trips = cluster->getParallelTrips();
+    // The part of [begin, end) that lies in this piece, perhaps none.
     Value low = b.max(b.sub(b.getBegin(), b.i64(first)), b.i64(0));
-    Value high = b.min(b.sub(b.getEnd(), b.i64(first)), b.i64(trips));
-    PieceEmitter(b, op, piece).emit(0, low, high);
+    Value high = b.max(b.min(b.sub(b.getEnd(), b.i64(first)), b.i64(trips)), low);
+    ClusterArguments arguments = {{}, {b.getResultPointer(0)}, low, high};
+    if (piece.getSource() >= 0)
+      arguments.operands.push_back(b.getPointer(piece.getSource()));
+    if (failed(emitClusterLoops(b, *simplifyCluster(*cluster), arguments)))
+      return failure();
     first += trips;
   }
   return success();

@@ -12,7 +12,6 @@
 
 namespace spmd::kernel {
 
-/// Expects what simplifyCluster leaves: no dims of size 1.
 mlir::LogicalResult emitCluster(KernelBuilder &b, ClusterOp op);
 mlir::LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &b, AttentionOp op);
@@ -20,6 +19,15 @@ mlir::LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp 
 mlir::LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op);
 mlir::LogicalResult emitScatterAddRows(KernelBuilder &b, ScatterAddRowsOp op);
 mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
+
+/// Where a cluster finds its operands and results, and which trips to run.
+struct ClusterArguments {
+  mlir::SmallVector<mlir::Value> operands, results;
+  mlir::Value begin, end;
+};
+
+/// The loops of a cluster as simplifyCluster leaves it, without dims of size 1.
+mlir::LogicalResult emitClusterLoops(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
 
 /// A detached copy of `op` with the same parallel trips, without dims of size 1 and with adjacent dims merged where
 /// every map allows it.

@@ -39,7 +39,7 @@ FailureOr<SmallVector<Operation *>> collectKernels(ModuleOp module) {
 LogicalResult lowerKernel(Operation *op, ModuleOp target) {
   KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
   LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                             .Case([&](ClusterOp cluster) { return emitCluster(b, *simplifyCluster(cluster)); })
+                             .Case([&](ClusterOp cluster) { return emitCluster(b, cluster); })
                              .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
                              .Case([&](AttentionOp attention) { return emitAttention(b, attention); })
                              .Case([&](AttentionBackwardOp backward) { return emitAttentionBackward(b, backward); })

@@ -321,3 +321,20 @@ def test_cross_entropy():
     onehot[valid, target[valid]] = 1
     loss = np.where(valid, -np.log(p[np.arange(rows), np.where(valid, target, 0)]), 0)
     check(ir, [x, target], [((p - onehot) * valid[:, None], np.float32), (loss, np.float32)], rows, alias=[(0, 0)])
+
+
+@pytest.mark.parametrize("batch,rows,cols", [(2, 40, 33), (3, 16, 16), (1, 100, 50), (2, 5, 64)])
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_batched_transpose(batch, rows, cols, parallel):
+    """Tiles with the tiled dim sequential or cut among trips; a bias along it."""
+    x, bias = rand(batch, cols, rows), rand(rows, seed=1)
+    out = tensor(np.zeros((batch, rows, cols), np.float32))
+    ir = func([x, bias], [out], f"""kernel.cluster dims [{batch}, {rows}, {cols}] parallel {parallel}
+      ins(%a = %x0 at (d0, d1, d2) -> (d0 * {rows * cols} + d2 * {rows} + d1) : {tensor(x)},
+          %b = %x1 at (d0, d1, d2) -> (d1) : {tensor(bias)})
+      outs(at (d0, d1, d2) -> (d0 * {rows * cols} + d1 * {cols} + d2) : {out}) {{
+        %s = arith.addf %a, %b : f32
+        kernel.yield %s : f32
+      }}""")
+    want = x.swapaxes(1, 2) + bias[:, None]
+    check(ir, [x, bias], [(want.astype(np.float64), np.float32)], batch * (rows if parallel == 2 else 1), tolerance=1e-7)

@@ -43,19 +43,20 @@ def test_scatter_add_rows(rows, size, ids, into):
     check(ir, inputs, [(want, np.float32)], min(64, rows), alias=[(2, 0)] if into else [])
 
 
-def test_copy():
+@pytest.mark.parametrize("rows", [6, 50])
+def test_copy(rows):
     """A concatenation of a tensor, a transposed tensor and zeros, along the second dim."""
-    a, b = rand(6, 40), rand(33, 6)
-    want = np.concatenate([a, b.T, np.zeros((6, 3), np.float32)], 1)
+    a, b = rand(rows, 40), rand(33, rows)
+    want = np.concatenate([a, b.T, np.zeros((rows, 3), np.float32)], 1)
     ir = f"""func.func @f(%a: {tensor(a)}, %b: {tensor(b)}) -> {tensor(want)} {{
       %0 = kernel.copy %a, %b pieces [
-          #kernel.piece<0 [6, 40] (d0, d1) -> (d0 * 40 + d1) to (d0, d1) -> (d0 * 76 + d1)>,
-          #kernel.piece<1 [6, 33] (d0, d1) -> (d1 * 6 + d0) to (d0, d1) -> (d0 * 76 + d1 + 40)>,
-          #kernel.piece<zero [6, 3] to (d0, d1) -> (d0 * 76 + d1 + 73)>]
+          #kernel.piece<0 [{rows}, 40] (d0, d1) -> (d0 * 40 + d1) to (d0, d1) -> (d0 * 76 + d1)>,
+          #kernel.piece<1 [{rows}, 33] (d0, d1) -> (d1 * {rows} + d0) to (d0, d1) -> (d0 * 76 + d1 + 40)>,
+          #kernel.piece<zero [{rows}, 3] to (d0, d1) -> (d0 * 76 + d1 + 73)>]
           : ({tensor(a)}, {tensor(b)}) -> {tensor(want)}
       return %0 : {tensor(want)}
     }}"""
-    check(ir, [a, b], [(want.astype(np.float64), np.float32)], 18, tolerance=0)
+    check(ir, [a, b], [(want.astype(np.float64), np.float32)], 3 * rows, tolerance=0)
 
 
 def test_copy_flat():
