@@ -17,13 +17,13 @@ Value Partitioner::get(Value value, AxisState want) {
     Value whole = getParameterView(value);
     return want.isReplicated() ? whole : slice(whole, typeOf(value), want);
   }
-  auto &known = locals[value];
-  for (auto &[state, local] : known)
+  auto &present = locals[value];
+  for (auto &[state, local] : present)
     if (state == want)
       return local;
   Value made;
   auto carrier = carriers.find(value);
-  if (carrier != carriers.end() && known.empty()) {
+  if (carrier != carriers.end() && present.empty()) {
     // Materialize a segment of a chunk or an entry of a table.
     AxisState state =
         carrier->second.isTable ? *partition::getState(carrier->second.value.getType()) : AxisState::replicated();
@@ -32,8 +32,8 @@ Value Partitioner::get(Value value, AxisState want) {
     locals[value].push_back({state, made});
     return get(value, want);
   }
-  AxisState from = known.front().first;
-  made = convert(value, from, want, known.front().second);
+  AxisState from = present.front().first;
+  made = convert(value, from, want, present.front().second);
   locals[value].push_back({want, made});
   return made;
 }

@@ -154,7 +154,42 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
     result.setType(type);
     setLocal(old, state, result);
   }
+  if (llvm::any_of(operandStates, [](AxisState s) { return s.isShard(); }))
+    for (Value result : op->getResults())
+      shardAgain(result);
   return success();
+}
+
+/// True when a matrix product or attention uses the value, or what light ops make of it.
+static bool feedsHeavyOp(Value value) {
+  SmallVector<Value> open{value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      auto iface = dyn_cast<AtenOpInterface>(user);
+      if (!iface || !seen.insert(user).second)
+        continue;
+      if (iface.isHeavy())
+        return true;
+      llvm::append_range(open, user->getResults());
+    }
+  return false;
+}
+
+/// An op that had to gather an operand gives a replicated value, and all that follows would be replicated too. Slicing
+/// it is free, so work that is worth it goes on with shards.
+void Partitioner::shardAgain(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (!getState(value).isReplicated() || !feedsHeavyOp(value))
+    return;
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (size >= step.ranks) {
+      // Whoever needs it whole finds the whole value, too.
+      AxisState state = AxisState::shard(dim, 1, getChunk(size, step.ranks));
+      get(value, state);
+      states[value] = state;
+      return;
+    }
 }
 
 /// Counts heavy work, and what of it no mesh axis cuts.

@@ -59,6 +59,7 @@ private:
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult emitGeneric(mlir::Operation *op);
   bool isParameterViewOp(mlir::Operation *op) const;
+  void shardAgain(mlir::Value value);
   void countWork(mlir::Operation *op, const OpStates &chosen);
   void warnOfReplicatedWork();
   AxisState getState(mlir::Value value) const;

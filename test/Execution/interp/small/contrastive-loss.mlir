@@ -1,0 +1,83 @@
+// Every row of the batch against every other: the embeddings of one side are gathered, and their
+// gradient is reduced.
+
+// RUN: spmd-opt %s --spmd-merge-optimizer-lists --spmd-assign-shard-units=ranks=3 --spmd-split-means --spmd-partition --spmd-verify-partition --spmd-dedup-collectives --spmd-bucket-collectives -o %t.mlir 2> %t.err
+// RUN: spmd-interpret %t.mlir --ranks=3 --compare=%s | FileCheck %s
+// RUN: FileCheck %s --check-prefix=WARN --input-file=%t.err
+// WARN: warning: gathers an activation of type
+// CHECK: collectives: all_gather 4 (
+// CHECK: collectives: all_reduce 1 (
+// CHECK: collectives: reduce_scatter 1 (
+
+#loc = loc(unknown)
+module @contrastive attributes {spmd.optimizer = "torch.optim.sgd.SGD", spmd.param_groups = [{dampening = 0 : i64, differentiable = false, lr = 1.000000e-01 : f64, maximize = false, momentum = 0 : i64, nesterov = false, parameters = ["a.weight", "a.bias", "b.weight", "b.bias"], weight_decay = 0 : i64}], spmd.phases = ["forward", "backward", "optimizer"], spmd.result_tree = "{\22output\22: 0}", spmd.step = {format = 1 : i64, name = "contrastive", torch = "2.13.0"}} {
+  spmd.module_tree @tree {
+    spmd.module "" class "zoo.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
+    spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
+  } loc(#loc)
+  func.func @step(%arg0: tensor<10x6xf32> {spmd.arg = #spmd.param<"a.weight", trainable>} loc(unknown), %arg1: tensor<10xf32> {spmd.arg = #spmd.param<"a.bias", trainable>} loc(unknown), %arg2: tensor<4x10xf32> {spmd.arg = #spmd.param<"b.weight", trainable>} loc(unknown), %arg3: tensor<4xf32> {spmd.arg = #spmd.param<"b.bias", trainable>} loc(unknown), %arg4: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 1.000000e-01 : f64>} loc(unknown), %arg5: tensor<11x6xf32> {spmd.arg = #spmd.batch<"x", dim = 0>} loc(unknown), %arg6: tensor<11x4xf32> {spmd.arg = #spmd.batch<"y", dim = 0>} loc(unknown)) -> (tensor<f32> {spmd.result = #spmd.loss<"">}, tensor<10x6xf32> {spmd.result = #spmd.update<#spmd.param<"a.weight", trainable>>}, tensor<10xf32> {spmd.result = #spmd.update<#spmd.param<"a.bias", trainable>>}, tensor<4x10xf32> {spmd.result = #spmd.update<#spmd.param<"b.weight", trainable>>}, tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"b.bias", trainable>>}) {
+    %0 = aten.permute %arg0 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<10x6xf32>) -> tensor<6x10xf32> loc(#loc11)
+    %1 = aten.addmm %arg1, %arg5, %0 {spmd.segment = 0 : i64} : (tensor<10xf32>, tensor<11x6xf32>, tensor<6x10xf32>) -> tensor<11x10xf32> loc(#loc11)
+    %2 = aten.tanh %1 {spmd.segment = 0 : i64} : (tensor<11x10xf32>) -> tensor<11x10xf32> loc(#loc12)
+    %3 = aten.permute %arg2 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<4x10xf32>) -> tensor<10x4xf32> loc(#loc13)
+    %4 = aten.addmm %arg3, %2, %3 {spmd.segment = 0 : i64} : (tensor<4xf32>, tensor<11x10xf32>, tensor<10x4xf32>) -> tensor<11x4xf32> loc(#loc13)
+    %5 = aten.linalg_vector_norm %4 {dim = array<i64: 1>, keepdim = true, ord = 2.000000e+00 : f64, spmd.segment = 0 : i64} : (tensor<11x4xf32>) -> tensor<11x1xf32> loc(#loc7)
+    %6 = aten.clamp %5 {min = 9.9999999999999998E-13 : f64, spmd.segment = 0 : i64} : (tensor<11x1xf32>) -> tensor<11x1xf32> loc(#loc7)
+    %7 = aten.expand %6 {size = array<i64: 11, 4>, spmd.segment = 0 : i64} : (tensor<11x1xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %8 = aten.div.Tensor %4, %7 {spmd.segment = 0 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %9 = aten.linalg_vector_norm %arg6 {dim = array<i64: 1>, keepdim = true, ord = 2.000000e+00 : f64, spmd.segment = 0 : i64} : (tensor<11x4xf32>) -> tensor<11x1xf32> loc(#loc7)
+    %10 = aten.clamp %9 {min = 9.9999999999999998E-13 : f64, spmd.segment = 0 : i64} : (tensor<11x1xf32>) -> tensor<11x1xf32> loc(#loc7)
+    %11 = aten.expand %10 {size = array<i64: 11, 4>, spmd.segment = 0 : i64} : (tensor<11x1xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %12 = aten.div.Tensor %arg6, %11 {spmd.segment = 0 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %13 = aten.permute %12 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<11x4xf32>) -> tensor<4x11xf32> loc(#loc10)
+    %14 = aten.mm %8, %13 {spmd.segment = 0 : i64} : (tensor<11x4xf32>, tensor<4x11xf32>) -> tensor<11x11xf32> loc(#loc10)
+    %15 = aten.arange.start_step  {end = 11 : i64, spmd.segment = 0 : i64, start = 0 : i64} : () -> tensor<11xi64> loc(#loc10)
+    %16 = aten._log_softmax %14 {dim = 1 : i64, spmd.segment = 0 : i64} : (tensor<11x11xf32>) -> tensor<11x11xf32> loc(#loc10)
+    %output, %total_weight = aten.nll_loss_forward %16, %15 {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 0 : i64} : (tensor<11x11xf32>, tensor<11xi64>) -> (tensor<f32>, tensor<f32>) loc(#loc10)
+    %17 = aten.full  {fill_value = 1.000000e+00 : f64, size = array<i64>, spmd.segment = 1 : i64} : () -> tensor<f32> loc(#loc4)
+    %18 = aten.nll_loss_backward %17, %16, %15, %total_weight {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 1 : i64} : (tensor<f32>, tensor<11x11xf32>, tensor<11xi64>, tensor<f32>) -> tensor<11x11xf32> loc(#loc10)
+    %19 = aten._log_softmax_backward_data %18, %16 {dim = 1 : i64, input_dtype = f32, spmd.segment = 1 : i64} : (tensor<11x11xf32>, tensor<11x11xf32>) -> tensor<11x11xf32> loc(#loc10)
+    %20 = aten.mm %19, %12 {spmd.segment = 1 : i64} : (tensor<11x11xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc10)
+    %21 = aten.div.Tensor %4, %7 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %22 = aten.div.Tensor %21, %7 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %23 = aten.neg %20 {spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %24 = aten.mul.Tensor %23, %22 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %25 = aten.div.Tensor %20, %7 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %26 = aten.sum.dim_IntList %24 {dim = array<i64: 1>, keepdim = true, spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<11x1xf32> loc(#loc7)
+    %27 = aten.scalar_tensor  {s = 0.000000e+00 : f64, spmd.segment = 1 : i64} : () -> tensor<f32> loc(#loc7)
+    %28 = aten.ge.Scalar %5 {other = 9.9999999999999998E-13 : f64, spmd.segment = 1 : i64} : (tensor<11x1xf32>) -> tensor<11x1xi1> loc(#loc7)
+    %29 = aten.where.self %28, %26, %27 {spmd.segment = 1 : i64} : (tensor<11x1xi1>, tensor<11x1xf32>, tensor<f32>) -> tensor<11x1xf32> loc(#loc7)
+    %30 = aten.div.Tensor %4, %5 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x1xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %31 = aten.eq.Scalar %5 {other = 0 : i64, spmd.segment = 1 : i64} : (tensor<11x1xf32>) -> tensor<11x1xi1> loc(#loc7)
+    %32 = aten.masked_fill.Scalar %30, %31 {spmd.segment = 1 : i64, value = 0 : i64} : (tensor<11x4xf32>, tensor<11x1xi1>) -> tensor<11x4xf32> loc(#loc7)
+    %33 = aten.mul.Tensor %29, %32 {spmd.segment = 1 : i64} : (tensor<11x1xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %34 = aten.add.Tensor %25, %33 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc7)
+    %35 = aten.mm %34, %arg2 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<4x10xf32>) -> tensor<11x10xf32> loc(#loc13)
+    %36 = aten.permute %34 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<4x11xf32> loc(#loc13)
+    %37 = aten.mm %36, %2 {spmd.segment = 1 : i64} : (tensor<4x11xf32>, tensor<11x10xf32>) -> tensor<4x10xf32> loc(#loc13)
+    %38 = aten.sum.dim_IntList %34 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<1x4xf32> loc(#loc13)
+    %39 = aten.view %38 {size = array<i64: 4>, spmd.segment = 1 : i64} : (tensor<1x4xf32>) -> tensor<4xf32> loc(#loc13)
+    %40 = aten.tanh_backward %35, %2 {spmd.segment = 1 : i64} : (tensor<11x10xf32>, tensor<11x10xf32>) -> tensor<11x10xf32> loc(#loc12)
+    %41 = aten.permute %40 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<11x10xf32>) -> tensor<10x11xf32> loc(#loc11)
+    %42 = aten.mm %41, %arg5 {spmd.segment = 1 : i64} : (tensor<10x11xf32>, tensor<11x6xf32>) -> tensor<10x6xf32> loc(#loc11)
+    %43 = aten.sum.dim_IntList %40 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<11x10xf32>) -> tensor<1x10xf32> loc(#loc11)
+    %44 = aten.view %43 {size = array<i64: 10>, spmd.segment = 1 : i64} : (tensor<1x10xf32>) -> tensor<10xf32> loc(#loc11)
+    %self_out:4 = aten._fused_sgd %arg0, %arg1, %arg2, %arg3, %42, %44, %37, %39, %arg4 {dampening = array<f64: 0.000000e+00>, groups = array<i64: 0, 0, 0, 0>, momentum = array<f64: 0.000000e+00>, operandSegmentSizes = array<i32: 4, 4, 0, 1>, resultSegmentSizes = array<i32: 4, 0>, spmd.segment = 2 : i64, weight_decay = array<f64: 0.000000e+00>} : (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<f64>) -> (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>) loc(#loc5)
+    return %output, %self_out#0, %self_out#1, %self_out#2, %self_out#3 : tensor<f32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc("model.py":10:0)
+#loc2 = loc("model.py":39:0)
+#loc3 = loc("model.py":13:0)
+#loc4 = loc("model.py":14:0)
+#loc5 = loc("model.py":16:0)
+#loc6 = loc(callsite(#loc1 at #loc2))
+#loc7 = loc(callsite(#loc2 at #loc3))
+#loc8 = loc(callsite(#loc2 at #loc2))
+#loc9 = loc(callsite(#loc6 at #loc3))
+#loc10 = loc(callsite(#loc8 at #loc3))
+#loc11 = loc(fused<#spmd.src<"a">>[#loc9])
+#loc12 = loc(fused<#spmd.src<"">>[#loc9])
+#loc13 = loc(fused<#spmd.src<"b">>[#loc9])
+

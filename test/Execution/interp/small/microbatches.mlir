@@ -1,0 +1,81 @@
+// Two microbatches sliced out of one batch: their rows are not where the shards are, so the batch is
+// gathered, the user is warned, and each microbatch is cut anew: no matrix product runs on all ranks.
+
+// RUN: spmd-opt %s --spmd-merge-optimizer-lists --spmd-assign-shard-units=ranks=3 --spmd-split-means --spmd-partition --spmd-verify-partition --spmd-dedup-collectives --spmd-bucket-collectives -o %t.mlir 2> %t.err
+// RUN: spmd-interpret %t.mlir --ranks=3 --compare=%s | FileCheck %s
+// RUN: FileCheck %s --check-prefix=WARN --input-file=%t.err
+// WARN: warning: gathers an activation of type
+// CHECK: collectives: all_gather 6 (
+// CHECK: collectives: all_reduce 1 (
+// CHECK: collectives: reduce_scatter 1 (
+
+#loc = loc(unknown)
+module @microbatch attributes {spmd.optimizer = "torch.optim.sgd.SGD", spmd.param_groups = [{dampening = 0 : i64, differentiable = false, lr = 1.000000e-01 : f64, maximize = false, momentum = 0 : i64, nesterov = false, parameters = ["a.weight", "a.bias", "b.weight", "b.bias"], weight_decay = 0 : i64}], spmd.phases = ["forward", "backward", "forward", "backward", "forward", "optimizer"], spmd.result_tree = "{\22output\22: 0}", spmd.step = {format = 1 : i64, name = "microbatch", torch = "2.13.0"}} {
+  spmd.module_tree @tree {
+    spmd.module "" class "zoo.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
+    spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
+  } loc(#loc)
+  func.func @step(%arg0: tensor<10x6xf32> {spmd.arg = #spmd.param<"a.weight", trainable>} loc(unknown), %arg1: tensor<10xf32> {spmd.arg = #spmd.param<"a.bias", trainable>} loc(unknown), %arg2: tensor<4x10xf32> {spmd.arg = #spmd.param<"b.weight", trainable>} loc(unknown), %arg3: tensor<4xf32> {spmd.arg = #spmd.param<"b.bias", trainable>} loc(unknown), %arg4: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 1.000000e-01 : f64>} loc(unknown), %arg5: tensor<12x6xf32> {spmd.arg = #spmd.batch<"x", dim = 0>} loc(unknown), %arg6: tensor<12x4xf32> {spmd.arg = #spmd.batch<"y", dim = 0>} loc(unknown)) -> (tensor<f32> {spmd.result = #spmd.loss<"">}, tensor<10x6xf32> {spmd.result = #spmd.update<#spmd.param<"a.weight", trainable>>}, tensor<10xf32> {spmd.result = #spmd.update<#spmd.param<"a.bias", trainable>>}, tensor<4x10xf32> {spmd.result = #spmd.update<#spmd.param<"b.weight", trainable>>}, tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"b.bias", trainable>>}) {
+    %0 = aten.slice.Tensor %arg5 {dim = 0 : i64, end = 6 : i64, spmd.segment = 0 : i64, start = 0 : i64} : (tensor<12x6xf32>) -> tensor<6x6xf32> loc(#loc1)
+    %1 = aten.permute %arg0 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<10x6xf32>) -> tensor<6x10xf32> loc(#loc5)
+    %2 = aten.addmm %arg1, %0, %1 {spmd.segment = 0 : i64} : (tensor<10xf32>, tensor<6x6xf32>, tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc5)
+    %3 = aten.tanh %2 {spmd.segment = 0 : i64} : (tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc6)
+    %4 = aten.permute %arg2 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<4x10xf32>) -> tensor<10x4xf32> loc(#loc7)
+    %5 = aten.addmm %arg3, %3, %4 {spmd.segment = 0 : i64} : (tensor<4xf32>, tensor<6x10xf32>, tensor<10x4xf32>) -> tensor<6x4xf32> loc(#loc7)
+    %6 = aten.slice.Tensor %arg6 {dim = 0 : i64, end = 6 : i64, spmd.segment = 0 : i64, start = 0 : i64} : (tensor<12x4xf32>) -> tensor<6x4xf32> loc(#loc1)
+    %7 = aten.mse_loss %5, %6 {spmd.segment = 0 : i64} : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<f32> loc(#loc1)
+    %8 = aten.div.Scalar %7 {other = 2 : i64, spmd.segment = 0 : i64} : (tensor<f32>) -> tensor<f32> loc(#loc1)
+    %9 = aten.full  {fill_value = 1.000000e+00 : f64, size = array<i64>, spmd.segment = 1 : i64} : () -> tensor<f32> loc(#loc1)
+    %10 = aten.div.Scalar %9 {other = 2 : i64, spmd.segment = 1 : i64} : (tensor<f32>) -> tensor<f32> loc(#loc1)
+    %11 = aten.mse_loss_backward %10, %5, %6 {reduction = 1 : i64, spmd.segment = 1 : i64} : (tensor<f32>, tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32> loc(#loc1)
+    %12 = aten.mm %11, %arg2 {spmd.segment = 1 : i64} : (tensor<6x4xf32>, tensor<4x10xf32>) -> tensor<6x10xf32> loc(#loc7)
+    %13 = aten.permute %11 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<6x4xf32>) -> tensor<4x6xf32> loc(#loc7)
+    %14 = aten.mm %13, %3 {spmd.segment = 1 : i64} : (tensor<4x6xf32>, tensor<6x10xf32>) -> tensor<4x10xf32> loc(#loc7)
+    %15 = aten.sum.dim_IntList %11 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<6x4xf32>) -> tensor<1x4xf32> loc(#loc7)
+    %16 = aten.view %15 {size = array<i64: 4>, spmd.segment = 1 : i64} : (tensor<1x4xf32>) -> tensor<4xf32> loc(#loc7)
+    %17 = aten.tanh_backward %12, %3 {spmd.segment = 1 : i64} : (tensor<6x10xf32>, tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc6)
+    %18 = aten.permute %17 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<6x10xf32>) -> tensor<10x6xf32> loc(#loc5)
+    %19 = aten.mm %18, %0 {spmd.segment = 1 : i64} : (tensor<10x6xf32>, tensor<6x6xf32>) -> tensor<10x6xf32> loc(#loc5)
+    %20 = aten.sum.dim_IntList %17 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<6x10xf32>) -> tensor<1x10xf32> loc(#loc5)
+    %21 = aten.view %20 {size = array<i64: 10>, spmd.segment = 1 : i64} : (tensor<1x10xf32>) -> tensor<10xf32> loc(#loc5)
+    %22 = aten.add.Scalar %8 {other = 0 : i64, spmd.segment = 2 : i64} : (tensor<f32>) -> tensor<f32> loc(#loc1)
+    %23 = aten.slice.Tensor %arg5 {dim = 0 : i64, end = 12 : i64, spmd.segment = 2 : i64, start = 6 : i64} : (tensor<12x6xf32>) -> tensor<6x6xf32> loc(#loc1)
+    %24 = aten.permute %arg0 {dims = array<i64: 1, 0>, spmd.segment = 2 : i64} : (tensor<10x6xf32>) -> tensor<6x10xf32> loc(#loc5)
+    %25 = aten.addmm %arg1, %23, %24 {spmd.segment = 2 : i64} : (tensor<10xf32>, tensor<6x6xf32>, tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc5)
+    %26 = aten.tanh %25 {spmd.segment = 2 : i64} : (tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc6)
+    %27 = aten.permute %arg2 {dims = array<i64: 1, 0>, spmd.segment = 2 : i64} : (tensor<4x10xf32>) -> tensor<10x4xf32> loc(#loc7)
+    %28 = aten.addmm %arg3, %26, %27 {spmd.segment = 2 : i64} : (tensor<4xf32>, tensor<6x10xf32>, tensor<10x4xf32>) -> tensor<6x4xf32> loc(#loc7)
+    %29 = aten.slice.Tensor %arg6 {dim = 0 : i64, end = 12 : i64, spmd.segment = 2 : i64, start = 6 : i64} : (tensor<12x4xf32>) -> tensor<6x4xf32> loc(#loc1)
+    %30 = aten.mse_loss %28, %29 {spmd.segment = 2 : i64} : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<f32> loc(#loc1)
+    %31 = aten.div.Scalar %30 {other = 2 : i64, spmd.segment = 2 : i64} : (tensor<f32>) -> tensor<f32> loc(#loc1)
+    %32 = aten.full  {fill_value = 1.000000e+00 : f64, size = array<i64>, spmd.segment = 3 : i64} : () -> tensor<f32> loc(#loc1)
+    %33 = aten.div.Scalar %32 {other = 2 : i64, spmd.segment = 3 : i64} : (tensor<f32>) -> tensor<f32> loc(#loc1)
+    %34 = aten.mse_loss_backward %33, %28, %29 {reduction = 1 : i64, spmd.segment = 3 : i64} : (tensor<f32>, tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32> loc(#loc1)
+    %35 = aten.mm %34, %arg2 {spmd.segment = 3 : i64} : (tensor<6x4xf32>, tensor<4x10xf32>) -> tensor<6x10xf32> loc(#loc7)
+    %36 = aten.permute %34 {dims = array<i64: 1, 0>, spmd.segment = 3 : i64} : (tensor<6x4xf32>) -> tensor<4x6xf32> loc(#loc7)
+    %37 = aten.mm %36, %26 {spmd.segment = 3 : i64} : (tensor<4x6xf32>, tensor<6x10xf32>) -> tensor<4x10xf32> loc(#loc7)
+    %38 = aten.sum.dim_IntList %34 {dim = array<i64: 0>, keepdim = true, spmd.segment = 3 : i64} : (tensor<6x4xf32>) -> tensor<1x4xf32> loc(#loc7)
+    %39 = aten.view %38 {size = array<i64: 4>, spmd.segment = 3 : i64} : (tensor<1x4xf32>) -> tensor<4xf32> loc(#loc7)
+    %40 = aten.add.Tensor %16, %39 {spmd.segment = 3 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc(#loc1)
+    %41 = aten.add.Tensor %14, %37 {spmd.segment = 3 : i64} : (tensor<4x10xf32>, tensor<4x10xf32>) -> tensor<4x10xf32> loc(#loc1)
+    %42 = aten.tanh_backward %35, %26 {spmd.segment = 3 : i64} : (tensor<6x10xf32>, tensor<6x10xf32>) -> tensor<6x10xf32> loc(#loc6)
+    %43 = aten.permute %42 {dims = array<i64: 1, 0>, spmd.segment = 3 : i64} : (tensor<6x10xf32>) -> tensor<10x6xf32> loc(#loc5)
+    %44 = aten.mm %43, %23 {spmd.segment = 3 : i64} : (tensor<10x6xf32>, tensor<6x6xf32>) -> tensor<10x6xf32> loc(#loc5)
+    %45 = aten.sum.dim_IntList %42 {dim = array<i64: 0>, keepdim = true, spmd.segment = 3 : i64} : (tensor<6x10xf32>) -> tensor<1x10xf32> loc(#loc5)
+    %46 = aten.view %45 {size = array<i64: 10>, spmd.segment = 3 : i64} : (tensor<1x10xf32>) -> tensor<10xf32> loc(#loc5)
+    %47 = aten.add.Tensor %21, %46 {spmd.segment = 3 : i64} : (tensor<10xf32>, tensor<10xf32>) -> tensor<10xf32> loc(#loc1)
+    %48 = aten.add.Tensor %19, %44 {spmd.segment = 3 : i64} : (tensor<10x6xf32>, tensor<10x6xf32>) -> tensor<10x6xf32> loc(#loc1)
+    %49 = aten.add.Tensor %22, %31 {spmd.segment = 4 : i64} : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc1)
+    %self_out:4 = aten._fused_sgd %arg0, %arg1, %arg2, %arg3, %48, %47, %41, %40, %arg4 {dampening = array<f64: 0.000000e+00>, groups = array<i64: 0, 0, 0, 0>, momentum = array<f64: 0.000000e+00>, operandSegmentSizes = array<i32: 4, 4, 0, 1>, resultSegmentSizes = array<i32: 4, 0>, spmd.segment = 5 : i64, weight_decay = array<f64: 0.000000e+00>} : (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<f64>) -> (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>) loc(#loc3)
+    return %49, %self_out#0, %self_out#1, %self_out#2, %self_out#3 : tensor<f32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc("model.py":57:0)
+#loc2 = loc("model.py":10:0)
+#loc3 = loc("model.py":58:0)
+#loc4 = loc(callsite(#loc2 at #loc1))
+#loc5 = loc(fused<#spmd.src<"a">>[#loc4])
+#loc6 = loc(fused<#spmd.src<"">>[#loc4])
+#loc7 = loc(fused<#spmd.src<"b">>[#loc4])
+

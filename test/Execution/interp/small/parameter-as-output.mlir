@@ -1,0 +1,45 @@
+// The step returns a parameter after its update: its chunks are gathered.
+
+// RUN: spmd-opt %s --spmd-merge-optimizer-lists --spmd-assign-shard-units=ranks=3 --spmd-split-means --spmd-partition --spmd-verify-partition --spmd-dedup-collectives --spmd-bucket-collectives -o %t.mlir 2> %t.err
+// RUN: spmd-interpret %t.mlir --ranks=3 --compare=%s | FileCheck %s
+// CHECK: collectives: all_gather 3 (
+// CHECK: collectives: all_reduce 1 (
+// CHECK: collectives: reduce_scatter 1 (
+
+#loc = loc(unknown)
+module @out_param attributes {spmd.optimizer = "torch.optim.sgd.SGD", spmd.param_groups = [{dampening = 0 : i64, differentiable = false, lr = 1.000000e-01 : f64, maximize = false, momentum = 0 : i64, nesterov = false, parameters = ["a.weight", "a.bias", "b.weight", "b.bias"], weight_decay = 0 : i64}], spmd.phases = ["forward", "backward", "optimizer", "forward"], spmd.result_tree = "{\22tuple\22: [{\22output\22: 0}, {\22output\22: 1}]}", spmd.step = {format = 1 : i64, name = "out_param", torch = "2.13.0"}} {
+  spmd.module_tree @tree {
+    spmd.module "" class "zoo.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
+    spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
+  } loc(#loc)
+  func.func @step(%arg0: tensor<10x6xf32> {spmd.arg = #spmd.param<"a.weight", trainable>} loc(unknown), %arg1: tensor<10xf32> {spmd.arg = #spmd.param<"a.bias", trainable>} loc(unknown), %arg2: tensor<4x10xf32> {spmd.arg = #spmd.param<"b.weight", trainable>} loc(unknown), %arg3: tensor<4xf32> {spmd.arg = #spmd.param<"b.bias", trainable>} loc(unknown), %arg4: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 1.000000e-01 : f64>} loc(unknown), %arg5: tensor<11x6xf32> {spmd.arg = #spmd.batch<"x", dim = 0>} loc(unknown), %arg6: tensor<11x4xf32> {spmd.arg = #spmd.batch<"y", dim = 0>} loc(unknown)) -> (tensor<f32> {spmd.result = #spmd.loss<"0">}, tensor<10x6xf32> {spmd.result = #spmd.output<"1">}, tensor<10x6xf32> {spmd.result = #spmd.update<#spmd.param<"a.weight", trainable>>}, tensor<10xf32> {spmd.result = #spmd.update<#spmd.param<"a.bias", trainable>>}, tensor<4x10xf32> {spmd.result = #spmd.update<#spmd.param<"b.weight", trainable>>}, tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"b.bias", trainable>>}) {
+    %0 = aten.permute %arg0 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<10x6xf32>) -> tensor<6x10xf32> loc(#loc4)
+    %1 = aten.addmm %arg1, %arg5, %0 {spmd.segment = 0 : i64} : (tensor<10xf32>, tensor<11x6xf32>, tensor<6x10xf32>) -> tensor<11x10xf32> loc(#loc4)
+    %2 = aten.tanh %1 {spmd.segment = 0 : i64} : (tensor<11x10xf32>) -> tensor<11x10xf32> loc(#loc5)
+    %3 = aten.permute %arg2 {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<4x10xf32>) -> tensor<10x4xf32> loc(#loc6)
+    %4 = aten.addmm %arg3, %2, %3 {spmd.segment = 0 : i64} : (tensor<4xf32>, tensor<11x10xf32>, tensor<10x4xf32>) -> tensor<11x4xf32> loc(#loc6)
+    %5 = aten.mse_loss %4, %arg6 {spmd.segment = 0 : i64} : (tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<f32> loc(#loc2)
+    %6 = aten.full  {fill_value = 1.000000e+00 : f64, size = array<i64>, spmd.segment = 1 : i64} : () -> tensor<f32> loc(#loc2)
+    %7 = aten.mse_loss_backward %6, %4, %arg6 {reduction = 1 : i64, spmd.segment = 1 : i64} : (tensor<f32>, tensor<11x4xf32>, tensor<11x4xf32>) -> tensor<11x4xf32> loc(#loc2)
+    %8 = aten.mm %7, %arg2 {spmd.segment = 1 : i64} : (tensor<11x4xf32>, tensor<4x10xf32>) -> tensor<11x10xf32> loc(#loc6)
+    %9 = aten.permute %7 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<4x11xf32> loc(#loc6)
+    %10 = aten.mm %9, %2 {spmd.segment = 1 : i64} : (tensor<4x11xf32>, tensor<11x10xf32>) -> tensor<4x10xf32> loc(#loc6)
+    %11 = aten.sum.dim_IntList %7 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<11x4xf32>) -> tensor<1x4xf32> loc(#loc6)
+    %12 = aten.view %11 {size = array<i64: 4>, spmd.segment = 1 : i64} : (tensor<1x4xf32>) -> tensor<4xf32> loc(#loc6)
+    %13 = aten.tanh_backward %8, %2 {spmd.segment = 1 : i64} : (tensor<11x10xf32>, tensor<11x10xf32>) -> tensor<11x10xf32> loc(#loc5)
+    %14 = aten.permute %13 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<11x10xf32>) -> tensor<10x11xf32> loc(#loc4)
+    %15 = aten.mm %14, %arg5 {spmd.segment = 1 : i64} : (tensor<10x11xf32>, tensor<11x6xf32>) -> tensor<10x6xf32> loc(#loc4)
+    %16 = aten.sum.dim_IntList %13 {dim = array<i64: 0>, keepdim = true, spmd.segment = 1 : i64} : (tensor<11x10xf32>) -> tensor<1x10xf32> loc(#loc4)
+    %17 = aten.view %16 {size = array<i64: 10>, spmd.segment = 1 : i64} : (tensor<1x10xf32>) -> tensor<10xf32> loc(#loc4)
+    %self_out:4 = aten._fused_sgd %arg0, %arg1, %arg2, %arg3, %15, %17, %10, %12, %arg4 {dampening = array<f64: 0.000000e+00>, groups = array<i64: 0, 0, 0, 0>, momentum = array<f64: 0.000000e+00>, operandSegmentSizes = array<i32: 4, 4, 0, 1>, resultSegmentSizes = array<i32: 4, 0>, spmd.segment = 2 : i64, weight_decay = array<f64: 0.000000e+00>} : (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>, tensor<f64>) -> (tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32>) loc(#loc2)
+    return %5, %self_out#0, %self_out#0, %self_out#1, %self_out#2, %self_out#3 : tensor<f32>, tensor<10x6xf32>, tensor<10x6xf32>, tensor<10xf32>, tensor<4x10xf32>, tensor<4xf32> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc("model.py":10:0)
+#loc2 = loc("model.py":52:0)
+#loc3 = loc(callsite(#loc1 at #loc2))
+#loc4 = loc(fused<#spmd.src<"a">>[#loc3])
+#loc5 = loc(fused<#spmd.src<"">>[#loc3])
+#loc6 = loc(fused<#spmd.src<"b">>[#loc3])
+
