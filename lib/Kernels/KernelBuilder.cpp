@@ -255,17 +255,25 @@ Value KernelBuilder::lane(Value vector, int64_t i) {
 Value KernelBuilder::combine(ReduceKind kind, Value a, Value b) {
   Type element = getElementTypeOrSelf(a.getType());
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
+  // `a` where it is the larger (smaller) or NaN, else `b`, which may be NaN: two instructions and a blend, where
+  // arith.maximumf costs twice that for the sign of zero.
+  auto choose = [&](arith::CmpFPredicate better) -> Value {
+    Value isBetter = arith::CmpFOp::create(*this, better, a, b);
+    Value best = arith::SelectOp::create(*this, isBetter, a, b);
+    Value isNaN = arith::CmpFOp::create(*this, arith::CmpFPredicate::UNO, a, a);
+    return arith::SelectOp::create(*this, isNaN, a, best);
+  };
   switch (kind) {
   case ReduceKind::Add:
     return isFloat ? Value(arith::AddFOp::create(*this, a, b)) : Value(arith::AddIOp::create(*this, a, b));
   case ReduceKind::Max:
     if (isBool)
       return arith::OrIOp::create(*this, a, b);
-    return isFloat ? Value(arith::MaximumFOp::create(*this, a, b)) : Value(arith::MaxSIOp::create(*this, a, b));
+    return isFloat ? choose(arith::CmpFPredicate::OGT) : Value(arith::MaxSIOp::create(*this, a, b));
   case ReduceKind::Min:
     if (isBool)
       return arith::AndIOp::create(*this, a, b);
-    return isFloat ? Value(arith::MinimumFOp::create(*this, a, b)) : Value(arith::MinSIOp::create(*this, a, b));
+    return isFloat ? choose(arith::CmpFPredicate::OLT) : Value(arith::MinSIOp::create(*this, a, b));
   }
   llvm_unreachable("all kinds are handled");
 }

@@ -28,10 +28,11 @@ def tensor(array):
     return "tensor<" + "".join(f"{n}x" for n in array.shape) + MLIR_NAMES[array.dtype] + ">"
 
 
-def compile_kernels(ir, cpu):
-    """Path of a shared object made from `ir`."""
+def compile_kernels(ir, cpu, outline=True):
+    """Path of a shared object made from `ir`; without `outline` kernels have symbols already."""
     path = tempfile.mkstemp(suffix=".so")[1]
-    pipeline = f"builtin.module(spmd-outline-kernels,spmd-emit-kernels{{cpu={cpu} path={path}}})"
+    first = "spmd-outline-kernels," if outline else ""
+    pipeline = f"builtin.module({first}spmd-emit-kernels{{cpu={cpu} path={path}}})"
     result = subprocess.run([SPMD_OPT, "--pass-pipeline=" + pipeline, "-o", os.devnull], input=ir, text=True,
                             capture_output=True)
     assert result.returncode == 0, result.stderr
