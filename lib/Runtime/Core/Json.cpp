@@ -101,8 +101,8 @@ int64_t JsonValue::asInt() const {
 
 int64_t JsonValue::asSize() const {
   int64_t value = asInt();
-  if (value < 0) {
-    fail("expected at least 0, found " + std::to_string(value));
+  if (value < 0 || value > int64_t(1) << 50) {
+    fail("expected a size from 0 to 2^50, found " + std::to_string(value));
     return 0;
   }
   return value;

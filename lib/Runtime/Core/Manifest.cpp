@@ -50,6 +50,15 @@ static std::string fileName(JsonValue value) {
   return name;
 }
 
+/// A shape whose number of elements is a size too.
+static std::vector<int64_t> shapeOf(JsonValue value) {
+  std::vector<int64_t> shape = value.asSizes();
+  int64_t count = numElements(shape);
+  if (count < 0 || count > int64_t(1) << 50)
+    value.fail("shape " + formatShape(shape) + " has too many elements");
+  return shape;
+}
+
 /// Checks that [offset, offset + bytes) lies in [0, limit).
 static void checkRange(JsonValue value, int64_t offset, int64_t bytes, int64_t limit, const char *region) {
   if (offset > limit || bytes > limit - offset)
@@ -72,7 +81,7 @@ static Unit readUnit(JsonValue value, int64_t ranks) {
     Segment segment;
     segment.name = entry["name"].asString();
     segment.aliases = optionalStrings(entry, "aliases");
-    segment.shape = entry["shape"].asSizes();
+    segment.shape = shapeOf(entry["shape"]);
     segment.group = entry["group"].asSize();
     segment.offset = entry["offset"].asSize();
     segment.numel = entry["numel"].asSize();
@@ -105,7 +114,7 @@ static StateEntry readState(JsonValue value, const Manifest &manifest) {
     entry.kind = StateEntry::Kind::Replicated;
     entry.name = value["name"].asString();
     entry.aliases = optionalStrings(value, "aliases");
-    entry.shape = value["shape"].asSizes();
+    entry.shape = shapeOf(value["shape"]);
     entry.numel = numElements(entry.shape);
   } else if (kind == "shard" || kind == "table") {
     bool isShard = kind == "shard";
@@ -158,8 +167,8 @@ static BatchInput readBatch(JsonValue value, const Manifest &manifest) {
   BatchInput input;
   input.name = value["name"].asString();
   input.dtype = value["dtype"].asDType();
-  input.shape = value["shape"].asSizes();
-  input.localShape = value["local_shape"].asSizes();
+  input.shape = shapeOf(value["shape"]);
+  input.localShape = shapeOf(value["local_shape"]);
   input.offset = value["offset"].asSize();
   input.indexBound = optionalInt(value, "index_bound");
   input.ignoreIndex = optionalInt(value, "ignore_index");
@@ -188,8 +197,8 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
     value["kind"].fail("expected loss or output, found '" + output.kind + "'");
   output.path = optionalString(value, "path");
   output.dtype = value["dtype"].asDType();
-  output.shape = value["shape"].asSizes();
-  output.localShape = value.has("local_shape") ? value["local_shape"].asSizes() : output.shape;
+  output.shape = shapeOf(value["shape"]);
+  output.localShape = value.has("local_shape") ? shapeOf(value["local_shape"]) : output.shape;
   output.offset = value["offset"].asSize();
   output.buffer = optionalInt(value, "buffer");
   std::string state = value["state"].asString();
@@ -256,9 +265,8 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   root["programs"].forEach([&](JsonValue value) {
     manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString()});
   });
-  root["kernels"].forEach([&](JsonValue value) {
-    manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"])});
-  });
+  root["kernels"].forEach(
+      [&](JsonValue value) { manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"])}); });
   root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
   root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
   root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });

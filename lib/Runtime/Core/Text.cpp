@@ -16,19 +16,6 @@ std::string spmd::runtime::formatCount(int64_t value) {
   return digits;
 }
 
-std::string spmd::runtime::formatBytes(int64_t bytes) {
-  static const char *const units[] = {"kB", "MB", "GB", "TB"};
-  if (bytes < 1000)
-    return std::to_string(bytes) + " B";
-  double value = static_cast<double>(bytes) / 1000;
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
-    value /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : 1, value, units[unit]);
-  return text;
-}
-
 std::string spmd::runtime::formatNumber(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*g", digits, value);

@@ -33,11 +33,16 @@ TEST(Json, KeepsTheFirstError) {
 }
 
 TEST(Json, RejectsOtherTypes) {
-  expectContains(errorOf("-1", [](JsonValue root) { root.asSize(); }), "at least 0");
+  expectContains(errorOf("-1", [](JsonValue root) { root.asSize(); }), "a size from 0 to 2^50");
   expectContains(errorOf("18446744073709551615", [](JsonValue root) { root.asInt(); }), "expected an integer");
   expectContains(errorOf("\"f8\"", [](JsonValue root) { root.asDType(); }), "unknown dtype 'f8'");
   expectContains(errorOf("1", [](JsonValue root) { root.asBool(); }), "expected true or false");
   expectContains(errorOf("{}", [](JsonValue root) { root.asInts(); }), "expected an array, found object");
+}
+
+TEST(Json, SizesAreBounded) {
+  EXPECT_EQ(errorOf("{\"bytes\": 9000000000000000000}", [](JsonValue root) { root["bytes"].asSize(); }),
+            "file: /bytes: expected a size from 0 to 2^50, found 9000000000000000000");
 }
 
 TEST(Json, SaysWhereTextIsNotJson) {

@@ -45,6 +45,8 @@ TEST(Manifest, NamesTheBadPlace) {
   expectContains(errorOf("\"chunk\": 48", "\"chunk\": 40"), "/units/0/chunk: 2 chunks of 40 are not the 96");
   expectContains(errorOf("\"numel\": 66", "\"numel\": 65"),
                  "/units/0/segments/0/numel: shape [11, 6] does not have 65");
+  expectContains(errorOf("\"local_shape\": [\n    4,\n    2", "\"local_shape\": [\n    1000000000,\n    2000000000"),
+                 "/batch/0/local_shape: shape [1000000000, 2000000000] has too many elements");
   expectContains(errorOf("\"kind\": \"table\"", "\"kind\": \"list\""),
                  "/state/2/kind: expected shard, table or replicated");
   expectContains(errorOf("\"unit\": \"fc\"", "\"unit\": \"fd\""), "/state/3/unit: no unit is named 'fd'");

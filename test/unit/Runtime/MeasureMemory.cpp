@@ -57,7 +57,6 @@ int main(int argc, char **argv) {
   int64_t arenas = trainer.manifest().arenaBytes * trainer.manifest().ranks;
   std::printf("allocations in steps 2 and 3: %lld\n", static_cast<long long>(allocations[1] + allocations[2]));
   std::printf("arenas: %lld bytes\n", static_cast<long long>(arenas));
-  std::printf("resident beyond the arenas: %lld bytes\n",
-              static_cast<long long>(residentBytes() - before - arenas));
+  std::printf("resident beyond the arenas: %lld bytes\n", static_cast<long long>(residentBytes() - before - arenas));
   return 0;
 }

@@ -39,7 +39,8 @@ public:
   Kind kind() const;
 
   int64_t asInt() const;
-  /// An integer that is at least 0.
+  /// An integer from 0 to 2^50, so that sums and small products of sizes do not
+  /// overflow.
   int64_t asSize() const;
   double asDouble() const;
   bool asBool() const;

@@ -12,9 +12,6 @@ namespace spmd::runtime {
 /// 1234567 as "1,234,567".
 std::string formatCount(int64_t value);
 
-/// Bytes as "1.2 MB" (powers of 1,000), exact below 1 kB.
-std::string formatBytes(int64_t bytes);
-
 /// A number as printf's %g with `digits` significant digits.
 std::string formatNumber(double value, int digits = 3);
 
