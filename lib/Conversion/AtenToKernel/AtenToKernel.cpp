@@ -1,6 +1,7 @@
 //===- AtenToKernel.cpp - one rank's program as kernels -------------------===//
 
 #include "Lowering.h"
+#include "UnpackViews.h"
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,6 +51,8 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
 LogicalResult convert(func::FuncOp func, bool fuse) {
   if (!llvm::hasSingleElement(func.getBody()))
     return func.emitError("has several blocks, a step has one");
+  if (fuse)
+    widenUnpacks(func);
   Block &block = func.getBody().front();
   Graph graph;
   GraphBuilder builder(graph);
@@ -74,6 +77,7 @@ LogicalResult convert(func::FuncOp func, bool fuse) {
   for (Operation *op : llvm::reverse(ops))
     if (!kept.contains(op))
       op->erase();
+  narrowUnpacks(func);
   return success();
 }
 

@@ -307,15 +307,34 @@ Ref GraphBuilder::segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp 
   return reduce(kind, asRef(node), {1}, /*keepDims=*/false);
 }
 
+/// Entries of the largest table whose entries are chosen by position.
+constexpr int64_t kSmallTable = 16;
+
 //===----------------------------------------------------------------------===//
 // Concatenation
 //===----------------------------------------------------------------------===//
+
+/// Single elements side by side are chosen by position, so that a small table fuses with what uses it.
+Ref GraphBuilder::makeTable(ArrayRef<Ref> entries) {
+  Type i64 = IntegerType::get(loc->getContext(), 64);
+  SmallVector<Ref> inputs = {iota(entries.size(), i64)};
+  llvm::append_range(inputs, entries);
+  return pointwise(inputs, entries.front().getElementType(), [i64](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, i64);
+    Value value = args.back();
+    for (int64_t i = static_cast<int64_t>(args.size()) - 3; i >= 0; --i)
+      value = s.select(s.compare("eq", args[0], s.constant(i)), args[i + 1], value);
+    return value;
+  });
+}
 
 Ref GraphBuilder::concatenate(ArrayRef<Ref> refs, int64_t dim) {
   SmallVector<int64_t> shape(refs.front().shape);
   shape[dim] = 0;
   for (const Ref &ref : refs)
     shape[dim] += ref.shape[dim];
+  if (shape.size() == 1 && shape[0] <= kSmallTable && refs.size() == static_cast<size_t>(shape[0]))
+    return makeTable(refs);
   SmallVector<Ref> sources;
   Layout result = Layout::contiguous(numElements(shape));
   SmallVector<Layout> targets;

@@ -108,7 +108,7 @@ Node *Recomputer::getReadableAt(Node *node, int64_t ordinal) {
 bool Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements, BytesRead &reads) {
   for (const Ref &input : node->inputs) {
     Node *read = getOriginal(input.node);
-    // Constants and positions cost nothing, tables of a unit have a few entries; but a bias must still be there.
+    // Constants and positions cost nothing, tables of a unit have a few entries.
     if (read->isVirtual())
       continue;
     if (isSmall(read, elements)) {

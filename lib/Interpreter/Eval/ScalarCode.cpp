@@ -137,9 +137,10 @@ double lane(const Lanes &lanes, size_t i) { return lanes[lanes.size() == 1 ? 0 :
 Lanes constantOf(arith::ConstantOp op) {
   if (auto number = dyn_cast<FloatAttr>(op.getValue()))
     return {number.getValueAsDouble()};
-  auto integer = cast<IntegerAttr>(op.getValue());
-  bool isBool = integer.getType().isInteger(1);
-  return {static_cast<double>(isBool ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue())};
+  APInt value = cast<IntegerAttr>(op.getValue()).getValue();
+  if (value.getBitWidth() == 1)
+    return {value.isZero() ? 0.0 : 1.0};
+  return {static_cast<double>(value.getSExtValue())};
 }
 
 Lanes segmentTable(kernel::SegmentConstantOp op, const ScalarContext &context) {

@@ -66,6 +66,7 @@ public:
 
 private:
   Node *create(NodeKind kind);
+  Ref makeTable(mlir::ArrayRef<Ref> entries);
   void readAlone(const Node &node, mlir::SmallVectorImpl<Ref> &inputs);
   /// One pass over [outer, extent, inner].
   Ref reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner);
