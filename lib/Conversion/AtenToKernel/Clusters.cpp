@@ -40,6 +40,7 @@ private:
   std::optional<Layout> getNodePosition(const Cluster &cluster, Node *node) const;
   void join(Cluster &cluster, Node *node, const Admission &admission);
   bool merge(Cluster &into, Cluster &from);
+  bool canLift(const Cluster &cluster, int64_t level, const Cluster &target);
   void raise(Cluster &cluster, int64_t level);
   bool tryJoinProducers(Node *node, ArrayRef<Cluster *> producers);
   bool tryJoinSibling(Node *node, int64_t level);
@@ -168,7 +169,7 @@ void ClusterBuilder::join(Cluster &cluster, Node *node, const Admission &admissi
   clusterOf[node] = &cluster;
 }
 
-/// Takes `from`, of the same ordinal and level, into `into`, if their spaces agree.
+/// Takes `from`, of the same ordinal and not above, into `into`, if their spaces agree.
 bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
   if (!canHold(into, from.members.front()) || into.count != from.count ||
       into.reads.size() + from.reads.size() > kMaxReads)
@@ -184,11 +185,21 @@ bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
   llvm::append_range(borders, from.borders);
   if (!canCut(into.count, borders, row, column))
     return false;
+  // What `into` reads of `from` must be read where it is computed.
+  SmallVector<Read> reads;
+  for (const Read &read : into.reads) {
+    auto computed = from.positions.find(read.node);
+    if (computed == from.positions.end())
+      reads.push_back(read);
+    else if (computed->second != read.layout || read.guarded || read.node->isColumnReduce())
+      return false;
+  }
 
   into.unit = unit;
   into.row = row;
   into.column = column;
   into.borders = borders;
+  into.reads = std::move(reads);
   for (const Read &read : from.reads)
     if (!llvm::is_contained(into.reads, read))
       into.reads.push_back(read);
@@ -200,6 +211,17 @@ bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
   llvm::sort(into.members, [](Node *a, Node *b) { return a->id < b->id; });
   llvm::erase_if(clusters, [&](const std::unique_ptr<Cluster> &cluster) { return cluster.get() == &from; });
   return true;
+}
+
+/// Whether nothing but `target` reads `cluster` at or below `level`: then the cluster can go up to there.
+bool ClusterBuilder::canLift(const Cluster &cluster, int64_t level, const Cluster &target) {
+  return llvm::all_of(cluster.members, [&](Node *member) {
+    return llvm::all_of(readers[member], [&](Node *reader) {
+      Cluster *above = clusterOf.lookup(reader);
+      return !above || above == &cluster || above == &target || above->ordinal != cluster.ordinal ||
+             above->level > level;
+    });
+  });
 }
 
 /// Puts a cluster at `level`, and what reads it above.
@@ -224,9 +246,10 @@ bool ClusterBuilder::tryJoinProducers(Node *node, ArrayRef<Cluster *> producers)
   Cluster *target = sorted.front();
   int64_t level = target->level;
   bool isAlone = true;
-  for (Cluster *other : ArrayRef<Cluster *>(sorted).drop_front())
-    if (other->level == level && !merge(*target, *other))
-      isAlone = false;
+  for (Cluster *other : ArrayRef<Cluster *>(sorted).drop_front()) {
+    bool merged = canLift(*other, level, *target) && merge(*target, *other);
+    isAlone &= merged || other->level < level;
+  }
   std::optional<Admission> admission = admit(*target, node);
   if (!admission)
     return false;
