@@ -24,6 +24,12 @@ struct BoundArg {
   const std::string &name() const { return literal.name; }
   bool isValue() const { return literal.kind == step::Arg::Kind::value; }
   bool isNone() const { return literal.kind == step::Arg::Kind::none; }
+  /// Makes this the number, whatever it was.
+  void setInteger(int64_t number) {
+    literal.kind = step::Arg::Kind::integer;
+    literal.integer = number;
+    values.clear();
+  }
   bool isNumber() const {
     return literal.kind == step::Arg::Kind::integer || literal.kind == step::Arg::Kind::real ||
            literal.kind == step::Arg::Kind::boolean;

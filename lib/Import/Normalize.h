@@ -35,7 +35,8 @@ void addListNormalizers(NormalizerTable &table);
 
 /// `dim` counted from the front.
 int64_t wrapDim(int64_t dim, int64_t rank);
-/// Replaces the literal of integer argument `name`.
+/// Sets the number (or absent number) that argument `name` is; an argument of
+/// another kind stays, for the op to refuse.
 void setInteger(Call &call, llvm::StringRef name, int64_t value);
 void setIntegers(Call &call, llvm::StringRef name, llvm::ArrayRef<int64_t> values);
 

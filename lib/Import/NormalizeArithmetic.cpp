@@ -44,7 +44,7 @@ static void foldTensorAlpha(Emitter &emitter, Call &call) {
   Value by = alpha->values[0], value = other->values[0];
   Type type = aten::promoteTypes({typeOf(value), typeOf(by)}, {}, emitter.builder.getContext());
   other->values[0] = emitter.createValue("mul.Tensor", {value, by}, {}, typeOf(value).clone(type));
-  setInteger(call, "alpha", 1);
+  alpha->setInteger(1);
 }
 
 /// "x.Tensor" with a number is "x.Scalar", and the other way round.

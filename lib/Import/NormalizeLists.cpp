@@ -51,7 +51,7 @@ static LogicalResult emitListBinary(Emitter &emitter, Call &call, Results &resul
     operands.push_back(alpha->values[0]);
     Operation *scaled = emitter.create("_foreach_mul.Tensor", operands, {}, types);
     other->values.assign(scaled->result_begin(), scaled->result_end());
-    setInteger(call, "alpha", 1);
+    alpha->setInteger(1);
   }
   return emitSameOp(emitter, call, results);
 }
