@@ -66,8 +66,10 @@ WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
 
 /// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
 /// a release after its last use. What is gathered is an argument, so a start may
-/// stand anywhere above its wait.
+/// stand anywhere above its wait; but not where the unit's buffer of an earlier
+/// gather is still in use, or there would be two of them.
 void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
+  llvm::DenseMap<Value, ReleaseOp> releases;
   for (auto [index, gather] : llvm::enumerate(gathers)) {
     WaitOp wait = gather;
     Operation *start = wait.getHandle().getDefiningOp();
@@ -78,6 +80,9 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
       start->moveAfter(gathers[ahead]);
     else
       start->moveBefore(&wait->getBlock()->front());
+    ReleaseOp &previous = releases[start->getOperand(0)];
+    if (previous && start->isBeforeInBlock(previous) && previous->isBeforeInBlock(wait))
+      start->moveAfter(previous);
 
     Value value = wait->getResult(0);
     Operation *last = getLastReader(value);
@@ -87,6 +92,7 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
     Attribute segment = (last ? last : wait)->getAttr(kSegmentAttr);
     if (segment)
       release->setAttr(kSegmentAttr, segment);
+    previous = release;
   }
 }
 

@@ -1,4 +1,7 @@
 // RUN: spmd-opt %s --spmd-partition -split-input-file -verify-diagnostics
+// RUN: not spmd-opt %s --spmd-partition=view=local 2>&1 | FileCheck %s
+
+// CHECK: error: view 'local' is not one of: global
 
 // expected-error @+1 {{must have one spmd.mesh; run spmd-assign-shard-units before partition}}
 module {
@@ -52,5 +55,26 @@ module {
     %s = aten._foreach_mul.Tensor %g, %n : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
     %w1 = aten._foreach_add.List %w, %s {alpha = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     return %w1 : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  spmd.mesh @mesh ["data" = 2]
+  func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>}) {
+    // expected-error @+1 {{'arith.negf' cannot be partitioned: it is no aten op}}
+    %0 = arith.negf %x : tensor<8x4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  spmd.mesh @mesh ["data" = 2]
+  // expected-error @+1 {{result 0 updates #spmd.buffer<"other">, which no argument is}}
+  func.func @step(%b: tensor<4xf32> {spmd.arg = #spmd.buffer<"b">}) -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.buffer<"other">>}) {
+    return %b : tensor<4xf32>
   }
 }

@@ -57,7 +57,8 @@ def StartCollectives : Pass<"spmd-start-collectives", "::mlir::ModuleOp"> {
     ready, and is waited for right before its first use. Gathers of units start one
     unit ahead: when a unit has arrived, the gather of the next one starts
     (`prefetch=1`), or each starts where it is waited for (`prefetch=0`, the least
-    memory). `spmd.release` follows the last use of a gathered buffer.
+    memory), but never while the unit's buffer of an earlier gather is in use.
+    `spmd.release` follows the last use of a gathered buffer.
 
     From here on block order is the schedule.
 
