@@ -1,0 +1,38 @@
+// RUN: spmd-opt --spmd-convert-aten-to-kernel --split-input-file --verify-diagnostics %s
+
+func.func @dropout(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
+  // expected-error @+1 {{has no kernel for dropout 1.000000e-01}}
+  %0, %1 = aten.sdpa %q, %q, %q {dropout_p = 0.1, is_causal = true} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4xf32>)
+  return %0 : tensor<1x1x4x8xf32>
+}
+
+// -----
+
+func.func @half(%a: tensor<4x8xbf16>, %b: tensor<8x4xbf16>) -> tensor<4x4xbf16> {
+  // expected-error @+1 {{has no kernel for element type 'bf16', only for f32 and f64}}
+  %0 = aten.mm %a, %b : (tensor<4x8xbf16>, tensor<8x4xbf16>) -> tensor<4x4xbf16>
+  return %0 : tensor<4x4xbf16>
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4x8xf32>, %i: tensor<2xi64>) -> tensor<4x2xf32> {
+  // expected-error @+1 {{'aten.index_select' op has no kernel}}
+  %0 = aten.index_select %x, %i {dim = 1 : i64} : (tensor<4x8xf32>, tensor<2xi64>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+func.func @stepped(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{has no kernel for step 2}}
+  %0 = aten.slice_backward %x {input_sizes = array<i64: 8>, dim = 0 : i64, start = 0 : i64, end = 8 : i64, step = 2 : i64} : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @sharded(%x: tensor<2xf32, #spmd.sharding<global = [4], [shard<0, 1, 2>]>>) -> tensor<2xf32, #spmd.sharding<global = [4], [shard<0, 1, 2>]>> {
+  // expected-error @+1 {{run spmd-strip-sharding first}}
+  return %x : tensor<2xf32, #spmd.sharding<global = [4], [shard<0, 1, 2>]>>
+}
