@@ -34,9 +34,11 @@ static Operation *extend(const ListOp &old, ArrayRef<Value> more, RewriterBase &
   NamedAttrList attrs(old.op->getAttrDictionary());
   std::string name = ("_foreach_" + old.getBase()).str();
   if (overload == "Tensor") {
-    Value neutral =
+    auto neutral =
         aten::ScalarTensorOp::create(rewriter, old.op->getLoc(), cast<RankedTensorType>(old.shared.getType()),
                                      rewriter.getF64FloatAttr(static_cast<double>(*identity)));
+    if (Attribute segment = old.op->getAttr(kSegmentAttr))
+      neutral->setAttr(kSegmentAttr, segment);
     SmallVector<Value> others(old.size(), old.shared);
     others.append(more.size(), neutral);
     lists.push_back(others);

@@ -2,8 +2,8 @@
 
 #include "ListOp.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
-#include "spmd/Transforms/SegmentListener.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_MERGEOPTIMIZERLISTS

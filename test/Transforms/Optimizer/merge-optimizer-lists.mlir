@@ -107,3 +107,17 @@ func.func @flags(%p0: tensor<4xf32>, %g0: tensor<4xf32>, %lr: tensor<f64>,
       spmd.segment = 2} : (tensor<6xf32>, tensor<6xf32>, tensor<f64>) -> tensor<6xf32>
   return %a, %b : tensor<4xf32>, tensor<6xf32>
 }
+
+// The same where the factor is a tensor.
+// CHECK-LABEL: @identity_tensor(
+// CHECK-SAME: %[[LR:[a-z0-9]+]]: tensor<f64>
+// CHECK: %[[ONE:.+]] = aten.scalar_tensor {s = 1.000000e+00 : f64, spmd.segment = 2 : i64} : () -> tensor<f64>
+// CHECK: %[[D:.+]]:2 = aten._foreach_mul.List %{{.+}}, %{{.+}}, %[[LR]], %[[ONE]] {spmd.segment = 2 : i64}
+// CHECK: aten._foreach_neg %[[D]]#0, %[[D]]#1 {
+func.func @identity_tensor(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>},
+                           %p1: tensor<6xf32> {spmd.arg = #spmd.param<"b", trainable>},
+                           %lr: tensor<f64>) -> (tensor<4xf32>, tensor<6xf32>) {
+  %d = aten._foreach_mul.Tensor %p0, %lr {spmd.segment = 2} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %n:2 = aten._foreach_neg %d, %p1 {spmd.segment = 2} : (tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
+  return %n#0, %n#1 : tensor<4xf32>, tensor<6xf32>
+}
