@@ -61,6 +61,7 @@ public:
   Value tanh(Value x);
   Value erf(Value x);
   Value pow(Value x, Value y);
+  Value remainder(Value x, Value y);
 
 private:
   Value power(Value x, bool isBase2);
@@ -217,18 +218,34 @@ Value Arithmetic::pow(Value x, Value y) {
   return select(equal(y, c(0)), c(1), result);
 }
 
+/// x - trunc(x / y) y, as fmod; exact while the quotient is below 2^53. For f64.
+Value Arithmetic::remainder(Value x, Value y) {
+  Value quotient = math::TruncOp::create(b, div(x, y));
+  Value r = fma(sub(c(0), quotient), y, x);
+  // The quotient may have been rounded across an integer.
+  Value step = copySign(abs(y), x);
+  Value tooFar = less(mul(r, step), c(0));
+  r = select(tooFar, add(r, step), r);
+  Value tooShort = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, abs(r), abs(y));
+  r = select(tooShort, sub(r, step), r);
+  // A finite number modulo infinity is itself.
+  r = select(equal(abs(y), c(std::numeric_limits<double>::infinity())), x, r);
+  return copySign(r, x);
+}
+
 /// Our expansion of `op`, or null.
 static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
   Type type = op.getResult(0).getType();
   Type element = getElementTypeOrSelf(type);
   Value x = op.getOperand(0);
-  if (isa<math::PowFOp>(op) && element.isF32()) {
-    // In f64, where the product y log(x) has bits to spare.
+  if (isa<math::PowFOp, arith::RemFOp>(op) && element.isF32()) {
+    // In f64, where the product y log(x) and the quotient have bits to spare.
     Type wide = b.getF64Type();
     if (auto vector = dyn_cast<VectorType>(type))
       wide = VectorType::get(vector.getShape(), wide);
     Arithmetic m(b, wide);
-    Value result = m.pow(arith::ExtFOp::create(b, wide, x), arith::ExtFOp::create(b, wide, op.getOperand(1)));
+    Value wideX = arith::ExtFOp::create(b, wide, x), wideY = arith::ExtFOp::create(b, wide, op.getOperand(1));
+    Value result = isa<math::PowFOp>(op) ? m.pow(wideX, wideY) : m.remainder(wideX, wideY);
     return arith::TruncFOp::create(b, type, result);
   }
   Arithmetic m(b, type);
@@ -256,20 +273,26 @@ static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
     return m.erf(x);
   if (isa<math::PowFOp>(op))
     return m.pow(x, op.getOperand(1));
+  if (isa<arith::RemFOp>(op))
+    return m.remainder(x, op.getOperand(1));
   return {};
 }
 
-/// Ops that are one instruction, or a few that LLVM knows.
-static bool hasInstruction(Operation &op) {
-  return isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::SqrtOp, math::CopySignOp, math::FloorOp, math::CeilOp,
-             math::TruncOp, math::RoundEvenOp, math::RoundOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp,
-             math::CountLeadingZerosOp, math::CountTrailingZerosOp, math::CtPopOp>(op);
+/// Whether LLVM would call a library for `op`. Of arith, that is only the remainder.
+static bool needsExpansion(Operation &op) {
+  if (isa<arith::RemFOp>(op))
+    return true;
+  if (!isa_and_present<math::MathDialect>(op.getDialect()))
+    return false;
+  return !isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::SqrtOp, math::CopySignOp, math::FloorOp, math::CeilOp,
+              math::TruncOp, math::RoundEvenOp, math::RoundOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp,
+              math::CountLeadingZerosOp, math::CountTrailingZerosOp, math::CtPopOp>(op);
 }
 
 LogicalResult expandMath(ModuleOp module) {
   SmallVector<Operation *> ops;
   module.walk([&](Operation *op) {
-    if (isa_and_present<math::MathDialect>(op->getDialect()) && !hasInstruction(*op))
+    if (needsExpansion(*op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
@@ -288,7 +311,7 @@ LogicalResult expandMath(ModuleOp module) {
     return module.emitError("expansion of math ops does not end");
   LogicalResult result = success();
   module.walk([&](Operation *op) {
-    if (isa_and_present<math::MathDialect>(op->getDialect()) && !hasInstruction(*op))
+    if (needsExpansion(*op))
       result = op->emitError("no code generation for ")
                << op->getName() << " on " << getElementTypeOrSelf(op->getResult(0).getType());
   });

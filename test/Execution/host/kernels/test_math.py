@@ -20,14 +20,14 @@ SPECIAL = {"exp": [(-INF, 0), (INF, INF), (NAN, NAN), (0, 1), (-1e30, 0), (1e30,
            "expm1": [(0, 0), (-INF, -1), (INF, INF)], "log1p": [(0, 0), (INF, INF), (-1, -INF)]}
 
 
-def evaluate(op, arrays, name, cpu):
+def evaluate(op, arrays, name, cpu, dialect="math"):
     n = arrays[0].size
     args = ", ".join(f"%x{i}: {tensor(a)}" for i, a in enumerate(arrays))
     ins = ", ".join(f"%a{i} = %x{i} at (d0) -> (d0) : {tensor(a)}" for i, a in enumerate(arrays))
     values = ", ".join(f"%a{i}" for i in range(len(arrays)))
     ir = f"""func.func @f({args}) -> {tensor(arrays[0])} {{
       %0 = kernel.cluster dims [{n}] parallel 1 ins({ins}) outs(at (d0) -> (d0) : {tensor(arrays[0])}) {{
-        %y = math.{op} {values} : {name}
+        %y = {dialect}.{op} {values} : {name}
         kernel.yield %y : {name}
       }}
       return %0 : {tensor(arrays[0])}
@@ -71,3 +71,14 @@ def test_pow(name):
         assert np.array_equal(np.isnan(got), np.isnan(want))
         ok = ~np.isnan(want)
         assert (np.abs(got - want)[ok] <= np.abs(want)[ok] * (2e-7 if name == "f32" else 1e-13)).all(), (got, want)
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_remainder(name):
+    dtype = np.float32 if name == "f32" else np.float64
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.standard_normal(500) * 1000, [6, -6, 0.3, 5, 1e6, 7, -0.0]]).astype(dtype)
+    y = np.concatenate([rng.standard_normal(500), [3, 3, 0.1, INF, 0.001, -7, 2]]).astype(dtype)
+    for cpu in runnable_cpus():
+        got = evaluate("remf", [x, y], name, cpu, dialect="arith")
+        assert np.array_equal(got, np.fmod(x, y)) and np.array_equal(np.signbit(got), np.signbit(np.fmod(x, y)))
