@@ -135,21 +135,6 @@ llvm::SmallVector<bool> OpCall::flags(llvm::StringRef name) const {
   return llvm::SmallVector<bool>(list.begin(), list.end());
 }
 
-static int64_t normalized(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
-
-int64_t OpCall::dim(llvm::StringRef name, int64_t rank) const { return normalized(integer(name), rank); }
-
-Shape OpCall::dims(llvm::StringRef name, int64_t rank) const {
-  Shape result;
-  if (has(name))
-    for (int64_t dim : integers(name))
-      result.push_back(normalized(dim, rank));
-  if (result.empty())
-    for (int64_t dim = 0; dim < rank; ++dim)
-      result.push_back(dim);
-  return result;
-}
-
 DType OpCall::resultType(unsigned i) const {
   return *getDType(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
 }

@@ -61,11 +61,6 @@ public:
   llvm::ArrayRef<int64_t> integers(llvm::StringRef name) const;
   llvm::SmallVector<double> numbers(llvm::StringRef name) const;
   llvm::SmallVector<bool> flags(llvm::StringRef name) const;
-  /// A dim argument made nonnegative for a tensor of `rank` dims.
-  int64_t dim(llvm::StringRef name, int64_t rank) const;
-  /// A list of dims made nonnegative; an absent or empty list means all.
-  Shape dims(llvm::StringRef name, int64_t rank) const;
-
   DType resultType(unsigned i = 0) const;
   void result(Tensor tensor) { results.push_back(std::move(tensor)); }
 

@@ -52,7 +52,7 @@ static LogicalResult evaluateEmbeddingBackward(OpCall &call) {
 
 static LogicalResult evaluateIndexSelect(OpCall &call) {
   const Tensor &self = call.tensor("self"), &index = call.tensor("index");
-  int64_t dim = call.dim("dim", self.rank()), inner = 1, outer = 1;
+  int64_t dim = call.integer("dim"), inner = 1, outer = 1;
   for (int64_t d = 0; d < self.rank(); ++d)
     (d < dim ? outer : inner) *= d == dim ? 1 : self.dim(d);
   Shape shape(self.shape());

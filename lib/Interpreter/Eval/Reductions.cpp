@@ -17,7 +17,7 @@ namespace spmd::interp {
 template <typename F>
 static LogicalResult reduce(OpCall &call, F combine, unsigned index = 0) {
   const Tensor &self = call.tensor("self");
-  ReducedDims dims(self.shape(), call.dims("dim", self.rank()), call.flag("keepdim"));
+  ReducedDims dims(self.shape(), call.integers("dim"), call.flag("keepdim"));
   Tensor rows = dims.gather(
       self.converted(isFloating(call.resultType(index)) && !self.isFloating() ? call.resultType(index) : self.dtype()));
   Tensor result(call.resultType(index), dims.resultShape);

@@ -38,29 +38,12 @@ static Tensor writeRows(const Tensor &self, const Tensor &source, const Rows &ro
   return result;
 }
 
-/// PyTorch's slice arguments over a dimension: negative counts from the end,
-/// out of range is clamped.
-static Rows sliceRows(const OpCall &call, ShapeRef shape) {
-  Rows rows;
-  rows.dim = call.dim("dim", shape.size());
-  int64_t size = shape[rows.dim];
-  auto bound = [&](llvm::StringRef name, int64_t otherwise) {
-    int64_t value = call.has(name) ? call.integer(name) : otherwise;
-    if (value < 0)
-      value += size;
-    return std::clamp<int64_t>(value, 0, size);
-  };
-  rows.start = bound("start", 0);
-  rows.step = call.integer("step");
-  int64_t end = std::max(bound("end", size), rows.start);
-  rows.count = (end - rows.start + rows.step - 1) / rows.step;
-  return rows;
+static Rows sliceRows(const OpCall &call) {
+  int64_t start = call.integer("start"), step = call.integer("step");
+  return {call.integer("dim"), start, (call.integer("end") - start + step - 1) / step, step};
 }
 
-static Rows selectRows(const OpCall &call, ShapeRef shape) {
-  int64_t dim = call.dim("dim", shape.size()), index = call.integer("index");
-  return {dim, index < 0 ? index + shape[dim] : index, 1};
-}
+static Rows selectRows(const OpCall &call) { return {call.integer("dim"), call.integer("index"), 1}; }
 
 static Shape dropDim(ShapeRef shape, int64_t dim) {
   Shape result(shape);
@@ -83,13 +66,13 @@ static LogicalResult checkSource(OpCall &call, const Tensor &source, ShapeRef sh
 
 static LogicalResult evaluateSlice(OpCall &call) {
   const Tensor &self = call.tensor("self");
-  call.result(readRows(self, sliceRows(call, self.shape())));
+  call.result(readRows(self, sliceRows(call)));
   return success();
 }
 
 static LogicalResult evaluateSelect(OpCall &call) {
   const Tensor &self = call.tensor("self");
-  Rows rows = selectRows(call, self.shape());
+  Rows rows = selectRows(call);
   if (failed(checkRows(call, self.shape(), rows)))
     return failure();
   call.result(readRows(self, rows).reshaped(dropDim(self.shape(), rows.dim)));
@@ -98,7 +81,7 @@ static LogicalResult evaluateSelect(OpCall &call) {
 
 static LogicalResult splitInto(OpCall &call, ArrayRef<int64_t> sizes) {
   const Tensor &self = call.tensor("self");
-  Rows rows{call.dim("dim", self.rank()), 0, 0};
+  Rows rows{call.integer("dim"), 0, 0};
   for (int64_t size : sizes) {
     rows.count = size;
     if (failed(checkRows(call, self.shape(), rows)))
@@ -111,7 +94,7 @@ static LogicalResult splitInto(OpCall &call, ArrayRef<int64_t> sizes) {
 
 static LogicalResult evaluateSplit(OpCall &call) {
   const Tensor &self = call.tensor("self");
-  int64_t total = self.dim(call.dim("dim", self.rank()));
+  int64_t total = self.dim(call.integer("dim"));
   int64_t piece = call.integer("split_size");
   Shape sizes;
   for (int64_t begin = 0; begin < total; begin += piece)
@@ -150,14 +133,13 @@ static LogicalResult evaluateCat(OpCall &call) {
     call.result(Tensor(call.resultType(), {0}));
     return success();
   }
-  return concatenate(call, tensors, call.dim("dim", tensors.front().rank()));
+  return concatenate(call, tensors, call.integer("dim"));
 }
 
 static LogicalResult evaluateStack(OpCall &call) {
+  int64_t dim = call.integer("dim");
   SmallVector<Tensor> rows;
-  int64_t dim = 0;
   for (const Tensor &tensor : call.tensors("tensors")) {
-    dim = call.dim("dim", tensor.rank() + 1);
     Shape shape(tensor.shape());
     shape.insert(shape.begin() + dim, 1);
     rows.push_back(tensor.reshaped(shape));
@@ -167,7 +149,7 @@ static LogicalResult evaluateStack(OpCall &call) {
 
 static LogicalResult evaluateSliceBackward(OpCall &call) {
   ShapeRef shape = call.integers("input_sizes");
-  Rows rows = sliceRows(call, shape);
+  Rows rows = sliceRows(call);
   const Tensor &grad = call.tensor("grad_output");
   if (failed(checkSource(call, grad, shape, rows)))
     return failure();
@@ -177,7 +159,7 @@ static LogicalResult evaluateSliceBackward(OpCall &call) {
 
 static LogicalResult evaluateSelectBackward(OpCall &call) {
   ShapeRef shape = call.integers("input_sizes");
-  Rows rows = selectRows(call, shape);
+  Rows rows = selectRows(call);
   const Tensor &grad = call.tensor("grad_output");
   if (grad.shape() != ShapeRef(dropDim(shape, rows.dim)))
     return call.error() << "the gradient does not have the shape of a row";
@@ -189,7 +171,7 @@ static LogicalResult evaluateSelectBackward(OpCall &call) {
 
 static LogicalResult evaluateSliceScatter(OpCall &call) {
   const Tensor &self = call.tensor("self"), &source = call.tensor("src");
-  Rows rows = sliceRows(call, self.shape());
+  Rows rows = sliceRows(call);
   if (failed(checkSource(call, source, self.shape(), rows)))
     return failure();
   call.result(writeRows(self, source, rows));
@@ -198,7 +180,7 @@ static LogicalResult evaluateSliceScatter(OpCall &call) {
 
 static LogicalResult evaluateSelectScatter(OpCall &call) {
   const Tensor &self = call.tensor("self"), &source = call.tensor("src");
-  Rows rows = selectRows(call, self.shape());
+  Rows rows = selectRows(call);
   if (source.shape() != ShapeRef(dropDim(self.shape(), rows.dim)))
     return call.error() << "the source does not have the shape of a row";
   if (failed(checkRows(call, self.shape(), rows)))

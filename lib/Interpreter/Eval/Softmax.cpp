@@ -24,7 +24,7 @@ static LogicalResult evaluateSoftmax(OpCall &call) {
   Tensor result(call.resultType(), self.shape());
   const double *x = self.reals().data();
   double *y = result.realData();
-  forEachLine(self.shape(), call.dim("dim", self.rank()), [&](int64_t begin, int64_t step, int64_t size) {
+  forEachLine(self.shape(), call.integer("dim"), [&](int64_t begin, int64_t step, int64_t size) {
     double largest = -INFINITY;
     for (int64_t i = 0; i < size; ++i)
       largest = std::max(largest, x[begin + i * step]);
@@ -47,7 +47,7 @@ static LogicalResult evaluateBackward(OpCall &call) {
   Tensor result(call.resultType(), output.shape());
   const double *g = grad.reals().data(), *y = output.reals().data();
   double *dx = result.realData();
-  forEachLine(output.shape(), call.dim("dim", output.rank()), [&](int64_t begin, int64_t step, int64_t size) {
+  forEachLine(output.shape(), call.integer("dim"), [&](int64_t begin, int64_t step, int64_t size) {
     long double sum = 0;
     for (int64_t i = begin, n = 0; n < size; ++n, i += step)
       sum += logarithm ? g[i] : g[i] * y[i];
