@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "spmd/Conversion/AtenToKernel/Emitter.h"
+#include "spmd/Conversion/AtenToKernel/PackGradients.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/AtenToKernel/Recompute.h"
 #include "llvm/ADT/STLExtras.h"
@@ -63,6 +64,7 @@ LogicalResult convert(func::FuncOp func, bool fuse) {
     if (failed(lowerOp(builder, op)))
       return failure();
   graph.removeDead();
+  packAttentionGradients(graph);
   if (fuse)
     recomputeLightValues(graph);
 

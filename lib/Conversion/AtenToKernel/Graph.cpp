@@ -37,7 +37,8 @@ void Graph::removeDead() {
   llvm::DenseSet<Node *> live;
   SmallVector<Node *> order;
   for (const std::unique_ptr<Node> &node : llvm::reverse(nodes)) {
-    bool kept = node->kind == NodeKind::Anchor || node->kind == NodeKind::Tensor || live.contains(node.get());
+    bool kept = node->kind == NodeKind::Anchor || live.contains(node.get()) ||
+                (node->kind == NodeKind::Tensor && (node->producer || node->value));
     if (!kept)
       continue;
     order.push_back(node.get());

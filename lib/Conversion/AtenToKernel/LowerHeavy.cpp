@@ -260,16 +260,17 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
   double scale = p.scale;
   kernel::ViewAttr doutView = dout.view, qView = p.q.view, kView = p.k.view, vView = p.v.view, outView = out.view;
   kernel::ViewAttr maskView = hasMask ? p.mask->view : kernel::ViewAttr();
-  kernel::ViewAttr dqView = dq.view, dkView = dk.view, dvView = dv.view;
-  Node *anchor = g.addAnchor(
-      inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-        unsigned next = hasMask ? 5 : 4;
-        auto attention = kernel::AttentionBackwardOp::create(
-            b, loc, results, operands[0], operands[1], operands[2], operands[3], hasMask ? operands[4] : Value(),
-            operands[next], operands[next + 1], s, causal, APFloat(scale), doutView, qView, kView, vView, maskView,
-            outView, dqView, dkView, dvView, /*symbol=*/StringAttr());
-        return llvm::to_vector_of<Value>(attention.getGrads());
-      });
+  Node *anchor = g.addAnchor(inputs, nullptr);
+  anchor->gradientViews = {dq.view, dk.view, dv.view};
+  anchor->emit = [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+    unsigned next = hasMask ? 5 : 4;
+    ArrayRef<kernel::ViewAttr> views = anchor->gradientViews;
+    auto attention = kernel::AttentionBackwardOp::create(
+        b, loc, results, operands[0], operands[1], operands[2], operands[3], hasMask ? operands[4] : Value(),
+        operands[next], operands[next + 1], s, causal, APFloat(scale), doutView, qView, kView, vView, maskView, outView,
+        views[0], views[1], views[2], /*symbol=*/StringAttr());
+    return llvm::to_vector_of<Value>(attention.getGrads());
+  };
   Type type = getTensorType(op.getGradQuery()).getElementType();
   g.set(op.getGradQuery(), dq.add(g, anchor, type));
   g.set(op.getGradKey(), dk.add(g, anchor, type));

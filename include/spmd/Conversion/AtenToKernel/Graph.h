@@ -101,6 +101,8 @@ struct Node {
   /// Anchor.
   AnchorEmitter emit;
   llvm::SmallVector<Node *> results;
+  /// Where an attention's gradients lie in what it writes.
+  llvm::SmallVector<kernel::ViewAttr, 3> gradientViews;
   mlir::Operation *op = nullptr;
   /// Tensor: the anchor it comes from, or the function argument it is.
   Node *producer = nullptr;
