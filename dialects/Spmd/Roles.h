@@ -20,6 +20,8 @@ constexpr llvm::StringLiteral kLayoutAttr = "spmd.layout";
 /// The values of a batch input are row numbers below this, apart from the ignored one.
 constexpr llvm::StringLiteral kIndexBoundAttr = "spmd.index_bound";
 constexpr llvm::StringLiteral kIgnoreIndexAttr = "spmd.ignore_index";
+/// On a shard unit: every rank computes its gradients in full, nothing reduces them.
+constexpr llvm::StringLiteral kWholeGradientAttr = "spmd.whole_gradient";
 constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
 constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
 

@@ -28,6 +28,8 @@ def Spmd_Dialect : Dialect {
       `#spmd.sharding` that the value had;
     * `spmd.index_bound` and `spmd.ignore_index` on batch arguments: the values are
       row numbers below the bound, apart from the ignored one;
+    * `spmd.whole_gradient` on a partitioned step's units: every rank computes the
+      unit's gradients in full, so no collective reduces them;
     * `spmd.segment` on operations: number of the maximal run of one phase
       (forward, backward, optimizer) the operation belongs to.
   }];

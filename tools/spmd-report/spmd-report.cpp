@@ -127,7 +127,7 @@ static void printCollectives(const Plan &plan) {
       op += std::string(" ") + nameOf(kind);
     rows.push_back({std::to_string(id), op, command.unit.empty() ? "-" : command.unit,
                     plan.communicators[static_cast<size_t>(command.communicator)], nameOf(command.dtype),
-                    formatCount(command.messageBytes()), command.location});
+                    formatCount(command.sentBytes()), command.location});
   }
   if (rows.size() == 1)
     rows = {{"none"}};

@@ -93,7 +93,7 @@ static void printCollectives(const Plan &plan) {
     if (command.isCollective()) {
       Total &total = totals[nameOf(command.kind)];
       ++total.count;
-      total.bytes += command.messageBytes();
+      total.bytes += command.sentBytes();
     }
   std::printf("collectives per step, bytes each rank contributes:%s\n", totals.empty() ? " none" : "");
   std::vector<std::vector<std::string>> rows;

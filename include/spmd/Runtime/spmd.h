@@ -107,7 +107,7 @@ typedef struct spmd_collective_info {
   const char *unit;     /* or empty */
   const char *location; /* or empty */
   int32_t command;      /* position in the plan */
-  int64_t bytes;        /* sent by each rank; of a reduce_scatter: received */
+  int64_t bytes;        /* handed over by each rank */
 } spmd_collective_info;
 
 SPMD_API void spmd_options_init(spmd_options *options);

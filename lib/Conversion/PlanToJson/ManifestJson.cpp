@@ -1,7 +1,7 @@
 //===- ManifestJson.cpp - manifest.json -----------------------------------===//
 
 #include "JsonWriter.h"
-#include "dialects/Spmd/Spmd.h"
+#include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Runtime/Core/Plan.h"
 #include "llvm/ADT/MapVector.h"
@@ -167,6 +167,8 @@ void ManifestWriter::writeUnits() {
     json.attribute("dtype", getDTypeName(layout.getDtype()));
     json.attribute("padded", layout.getPadded());
     json.attribute("chunk", unit.getChunk());
+    if (unit->hasAttr(kWholeGradientAttr))
+      json.attribute("whole_gradient", true);
     json.attributeArray("segments", [&] {
       for (SegmentAttr segment : layout.getSegments())
         json.object([&] {

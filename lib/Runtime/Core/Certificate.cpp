@@ -234,7 +234,8 @@ Status StructureChecker::checkReductions() const {
         if (kind != ReductionKind::Sum)
           return error(id, 7, std::string("gradients are summed, not reduced by ") + nameOf(kind));
     }
-    if (reducedBy < 0 && unit.isTrainable() && manifest.ranks > 1)
+    if (reducedBy < 0 && unit.isTrainable() && !unit.wholeGradient &&
+        manifest.ranks > 1)
       return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced");
   }
   return Status::success();

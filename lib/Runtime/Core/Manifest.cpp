@@ -76,13 +76,15 @@ static Unit readUnit(JsonValue value, int64_t ranks) {
   if (unit.chunk != unit.padded && unit.chunk * ranks != unit.padded)
     value["chunk"].fail(std::to_string(ranks) + " chunks of " + std::to_string(unit.chunk) + " are not the " +
                         std::to_string(unit.padded) + " padded elements");
+  if (value.has("whole_gradient"))
+    unit.wholeGradient = value["whole_gradient"].asBool();
   int64_t end = 0;
   value["segments"].forEach([&](JsonValue entry) {
     Segment segment;
     segment.name = entry["name"].asString();
     segment.aliases = optionalStrings(entry, "aliases");
     segment.shape = shapeOf(entry["shape"]);
-    segment.group = entry["group"].asSize();
+    segment.group = entry["group"].asInt();
     segment.offset = entry["offset"].asSize();
     segment.numel = entry["numel"].asSize();
     segment.trainable = entry["trainable"].asBool();

@@ -74,6 +74,10 @@ int64_t Command::messageBytes() const {
   return elements * sizeOf(dtype);
 }
 
+int64_t Command::sentBytes() const {
+  return kind == CommandKind::ReduceScatter ? refs[0].bytes : messageBytes();
+}
+
 std::string spmd::runtime::collectiveTrace(const Plan &plan) {
   std::string trace;
   for (const Command &command : plan.commands) {

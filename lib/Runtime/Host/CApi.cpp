@@ -183,7 +183,7 @@ int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collecti
     info->unit = command.unit.c_str();
     info->location = command.location.c_str();
     info->command = static_cast<int32_t>(trainer->collectives[index]);
-    info->bytes = command.messageBytes();
+    info->bytes = command.sentBytes();
     return Status::success();
   });
 }

@@ -13,6 +13,19 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+/// Marks the units that nothing reduces, because no gradient of theirs is partial; from here on a reduction that is
+/// missing is a mistake, which the certificate of the plan finds.
+static void markWholeGradients(ModuleOp module) {
+  llvm::SmallPtrSet<Attribute, 8> reduced;
+  module.walk([&](CollectiveOpInterface op) {
+    if (op.getUnitAttr() && !isa<AllGatherOp>(op))
+      reduced.insert(op.getUnitAttr().getAttr());
+  });
+  for (auto unit : module.getOps<ShardUnitOp>())
+    if (!reduced.contains(unit.getSymNameAttr()))
+      unit->setAttr(kWholeGradientAttr, UnitAttr::get(module.getContext()));
+}
+
 namespace {
 struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
   using PartitionBase::PartitionBase;
@@ -26,6 +39,7 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
     FailureOr<partition::Step> step = partition::Step::read(module);
     if (failed(step) || failed(partition::Partitioner::run(*step)))
       return signalPassFailure();
+    markWholeGradients(module);
   }
 };
 } // namespace

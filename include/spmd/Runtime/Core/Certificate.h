@@ -27,7 +27,8 @@ namespace spmd::runtime {
 ///  6. every byte that is read was written before, by a command of this step or
 ///     because it is state, batch or hyper-parameter, and every output byte is
 ///     written;
-///  7. the gradients of every trainable unit are reduced exactly once.
+///  7. the gradients of every trainable unit are reduced exactly once, unless
+///     every rank computes them in full.
 ///
 /// Ordered means happens-before: the order in a stream, and waits. The error
 /// names the commands, their locations and the number of the rule.

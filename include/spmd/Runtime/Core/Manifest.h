@@ -44,6 +44,8 @@ struct Unit {
   int64_t padded = 0; ///< elements of the flat buffer
   int64_t chunk = 0;  ///< elements a rank owns; == padded when replicated
   std::vector<Segment> segments;
+  /// Every rank computes the gradients in full: there is nothing to reduce.
+  bool wholeGradient = false;
 
   bool isSharded() const { return chunk != padded; }
   bool isTrainable() const;

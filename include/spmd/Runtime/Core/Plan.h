@@ -107,8 +107,11 @@ struct Command {
   }
   /// "all_gather of unit0", "kernel k12": what errors call the command.
   std::string describe() const;
-  /// Bytes a rank sends into a collective.
+  /// Bytes of the counts: of a reduce_scatter those a rank receives, of every
+  /// other collective those it sends.
   int64_t messageBytes() const;
+  /// Bytes a rank hands to a collective.
+  int64_t sentBytes() const;
 };
 
 struct Plan {
