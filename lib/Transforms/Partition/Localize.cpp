@@ -105,8 +105,14 @@ void localizeSlices(func::FuncOp func) {
       if (other)
         all.push_back(other);
     }
-    if (alike && localize(builder, all, work))
+    if (!alike)
+      continue;
+    size_t before = work.size();
+    if (localize(builder, all, work))
       gone.insert(all.begin(), all.end());
+    // A new slice may have the address of one that is gone.
+    for (Operation *made : llvm::drop_begin(work, before))
+      gone.erase(made);
   }
 }
 

@@ -216,7 +216,7 @@ void Partitioner::warnOfReplicatedWork() {
   emitWarning(largestReplicated->getLoc())
       << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
       << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
-      << "); the ops before it lose the batch dimension";
+      << "); none of its operands is cut over the ranks";
 }
 
 } // namespace spmd::partition

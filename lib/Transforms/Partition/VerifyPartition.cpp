@@ -57,9 +57,12 @@ AxisState stateOf(Value value) { return *getState(value.getType()); }
 
 /// 1
 LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
-  for (Type type : types)
-    if (isa<RankedTensorType>(type) && !getState(type))
+  for (Type type : types) {
+    if (!isa<RankedTensorType>(type))
+      return error(op) << "has type " << type << "; a scheduled step is spmd-verify-schedule's to check";
+    if (!getState(type))
       return error(op) << "has type " << type << ", which says no sharding for the mesh";
+  }
   return success();
 }
 

@@ -23,6 +23,8 @@ struct Parameter {
   StringRef name;
   RankedTensorType type;
   bool trainable;
+  /// The step gives it a new value.
+  bool updated;
   int64_t group = -1;
   /// Nearest common ancestor of the modules that own it.
   int64_t module = 0;
@@ -81,7 +83,8 @@ SmallVector<Parameter> AssignShardUnitsPass::readParameters(func::FuncOp step, c
     auto role = getArgRole<ParamAttr>(step, i);
     if (!role)
       continue;
-    Parameter parameter{role.getName(), cast<RankedTensorType>(step.getArgument(i).getType()), role.getTrainable()};
+    Parameter parameter{role.getName(), cast<RankedTensorType>(step.getArgument(i).getType()), role.getTrainable(),
+                        findUpdate(step, i).has_value()};
     if (auto group = groups.find(role.getName()); group != groups.end())
       parameter.group = group->second;
     SmallVector<StringRef> names{role.getName()};
@@ -123,7 +126,7 @@ void AssignShardUnitsPass::runOnOperation() {
         home = std::max<int64_t>(tree->getParent(home), 0);
       if (home != wrap)
         continue;
-      UnitKey key{wrap, parameter.trainable && parameter.group >= 0, parameter.type.getElementType()};
+      UnitKey key{wrap, parameter.updated, parameter.type.getElementType()};
       auto unit = std::find_if(units.begin() + first, units.end(), [&](auto &entry) { return entry.first == key; });
       if (unit == units.end())
         unit = units.insert(units.end(), {key, {}});

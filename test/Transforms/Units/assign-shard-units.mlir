@@ -67,7 +67,12 @@ module attributes {
       %2: tensor<32xf32> {spmd.arg = #spmd.param<"h.0.fc.bias", trainable>},
       %3: tensor<32x32xf32> {spmd.arg = #spmd.param<"h.1.fc.weight", trainable>},
       %4: tensor<32xf32> {spmd.arg = #spmd.param<"h.1.fc.bias", trainable>},
-      %5: tensor<1xf32> {spmd.arg = #spmd.param<"scale">}) {
-    return
+      %5: tensor<1xf32> {spmd.arg = #spmd.param<"scale">})
+      -> (tensor<65x32xf32> {spmd.result = #spmd.update<#spmd.param<"wte.weight", trainable>>},
+          tensor<32x32xf32> {spmd.result = #spmd.update<#spmd.param<"h.0.fc.weight", trainable>>},
+          tensor<32xf32> {spmd.result = #spmd.update<#spmd.param<"h.0.fc.bias", trainable>>},
+          tensor<32x32xf32> {spmd.result = #spmd.update<#spmd.param<"h.1.fc.weight", trainable>>},
+          tensor<32xf32> {spmd.result = #spmd.update<#spmd.param<"h.1.fc.bias", trainable>>}) {
+    return %0, %1, %2, %3, %4 : tensor<65x32xf32>, tensor<32x32xf32>, tensor<32xf32>, tensor<32x32xf32>, tensor<32xf32>
   }
 }

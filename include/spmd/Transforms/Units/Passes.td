@@ -25,7 +25,7 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     A parameter belongs to the innermost wrapped module around its owner; the root
     takes what remains. A tied parameter belongs to the unit around the nearest
     common ancestor of its owners. Parameters of different element types, and
-    parameters that no optimizer updates, get units of their own with the same
+    parameters that the step does not update, get units of their own with the same
     modules: they are never reduced together.
 
     Input: `@step` with roles, a `spmd.module_tree`, and `spmd.param_groups` and
