@@ -19,9 +19,8 @@ Type getWideType(Type element, int64_t width) {
   return width == 1 ? element : VectorType::get({width}, element);
 }
 
-KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, int64_t accumulators)
-    : ImplicitLocOpBuilder(op->getLoc(), module.getContext()), numOperands(op->getNumOperands()),
-      accumulators(accumulators) {
+KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op)
+    : ImplicitLocOpBuilder(op->getLoc(), module.getContext()), numOperands(op->getNumOperands()) {
   setInsertionPointToEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(getContext());
   Type i64Type = getI64Type();

@@ -8,6 +8,7 @@
 
 #include "CommandEmitter.h"
 #include "dialects/Kernel/Kernel.h"
+#include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
