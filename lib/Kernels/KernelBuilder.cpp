@@ -19,8 +19,9 @@ Type getWideType(Type element, int64_t width) {
   return width == 1 ? element : VectorType::get({width}, element);
 }
 
-KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op)
-    : ImplicitLocOpBuilder(op->getLoc(), module.getContext()), numOperands(op->getNumOperands()) {
+KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, int64_t accumulators)
+    : ImplicitLocOpBuilder(op->getLoc(), module.getContext()), numOperands(op->getNumOperands()),
+      accumulators(accumulators) {
   setInsertionPointToEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(getContext());
   Type i64Type = getI64Type();

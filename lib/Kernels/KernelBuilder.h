@@ -21,8 +21,12 @@ inline constexpr int64_t kLanes = 16;
 /// Builds LLVM-level loads, stores and loops at the current insertion point of one kernel function.
 class KernelBuilder : public mlir::ImplicitLocOpBuilder {
 public:
-  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it.
-  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op);
+  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it. `accumulators` is the
+  /// number of 16-lane f32 vectors that registers hold beside the operands of a product: a matter of speed, not of
+  /// bits.
+  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op, int64_t accumulators);
+
+  int64_t getAccumulators() const { return accumulators; }
 
   /// Ends the function.
   void finish();
@@ -99,6 +103,7 @@ private:
   /// Looked up only, never iterated over.
   llvm::DenseMap<int64_t, mlir::Value> integers;
   unsigned numOperands;
+  int64_t accumulators;
   int64_t stackBytes = 0;
   unsigned numTables = 0;
 };

@@ -36,8 +36,8 @@ FailureOr<SmallVector<Operation *>> collectKernels(ModuleOp module) {
   return kernels;
 }
 
-LogicalResult lowerKernel(Operation *op, ModuleOp target) {
-  KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
+LogicalResult lowerKernel(Operation *op, ModuleOp target, int64_t accumulators) {
+  KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op, accumulators);
   LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
                              .Case([&](ClusterOp cluster) { return emitCluster(b, cluster); })
                              .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
@@ -60,7 +60,7 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
       return signalPassFailure();
     OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
     for (Operation *op : *kernels)
-      if (failed(lowerKernel(op, *lowered)))
+      if (failed(lowerKernel(op, *lowered, getAccumulators("x86-64-v4"))))
         return signalPassFailure();
     module.getBodyRegion().takeBody(lowered->getBodyRegion());
   }

@@ -11,8 +11,11 @@ namespace spmd::kernel {
 /// The first op of each symbol in `module`, in program order. An op without a symbol is an error.
 mlir::FailureOr<llvm::SmallVector<mlir::Operation *>> collectKernels(mlir::ModuleOp module);
 
+/// Accumulators of products (see KernelBuilder) on a CPU: 32 registers of 16 lanes, or 16 of 8.
+inline int64_t getAccumulators(llvm::StringRef cpu) { return cpu == "x86-64-v4" ? 16 : 6; }
+
 /// Adds one function of loops to `target` for `op`, named by its symbol.
-mlir::LogicalResult lowerKernel(mlir::Operation *op, mlir::ModuleOp target);
+mlir::LogicalResult lowerKernel(mlir::Operation *op, mlir::ModuleOp target, int64_t accumulators);
 
 } // namespace spmd::kernel
 

@@ -87,7 +87,7 @@ LogicalResult emitSharedObject(ModuleOp module, StringRef cpu, StringRef path) {
   for (Part &part : parts)
     part.loops = ModuleOp::create(module.getLoc());
   for (auto [i, op] : llvm::enumerate(*kernels))
-    if (failed(lowerKernel(op, *parts[i % kParts].loops)))
+    if (failed(lowerKernel(op, *parts[i % kParts].loops, getAccumulators(cpu))))
       return failure();
   for (Part &part : parts) {
     if (failed(convertToLLVM(*part.loops)))

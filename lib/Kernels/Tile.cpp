@@ -28,16 +28,20 @@ static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_
 }
 
 void emitProduct(KernelBuilder &b, const Product &product) {
-  Value whole = b.sub(product.rows, b.mod(product.rows, product.tileRows));
+  int64_t tileRows = product.tileRows, tileVectors = product.tileVectors;
+  if (tileRows * tileVectors > b.getAccumulators()) {
+    tileVectors = std::min<int64_t>(tileVectors, 2);
+    tileRows = b.getAccumulators() / tileVectors;
+  }
+  Value whole = b.sub(product.rows, b.mod(product.rows, tileRows));
   auto emitColumns = [&](Value low, Value high, int64_t vectors) {
     b.loop(low, high, vectors * kLanes, [&](Value column) {
-      b.loop(b.i64(0), whole, product.tileRows,
-             [&](Value row) { emitTile(b, product, row, product.tileRows, column, vectors); });
+      b.loop(b.i64(0), whole, tileRows, [&](Value row) { emitTile(b, product, row, tileRows, column, vectors); });
       b.loop(whole, product.rows, 1, [&](Value row) { emitTile(b, product, row, 1, column, vectors); });
     });
   };
-  Value wholeColumns = b.sub(product.columns, b.mod(product.columns, product.tileVectors * kLanes));
-  emitColumns(b.i64(0), wholeColumns, product.tileVectors);
+  Value wholeColumns = b.sub(product.columns, b.mod(product.columns, tileVectors * kLanes));
+  emitColumns(b.i64(0), wholeColumns, tileVectors);
   emitColumns(wholeColumns, product.columns, 1);
 }
 

@@ -25,8 +25,9 @@ struct Panel {
 /// chain of fused multiply-adds in the order of k, so the tile does not matter to the bits.
 struct Product {
   mlir::Value rows, depth;
-  /// Columns: [0, columns) in whole vectors, when known only at run time a multiple of 16 * tileVectors.
+  /// Columns: [0, columns), a multiple of 16.
   mlir::Value columns;
+  /// The largest tile; fewer where the CPU has fewer registers.
   int64_t tileRows, tileVectors;
   /// A(r, k), a scalar.
   llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value k)> a;

@@ -16,8 +16,8 @@
 #include "spmd/Import/Passes.h"
 #include "spmd/Kernels/Passes.h"
 #include "spmd/Pipelines/Pipeline.h"
-#include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 

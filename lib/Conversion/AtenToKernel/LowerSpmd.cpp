@@ -112,20 +112,28 @@ LogicalResult lowerSegmentNorm(GraphBuilder &g, SegmentNormOp op) {
   return success();
 }
 
+/// The value for a slot of a flat buffer: a whole tensor that some kernel makes for this slot alone, so that the plan
+/// can let it write there.
+Ref getSlot(GraphBuilder &g, PackOp pack, unsigned index, ArrayRef<Ref> slots) {
+  Ref given = g.get(pack.getValues()[index]), slot = g.whole(given);
+  bool isProduced = slot.node->kind != NodeKind::Tensor || (slot.node->producer && !slot.node->producer->op);
+  bool isTaken = llvm::any_of(slots, [&](const Ref &other) { return other.node == slot.node; });
+  if (!isProduced || isTaken)
+    slot = g.whole(g.materialize(slot));
+  if (slot.node != given.node && !given.node->isVirtual())
+    pack.emitRemark() << "copies the value of " << pack.getNames()[index] << " into its slot of the flat buffer";
+  return slot;
+}
+
 /// Keeps the op where it is among the heavy ops; its tensors are whole.
 LogicalResult keep(GraphBuilder &g, Operation *op) {
   SmallVector<Ref> inputs;
-  for (Value operand : op->getOperands())
-    if (isa<RankedTensorType>(operand.getType())) {
-      Ref input = g.whole(g.get(operand));
-      // Each slot of a flat buffer has a producer of its own that can write there.
-      bool isSlot = isa<PackOp>(op);
-      bool isProduced = input.node->kind != NodeKind::Tensor || (input.node->producer && !input.node->producer->op);
-      bool isTaken = llvm::any_of(inputs, [&](const Ref &other) { return other.node == input.node; });
-      if (isSlot && (!isProduced || isTaken))
-        input = g.whole(g.materialize(input));
-      inputs.push_back(input);
-    }
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    if (auto pack = dyn_cast<PackOp>(op))
+      inputs.push_back(getSlot(g, pack, index, inputs));
+    else if (isa<RankedTensorType>(operand.getType()))
+      inputs.push_back(g.whole(g.get(operand)));
+  }
   Node *anchor = g.addAnchor(inputs, nullptr, op);
   for (Value result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());

@@ -195,7 +195,6 @@ const llvm::StringMap<Formula> &getArithmeticFormulas() {
        }},
       {"aten.lerp.Scalar", lerp},
       {"aten._to_copy", [](ScalarBuilder &, Args a, Operation *) { return a[0]; }},
-      {"aten.clone", [](ScalarBuilder &, Args a, Operation *) { return a[0]; }},
   };
   return formulas;
 }

@@ -8,7 +8,6 @@
 
 #include "CommandEmitter.h"
 #include "dialects/Kernel/Kernel.h"
-#include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -87,8 +87,7 @@ static Value sortForScatter(OpBuilder &builder, Location loc, Value whole, Ranke
                                               layout.getChunksMap(context, rank, 0)));
     if (rows < layout.chunk) {
       AffineMap to = layout.getChunksMap(context, rank, rows);
-      pieces.push_back(
-          kernel::PieceAttr::get(context, -1, {layout.outer, layout.chunk - rows, layout.inner}, to, to));
+      pieces.push_back(kernel::PieceAttr::get(context, -1, {layout.outer, layout.chunk - rows, layout.inner}, to, to));
     }
   }
   return kernel::CopyOp::create(builder, loc, chunks, whole, builder.getArrayAttr(pieces), StringAttr());
@@ -100,7 +99,8 @@ static void flattenGather(Gather op, Value result) {
   auto local = cast<RankedTensorType>(op.getInput().getType());
   auto whole = cast<RankedTensorType>(result.getType());
   int64_t ranks = getNumRanks(cast<CollectiveOpInterface>(op.getOperation()));
-  RowLayout layout(whole, op.getDim(), op.getPre(), local.getDimSize(op.getDim()) / static_cast<int64_t>(op.getPre()), ranks);
+  RowLayout layout(whole, op.getDim(), op.getPre(), local.getDimSize(op.getDim()) / static_cast<int64_t>(op.getPre()),
+                   ranks);
   if (layout.isFlat())
     return;
   RankedTensorType chunks = getChunksType(local, ranks);
@@ -125,8 +125,7 @@ static void flattenScatter(Scatter op, Value result) {
   if (layout.isFlat())
     return;
   OpBuilder builder(op);
-  op.getInputMutable().assign(
-      sortForScatter(builder, op.getLoc(), op.getInput(), getChunksType(local, ranks), layout));
+  op.getInputMutable().assign(sortForScatter(builder, op.getLoc(), op.getInput(), getChunksType(local, ranks), layout));
   op.setDim(0);
   op.setPre(1);
   op.setChunk(local.getDimSize(0));

@@ -130,8 +130,12 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
     AxisState state = getState(operand);
     operandStates.push_back(state.isOwned() ? AxisState::replicated() : state);
   }
-  bool staysPartial = llvm::all_of(
-      op->getResults(), [&](Value result) { return domain.isGradientBound(result) || domain.getHome(result); });
+  // A gradient stays partial; but many copies of one cost more to reduce than the value, unless they are the
+  // parameter's own gradient.
+  bool copies = op->getName().getStringRef() == "aten.expand";
+  bool staysPartial = llvm::all_of(op->getResults(), [&](Value result) {
+    return (domain.isGradientBound(result) && (!copies || domain.getWanted(result))) || domain.getHome(result);
+  });
   FailureOr<OpStates> chosen = propagate(op, operandStates, staysPartial, step.ranks);
   if (failed(chosen))
     return failure();

@@ -221,11 +221,6 @@ std::optional<ReduceKind> Propagation::getPassingKind() const {
     return kind;
   if (!isLinear(*kind, partials))
     return std::nullopt;
-  // Many copies of a partial value cost more to reduce than the value.
-  if (op->getName().getStringRef() == "aten.expand")
-    for (Value result : op->getResults())
-      if (elementsOf(result) > in)
-        return std::nullopt;
   if (staysPartial)
     return kind;
   // Reduce at the root: one reduction serves all uses, of the smaller value.

@@ -1,10 +1,12 @@
-// RUN: spmd-opt --spmd-convert-aten-to-kernel %s | FileCheck %s
+// RUN: spmd-opt --spmd-convert-aten-to-kernel %s 2>&1 | FileCheck %s --check-prefixes=REMARK,CHECK
 
 spmd.mesh @mesh ["data" = 2]
 spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard reshard_after_forward layout
   #spmd.flat<f32, padded = 512, [
     #spmd.segment<"w", shape = [16, 8], group = 0, offset = 0, numel = 128, trainable = true>,
     #spmd.segment<"b", shape = [16], group = 0, offset = 128, numel = 16, trainable = true>]>
+
+// REMARK: remark: copies the value of "b" into its slot of the flat buffer
 
 // A gradient that comes as the transpose of a product is computed in the layout of the parameter; one kernel writes each slot.
 // CHECK-LABEL: func.func @gradients

@@ -28,9 +28,6 @@ public:
   /// True if command `a` has completed, on every execution, before command `b` starts.
   bool precedes(int64_t a, int64_t b) const { return before(b)[commands[a].stream] >= a; }
 
-  unsigned getNumStreams() const { return numStreams; }
-  unsigned getStream(int64_t command) const { return commands[command].stream; }
-
 private:
   /// One entry per stream: the last command of that stream that has completed when `command` starts, or -1.
   const int64_t *before(int64_t command) const { return &clocks[command * numStreams]; }

@@ -9,7 +9,7 @@
 #loc = loc(unknown)
 module @adamw_pertensor_clip attributes {spmd.optimizer = "torch.optim.adamw.AdamW", spmd.param_groups = [{amsgrad = false, betas = [9.000000e-01, 0.99899999999999999], capturable = false, decoupled_weight_decay = true, differentiable = false, eps = 1.000000e-08 : f64, foreach = false, fused = false, lr = 1.000000e-02 : f64, maximize = false, parameters = ["a.weight", "a.bias", "b.weight", "b.bias"], weight_decay = 1.000000e-02 : f64}], spmd.phases = ["forward", "backward", "optimizer"], spmd.result_tree = "{\22output\22: 0}", spmd.step = {format = 1 : i64, name = "adamw_pertensor_clip", torch = "2.13.0"}} {
   spmd.module_tree @tree {
-    spmd.module "" class "zoo.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "" class "model.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
     spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
     spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
   } loc(#loc)

@@ -9,7 +9,7 @@
 #loc = loc(unknown)
 module @mse_pertensor attributes {spmd.optimizer = "torch.optim.sgd.SGD", spmd.param_groups = [{dampening = 0 : i64, differentiable = false, foreach = false, fused = false, lr = 1.000000e-01 : f64, maximize = false, momentum = 9.000000e-01 : f64, nesterov = false, parameters = ["a.weight", "a.bias", "b.weight", "b.bias"], weight_decay = 1.000000e-02 : f64}], spmd.phases = ["forward", "backward", "optimizer"], spmd.result_tree = "{\22output\22: 0}", spmd.step = {format = 1 : i64, name = "mse_pertensor", torch = "2.13.0"}} {
   spmd.module_tree @tree {
-    spmd.module "" class "zoo.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "" class "model.Lin" bases ["torch.nn.modules.module.Module"] params [] buffers [] children ["a", "b"] loc(#loc)
     spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
     spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
   } loc(#loc)

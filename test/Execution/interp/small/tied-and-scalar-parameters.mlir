@@ -9,7 +9,7 @@
 #loc = loc(unknown)
 module @tied_scalar attributes {spmd.optimizer = "torch.optim.adam.Adam", spmd.param_groups = [{amsgrad = false, betas = [9.000000e-01, 0.99899999999999999], capturable = false, decoupled_weight_decay = false, differentiable = false, eps = 1.000000e-08 : f64, lr = 1.000000e-02 : f64, maximize = false, parameters = ["s", "a.weight", "a.bias", "b.bias"], weight_decay = 0 : i64}], spmd.phases = ["forward", "backward", "optimizer"], spmd.result_tree = "{\22output\22: 0}", spmd.step = {format = 1 : i64, name = "tied_scalar", torch = "2.13.0"}, spmd.tied = {a.weight = ["b.weight"]}} {
   spmd.module_tree @tree {
-    spmd.module "" class "zoo.Tied" bases ["torch.nn.modules.module.Module"] params ["s"] buffers [] children ["a", "b"] loc(#loc)
+    spmd.module "" class "model.Tied" bases ["torch.nn.modules.module.Module"] params ["s"] buffers [] children ["a", "b"] loc(#loc)
     spmd.module "a" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["a.weight", "a.bias"] buffers [] children [] loc(#loc)
     spmd.module "b" class "torch.nn.modules.linear.Linear" bases ["torch.nn.modules.module.Module"] params ["b.weight", "b.bias"] buffers [] children [] loc(#loc)
   } loc(#loc)
