@@ -56,15 +56,6 @@ ReduceKind toReduceKind(aten::ReductionKind kind) {
   llvm_unreachable("all kinds are handled");
 }
 
-/// What changes nothing when it is combined.
-double getNeutral(ReduceKind kind) {
-  if (kind == ReduceKind::max)
-    return -std::numeric_limits<double>::infinity();
-  if (kind == ReduceKind::min)
-    return std::numeric_limits<double>::infinity();
-  return 0;
-}
-
 /// Ops that only move elements: max, min and norm2 commute with them.
 bool onlyMovesElements(Operation *op) {
   if (cast<AtenOpInterface>(op).isViewLike())
@@ -109,6 +100,14 @@ private:
 };
 
 } // namespace
+
+double getNeutral(ReduceKind kind) {
+  if (kind == ReduceKind::max)
+    return -std::numeric_limits<double>::infinity();
+  if (kind == ReduceKind::min)
+    return std::numeric_limits<double>::infinity();
+  return 0;
+}
 
 std::optional<ReduceKind> getNormKind(Operation *op) {
   Attribute ord = op->getAttr("ord");

@@ -24,6 +24,9 @@ struct OpStates {
 mlir::FailureOr<OpStates> propagate(mlir::Operation *op, llvm::ArrayRef<AxisState> operands, bool staysPartial,
                                     int64_t ranks);
 
+/// The element that changes nothing when it is combined.
+double getNeutral(ReduceKind kind);
+
 /// The kind that combines partial norms of the op's `ord`: norm2 for 2, max for
 /// infinity, nothing for others.
 std::optional<ReduceKind> getNormKind(mlir::Operation *op);

@@ -89,8 +89,9 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
            to.isReplicated();
     else if (isa<SliceOp>(op))
       ok = ok && from.isReplicated() && (to.isShard() || to.isOwned());
-    else if (isa<MaskOp>(op))
-      ok = ok && from.isShard() && from == to;
+    else if (auto mask = dyn_cast<MaskOp>(op))
+      ok = ok && from == to && from == AxisState::shard(mask.getDim(), mask.getPre(), mask.getChunk()) &&
+           static_cast<int64_t>(mask.getTotal() * mask.getPre()) == getGlobalShape(operand.getType())[from.dim];
     else
       continue;
     if (failed(expect(op, from, to, ok)))
@@ -162,24 +163,34 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
       return error(op) << "has operand " << index << ", which is " << stateOf(operand).str()
                        << ", where another is sharded in the same dimension";
   }
-  bool contracts = false;
+  std::optional<ReduceKind> contracted;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     auto *dim = llvm::find(rule.results[index].dims, factor);
     bool has = dim != rule.results[index].dims.end();
-    contracts |= !has;
     AxisState want =
         has ? AxisState::shard(dim - rule.results[index].dims.begin(), cut.pre, cut.chunk) : stateOf(result);
     if (stateOf(result) != want || (!has && !want.isPartial()))
       return error(op) << "gives result " << index << " as " << stateOf(result).str() << ", expected "
                        << (has ? want.str() : "partial");
+    if (!has && !contracted)
+      contracted = want.kind;
   }
-  if (!contracts)
+  if (!contracted)
     return success();
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisState state = stateOf(operand);
-    if (state.isShard() && hasPadding(getGlobalShape(operand.getType()), state, ranks) &&
-        !operand.getDefiningOp<MaskOp>())
+    bool dontCare = index < rule.dontCare.size() && rule.dontCare[index];
+    if (dontCare || !state.isShard() || !hasPadding(getGlobalShape(operand.getType()), state, ranks))
+      continue;
+    auto mask = operand.getDefiningOp<MaskOp>();
+    if (!mask)
       return error(op) << "adds up padded rows of operand " << index << ", which no spmd.mask has filled";
+    double neutral = getNeutral(*contracted);
+    if (index < rule.neutral.size() && rule.neutral[index])
+      neutral = *rule.neutral[index];
+    if (mask.getFill().convertToDouble() != neutral)
+      return error(op) << "adds up padded rows of operand " << index << " that are filled with "
+                       << mask.getFill().convertToDouble() << ", the neutral element is " << neutral;
   }
   return success();
 }

@@ -135,6 +135,33 @@ func.func @step(%x: tensor<4x3xf32, #S>) {
 
 // -----
 
+// 5: the neutral element of a maximum is not 0
+#S = #spmd.sharding<global = [7, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  %m = spmd.mask %x on @mesh ["data"] dim 0 pre 1 chunk 4 total 7 fill 0.0 : tensor<4x3xf32, #S> -> tensor<4x3xf32, #S>
+  // expected-error @+1 {{adds up padded rows of operand 0 that are filled with 0.000000e+00, the neutral element is -INF}}
+  %0 = aten.amax %m {dim = array<i64: 0>} : (tensor<4x3xf32, #S>) -> tensor<3xf32, #spmd.sharding<global = [3], [partial<max>]>>
+  return
+}
+}
+
+// -----
+
+// 3: a mask that takes a padded row for a row
+#S = #spmd.sharding<global = [7, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  // expected-error @+1 {{makes shard<0, 1, 4> from shard<0, 1, 4>}}
+  %m = spmd.mask %x on @mesh ["data"] dim 0 pre 1 chunk 4 total 8 fill 0.0 : tensor<4x3xf32, #S> -> tensor<4x3xf32, #S>
+  return
+}
+}
+
+// -----
+
 // 6
 #O = #spmd.sharding<global = [256], [owned]>
 #O2 = #spmd.sharding<global = [512], [owned]>
