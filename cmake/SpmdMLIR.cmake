@@ -43,3 +43,15 @@ function(spmd_add_tool name)
   spmd_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} ${ARG_MLIR_LIBS})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
+
+# spmd_add_reference(Ops.td NAME mlir-tblgen options...): the target mlir-doc writes docs/reference/NAME.md in the build
+# folder. Upstream's add_mlir_doc is the same with shortcodes of the Hugo site generator, which no reader of ours has.
+function(spmd_add_reference source name)
+  set(LLVM_TARGET_DEFINITIONS ${source})
+  tablegen(MLIR ${name}.md ${ARGN})
+  set(page ${CMAKE_BINARY_DIR}/docs/reference/${name}.md)
+  add_custom_command(OUTPUT ${page} DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.md
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_BINARY_DIR}/${name}.md ${page})
+  add_custom_target(${name}Reference DEPENDS ${page})
+  add_dependencies(mlir-doc ${name}Reference)
+endfunction()

@@ -8,7 +8,10 @@
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
@@ -24,6 +27,8 @@
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
+  // What spmd-lower-kernels writes, so that the tools read it again.
+  registry.insert<mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
 }
 
 void spmd::registerAllPasses() {

@@ -18,9 +18,19 @@ def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
     a read outside a table. Once embeddings and losses are kernels nobody can tell any more.
 
     ```mlir
-    %y = aten.embedding %w, %x : (tensor<65x16xf32>, tensor<8x4xi64>) -> tensor<8x4x16xf32>
-    // gives the argument
-    %x: tensor<8x4xi64> {spmd.arg = #spmd.batch<"x", dim = 0>, spmd.index_bound = 65 : i64}
+    // spmd-opt --spmd-infer-index-bounds
+    func.func @step(%table: tensor<65x16xf32> {spmd.arg = #spmd.param<"wte.weight", trainable>},
+                    %x: tensor<8x4xi64> {spmd.arg = #spmd.batch<"x", dim = 0>}) -> tensor<8x4x16xf32> {
+      %y = aten.embedding %table, %x : (tensor<65x16xf32>, tensor<8x4xi64>) -> tensor<8x4x16xf32>
+      return %y : tensor<8x4x16xf32>
+    }
+    // becomes
+    func.func @step(%table: tensor<65x16xf32> {spmd.arg = #spmd.param<"wte.weight", trainable>},
+                    %x: tensor<8x4xi64> {spmd.arg = #spmd.batch<"x", dim = 0>, spmd.index_bound = 65})
+        -> tensor<8x4x16xf32> {
+      %y = aten.embedding %table, %x : (tensor<65x16xf32>, tensor<8x4xi64>) -> tensor<8x4x16xf32>
+      return %y : tensor<8x4x16xf32>
+    }
     ```
   }];
 }

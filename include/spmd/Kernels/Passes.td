@@ -17,9 +17,18 @@ def OutlineKernels : Pass<"spmd-outline-kernels", "::mlir::ModuleOp"> {
     Why: code is generated once per symbol, and the plan names kernels by it.
 
     ```mlir
-    %0 = kernel.gather_rows %t, %a : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
-    %1 = kernel.gather_rows %t, %b : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
-    // both get {symbol = "k0"}
+    // spmd-opt --spmd-outline-kernels
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+      %0 = kernel.gather_rows %t, %a : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      %1 = kernel.gather_rows %t, %b : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
+    }
+    // becomes
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+      %0 = kernel.gather_rows %t, %a {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      %1 = kernel.gather_rows %t, %b {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
+    }
     ```
   }];
   let dependentDialects = ["::spmd::kernel::KernelDialect"];
@@ -35,6 +44,35 @@ def LowerKernels : Pass<"spmd-lower-kernels", "::mlir::ModuleOp"> {
     Input: kernel ops with symbols (spmd-outline-kernels). Output: functions, in order of first use.
 
     Why: the loops are the contract with LLVM: fixed shape of reductions, 16 lanes, no fast-math flags.
+
+    ```mlir
+    // spmd-opt --spmd-lower-kernels
+    func.func @step(%x: tensor<f32>) -> tensor<f32> {
+      %0 = kernel.cluster dims [] parallel 0 ins(%a = %x at () -> (0) : tensor<f32>)
+          outs(at () -> (0) : tensor<f32>) attributes {symbol = "k0"} {
+        %r = math.sqrt %a : f32
+        kernel.yield %r : f32
+      }
+      return %0 : tensor<f32>
+    }
+    // becomes
+    llvm.func @k0(%args: !llvm.ptr, %coords: !llvm.ptr, %begin: i64, %end: i64) {
+      %one = arith.constant 1 : i64
+      %zero = arith.constant 0 : i64
+      %0 = llvm.getelementptr %args[%zero] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+      %x = llvm.load %0 {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
+      %1 = llvm.getelementptr %args[%one] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+      %y = llvm.load %1 {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
+      scf.for %i = %begin to %end step %one : i64 {
+        %2 = llvm.getelementptr %x[%zero] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %a = llvm.load %2 {alignment = 4 : i64} : !llvm.ptr -> f32
+        %r = math.sqrt %a : f32
+        %3 = llvm.getelementptr %y[%zero] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.store %r, %3 {alignment = 4 : i64} : f32, !llvm.ptr
+      }
+      llvm.return
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
@@ -47,6 +85,27 @@ def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {
     is. Errors: an unknown CPU (names the known ones), an op without a symbol, no linker, a file that cannot be written.
 
     Why a pass: so that kernels can be made and tested from any IR file with spmd-opt.
+
+    ```mlir
+    // spmd-opt --spmd-emit-kernels="cpu=x86-64-v3 path=kernels.so"
+    func.func @step(%x: tensor<100xf32>) -> tensor<100xf32> {
+      %0 = kernel.cluster dims [100] parallel 1 ins(%a = %x at (d0) -> (d0) : tensor<100xf32>)
+          outs(at (d0) -> (d0) : tensor<100xf32>) attributes {symbol = "k0"} {
+        %r = math.sqrt %a : f32
+        kernel.yield %r : f32
+      }
+      return %0 : tensor<100xf32>
+    }
+    // becomes
+    func.func @step(%x: tensor<100xf32>) -> tensor<100xf32> {
+      %0 = kernel.cluster dims [100] parallel 1 ins(%a = %x at (d0) -> (d0) : tensor<100xf32>)
+          outs(at (d0) -> (d0) : tensor<100xf32>) attributes {symbol = "k0"} {
+        %r = math.sqrt %a : f32
+        kernel.yield %r : f32
+      }
+      return %0 : tensor<100xf32>
+    }
+    ```
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "CPU to generate for: x86-64-v3 or x86-64-v4">,

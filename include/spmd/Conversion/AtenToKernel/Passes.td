@@ -27,12 +27,23 @@ def ConvertAtenToKernelPass
     With `fuse=false` every light op is a kernel; results are the same bits.
 
     ```mlir
-    %y = aten.mul.Tensor %a, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
-    %z = aten.relu %y : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    // spmd-opt --spmd-convert-aten-to-kernel
+    func.func @step(%a: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+      %y = aten.mul.Tensor %a, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+      %z = aten.neg %y : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %z : tensor<4x8xf32>
+    }
     // becomes
-    %z = kernel.cluster dims [4, 8] parallel 1
-        ins(%p = %a at (d0, d1) -> (d0 * 8 + d1), %q = %b at (d0, d1) -> (d1))
-        outs(at (d0, d1) -> (d0 * 8 + d1)) { mulf, maximumf }
+    func.func @step(%a: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+      %z = kernel.cluster dims [4, 8] parallel 1
+          ins(%p = %a at (d0, d1) -> (d0 * 8 + d1) : tensor<4x8xf32>, %q = %b at (d0, d1) -> (d1) : tensor<8xf32>)
+          outs(at (d0, d1) -> (d0 * 8 + d1) : tensor<4x8xf32>) {
+        %0 = arith.mulf %p, %q : f32
+        %1 = arith.negf %0 : f32
+        kernel.yield %1 : f32
+      }
+      return %z : tensor<4x8xf32>
+    }
     ```
   }];
   let options = [

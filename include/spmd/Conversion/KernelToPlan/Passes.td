@@ -29,17 +29,46 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     before all uses of the other by stream order and waits.
 
     ```mlir
-    func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.shard<@unit0, "param">}) -> … {
-      %flat = spmd.all_gather %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : …
-      …
-    ```
-    becomes
-    ```mlir
-    plan.program @train_step ranks 2 … {
+    // spmd-opt --spmd-convert-kernel-to-plan
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32> {spmd.arg = #spmd.shard<@unit0, "param">})
+        -> (tensor<f32> {spmd.result = #spmd.loss<"">}) {
+      %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256
+          : tensor<128xf32> -> tensor<256xf32>
+      %w = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
+      %loss = kernel.cluster dims [64] parallel 0 ins(%a = %w at (d0) -> (d0) : tensor<4x16xf32>)
+          outs(at (d0) -> (0) : tensor<f32>) attributes {symbol = "k0"} {
+        %s = kernel.reduce <add> %a over [0] : f32
+        kernel.yield %s : f32
+      }
+      return %loss : tensor<f32>
+    }
+    // becomes
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    plan.program @train_step ranks 2
+        streams ["compute", "gather", "reduce", "scalar"] communicators ["gather", "reduce", "scalar"]
+        state 512 transient 1088 lower_bound 1088 peak {gathered = 1024, io = 64} {
       plan.buffer @b0 parameters at 0 bytes 512 state "unit0 param"
       plan.buffer @b1 gathered at 512 bytes 1024 "unit0 gathered"
+      plan.buffer @b2 io at 1536 bytes 4 "cluster"
+      plan.input r @b0[0 : 512] as #spmd.shard<@unit0, "param"> type tensor<128xf32>
+      plan.output r @b2[0 : 4] as #spmd.loss<""> type tensor<f32>
       %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
       %1 = plan.wait for %0 on "compute"
+      %2 = plan.kernel @k0(r @b1[0 : 256], w @b2[0 : 4]) parallel 1 grain 1 on "compute"
+    }
+    func.func private @k0(%w: tensor<4x16xf32>) -> tensor<f32> {
+      %loss = kernel.cluster dims [64] parallel 0 ins(%a = %w at (d0) -> (d0) : tensor<4x16xf32>)
+          outs(at (d0) -> (0) : tensor<f32>) attributes {symbol = "k0"} {
+        %s = kernel.reduce <add> %a over [0] : f32
+        kernel.yield %s : f32
+      }
+      return %loss : tensor<f32>
+    }
     ```
   }];
   let dependentDialects = ["::spmd::plan::PlanDialect"];
@@ -57,10 +86,22 @@ def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"
     **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, every collective flat.
 
     ```mlir
-    %y = spmd.all_gather %x on @mesh ["data"] dim 1 pre 1 total 6 : tensor<4x3xf32> -> tensor<4x6xf32>
-    // becomes, on two ranks
-    %g = spmd.all_gather %x on @mesh ["data"] dim 0 pre 1 total 8 : tensor<4x3xf32> -> tensor<8x3xf32>
-    %y = kernel.copy %g pieces [#kernel.piece<0 [1, 4, 3] …>, …] : (tensor<8x3xf32>) -> tensor<4x6xf32>
+    // spmd-opt --spmd-flatten-collectives
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%x: tensor<4x3xf32>) -> tensor<4x5xf32> {
+      %y = spmd.all_gather %x on @mesh ["data"] dim 1 pre 1 total 5 : tensor<4x3xf32> -> tensor<4x5xf32>
+      return %y : tensor<4x5xf32>
+    }
+    // becomes
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%x: tensor<4x3xf32>) -> tensor<4x5xf32> {
+      %chunks = spmd.all_gather %x on @mesh ["data"] dim 0 pre 1 total 8 : tensor<4x3xf32> -> tensor<8x3xf32>
+      %y = kernel.copy %chunks pieces [
+          #kernel.piece<0 [4, 3, 1] (d0, d1, d2) -> (d0 * 3 + d1 + d2) to (d0, d1, d2) -> (d0 * 5 + d1 + d2)>,
+          #kernel.piece<0 [4, 2, 1] (d0, d1, d2) -> (d0 * 3 + d1 + d2 + 12) to (d0, d1, d2) -> (d0 * 5 + d1 + d2 + 3)>]
+          : (tensor<8x3xf32>) -> tensor<4x5xf32>
+      return %y : tensor<4x5xf32>
+    }
     ```
   }];
   let dependentDialects = ["::spmd::kernel::KernelDialect"];
@@ -74,6 +115,19 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
     is written, every gradient reduced exactly once. An error is reported at the command, with module path and Python line.
 
     **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that far.
+
+    ```mlir
+    // spmd-opt --spmd-verify-plan
+    plan.program @train_step ranks 1 streams ["compute"] communicators []
+        state 0 transient 128 lower_bound 128 peak {} {
+      plan.buffer @x io at 0 bytes 64 "x"
+      plan.buffer @y activations at 0 bytes 64 "y"  // the bytes of @x
+      plan.input r @x[0 : 64] as #spmd.batch<"x", dim = -1> type tensor<16xf32>
+      %0 = plan.fill(w @y[0 : 64]) value 0 on "compute"
+      %1 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on "compute"
+    }
+    // fails with: certificate rule 2: command 1 (copy): operands overlap
+    ```
   }];
 }
 

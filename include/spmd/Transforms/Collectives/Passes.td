@@ -18,13 +18,32 @@ def DedupCollectives : Pass<"spmd-dedup-collectives", "::mlir::ModuleOp"> {
     one collective for each that is needed.
 
     ```mlir
-    %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
-    %w = spmd.unpack %0 unit @unit0 ["w"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4x16xf32>
-    %1 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
-    %b = spmd.unpack %1 unit @unit0 ["b"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4xf32>
+    // spmd-opt --spmd-dedup-collectives
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>,
+      #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32>) -> (tensor<4x16xf32>, tensor<4xf32>) {
+      %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0}
+          : tensor<128xf32> -> tensor<256xf32>
+      %w = spmd.unpack %0 unit @unit0 ["w"] {spmd.segment = 0} : tensor<256xf32> -> tensor<4x16xf32>
+      %1 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0}
+          : tensor<128xf32> -> tensor<256xf32>
+      %b = spmd.unpack %1 unit @unit0 ["b"] {spmd.segment = 0} : tensor<256xf32> -> tensor<4xf32>
+      return %w, %b : tensor<4x16xf32>, tensor<4xf32>
+    }
     // becomes
-    %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xf32> -> tensor<256xf32>
-    %w, %b = spmd.unpack %0 unit @unit0 ["w", "b"] {spmd.segment = 0 : i64} : tensor<256xf32> -> tensor<4x16xf32>, tensor<4xf32>
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>,
+      #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32>) -> (tensor<4x16xf32>, tensor<4xf32>) {
+      %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0}
+          : tensor<128xf32> -> tensor<256xf32>
+      %w, %b = spmd.unpack %0 unit @unit0 ["w", "b"] {spmd.segment = 0}
+          : tensor<256xf32> -> tensor<4x16xf32>, tensor<4xf32>
+      return %w, %b : tensor<4x16xf32>, tensor<4xf32>
+    }
     ```
   }];
 }
@@ -41,10 +60,22 @@ def BucketCollectives : Pass<"spmd-bucket-collectives", "::mlir::ModuleOp"> {
     Input: synchronous collectives. Output: the same values, fewer all_reduce ops.
 
     ```mlir
-    %a = spmd.all_reduce [sum] %x on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
-    %b = spmd.all_reduce [sum] %y on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
+    // spmd-opt --spmd-bucket-collectives
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%sum: tensor<f32>, %tokens: tensor<f32>) -> tensor<f32> {
+      %0 = spmd.all_reduce [sum] %sum on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
+      %1 = spmd.all_reduce [sum] %tokens on @mesh ["data"] : (tensor<f32>) -> tensor<f32>
+      %loss = aten.div.Tensor %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
     // becomes
-    %a, %b = spmd.all_reduce [sum, sum] %x, %y on @mesh ["data"] : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%sum: tensor<f32>, %tokens: tensor<f32>) -> tensor<f32> {
+      %0:2 = spmd.all_reduce [sum, sum] %sum, %tokens on @mesh ["data"]
+          : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+      %loss = aten.div.Tensor %0#0, %0#1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
     ```
   }];
 }
@@ -63,12 +94,32 @@ def StartCollectives : Pass<"spmd-start-collectives", "::mlir::ModuleOp"> {
     From here on block order is the schedule.
 
     ```mlir
-    %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xf32> -> tensor<256xf32>
+    // spmd-opt --spmd-start-collectives
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32>, %x: tensor<2x4xf32>) -> tensor<2x16xf32> {
+      %0 = aten.relu %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
+      %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256
+          : tensor<128xf32> -> tensor<256xf32>
+      %w = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
+      %y = aten.mm %0, %w : (tensor<2x4xf32>, tensor<4x16xf32>) -> tensor<2x16xf32>
+      return %y : tensor<2x16xf32>
+    }
     // becomes
-    %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather" : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
-    %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
-    // ... uses of %flat
-    spmd.release %flat : tensor<256xf32>
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32>, %x: tensor<2x4xf32>) -> tensor<2x16xf32> {
+      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+          : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+      %0 = aten.relu %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
+      %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
+      %w = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
+      %y = aten.mm %0, %w : (tensor<2x4xf32>, tensor<4x16xf32>) -> tensor<2x16xf32>
+      spmd.release %flat : tensor<256xf32>
+      return %y : tensor<2x16xf32>
+    }
     ```
   }];
   let options = [Option<"prefetch", "prefetch", "int64_t", "1",
@@ -91,6 +142,23 @@ def VerifySchedule : Pass<"spmd-verify-schedule", "::mlir::ModuleOp"> {
 
     Every rank runs this one list of commands, so all ranks issue the same sequence
     on each communicator. Output: the input, unchanged.
+
+    ```mlir
+    // spmd-opt --spmd-verify-schedule
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32>, %x: tensor<2x4xf32>) -> tensor<2x16xf32> {
+      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+          : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+      %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
+      %w = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
+      spmd.release %flat : tensor<256xf32>
+      %y = aten.mm %x, %w : (tensor<2x4xf32>, tensor<4x16xf32>) -> tensor<2x16xf32>  // %w is a view of %flat
+      return %y : tensor<2x16xf32>
+    }
+    // fails with: 'aten.mm' reads a gathered buffer after its release
+    ```
   }];
 }
 

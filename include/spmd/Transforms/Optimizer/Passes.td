@@ -28,10 +28,20 @@ def MergeOptimizerLists : Pass<"spmd-merge-optimizer-lists", "::mlir::ModuleOp">
     op covers all of them.
 
     ```mlir
-    %a = aten._foreach_mul.Scalar %p0 {scalar = 0.9 : f64} : ...
-    %b = aten._foreach_mul.Scalar %p1 {scalar = 0.5 : f64} : ...
+    // spmd-opt --spmd-merge-optimizer-lists
+    func.func @step(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                    %p1: tensor<6xf32> {spmd.arg = #spmd.param<"b", trainable>}) -> (tensor<4xf32>, tensor<6xf32>) {
+      %0 = aten._foreach_mul.Scalar %p0 {scalar = 0.9 : f64, spmd.segment = 2} : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = aten._foreach_mul.Scalar %p1 {scalar = 0.5 : f64, spmd.segment = 2} : (tensor<6xf32>) -> tensor<6xf32>
+      return %0, %1 : tensor<4xf32>, tensor<6xf32>
+    }
     // becomes
-    %ab:2 = aten._foreach_mul.ScalarList %p0, %p1 {scalars = [0.9, 0.5]} : ...
+    func.func @step(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                    %p1: tensor<6xf32> {spmd.arg = #spmd.param<"b", trainable>}) -> (tensor<4xf32>, tensor<6xf32>) {
+      %0:2 = aten._foreach_mul.ScalarList %p0, %p1 {scalars = [0.9, 0.5], spmd.segment = 2}
+          : (tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
+      return %0#0, %0#1 : tensor<4xf32>, tensor<6xf32>
+    }
     ```
   }];
 }
@@ -65,9 +75,29 @@ def DecomposeOptimizer : Pass<"spmd-decompose-optimizer", "::mlir::ModuleOp"> {
     rank, its chunk of the flat buffer has one.
 
     ```mlir
-    %w1 = aten._foreach_add.List %w, %g {alpha = -0.1 : f64, unit = @unit0} : ...
+    // spmd-opt --spmd-decompose-optimizer
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
+      #spmd.segment<"b", shape = [6], group = 1, offset = 128, numel = 6, trainable = true>]>
+    // One learning rate per segment, one chunk of parameters.
+    func.func @step(%p: tensor<128xf32>, %g: tensor<128xf32>, %lr: tensor<2xf32>) -> tensor<128xf32> {
+      %0 = aten._foreach_mul.List %g, %lr {unit = @unit0} : (tensor<128xf32>, tensor<2xf32>) -> tensor<128xf32>
+      %1 = aten._foreach_sub.List %p, %0 {alpha = 1.0, unit = @unit0}
+          : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+      return %1 : tensor<128xf32>
+    }
     // becomes
-    %w1 = aten.add.Tensor %w, %g {alpha = -0.1 : f64} : ...
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
+      #spmd.segment<"b", shape = [6], group = 1, offset = 128, numel = 6, trainable = true>]>
+    func.func @step(%p: tensor<128xf32>, %g: tensor<128xf32>, %lr: tensor<2xf32>) -> tensor<128xf32> {
+      %rates = spmd.segment_broadcast %lr unit @unit0 : tensor<2xf32> -> tensor<128xf32>
+      %0 = aten.mul.Tensor %g, %rates : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+      %1 = aten.sub.Tensor %p, %0 : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+      return %1 : tensor<128xf32>
+    }
     ```
   }];
   let options = [

@@ -18,10 +18,17 @@ def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
     `total_weight`, which is the global one.
 
     ```mlir
-    %l = aten.mse_loss %x, %t {reduction = 1 : i64} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+    // spmd-opt --spmd-split-means
+    func.func @step(%x: tensor<8x4xf32>, %t: tensor<8x4xf32>) -> tensor<f32> {
+      %loss = aten.mse_loss %x, %t {reduction = 1} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
     // becomes
-    %s = aten.mse_loss %x, %t {reduction = 2 : i64} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
-    %l = aten.div.Scalar %s {other = 32 : i64} : (tensor<f32>) -> tensor<f32>
+    func.func @step(%x: tensor<8x4xf32>, %t: tensor<8x4xf32>) -> tensor<f32> {
+      %sum = aten.mse_loss %x, %t {reduction = 2} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+      %loss = aten.div.Scalar %sum {other = 32} : (tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
     ```
   }];
 }
@@ -48,11 +55,64 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     Warns when an activation is gathered, and when matrix products run replicated.
 
     ```mlir
-    func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", trainable>}, ...)
+    // spmd-opt --spmd-partition
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    // loss = sum(x w * t), whose gradient in w is the product of x transposed and t; one step of SGD.
+    func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                    %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                    %t: tensor<8x16xf32> {spmd.arg = #spmd.batch<"t", dim = 0>})
+        -> (tensor<f32> {spmd.result = #spmd.loss<"">},
+            tensor<4x16xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
+      %y = aten.mm %x, %w {spmd.segment = 0} : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+      %yt = aten.mul.Tensor %y, %t {spmd.segment = 0} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+      %loss = aten.sum.dim_IntList %yt {dim = array<i64: 0, 1>, spmd.segment = 0} : (tensor<8x16xf32>) -> tensor<f32>
+      %xt = aten.permute %x {dims = array<i64: 1, 0>, spmd.segment = 1} : (tensor<8x4xf32>) -> tensor<4x8xf32>
+      %dw = aten.mm %xt, %t {spmd.segment = 1} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+      %w1 = aten._foreach_add.List %w, %dw {alpha = -0.1, spmd.segment = 2}
+          : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+      return %loss, %w1 : tensor<f32>, tensor<4x16xf32>
+    }
     // becomes
-    func.func @step(%shard: tensor<128xf32, #spmd.sharding<global = [256], [owned]>> {spmd.arg = #spmd.shard<@unit0, "param">}, ...) {
-      %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 ...
-      %w = spmd.unpack %flat unit @unit0 ["w"] ...
+    #owned = #spmd.sharding<global = [256], [owned]>
+    #scalar = #spmd.sharding<global = [], [replicated]>
+    #x = #spmd.sharding<global = [8, 4], [shard<0, 1, 4>]>
+    #xt = #spmd.sharding<global = [4, 8], [shard<1, 1, 4>]>
+    #y = #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>
+    #flat = #spmd.sharding<global = [256], [replicated]>
+    #w = #spmd.sharding<global = [4, 16], [replicated]>
+    #partial_loss = #spmd.sharding<global = [], [partial<sum>]>
+    #partial_dw = #spmd.sharding<global = [4, 16], [partial<sum>]>
+    #partial_flat = #spmd.sharding<global = [256], [partial<sum>]>
+    spmd.mesh @mesh ["data" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+    func.func @step(%shard: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
+                    %x: tensor<4x4xf32, #x> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                    %t: tensor<4x16xf32, #y> {spmd.arg = #spmd.batch<"t", dim = 0>})
+        -> (tensor<f32, #scalar> {spmd.result = #spmd.loss<"">},
+            tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>}) {
+      %flat = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0}
+          : tensor<128xf32, #owned> -> tensor<256xf32, #flat>
+      %w = spmd.unpack %flat unit @unit0 ["w"] {spmd.segment = 0} : tensor<256xf32, #flat> -> tensor<4x16xf32, #w>
+      %y = aten.mm %x, %w {spmd.segment = 0} : (tensor<4x4xf32, #x>, tensor<4x16xf32, #w>) -> tensor<4x16xf32, #y>
+      %yt = aten.mul.Tensor %y, %t {spmd.segment = 0}
+          : (tensor<4x16xf32, #y>, tensor<4x16xf32, #y>) -> tensor<4x16xf32, #y>
+      %sum = aten.sum.dim_IntList %yt {dim = array<i64: 0, 1>, spmd.segment = 0}
+          : (tensor<4x16xf32, #y>) -> tensor<f32, #partial_loss>
+      %xt = aten.permute %x {dims = array<i64: 1, 0>, spmd.segment = 1} : (tensor<4x4xf32, #x>) -> tensor<4x4xf32, #xt>
+      %dw = aten.mm %xt, %t {spmd.segment = 1}
+          : (tensor<4x4xf32, #xt>, tensor<4x16xf32, #y>) -> tensor<4x16xf32, #partial_dw>
+      %packed = spmd.pack %dw unit @unit0 ["w"] {spmd.segment = 1}
+          : (tensor<4x16xf32, #partial_dw>) -> tensor<256xf32, #partial_flat>
+      %grad = spmd.reduce_scatter sum %packed on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 {spmd.segment = 1}
+          : tensor<256xf32, #partial_flat> -> tensor<128xf32, #owned>
+      %shard1 = aten._foreach_add.List %shard, %grad {alpha = -0.1, spmd.segment = 2, unit = @unit0}
+          : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+      %loss = spmd.all_reduce [sum] %sum on @mesh ["data"] : (tensor<f32, #partial_loss>) -> tensor<f32, #scalar>
+      return %loss, %shard1 : tensor<f32, #scalar>, tensor<128xf32, #owned>
+    }
     ```
   }];
   let options = [
@@ -81,6 +141,17 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     8. results of `@step` that are not chunks are replicated.
 
     Output: the input, unchanged; an error names the op, its module and its line.
+
+    ```mlir
+    // spmd-opt --spmd-verify-partition
+    #partial = #spmd.sharding<global = [3], [partial<sum>]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%x: tensor<3xf32, #partial>) {
+      %y = aten.exp %x : (tensor<3xf32, #partial>) -> tensor<3xf32, #partial>
+      return
+    }
+    // fails with: is not linear in operand 0, which is partial<sum>
+    ```
   }];
 }
 
@@ -93,9 +164,20 @@ def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
     may drop an encoding.
 
     ```mlir
-    tensor<4x16xf32, #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>>
+    // spmd-opt --spmd-strip-sharding
+    #rows = #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>
+    func.func @step(%x: tensor<4x16xf32, #rows> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<4x16xf32, #rows> {spmd.result = #spmd.output<"">}) {
+      %y = aten.relu %x : (tensor<4x16xf32, #rows>) -> tensor<4x16xf32, #rows>
+      return %y : tensor<4x16xf32, #rows>
+    }
     // becomes
-    tensor<4x16xf32>
+    #rows = #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>
+    func.func @step(%x: tensor<4x16xf32> {spmd.arg = #spmd.batch<"x", dim = 0>, spmd.layout = #rows})
+        -> (tensor<4x16xf32> {spmd.layout = #rows, spmd.result = #spmd.output<"">}) {
+      %y = aten.relu %x : (tensor<4x16xf32>) -> tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }
     ```
   }];
 }

@@ -40,9 +40,33 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
 
     ```mlir
     // spmd-opt --spmd-assign-shard-units="policy=class:Block ranks=4"
+    spmd.module_tree @tree {
+      spmd.module "" class "train.GPT" bases [] params ["wte"] buffers [] children ["h"]
+      spmd.module "h" class "train.Block" bases [] params ["h.weight", "h.bias"] buffers [] children []
+    }
+    func.func @step(%0: tensor<65x32xf32> {spmd.arg = #spmd.param<"wte", trainable>},
+                    %1: tensor<32x32xf32> {spmd.arg = #spmd.param<"h.weight", trainable>},
+                    %2: tensor<32xf32> {spmd.arg = #spmd.param<"h.bias", trainable>}) {
+      return
+    }
+    // becomes
+    spmd.module_tree @tree {
+      spmd.module "" class "train.GPT" bases [] params ["wte"] buffers [] children ["h"]
+      spmd.module "h" class "train.Block" bases [] params ["h.weight", "h.bias"] buffers [] children []
+    }
     spmd.mesh @mesh ["data" = 4]
-    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard ...
-    spmd.shard_unit @unit1 modules ["h.0"] mesh @mesh axes ["data"] fully_shard ...
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard reshard_after_forward
+      layout #spmd.flat<f32, padded = 2560, [
+        #spmd.segment<"wte", shape = [65, 32], group = -1, offset = 0, numel = 2080, trainable = true>]>
+    spmd.shard_unit @unit1 modules ["h"] mesh @mesh axes ["data"] fully_shard reshard_after_forward
+      layout #spmd.flat<f32, padded = 1536, [
+        #spmd.segment<"h.weight", shape = [32, 32], group = -1, offset = 0, numel = 1024, trainable = true>,
+        #spmd.segment<"h.bias", shape = [32], group = -1, offset = 1024, numel = 32, trainable = true>]>
+    func.func @step(%0: tensor<65x32xf32> {spmd.arg = #spmd.param<"wte", trainable>},
+                    %1: tensor<32x32xf32> {spmd.arg = #spmd.param<"h.weight", trainable>},
+                    %2: tensor<32xf32> {spmd.arg = #spmd.param<"h.bias", trainable>}) {
+      return
+    }
     ```
   }];
   let options = [
