@@ -13,7 +13,8 @@ void SegmentedOp::build(OpBuilder &builder, OperationState &state, TypeRange out
   state.addTypes(outputs);
   Block &body = state.addRegion()->emplaceBlock();
   Properties &properties = state.getOrAddProperties<Properties>();
-  for (auto [i, values] : llvm::enumerate(ArrayRef<ValueRange>{elements, tables, scalars})) {
+  const ValueRange groups[] = {elements, tables, scalars};
+  for (auto [i, values] : llvm::enumerate(groups)) {
     state.addOperands(values);
     properties.operandSegmentSizes[i] = values.size();
     for (Value value : values)
