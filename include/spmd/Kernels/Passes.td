@@ -81,8 +81,9 @@ def LowerKernels : Pass<"spmd-lower-kernels", "::mlir::ModuleOp"> {
 def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Writes the kernels of the module as a shared object";
   let description = [{
-    Generates code for every kernel of the module and links it to a shared object at `path`. The module is left as it
-    is. Errors: an unknown CPU (names the known ones), an op without a symbol, no linker, a file that cannot be written.
+    Generates code for every kernel of the module and links it to a shared object at `path`. Errors: an unknown CPU (names the known ones), an op without a symbol, no linker, a file that cannot be written.
+
+    Input: kernel ops with symbols (spmd-outline-kernels). Output: the input, unchanged; the file is beside it.
 
     Why a pass: so that kernels can be made and tested from any IR file with spmd-opt.
 

@@ -28,6 +28,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all uses of one happen
     before all uses of the other by stream order and waits.
 
+    **Why.** With every byte and every order decided here, running a step takes no allocation and no decision.
+
     ```mlir
     // spmd-opt --spmd-convert-kernel-to-plan
     spmd.mesh @mesh ["data" = 2]
@@ -85,6 +87,8 @@ def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"
 
     **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, every collective flat.
 
+    **Why.** The runtime's communicators then know one shape of data, and sorting rows is a kernel like any other.
+
     ```mlir
     // spmd-opt --spmd-flatten-collectives
     spmd.mesh @mesh ["data" = 2]
@@ -113,6 +117,8 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
     **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the runtime's
     certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes, nothing read before it
     is written, every gradient reduced exactly once. An error is reported at the command, with module path and Python line.
+
+    **Input IR.** A `plan.program`. **Output IR.** The input, unchanged.
 
     **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that far.
 

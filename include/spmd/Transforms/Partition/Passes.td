@@ -54,6 +54,9 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
 
     Warns when an activation is gathered, and when matrix products run replicated.
 
+    Why on the whole step: forward, backward and optimizer are one function here, so
+    one mechanism makes gathers, gradient reductions and sharded optimizer state.
+
     ```mlir
     // spmd-opt --spmd-partition
     spmd.mesh @mesh ["data" = 2]
@@ -140,7 +143,11 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
        reduction, of its own unit;
     8. results of `@step` that are not chunks are replicated.
 
-    Output: the input, unchanged; an error names the op, its module and its line.
+    Input: a partitioned `@step`. Output: the input, unchanged; an error names the
+    op, its module and its line.
+
+    Why: each condition is local, checked without the code that established it, and
+    together they say that the ranks compute what one device would.
 
     ```mlir
     // spmd-opt --spmd-verify-partition
@@ -158,10 +165,14 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
 def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
   let summary = "removes #spmd.sharding from all tensor types";
   let description = [{
-    After this pass the program is plain local computation and collectives; nothing
-    knows global shapes any more, but for `spmd.layout` on batch arguments and on
-    results, by which the runtime cuts batches and joins outputs. The only pass that
-    may drop an encoding.
+    Removes the encoding of every type, and keeps that of batch arguments and of
+    results as `spmd.layout`, by which the runtime cuts batches and joins outputs.
+
+    Input: a partitioned program. Output: plain local computation and collectives;
+    no op knows global shapes any more.
+
+    Why: code generation is about what one rank computes. This is the only pass that
+    may drop an encoding, so a sharding cannot get lost elsewhere.
 
     ```mlir
     // spmd-opt --spmd-strip-sharding
