@@ -1,4 +1,4 @@
-"""Generates the reference as the build does: every dialect and every Passes.td has a page, every op, type and pass a summary."""
+"""Generates the reference like the build: every dialect and Passes.td has a page, every op, type and pass a summary."""
 import re
 import shutil
 import subprocess
@@ -21,7 +21,8 @@ def main():
             entries = ENTRY.findall(page.stdout)
             if page.returncode or not entries:
                 problems.append(f"{name}: {page.stderr or 'empty'}")
-            problems += [f"{name}: {op or other} has no summary" for op, other, line in entries if not line.startswith("_")]
+            problems += [f"{name}: {op or attribute} has no summary"
+                         for op, attribute, summary in entries if not summary.startswith("_")]
             documented.add(folder)
             print(f"{name}: {len(entries)} entries")
         if folder not in documented:
