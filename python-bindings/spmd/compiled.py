@@ -23,18 +23,20 @@ class CompiledStep:
     """A training step compiled for N ranks; calls like the function it was made from.
 
     The first call captures and compiles. From then on parameters and optimizer state live in the ranks: sync() writes
-    them back into the model and the optimizer. A call whose batch has other shapes, or whose Python arguments have
-    other values, is another program: the state is carried over to it.
+    them back into the model and the optimizer. The learning rates of optimizer.param_groups are read at every call. A
+    call whose batch has other shapes, whose Python arguments have other values, or whose optimizer has other options
+    (weight decay, momentum) is another program: the state is carried over to it.
 
-    Attributes, None before the first call: `package` (what was captured), `artifact` (the compiled folder), `trainer`.
+    Attributes: `train_step`, the function it was made from; and, None before the first call, `package` (what was
+    captured), `artifact` (the compiled folder), `trainer`.
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any]):
         functools.update_wrapper(self, train_step)
-        self._train_step = train_step
+        self.train_step = train_step
         self._options = list(options)
-        self._batch_dims = batch_dims
+        self.batch_dims = batch_dims
         self._run_options = run_options
         self._call: StepCall | None = None
         self._signature: Any = None
@@ -43,7 +45,7 @@ class CompiledStep:
         self.trainer: Trainer | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = StepCall(self._train_step, args, kwargs)
+        call = StepCall(self.train_step, args, kwargs)
         if self._call is not None and (call.model is not self._call.model or call.optimizer is not self._call.optimizer):
             raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first")
         if self.trainer is None or call.signature_of_values() != self._signature:
@@ -91,7 +93,7 @@ class CompiledStep:
         self._call = self._signature = self.package = self.artifact = self.trainer = None
 
     def _start(self, call: StepCall) -> None:
-        package = capture(self._train_step, *call.args, batch_dims=self._batch_dims, **call.kwargs)
+        package = capture(self.train_step, *call.args, batch_dims=self.batch_dims, **call.kwargs)
         artifact = compile_package(package, self._options)
         with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
             weights = Path(folder) / "weights.safetensors"
@@ -117,7 +119,7 @@ def compile(train_step: Callable | None = None, *, ranks: int, policy: Any = "no
       ranks: how many ranks share parameters, gradients, optimizer state and batch.
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies.
       mode: "fully_shard" or "replicate".
-      view: "global": the batch of a call is the global batch; "local": it is one rank's.
+      view: "global": the batch of a call is the global batch.
       target: "host".
       batch_dims: as for spmd.capture.
       options: further options of spmd-compile, as strings.

@@ -413,6 +413,14 @@ def test_meta_model_has_no_weights_to_save(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_only_packages_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").touch()
+    with pytest.raises(FileExistsError, match="mine' is there and is no step package"):
+        capture_tiny(device="meta").save(tmp_path / "mine", weights=False)
+    assert (tmp_path / "mine" / "notes").exists()
+
+
 def test_gpt2_124m_is_captured_in_seconds() -> None:
     package = capture_124m()
     assert len(package.step["parameters"]) == 148
@@ -426,7 +434,8 @@ def capture_124m():
 
 def test_command_line(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
-    script.write_text("import mlp\n\ndef factory():\n    return mlp.setup(steps=2)\n\ndef half():\n    return {}\n")
+    script.write_text("import mlp\n\ndef factory():\n    return mlp.setup(steps=2)\n\ndef half():\n    return {}\n\n"
+                      "def nothing():\n    pass\n")
 
     def run(*arguments):
         path = f"{ROOT / 'python-bindings'}:{ROOT / 'examples'}"
@@ -443,3 +452,7 @@ def test_command_line(tmp_path: Path) -> None:
     failed = run(f"{script}:half", "-o", tmp_path / "no.step", "--batch-dim=x")
     assert failed.returncode == 2 and "without train_step, model, optimizer" in failed.stderr
     assert not (tmp_path / "no.step").exists()
+    failed = run(f"{script}:nothing", "-o", tmp_path / "no.step")
+    assert failed.returncode == 2 and "returns a NoneType, not a dict" in failed.stderr
+    failed = run(f"{script}:factory", "-o", script)
+    assert failed.returncode == 2 and "is there and is no step package" in failed.stderr

@@ -128,6 +128,33 @@ def test_another_shape_carries_the_state_over(compiler) -> None:
     assert_same(example["model"], example["optimizer"], twin, twin_optimizer, 1e-6)
 
 
+def test_an_optimizer_with_other_options_is_another_program(compiler) -> None:
+    example = mlp.setup(steps=6)
+    twin, twin_optimizer = eager_twin(example)
+    train_step = spmd.compile(mlp.train_step, ranks=2)
+    for number, (x, y) in enumerate(example["reference"]):
+        if number == 3:
+            for optimizer in (example["optimizer"], twin_optimizer):
+                optimizer.param_groups[0]["momentum"] = 0.5
+                optimizer.param_groups[0]["weight_decay"] = 0.1
+        train_step(example["model"], example["optimizer"], x, y)
+        mlp.train_step(twin, twin_optimizer, x, y)
+    train_step.sync()
+    assert_same(example["model"], example["optimizer"], twin, twin_optimizer, 1e-6)
+    assert len(compiler.read_text().splitlines()) == 2
+
+
+def test_a_compiled_step_can_be_captured(compiler) -> None:
+    example = mlp.setup()
+    train_step = spmd.compile(mlp.train_step, ranks=2, batch_dims={"x": None})
+    package = spmd.capture(train_step, example["model"], example["optimizer"], *example["args"],
+                           reference=example["reference"])
+    plain = spmd.capture(mlp.train_step, example["model"], example["optimizer"], *example["args"],
+                         reference=example["reference"], batch_dims={"x": None})
+    assert package.text() == plain.text() and compiler.read_text() == ""
+    torch.testing.assert_close(package.reference, plain.reference, rtol=0, atol=0)
+
+
 def test_results_of_any_structure_and_python_arguments(compiler) -> None:
     @spmd.compile(ranks=2)
     def train_step(model, optimizer, batch, *, scale):

@@ -31,7 +31,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     left as they were.
 
     Args:
-      train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree.
+      train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree; or what
+        spmd.compile made of it, whose batch_dims then hold when none are given here.
       args, kwargs: one call's arguments. One of them is the model, one the optimizer; every other tensor, in any
         pytree, is a batch input; Python values become part of the graph.
       batch_dims: which dim of a batch input counts samples, by its name ("x", "batch.mask"); None for an input that
@@ -55,6 +56,10 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         raise CaptureError(f"capture follows the tracer of PyTorch 2.13; this is {torch.__version__}")
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
+    from ..compiled import CompiledStep  # which imports this module
+    if isinstance(train_step, CompiledStep):
+        batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
+        train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
     step_name = name or getattr(train_step, "__name__", "step")
     package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)

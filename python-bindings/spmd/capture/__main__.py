@@ -71,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         example = load_factory(options.target)()
+        if not isinstance(example, dict):
+            raise CaptureError(f"{options.target} returns a {type(example).__name__}, not a dict; see --help")
         missing = [key for key in _REQUIRED if key not in example]
         unknown = [key for key in example if key not in (*_REQUIRED, *_OPTIONS, "args", "kwargs")]
         if missing or unknown:
@@ -86,7 +88,10 @@ def main(arguments: list[str] | None = None) -> int:
                 raise CaptureError(f"--batch-dim={item}: write NAME=DIM, DIM a number or none")
             dims[name] = None if dim == "none" else int(dim)
         package = capture(example["train_step"], *args, batch_dims=dims, **extra, **kwargs)
-        package.save(options.output, weights=not options.no_weights)
+        try:
+            package.save(options.output, weights=not options.no_weights)
+        except (OSError, ValueError) as error:
+            raise CaptureError(f"cannot write {options.output!r}: {error}") from None
     except CaptureError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -55,10 +55,19 @@ class StepCall:
         return [self._leaves[slot] for slot in self._batch_slots]
 
     def signature_of_values(self) -> tuple[Any, ...]:
-        """Equal for calls that one graph serves: same structure, same batch shapes and dtypes, same Python values."""
+        """Equal for calls that one graph serves: same structure, same batch shapes and dtypes, same Python values, and the
+        same settings of model and optimizer but for learning rates."""
         batch = set(self._batch_slots)
-        return (self._spec, *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+        return (self._spec, self._settings(), *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What a graph holds of the model and the optimizer besides tensors: modes, and options such as weight decay."""
+        options = [option for option in self.optimizer.defaults if option != "lr"]
+        return (tuple(module.training for module in self.model.modules()),
+                tuple(parameter.requires_grad for parameter in self.model.parameters()),
+                tuple((len(group["params"]), *(repr(group.get(option)) for option in options))
+                      for group in self.optimizer.param_groups))
 
     def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
             optimizer: torch.optim.Optimizer | None = None) -> Any:

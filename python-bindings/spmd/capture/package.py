@@ -49,8 +49,13 @@ class StepPackage:
         """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded).
 
         The folder appears whole or not at all; an older package of the name is replaced.
+
+        Raises:
+          FileExistsError: when something else has the name.
         """
         path = Path(path)
+        if path.exists() and not (path / "step.json").is_file():
+            raise FileExistsError(f"'{path}' is there and is no step package; remove it or choose another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
