@@ -144,6 +144,26 @@ def test_an_optimizer_with_other_options_is_another_program(compiler) -> None:
     assert len(compiler.read_text().splitlines()) == 2
 
 
+def test_one_tensor_for_two_inputs_is_still_two_inputs(compiler) -> None:
+    def train_step(model, optimizer, x, target):
+        loss = F.mse_loss(model(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    compiled = spmd.compile(train_step, ranks=2)
+    x, target = torch.randn(2, 6, 4)
+    for first, second in ((x, x), (x, target)):
+        expected = train_step(twin, twin_optimizer, first, second).item()
+        assert compiled(model, optimizer, first, second).item() == pytest.approx(expected)
+    assert len(compiler.read_text().splitlines()) == 1
+
+
 def test_a_compiled_step_can_be_captured(compiler) -> None:
     example = mlp.setup()
     train_step = spmd.compile(mlp.train_step, ranks=2, batch_dims={"x": None})

@@ -184,6 +184,7 @@ class FakeStep:
 
     def _install_batch(self) -> None:
         for name, tensor in self._batch:
+            self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
     def check_side_effects(self, used: set[int]) -> None:
