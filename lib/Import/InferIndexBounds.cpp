@@ -31,8 +31,11 @@ struct InferIndexBoundsPass : spmd::impl::InferIndexBoundsPassBase<InferIndexBou
 
 /// Ops whose results are elements of the operand, in whatever order.
 static bool keepsElements(Operation *op) {
+  if (auto cast = dyn_cast<aten::ToCopyOp>(op)) // between widths of integers: row numbers fit in all of them
+    return getElementTypeOrSelf(cast.getSelf().getType()).isInteger() &&
+           getElementTypeOrSelf(cast->getResult(0).getType()).isInteger();
   return isa<aten::ViewOp, aten::UnsqueezeOp, aten::SqueezeDimOp, aten::PermuteOp, aten::ExpandOp, aten::SliceTensorOp,
-             aten::SelectIntOp, aten::SplitTensorOp, aten::CloneOp>(op);
+             aten::SelectIntOp, aten::SplitTensorOp, aten::CloneOp, aten::CatOp, aten::StackOp>(op);
 }
 
 static int64_t getRows(Value table, unsigned dim) { return cast<RankedTensorType>(table.getType()).getDimSize(dim); }

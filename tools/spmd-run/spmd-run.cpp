@@ -31,28 +31,40 @@ struct Arguments {
 };
 } // namespace
 
+/// CLI11's own checks of numbers answer with the largest double.
+static CLI::Validator number(bool mayBeZero) {
+  return CLI::Validator(
+      [mayBeZero](std::string &text) {
+        double value;
+        bool good = CLI::detail::lexical_cast(text, value) && (value > 0 || (mayBeZero && value == 0));
+        return good ? ""
+                    : "expected a number " + std::string(mayBeZero ? "of at least" : "above") + " 0, found " + text;
+      },
+      "");
+}
+
 /// Adds everything spmd-run understands to `app`.
 static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
   app.add_option("--steps", arguments.steps, "steps to train (default: one per recorded batch)")
-      ->check(CLI::PositiveNumber);
+      ->check(number(/*mayBeZero=*/false));
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
   app.add_option("--rtol-loss", arguments.tolerances.loss, "tolerance of relative loss differences (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(/*mayBeZero=*/true));
   app.add_option("--rtol", arguments.tolerances.parameters, "tolerance of |a-b|/|b| of each parameter (default 1e-3)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(/*mayBeZero=*/true));
   app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
   app.add_option("--threads", arguments.trainer.threads, "threads of all ranks together (default: one per core)")
-      ->check(CLI::PositiveNumber);
+      ->check(number(/*mayBeZero=*/false));
   app.add_option("--ranks", arguments.trainer.ranks, "must be what the artifact was compiled for")
-      ->check(CLI::PositiveNumber);
+      ->check(number(/*mayBeZero=*/false));
   app.add_option("--timeout", arguments.trainer.timeoutSeconds,
                  "seconds a rank waits for the others in a collective "
                  "(default 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(number(/*mayBeZero=*/false));
   app.add_option("--cpu", arguments.trainer.cpu,
                  "kernels to use, such as x86-64-v3 (default: the best that "
                  "this machine runs)");

@@ -190,7 +190,9 @@ std::string spmd::runtime::quoteJson(const std::string &text) {
 Expected<std::string> spmd::runtime::readFile(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream content;
-  if (!stream || !(content << stream.rdbuf()))
+  // Nothing to insert is a failure to the stream: an empty file.
+  bool isEmpty = stream && stream.peek() == std::ifstream::traits_type::eof() && !stream.bad();
+  if (!isEmpty && (!stream || !(content << stream.rdbuf())))
     return Status::badInput("cannot read '" + path + "': " + std::strerror(errno ? errno : EIO));
   return content.str();
 }
