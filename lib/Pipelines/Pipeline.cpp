@@ -25,6 +25,10 @@ struct PassEntry {
 };
 
 std::string none(const PipelineOptions &) { return ""; }
+template <Phase phase>
+std::string verifyOptions(const PipelineOptions &) {
+  return "phase=" + getPhaseName(phase).str();
+}
 
 std::string unitOptions(const PipelineOptions &options) {
   return "policy=" + options.policy + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
@@ -40,11 +44,15 @@ std::string fuseOptions(const PipelineOptions &options) {
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
      "the runtime checks token ids before a step; only here are embeddings and losses still recognizable"},
+    {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
+     "every argument and result has a role, every op a segment"},
 
     {Phase::units, Kind::required, "spmd-merge-optimizer-lists", none,
      "one optimizer op per flat buffer needs one list over all parameters, not one per param group"},
     {Phase::units, Kind::required, "spmd-assign-shard-units", unitOptions,
      "everything after this speaks of units; as symbols they can be read and edited first"},
+    {Phase::units, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::units>,
+     "every parameter lies in exactly one unit"},
 
     {Phase::partition, Kind::required, "spmd-split-means", none,
      "the mean of the ranks' means is not the mean; as a sum and a division by the global count it partitions exactly"},
@@ -57,6 +65,7 @@ const PassEntry kPipeline[] = {
 
     {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
+    {Phase::decompose, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::decompose>, "no list op is left"},
 
     {Phase::collectives, Kind::optimization, "spmd-bucket-collectives", none,
      "scalar all-reduces that are ready together travel in one message"},
@@ -73,6 +82,8 @@ const PassEntry kPipeline[] = {
      "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
     {Phase::kernels, Kind::required, "spmd-outline-kernels", none,
      "code is generated once per kernel, and blocks of one kind share theirs"},
+    {Phase::kernels, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::kernels>,
+     "no aten op and no sharding state is left"},
 
     {Phase::plan, Kind::required, "spmd-convert-kernel-to-plan", none,
      "values get bytes of the arena, ops become commands on streams"},

@@ -81,4 +81,36 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
   let dependentDialects = ["::spmd::SpmdDialect"];
 }
 
+def VerifyStep : Pass<"spmd-verify-step", "::mlir::ModuleOp"> {
+  let summary = "checks what a phase promises of the step";
+  let description = [{
+    The verifier of the phases that have no richer one of their own. It checks that
+
+    1. every argument and result of `@step` has a role, and an update has the type
+       of what it updates (every phase);
+    2. every op has a `spmd.segment` (import, units, decompose);
+    3. every parameter lies in exactly one shard unit (units);
+    4. no list op of an optimizer is left (decompose);
+    5. no aten op and no sharding state is left (kernels).
+
+    Input: `@step` after the phase. Output: the same, or an error at the op.
+
+    Why: a broken promise is found where it was broken, not three phases later.
+
+    ```mlir
+    // spmd-opt --spmd-verify-step="phase=import"
+    func.func @step(%x: tensor<8xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<8xf32> {spmd.result = #spmd.output<"">}) {
+      %0 = aten.relu %x : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    // fails with: has no spmd.segment
+    ```
+  }];
+  let options = [
+    Option<"phase", "phase", "std::string", "\"import\"",
+           "import, units, decompose or kernels">,
+  ];
+}
+
 #endif // SPMD_TRANSFORMS_UNITS_PASSES_TD
