@@ -20,7 +20,13 @@ Rule spmd::aten::pointwiseRule(Operation *op, Linearity linearity, ArrayRef<unsi
   builder.result(0, dims);
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     builder.operand(index, RuleBuilder::broadcast(tensorType(operand), shape, dims));
-  return builder.linearity(linearity, multilinearOperands).rule;
+  // A truth value is no sum, and a sum of truth values none.
+  auto isBool = [](Value value) { return tensorType(value).getElementType().isInteger(1); };
+  if (isBool(op->getResult(0)) || (linearity == Linearity::additive && llvm::any_of(op->getOperands(), isBool)))
+    return builder.rule;
+  auto operands = llvm::to_vector(
+      llvm::make_filter_range(multilinearOperands, [&](unsigned i) { return !isBool(op->getOperand(i)); }));
+  return builder.linearity(linearity, operands).rule;
 }
 
 Rule spmd::aten::castRule(Operation *op) {

@@ -113,8 +113,10 @@ Tensor Oracle::draw(Value operand, const IndexUse &use) {
       result.set(i, real(random));
     else if (use.ignored && random() % 4 == 0)
       result.set(i, *use.ignored);
-    else
+    else if (use.bound || result.dtype() == DType::i1)
       result.set(i, random() % use.bound.value_or(2));
+    else
+      result.set(i, 1 + random() % 3); // not zero: it may divide
   }
   return result;
 }

@@ -66,6 +66,8 @@ Value ScalarBuilder::constant(double value) {
 Value ScalarBuilder::add(Value x, Value y) {
   if (isFloat())
     return arith::AddFOp::create(b, x, y);
+  if (type.isInteger(1)) // the sum of truth values is one
+    return arith::OrIOp::create(b, x, y);
   return arith::AddIOp::create(b, x, y);
 }
 
@@ -102,12 +104,16 @@ Value ScalarBuilder::abs(Value x) {
 Value ScalarBuilder::max(Value x, Value y) {
   if (isFloat())
     return arith::MaximumFOp::create(b, x, y);
+  if (type.isInteger(1))
+    return arith::OrIOp::create(b, x, y);
   return arith::MaxSIOp::create(b, x, y);
 }
 
 Value ScalarBuilder::min(Value x, Value y) {
   if (isFloat())
     return arith::MinimumFOp::create(b, x, y);
+  if (type.isInteger(1))
+    return arith::AndIOp::create(b, x, y);
   return arith::MinSIOp::create(b, x, y);
 }
 

@@ -70,7 +70,9 @@ void Partitioner::addOtherArguments() {
 LogicalResult Partitioner::emitReturn() {
   Operation *terminator = step.func.getBody().front().getTerminator();
   loc = terminator->getLoc();
-  segment = nullptr;
+  // What is gathered for the caller belongs to the last segment.
+  Operation *last = terminator->getPrevNode();
+  segment = last ? last->getAttr(kSegmentAttr) : Attribute();
   SmallVector<Value> values;
   SmallVector<Attribute> roles;
   llvm::DenseMap<Value, Value> updates;

@@ -1,0 +1,103 @@
+"""docs/coverage.md: the committed results, read and written.
+
+    python test/Coverage/table.py [FAMILY...]     runs the families (all of them without an argument) and writes the table
+"""
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from pathlib import Path
+
+FAMILIES = {
+    "pointwise": "Pointwise arithmetic, comparisons and casts",
+}
+COLUMNS = ("import", "shard rule", "interpreter", "host")
+TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" / "coverage.md"
+
+HEADER = """# Coverage of ATen
+
+What is known to work, op by op. This page is generated from results, never written: `test/Coverage/README.md` says how. A test
+runs all of it and compares.
+
+A row is a function of PyTorch on the samples of PyTorch's own operator database (or ours where it has none), over shapes,
+broadcasting, options and the dtypes float64, int64 and bool, with the gradients of float64 samples for random cotangents. It
+has the ATen ops that a capture of the forward and the backward consists of.
+
+| column | `yes` means |
+| --- | --- |
+| import | the captured step is IR |
+| shard rule | the rule of each ATen op agrees with what the op computes: for each loop, cut in 2 and 3; `replicated`: some op has no rule, and runs on whole operands only |
+| interpreter | values and gradients are PyTorch's, in float64, to 1e-12 |
+| host | compiled for 2 ranks, all inputs cut along their first dim, and run in float32: PyTorch's values and gradients |
+
+`no` is a clean error that names the op, in the last column; `–`: an earlier stage failed.
+"""
+
+
+def row(name: str, result) -> str:
+    cells = [name, " ".join(f"`{op.removeprefix('aten.')}`" for op in result.ops), *result.cells.values(),
+             re.sub(r"[|\n]", " ", result.failure)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def read() -> dict[str, list[str]]:
+    """The rows of each family as they are committed."""
+    rows: dict[str, list[str]] = {family: [] for family in FAMILIES}
+    family = None
+    for line in TABLE.read_text().splitlines() if TABLE.exists() else ():
+        if line.startswith("## "):
+            family = next((f for f, title in FAMILIES.items() if line.startswith(f"## {title}")), None)
+        elif family and line.startswith("| ") and not line.startswith(("| op ", "| --- ")):
+            rows[family].append(line)
+    return rows
+
+
+def cells(rows: list[str]) -> dict[str, dict[str, str]]:
+    """name -> column -> cell, of rows."""
+    table = {}
+    for line in rows:
+        name, _, *rest = [cell.strip() for cell in line.strip("|").split(" | ")]
+        table[name] = dict(zip(COLUMNS, rest))
+    return table
+
+
+def write(rows: dict[str, list[str]]) -> None:
+    text = HEADER
+    for family, title in FAMILIES.items():
+        lines = rows[family]
+        done = sum(list(entry.values())[-1] == "yes" for entry in cells(lines).values())
+        text += f"\n## {title}: {done} of {len(lines)} on every target\n\n"
+        text += "| op | ATen ops | import | shard rule | interpreter | host | why not |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+        text += "".join(line + "\n" for line in lines)
+    TABLE.write_text(text)
+
+
+def run(family: str) -> list[str]:
+    """The rows of a family as they are now."""
+    from harness import run_family
+    ops = importlib.import_module(family).OPS
+    results = run_family(ops, cells(read()[family]))
+    return [row(name, result) for name, result in results.items()]
+
+
+def check(family: str) -> None:
+    """Fails when the family's rows are not the committed ones."""
+    now, committed = run(family), read()[family]
+    changed = [f"  committed: {next((c for c in committed if c.startswith(f'| {line.split(chr(124))[1].strip()} |')), 'nothing')}\n"
+               f"  now:       {line}" for line in now if line not in committed]
+    gone = [line for line in committed if line.split("|")[1] not in {n.split("|")[1] for n in now}]
+    assert not changed and not gone, ("docs/coverage.md is not what the compiler does; mend the op, or run "
+                                      f"python test/Coverage/table.py {family}\n" + "\n".join(changed + gone))
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or list(FAMILIES)
+    unknown = [family for family in wanted if family not in FAMILIES]
+    if unknown:
+        sys.exit(f"table.py: no family {', '.join(unknown)}; there are {', '.join(FAMILIES)}")
+    everything = read()
+    for family in wanted:
+        everything[family] = run(family)
+    write(everything)
