@@ -1,8 +1,12 @@
 """spmd.compile: a training step that captures, compiles and runs itself."""
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
+import shutil
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
@@ -13,103 +17,294 @@ from torch.utils import _pytree as pytree
 from .arrays import to_torch
 from .capture import StepPackage, capture
 from .capture.call import StepCall
+from .capture.result import unwrap
 from .capture.trace import Output
-from .compiler import compile_package
+from .compiler import compile_package, report_of
+from .livestate import LiveState
+from .native import FAILED
 from .policies import policy_option
-from .runtime import Trainer
+from .remarks import remark
+from .runtime import RunError, Trainer
+
+
+@dataclasses.dataclass
+class Program:
+    """One compilation of the step: for batches of one set of shapes, one set of Python values and of baked options."""
+
+    call: StepCall
+    key: tuple[Any, ...]
+    options: list[dict[str, str]]  # of each param group, those that are part of the program
+    package: StepPackage
+    artifact: Path
+    trainer: Trainer
+    home: Trainer  # the trainer whose state it trains
+
+    def __post_init__(self) -> None:
+        self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
+
+    def serves(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> bool:
+        return key == self.key and len(options) == len(self.options) and all(
+            given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items())
 
 
 class CompiledStep:
-    """A training step compiled for N ranks; calls like the function it was made from.
+    """A training step compiled for N ranks; calls like the function it was made from (docs/python.md).
 
-    The first call captures and compiles. From then on parameters and optimizer state live in the ranks: sync() writes
-    them back into the model and the optimizer. The learning rates of optimizer.param_groups are read at every call. A
-    call whose batch has other shapes, whose Python arguments have other values, or whose optimizer has other options
-    (weight decay, momentum) is another program: the state is carried over to it.
+    The first call captures and compiles. From then on the ranks hold parameters, buffers and optimizer state; the tensors
+    of the model and the optimizer get their values back when they are used, whoever uses them (livestate.py).
 
-    Attributes: `train_step`, the function it was made from; and, None before the first call, `package` (what was
-    captured), `artifact` (the compiled folder), `trainer`.
+    Attributes: `train_step`, the function it was made from; `batch_dims`; and, None before the first call, of the program
+    that ran last: `package` (what was captured), `artifact` (the compiled folder), `trainer`.
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
-                 run_options: dict[str, Any]):
+                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str):
         functools.update_wrapper(self, train_step)
-        self.train_step = train_step
-        self._options = list(options)
-        self.batch_dims = batch_dims
-        self._run_options = run_options
-        self._call: StepCall | None = None
-        self._signature: Any = None
-        self.package: StepPackage | None = None
-        self.artifact: Path | None = None
-        self.trainer: Trainer | None = None
+        self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
+        self.ranks, self.view, self.steps, self.compiles = ranks, view, 0, 0
+        self._options, self._run_options = list(options), run_options
+        self._lock = threading.RLock()
+        self._programs: list[Program] = []
+        self._current: Program | None = None
+        self._live: LiveState | None = None
+        self._structure: tuple[Any, ...] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = StepCall(self.train_step, args, kwargs)
-        if self._call is not None and (call.model is not self._call.model or call.optimizer is not self._call.optimizer):
-            raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first")
-        if self.trainer is None or call.signature_of_values() != self._signature:
-            self.sync()
-            self._start(call)
-        for group, options in enumerate(call.optimizer.param_groups):
-            self.trainer.set_hyper("lr", group, float(options["lr"]))
+        with self._lock:
+            return self._step(StepCall(self.train_step, args, kwargs))
+
+    def _step(self, call: StepCall) -> Any:
+        self._check_model(call)
+        program = self._program_for(call)
+        live, trainer = self._live, program.trainer
+        live.before_step()
+        groups = call.optimizer.param_groups
+        for name, group in program.hyper:
+            trainer.set_hyper(name, group, _hyper_value(groups[group], name))
+        try:
+            arrays = trainer.run(call.batch)
+        except RunError as error:
+            if error.code == FAILED:
+                live.lose(error, self.steps)
+            raise
+        self.steps += 1
+        live.after_step()
         call.optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
-        outputs = [to_torch(o, info.dtype) for o, info in zip(self.trainer.run(call.batch), self.trainer.outputs)]
-        return pytree.tree_map(
+        outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
+        result = pytree.tree_map(
             lambda leaf: leaf if not isinstance(leaf, Output)
             else outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index],
-            self.package.result, is_leaf=lambda leaf: isinstance(leaf, Output))
+            program.package.result, is_leaf=lambda leaf: isinstance(leaf, Output))
+        return unwrap(result)
+
+    def _check_model(self, call: StepCall) -> None:
+        if self._current is None:
+            return
+        first = self._current.call
+        if call.model is not first.model or call.optimizer is not first.optimizer:
+            raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first, or compile "
+                             "the function once for each")
+        self._live.check()
+
+    def _program_for(self, call: StepCall) -> Program:
+        """The program that serves this call, compiled if there is none; its trainer has the state."""
+        structure, key, options = _structure(call.model), call.key() + _modes(call), _options(call.optimizer)
+        if self._current is not None and (structure != self._structure or self._live.is_replaced()):
+            remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
+            self._forget()
+        program = next((p for p in self._programs if p.serves(call, key, options)), None)
+        if program is None:
+            program = self._compile(call, key, options)
+            self._programs.append(program)
+            self._structure = _structure(call.model)
+        if self._live is not None and self._live.trainer is not program.home:
+            self._live.fetch_all()
+            self._live.release()
+            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, is_fresh=False)
+        self._current = program
+        return program
+
+    def _compile(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
+        if self.compiles >= self.max_compiles:
+            raise RuntimeError(
+                f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; the batches so far:\n"
+                + "\n".join(f"  {_shapes(p.call)}" for p in self._programs) + f"\nthis one: {_shapes(call)}\n"
+                "  cure: pad batches to few shapes, drop the last batch of an epoch, or raise max_compiles")
+        if self._current is not None:
+            remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
+        captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
+        package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
+        artifact = compile_package(package, self._options)
+        trainer, home = self._load(artifact, package.weights)
+        if self._live is None:
+            self._live = LiveState(call.model, call.optimizer, trainer, self._lock)
+        self.compiles += 1
+        hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
+        baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
+        return Program(call, key, baked, package, artifact, trainer, home)
+
+    def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
+        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
+        with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
+            constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
+            homes = dict.fromkeys(p.home for p in self._programs)
+            if homes:
+                _save({n: t for n, t in weights.items() if n.startswith("constant/")}, constants)
+            for home in homes:
+                try:
+                    return Trainer(artifact, weights=constants, shares=home, **self._run_options), home
+                except RunError as error:
+                    if "cannot share a state" not in str(error):
+                        raise
+            _save(weights, everything)
+            trainer = Trainer(artifact, weights=everything, **self._run_options)
+            return trainer, trainer
+
+    def _what_is_new(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> str:
+        last = self._current
+        if key != last.key:
+            before, now = _shapes(last.call), _shapes(call)
+            return f"the batch is {now}, it was {before}" if before != now else \
+                "a Python argument, train() or eval(), or requires_grad of a parameter has another value"
+        changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
+                   for number, (given, own) in enumerate(zip(options, last.options))
+                   for name, value in own.items() if given.get(name) != value]
+        return "; ".join(changed) or "the optimizer has other param groups"
+
+    @property
+    def package(self) -> StepPackage | None:
+        """What was captured."""
+        return self._current and self._current.package
+
+    @property
+    def artifact(self) -> Path | None:
+        """The compiled folder, in the cache and without weights; save() writes one that is complete."""
+        return self._current and self._current.artifact
+
+    @property
+    def trainer(self) -> Trainer | None:
+        """What runs the artifact."""
+        return self._current and self._current.trainer
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """The command plan of the artifact (docs/artifact-format.md): buffers, commands, streams."""
+        return self._current and json.loads((self.artifact / "train_step.plan.json").read_text())
+
+    def report(self) -> str:
+        """What spmd-compile says of the program: shard units, collectives and their bytes, the arena of a rank.
+
+        Raises:
+          RuntimeError: before the first call.
+        """
+        return report_of(self._compiled().artifact)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the artifact with the parameters, buffers and optimizer state of now, for spmd-run and spmd.load.
+
+        The folder appears whole or not at all; an older artifact of the name is replaced.
+
+        Raises:
+          FileExistsError: when something else has the name.
+          RuntimeError: before the first call.
+        """
+        program, path = self._compiled(), Path(path)
+        if path.exists() and not (path / "manifest.json").is_file():
+            raise FileExistsError(f"'{path}' is there and is no artifact; remove it or choose another name")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as work:
+            folder = Path(work) / path.name
+            shutil.copytree(program.artifact, folder)
+            constants = {f"constant/{i.name}": program.package.weights[f"constant/{i.name}"]
+                         for i in program.trainer.tensors if i.state == "constant"}
+            _save(constants | self._live.tensors(), folder / "weights.safetensors")
+            if path.exists():
+                shutil.rmtree(path)
+            folder.rename(path)
+        return path
 
     def sync(self) -> None:
-        """Writes parameters, buffers and optimizer state from the ranks into the model and the optimizer."""
-        if self.trainer is None:
-            return
-        model, optimizer = self._call.model, self._call.optimizer
-        tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
-        with torch.no_grad():
-            for info in self.trainer.tensors:
-                if info.state == "constant":
-                    continue
-                value = to_torch(self.trainer.read(info.state, info.name), info.dtype)
-                target = tensors[info.name]
-                if info.state in ("param", "buffer"):
-                    target.copy_(value)
-                elif info.state == "grad":
-                    target.grad = value.to(target)
-                else:
-                    self._sync_state(optimizer.state[target], info.state, value, target)
+        """Brings all parameters, buffers and optimizer state from the ranks into the model and the optimizer.
 
-    @staticmethod
-    def _sync_state(state: dict, name: str, value: torch.Tensor, parameter: torch.Tensor) -> None:
-        if isinstance(state.get(name), torch.Tensor):
-            state[name].copy_(value)
-        else:  # a step counter lives on the CPU, everything of a parameter's shape beside it
-            state[name] = value.clone() if value.dim() == 0 and parameter.dim() else value.to(parameter.device).clone()
+        Nothing needs it: what is used comes by itself. It makes the time when that happens plain.
+        """
+        if self._live is not None:
+            self._live.fetch_all()
 
     def reset(self) -> None:
-        """Forgets the ranks' state: the next call starts from what model and optimizer hold then."""
-        if self.trainer is not None:
-            self.trainer.close()
-        self._call = self._signature = self.package = self.artifact = self.trainer = None
+        """Ends the ranks: the next call starts from what model and optimizer hold then, with no program.
 
-    def _start(self, call: StepCall) -> None:
-        package = capture(self.train_step, *call.args, batch_dims=self.batch_dims, **call.kwargs)
-        artifact = compile_package(package, self._options)
-        with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
-            weights = Path(folder) / "weights.safetensors"
-            save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format)
-                       for n, t in package.weights.items()}, weights)
-            trainer = Trainer(artifact, weights=weights, **self._run_options)
-        if self.trainer is not None:
-            self.trainer.close()
-        self._call, self._signature = call, call.signature_of_values()
-        self.package, self.artifact, self.trainer = package, artifact, trainer
+        After a failure that lost the state, model and optimizer are left with the values that were read last.
+        """
+        with self._lock:
+            if self._live is not None and self._live.lost is None:
+                self._live.fetch_all()
+            self._forget()
+            self.compiles = 0
+
+    def _forget(self) -> None:
+        if self._live is not None:
+            if self._live.lost is None:
+                self._live.fetch_all()
+            self._live.release()
+        programs, self._programs = self._programs, []
+        self._current = self._live = self._structure = None
+        for program in programs:
+            program.trainer.close()
+
+    def _compiled(self) -> Program:
+        if self._current is None:
+            raise RuntimeError(f"{self.__name__} has not been called yet, so there is no program")
+        return self._current
+
+    def __repr__(self) -> str:
+        name = f"<spmd.compile({self.__name__}): {self.ranks} rank{'s' * (self.ranks != 1)}"
+        if self._current is None:
+            return name + ", not called yet>"
+        lost = ", state lost" if self._live.lost else ""
+        return (f"{name}, {len(self._programs)} program{'s' * (len(self._programs) != 1)}, {self.steps} steps, "
+                f"{self.trainer.arena_bytes:,} bytes per rank{lost}>")
 
 
-def compile(train_step: Callable | None = None, *, ranks: int, policy: Any = "none", mode: str = "fully_shard",
+def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format) for n, t in tensors.items()}, path)
+
+
+def _structure(model: torch.nn.Module) -> tuple[Any, ...]:
+    """Which modules and tensors the model is made of, by identity."""
+    return tuple((id(module), tuple(map(id, module._parameters.values())), tuple(map(id, module._buffers.values())))
+                 for module in model.modules())
+
+
+def _modes(call: StepCall) -> tuple[Any, ...]:
+    """What a graph holds of the model besides its tensors."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return (tuple(module.training for module in call.model.modules()),
+                tuple(p.requires_grad for p in call.model.parameters()))
+
+
+def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, str]]:
+    """The options of each param group, as text."""
+    return [{"params": str(len(group["params"])),
+             **{name: repr(value) for name, value in group.items() if name not in ("params", "param_names", "initial_lr")}}
+            for group in optimizer.param_groups]
+
+
+def _hyper_value(group: dict[str, Any], name: str) -> float:
+    """The option that a hyper-parameter is read from: "lr", or "betas.0", the first of a pair."""
+    option, _, index = name.partition(".")
+    return float(group[option][int(index)] if index else group[option])
+
+
+def _shapes(call: StepCall) -> str:
+    return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
+
+
+def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = "none", mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
-            options: Sequence[str] = (), threads: int | None = None, timeout: float | None = None) -> Any:
-    """Compiles a training step for `ranks` ranks; as a decorator, or given the function.
+            max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
+            timeout: float | None = None) -> Any:
+    """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
         def train_step(model, optimizer, x, y): ...
@@ -119,9 +314,11 @@ def compile(train_step: Callable | None = None, *, ranks: int, policy: Any = "no
       ranks: how many ranks share parameters, gradients, optimizer state and batch.
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies.
       mode: "fully_shard" or "replicate".
-      view: "global": the batch of a call is the global batch.
+      view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on its
+        rows of the batch, and gradients are averaged, as FSDP does.
       target: "host".
       batch_dims: as for spmd.capture.
+      max_compiles: how many programs (other shapes, Python values, baked options) the step may have.
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank is an error.
@@ -129,11 +326,13 @@ def compile(train_step: Callable | None = None, *, ranks: int, policy: Any = "no
     Returns:
       A CompiledStep.
     """
+    if view not in ("global", "local"):
+        raise ValueError(f"view is {view!r}; allowed: global, local")
     words = [f"--ranks={ranks}", f"--mode={mode}", f"--policy={policy_option(policy)}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
-        return CompiledStep(function, words, batch_dims, run_options)
+        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view)
 
     return wrap if train_step is None else wrap(train_step)

@@ -16,7 +16,7 @@ class Status(Structure):
 
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
-                ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p)]
+                ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p)]
 
 
 class Tensor(Structure):

@@ -64,16 +64,19 @@ class Trainer:
       timeout: seconds after which a collective that waits for a rank is an error.
       weights: a safetensors file; None: the artifact's own.
       library: the runtime's shared library; None: see spmd.tools.find_runtime.
+      shares: a trainer whose parameters and optimizer state this one trains too, as another program (for a batch of
+        another shape). Both artifacts must hold the same state; `weights` is not read then.
 
     Raises:
-      RunError: when the artifact or the weights cannot be used.
+      RunError: when the artifact or the weights cannot be used, or the state of `shares` is another.
       ToolError: when the runtime's library is not found.
     """
 
     def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
                  timeout: float | None = None, weights: str | os.PathLike | None = None,
-                 library: str | os.PathLike | None = None):
+                 library: str | os.PathLike | None = None, shares: "Trainer | None" = None):
         self._handle = ctypes.c_void_p()
+        self._process = os.getpid()
         self._library = native.load(library or find_runtime())
         options = native.Options()
         self._library.spmd_options_init(options)
@@ -81,6 +84,7 @@ class Trainer:
         if timeout is not None:
             options.timeout_seconds = timeout
         options.weights = os.fsencode(weights) if weights is not None else None
+        options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
         self.ranks: int = self._library.spmd_ranks(self._handle)
         self.threads: int = self._library.spmd_threads(self._handle)
@@ -89,6 +93,7 @@ class Trainer:
         self.inputs = self._infos("input", "spmd_input")
         self.outputs = self._infos("output", "spmd_output")
         self.tensors = self._infos("tensor", "spmd_tensor_at")
+        self._by_name = {(i.state, name): i for i in self.tensors for name in (i.name, *i.aliases)}
         self.collectives = self._collectives()
         self.result_tree: str = self._library.spmd_result_tree(self._handle).decode()
 
@@ -99,6 +104,9 @@ class Trainer:
           RunError: for another dtype or shape than the artifact's, ids that are no rows of their table (nothing has run
             then), or a rank that failed.
         """
+        if os.getpid() != self._process:
+            raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; load the "
+                               "artifact in the process that trains")
         arrays = [to_numpy(value) for value in batch]
         tensors = (native.Tensor * len(arrays))()
         for tensor, (array, dtype) in zip(tensors, arrays):
@@ -129,9 +137,9 @@ class Trainer:
         """Sets a hyper-parameter ("lr") of a param group for the following steps."""
         self._call("spmd_set_hyper", self._open(), name.encode(), group, value)
 
-    def read(self, state: str, name: str) -> np.ndarray:
-        """A full tensor of the state, by any of its names; bf16 as uint16."""
-        return self._read("spmd_read_tensor", self._info(state, name), state.encode(), name.encode())
+    def read(self, state: str, name: str, out: np.ndarray | None = None) -> np.ndarray:
+        """A full tensor of the state, by any of its names; bf16 as uint16. `out`: a contiguous array to put it in."""
+        return self._read("spmd_read_tensor", self._info(state, name), state.encode(), name.encode(), out=out)
 
     def write(self, state: str, name: str, value: Any) -> None:
         """Replaces a full tensor of the state."""
@@ -147,9 +155,9 @@ class Trainer:
 
     def close(self) -> None:
         """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""
-        if self._handle:
+        if self._handle and os.getpid() == self._process:  # a forked child has no ranks to end
             self._library.spmd_close(self._handle)
-            self._handle = ctypes.c_void_p()
+        self._handle = ctypes.c_void_p()
 
     def __enter__(self) -> "Trainer":
         return self
@@ -172,13 +180,16 @@ class Trainer:
             raise RunError(status)
 
     def _info(self, state: str, name: str) -> TensorInfo:
-        info = next((i for i in self.tensors if i.state == state and name in (i.name, *i.aliases)), None)
+        info = self._by_name.get((state, name))
         if info is None:
             raise KeyError(f"no {state} {name!r}")
         return info
 
-    def _read(self, function: str, info: TensorInfo, *key: Any) -> np.ndarray:
-        array = np.empty(info.shape, NUMPY[info.dtype])
+    def _read(self, function: str, info: TensorInfo, *key: Any, out: np.ndarray | None = None) -> np.ndarray:
+        array = np.empty(info.shape, NUMPY[info.dtype]) if out is None else out
+        if array.shape != info.shape or array.dtype != NUMPY[info.dtype]:
+            raise ValueError(f"{info.state} {info.name!r} is {info.dtype}{list(info.shape)}, not "
+                             f"{array.dtype}{list(array.shape)}")
         self._call(function, self._open(), *key, array.ctypes.data, array.nbytes)
         return array
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import subprocess
 
 import gpt2
@@ -70,6 +71,66 @@ def test_gpt_with_policy_schedule_and_a_stay_in_eager() -> None:
     assert model.lm_head.weight is model.wte.weight
 
 
+@pytest.mark.filterwarnings("ignore::spmd.remarks.Remark")
+def test_batches_of_several_shapes_and_another_option_share_one_state() -> None:
+    """The second program needs a larger arena than the first; weight decay is part of the program."""
+    example = mlp.setup(steps=6)
+    model, optimizer = example["model"], example["optimizer"]
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    train_step = spmd.compile(mlp.train_step, ranks=2, threads=2)
+    for number, rows in enumerate((5, 8, 5, 3, 8, 8)):
+        if number == 5:
+            for group in (*optimizer.param_groups, *twin_optimizer.param_groups):
+                group["weight_decay"] = 0.1
+        x, y = (tensor[:rows] for tensor in example["reference"][number])
+        loss = train_step(model, optimizer, x, y)
+        assert abs(loss.item() - mlp.train_step(twin, twin_optimizer, x, y).item()) < 1e-5
+    programs = train_step._programs
+    assert len(programs) == 4 and len({p.trainer.arena_bytes for p in programs}) > 1
+    assert {p.home for p in programs} == {programs[0].trainer}
+    programs[1].trainer.close()  # the others go on
+    assert_same_parameters(model, twin)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        assert relative(optimizer.state[p]["momentum_buffer"], twin_optimizer.state[q]["momentum_buffer"]) < 1e-5
+
+
+def test_saved_with_the_state_of_now(tmp_path) -> None:
+    example = gpt2.setup("tiny", steps=3)
+    train_step = spmd.compile(gpt2.train_step, ranks=2, threads=2)
+    with pytest.raises(RuntimeError, match="has not been called yet"):
+        train_step.save(tmp_path / "gpt2.spmd")
+    batches = example["reference"]
+    for x, y in batches[:2]:
+        train_step(example["model"], example["optimizer"], x, y)
+    train_step.save(tmp_path / "gpt2.spmd")
+    assert train_step.report().startswith("train_step: 2 ranks\nshard units:")
+    assert "arena: " in train_step.report() and train_step.plan["format"] == "spmd-plan"
+    assert repr(train_step) == (f"<spmd.compile(train_step): 2 ranks, 1 program, 2 steps, "
+                                f"{train_step.trainer.arena_bytes:,} bytes per rank>")
+    loss = train_step(example["model"], example["optimizer"], *batches[2])
+    with spmd.load(tmp_path / "gpt2.spmd", threads=2) as trainer:
+        assert trainer.step(*batches[2]).item() == loss.item()
+    (tmp_path / "other").mkdir()
+    with pytest.raises(FileExistsError, match="is no artifact"):
+        train_step.save(tmp_path / "other")
+
+
+def test_a_forked_child_reads_and_does_not_step() -> None:
+    example = mlp.setup()
+    model, batch = example["model"], example["args"]
+    train_step = spmd.compile(mlp.train_step, ranks=2, threads=2)
+    train_step(model, example["optimizer"], *batch)
+    child = os.fork()
+    if child == 0:
+        known = model.fc1.weight.isfinite().all().item()
+        try:
+            train_step(model, example["optimizer"], *batch)
+        except RuntimeError as error:
+            os._exit(0 if known and "forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_ahead_of_time(tmp_path) -> None:
     """capture, spmd-compile, spmd.load: the same without the decorator."""
     example = mlp.setup()
@@ -91,8 +152,10 @@ def test_a_token_that_is_no_row_is_refused() -> None:
     train_step = spmd.compile(gpt2.train_step, ranks=2, threads=2)
     x, y = example["args"]
     train_step(example["model"], example["optimizer"], x, y)
+    before = copy.deepcopy(example["model"].state_dict())
     with pytest.raises(spmd.RunError, match="65"):
         train_step(example["model"], example["optimizer"], torch.full_like(x, 65), y)
+    torch.testing.assert_close(example["model"].state_dict(), before, rtol=0, atol=0)
 
 
 def test_the_compilers_error_reaches_the_user() -> None:

@@ -120,6 +120,26 @@ def test_bad_artifact(artifact, tmp_path) -> None:
         spmd.load(artifact, weights=tmp_path / "nothing.safetensors")
 
 
+def test_two_programs_share_a_state(artifact, tmp_path, reference) -> None:
+    """A step of one is a step of both; each is closed alone. Whoever holds another state is refused."""
+    alone, first = spmd.load(artifact, threads=2), spmd.load(artifact, threads=2)
+    second = spmd.load(artifact, threads=2, shares=first)
+    for step in range(4):
+        for trainer in (alone, (first, second)[step % 2]):
+            trainer.set_hyper("lr", 0, 0.1)
+            trainer.step(*batch(reference, step))
+    for trainer in (first, second):
+        np.testing.assert_array_equal(trainer.read("param", "emb.weight"), alone.read("param", "emb.weight"))
+    first.close()
+    second.step(*batch(reference, 4))
+    alone.step(*batch(reference, 4))
+    np.testing.assert_array_equal(second.read("param", "emb.weight"), alone.read("param", "emb.weight"))
+    maker = ROOT / "test/Runtime/Inputs/make_artifact.py"
+    subprocess.run([sys.executable, maker, tmp_path / "three.spmd", "--ranks=3"], check=True)
+    with pytest.raises(spmd.RunError, match="cannot share a state: this one has 3 ranks, not 2"):
+        spmd.load(tmp_path / "three.spmd", shares=second)
+
+
 def test_closed_trainer(artifact) -> None:
     trainer = spmd.load(artifact)
     trainer.close()

@@ -71,6 +71,12 @@ typedef struct spmd_options {
   const char *cpu;        /* "x86-64-v3"; NULL: the best this machine runs */
   const char *fault;      /* for tests: "exit:RANK:COMMAND", "stall:...",
                              "skip:..."; NULL: none */
+  const spmd_trainer *shares; /* train the state of this trainer too, as another
+                             program over it: a batch of another shape; NULL: a
+                             state of its own. Both artifacts must lay the state
+                             out alike, and `weights` is then read for constants
+                             only. Trainers that share run one at a time; each
+                             may be closed while others go on. */
 } spmd_options;
 
 /* A dense row-major tensor of the caller. */

@@ -45,6 +45,35 @@ const StateTensor *StateMap::find(const std::string &state, const std::string &n
   return found == index.end() ? nullptr : &all[found->second];
 }
 
+/// Whether both tensors lie in the same bytes of every rank's arena.
+static bool haveSamePlace(const StateTensor &a, const StateTensor &b) {
+  const StateEntry &x = *a.entry, &y = *b.entry;
+  if (x.kind != y.kind || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
+    return false;
+  return !a.unit || (a.segment == b.segment && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
+                     a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
+}
+
+std::string StateMap::findDifference(const StateMap &other) const {
+  if (manifest.ranks != other.manifest.ranks)
+    return std::to_string(manifest.ranks) + " ranks, not " + std::to_string(other.manifest.ranks);
+  for (const StateTensor &tensor : other.all)
+    if (!find(tensor.state, tensor.name))
+      return "no " + tensor.state + " '" + tensor.name + "'";
+  for (const StateTensor &tensor : all) {
+    std::string what = tensor.state + " '" + tensor.name + "'";
+    const StateTensor *same = other.find(tensor.state, tensor.name);
+    if (!same)
+      return what + " too";
+    if (tensor.dtype != same->dtype || tensor.shape != same->shape)
+      return what + " as " + nameOf(tensor.dtype) + formatShape(tensor.shape) + ", not " + nameOf(same->dtype) +
+             formatShape(same->shape);
+    if (!haveSamePlace(tensor, *same))
+      return what + " at another place";
+  }
+  return "";
+}
+
 /// Calls visit(rank, byte offset in the arena, byte offset in the full tensor,
 /// bytes) for every piece of `tensor` on every rank that has one.
 template <typename Visit>

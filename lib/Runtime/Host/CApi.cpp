@@ -71,6 +71,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.weights = textOrEmpty(options->weights);
       chosen.cpu = textOrEmpty(options->cpu);
       chosen.fault = textOrEmpty(options->fault);
+      chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
     }
     Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(artifact, chosen);
     if (!loaded)

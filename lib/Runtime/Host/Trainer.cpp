@@ -5,6 +5,8 @@
 #include "spmd/Runtime/Host/BatchCutter.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
@@ -28,7 +30,8 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     return Status::badInput("the time-out must be more than 0 and less than "
                             "1000000 seconds, not " +
                             std::to_string(options.timeoutSeconds));
-  ExecutorOptions executorOptions;
+  std::unique_ptr<Trainer> trainer(new Trainer);
+  ExecutorOptions &executorOptions = trainer->executorOptions;
   executorOptions.threads =
       options.threads ? options.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
   executorOptions.timeout = std::chrono::duration<double>(options.timeoutSeconds);
@@ -39,7 +42,6 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     executorOptions.fault = *fault;
   }
 
-  std::unique_ptr<Trainer> trainer(new Trainer);
   trainer->content = std::make_unique<Content>(std::move(*artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
@@ -50,37 +52,73 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     return kernels.error();
   content.kernels = std::move(*kernels);
 
-  for (int64_t rank = 0; rank < manifest.ranks; ++rank) {
-    Expected<Arena> arena = Arena::allocate(manifest.arenaBytes);
-    if (!arena)
-      return arena.error();
-    content.bases.push_back(arena->data());
-    content.arenas.push_back(std::move(*arena));
-  }
+  if (Status status = trainer->initializeState(options); !status.ok())
+    return status;
+  for (const HyperParameter &entry : manifest.hyper)
+    trainer->hyper.push_back(entry.value);
+  if (Status status = trainer->startRanks(); !status.ok())
+    return status;
+  return trainer;
+}
 
-  std::string own = content.artifact.pathOf("weights.safetensors");
+/// Makes the arenas and their state, or takes those of another trainer.
+Status Trainer::initializeState(const TrainerOptions &options) {
+  std::string own = content->artifact.pathOf("weights.safetensors");
   std::string path = options.weights;
   if (path.empty() && ::access(own.c_str(), R_OK) == 0)
     path = own;
-  if (path.empty()) {
-    if (Status status = content.state.initialize(nullptr, content.bases); !status.ok())
-      return status;
-  } else {
+  std::optional<SafetensorsFile> weights;
+  if (!path.empty()) {
     Expected<SafetensorsFile> file = SafetensorsFile::open(path);
     if (!file)
       return file.error();
-    if (Status status = content.state.initialize(&*file, content.bases); !status.ok())
-      return status;
+    weights = std::move(*file);
   }
-  for (const HyperParameter &entry : manifest.hyper)
-    trainer->hyper.push_back(entry.value);
+  if (options.shares)
+    return shareState(*options.shares, weights ? &*weights : nullptr);
+  Expected<std::shared_ptr<RankMemory>> memory = RankMemory::allocate(manifest().ranks, manifest().arenaBytes);
+  if (!memory)
+    return memory.error();
+  content->memory = *memory;
+  return content->state.initialize(weights ? &*weights : nullptr, content->bases());
+}
 
+Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights) {
+  if (!other.content->memory->failure.ok())
+    return other.content->memory->failure;
+  std::string difference = content->state.findDifference(other.state());
+  if (difference.empty() && manifest().stateBytes != other.manifest().stateBytes)
+    difference = "a state of " + std::to_string(manifest().stateBytes) + " bytes";
+  if (!difference.empty())
+    return Status::badInput("the programs cannot share a state: this one has " + difference);
+  content->memory = other.content->memory;
+  for (const StateTensor &tensor : content->state.tensors()) {
+    if (tensor.state != "constant")
+      continue;
+    const TensorView *stored = weights ? weights->find(tensor.fileKey(tensor.name)) : nullptr;
+    std::vector<char> shared(static_cast<size_t>(tensor.bytes()));
+    content->state.read(tensor, content->bases(), shared.data());
+    bool same = stored && stored->bytes == tensor.bytes() && stored->dtype == tensor.dtype &&
+                std::memcmp(stored->data, shared.data(), shared.size()) == 0;
+    if (!same)
+      return Status::badInput("the programs cannot share a state: constant '" + tensor.name + "' " +
+                              (stored ? "is another" : "is in no weights file"));
+  }
+  return content->memory->grow(manifest().arenaBytes, manifest().stateBytes);
+}
+
+/// Starts the ranks on the arenas as they are.
+Status Trainer::startRanks() {
+  if (content->executor && !content->executor->shutdown())
+    return Status::failed("a rank does not end");
+  content->executor.reset();
   Expected<std::unique_ptr<Executor>> executor =
-      Executor::create(content.artifact, content.kernels, content.bases, executorOptions);
+      Executor::create(content->artifact, content->kernels, content->bases(), executorOptions);
   if (!executor)
     return executor.error();
-  content.executor = std::move(*executor);
-  return trainer;
+  content->executor = std::move(*executor);
+  generation = content->memory->generation();
+  return Status::success();
 }
 
 Trainer::~Trainer() {
@@ -121,14 +159,21 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
     if (Status status = checkInput(batch[i], inputs[i]); !status.ok())
       return status;
 
+  RankMemory &memory = *content->memory;
+  if (!memory.failure.ok())
+    return memory.failure;
+  if (generation != memory.generation())
+    if (Status status = startRanks(); !status.ok())
+      return status;
   for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
-    char *arena = content->bases[static_cast<size_t>(rank)];
+    char *arena = memory.bases()[static_cast<size_t>(rank)];
     for (size_t i = 0; i < count; ++i)
       cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank, inputs[i].data, arena + batch[i].offset);
     for (size_t i = 0; i < hyper.size(); ++i)
       storeFromDouble(arena + manifest().hyper[i].offset, manifest().hyper[i].dtype, 0, hyper[i]);
   }
-  return content->executor->step();
+  memory.failure = content->executor->step();
+  return memory.failure;
 }
 
 static Status checkBytes(const std::string &what, int64_t needed, size_t found) {
@@ -149,8 +194,8 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
     return status;
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; ++rank)
-    joinRows(output.split, output.shape, output.dtype, rank, content->bases[static_cast<size_t>(rank)] + output.offset,
-             destination);
+    joinRows(output.split, output.shape, output.dtype, rank,
+             content->bases()[static_cast<size_t>(rank)] + output.offset, destination);
   return Status::success();
 }
 
@@ -166,7 +211,7 @@ Status Trainer::readTensor(const std::string &state, const std::string &name, vo
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
-    content->state.read(*tensor, content->bases, destination);
+    content->state.read(*tensor, content->bases(), destination);
   return status;
 }
 
@@ -174,7 +219,7 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
-    content->state.write(*tensor, content->bases, source);
+    content->state.write(*tensor, content->bases(), source);
   return status;
 }
 
@@ -186,7 +231,7 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));
-    content->state.read(tensor, content->bases, storage.back().data());
+    content->state.read(tensor, content->bases(), storage.back().data());
     TensorView view{tensor.dtype, tensor.shape, storage.back().data(), tensor.bytes()};
     tensors.push_back({tensor.fileKey(tensor.name), view});
     for (const std::string &alias : tensor.aliases)

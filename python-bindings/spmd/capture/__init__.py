@@ -57,10 +57,12 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
     from ..compiled import CompiledStep  # which imports this module
+    from ..livestate import fetch
     if isinstance(train_step, CompiledStep):
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
+    fetch(call.model)
     step_name = name or getattr(train_step, "__name__", "step")
     package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)
     if reference:

@@ -54,20 +54,39 @@ class StepCall:
         """The batch tensors, in the order of `batch_names`."""
         return [self._leaves[slot] for slot in self._batch_slots]
 
-    def signature_of_values(self) -> tuple[Any, ...]:
-        """Equal for calls that one graph serves: same structure, same batch shapes and dtypes, same Python values, and the
-        same settings of model and optimizer but for learning rates."""
+    def key(self) -> tuple[Any, ...]:
+        """Equal for calls whose arguments one graph serves: same structure, batch shapes, dtypes and Python values."""
         batch = set(self._batch_slots)
-        return (self._spec, self._settings(), *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+        return (self._spec, *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
 
-    def _settings(self) -> tuple[Any, ...]:
-        """What a graph holds of the model and the optimizer besides tensors: modes, and options such as weight decay."""
-        options = [option for option in self.optimizer.defaults if option != "lr"]
-        return (tuple(module.training for module in self.model.modules()),
-                tuple(parameter.requires_grad for parameter in self.model.parameters()),
-                tuple((len(group["params"]), *(repr(group.get(option)) for option in options))
-                      for group in self.optimizer.param_groups))
+    def of_one_rank(self, ranks: int, batch_dims: dict[str, int | None]) -> "StepCall":
+        """The call on the first rank's rows of the batch; `batch_dims` as for spmd.capture.
+
+        Raises:
+          CaptureError: when the rows do not divide by the ranks.
+        """
+        leaves = list(self._leaves)
+        for name, rows in self.rows_of_ranks(self.batch, ranks, batch_dims).items():
+            leaves[self._batch_slots[self.batch_names.index(name)]] = rows[0]
+        bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
+        return StepCall(self.train_step, bound.args, bound.kwargs)
+
+    def rows_of_ranks(self, batch: Sequence[torch.Tensor], ranks: int,
+                      batch_dims: dict[str, int | None]) -> dict[str, list[torch.Tensor]]:
+        """Each rank's rows of each tensor of a global batch, by name; the whole tensor where it has no batch dim."""
+        rows = {}
+        for name, tensor in zip(self.batch_names, batch):
+            dim = batch_dims.get(name, 0 if tensor.dim() else None)
+            if dim is None:
+                rows[name] = [tensor] * ranks
+                continue
+            if tensor.shape[dim] % ranks:
+                raise CaptureError(f"batch input {name!r} has {tensor.shape[dim]} rows for {ranks} ranks\n"
+                                   "  cure: with view='local' each rank has as many; drop the last batch, or use "
+                                   "view='global'")
+            rows[name] = list(tensor.chunk(ranks, dim))
+        return rows
 
     def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
             optimizer: torch.optim.Optimizer | None = None) -> Any:

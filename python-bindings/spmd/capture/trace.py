@@ -19,6 +19,7 @@ from .fakes import FakeStep, Input
 from .normalize import check_pure, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
+from .result import wrap
 
 # What a graph can give back: tensors, and .item() of one.
 _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
@@ -66,7 +67,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
             # identity, and the user's code reaches them by its own ways.
             with one_op_composites(), stamps, stamps.tracking():
                 returned = call.run(batch)
-            leaves, spec = pytree.tree_flatten(returned)
+            leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
             places = iter(range(len(tensors)))
             result[:] = [pytree.tree_unflatten(

@@ -47,6 +47,10 @@ public:
   /// By name or alias; null when there is none.
   const StateTensor *find(const std::string &state, const std::string &name) const;
 
+  /// What keeps a program with this map from running on a state that `other` describes: the first tensor that is
+  /// missing, of another type or elsewhere in the arena. Empty when nothing does.
+  std::string findDifference(const StateMap &other) const;
+
   /// Copies the full tensor out of the arenas (one base pointer per rank).
   void read(const StateTensor &tensor, const std::vector<char *> &arenas, void *destination) const;
 

@@ -3,16 +3,18 @@
 #ifndef SPMD_RUNTIME_HOST_TRAINER_H
 #define SPMD_RUNTIME_HOST_TRAINER_H
 
-#include "spmd/Runtime/Core/Arena.h"
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/StateMap.h"
 #include "spmd/Runtime/Host/Executor.h"
+#include "spmd/Runtime/Host/RankMemory.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace spmd::runtime {
+
+class Trainer;
 
 struct TrainerOptions {
   int64_t ranks = 0;   ///< 0: what the artifact was compiled for
@@ -21,6 +23,10 @@ struct TrainerOptions {
   std::string weights; ///< safetensors; empty: the artifact's own, if any
   std::string cpu;     ///< "x86-64-v3"; empty: the best this machine runs
   std::string fault;   ///< see parseFault; empty: none
+  /// The trainer whose state the new one trains too, as another program; null:
+  /// a state of its own. Both artifacts must lay the state out alike. Weights
+  /// are then read for constants only, which must be the same.
+  const Trainer *shares = nullptr;
 };
 
 /// A dense row-major tensor of the caller.
@@ -31,7 +37,8 @@ struct HostTensor {
   const int64_t *shape = nullptr;
 };
 
-/// All ranks of an artifact in this process. Not for several threads at once.
+/// All ranks of an artifact in this process. Not for several threads at once,
+/// and of trainers that share a state one at a time.
 class Trainer {
 public:
   /// Loads, checks and starts everything; the state is that of the weights.
@@ -74,18 +81,24 @@ private:
     Artifact artifact;
     StateMap state;
     KernelLibrary kernels;
-    std::vector<Arena> arenas;
-    std::vector<char *> bases; ///< of the arenas
+    std::shared_ptr<RankMemory> memory;
     std::unique_ptr<Executor> executor;
+
+    const std::vector<char *> &bases() const { return memory->bases(); }
   };
 
   Trainer() = default;
+  Status initializeState(const TrainerOptions &options);
+  Status shareState(const Trainer &other, const SafetensorsFile *weights);
+  Status startRanks();
   Status checkInput(const BatchInput &input, const HostTensor &tensor) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
   std::unique_ptr<Content> content;
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
+  ExecutorOptions executorOptions;
+  int64_t generation = 0; ///< of the memory that the ranks were started on
 };
 
 } // namespace spmd::runtime

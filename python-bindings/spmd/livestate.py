@@ -1,0 +1,312 @@
+"""One truth for every tensor: a model and its optimizer while the ranks of a compiled step hold the values.
+
+[Note: live state] Between two compiled steps a tensor of the model or the optimizer is in one of two states.
+
+  away   the ranks have the value. The tensor's class is a subclass (made by _away_class) whose __torch_function__ sees
+         every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives the
+         tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is old.
+  here   the tensor has the value, and whoever holds it may write. All tensors that are here are copied to the ranks
+         before the next step, whether they were written or not: PyTorch can write without leaving a trace (p.data).
+
+After a step everything goes away again, but for tensors whose memory something else shares (a state_dict that is kept,
+p.detach(), an array of numpy): a use of that other tensor would be seen by nobody. Such a tensor stays here, and gets
+its value back after every step until the other one is gone.
+"""
+from __future__ import annotations
+
+import copy
+import dataclasses
+import threading
+import weakref
+from typing import Any, Callable, Iterator
+
+import torch
+
+from .arrays import to_numpy, to_torch
+from .capture.normalize import DTYPES
+from .runtime import RunError, TensorInfo, Trainer
+
+_no_torch_function = torch._C.DisableTorchFunctionSubclass
+
+_GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim", "names", "is_cuda",
+            "is_cpu", "is_meta", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized", "is_nested", "is_xla", "is_xpu",
+            "is_mps", "is_maia", "is_mtia", "is_vulkan", "is_ipu", "itemsize", "nbytes", "retains_grad", "output_nr",
+            "_version", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
+_METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point", "is_complex",
+            "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook", "retain_grad", "__len__",
+            "register_post_accumulate_grad_hook", "dim_order", "storage_offset", "ndimension", "is_shared")
+
+
+def _metadata() -> set[Any]:
+    """Functions of a tensor that do not touch its values; they leave it away."""
+    found = {getattr(torch.Tensor, name).__get__ for name in _GETTERS if hasattr(torch.Tensor, name)}
+    found |= {getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)}
+    found |= {torch.Tensor.grad.__set__, torch.Tensor.requires_grad.__set__}
+    return found | {torch.numel, torch.is_floating_point, torch.is_complex, torch.is_tensor, torch.is_same_size}
+
+
+_METADATA = _metadata()
+
+
+class StateLostError(RuntimeError):
+    """A step failed half-way on the ranks: what parameters and optimizer state are, nobody knows."""
+
+
+@dataclasses.dataclass(eq=False)
+class Slot:
+    """One tensor of the state: `info` is its place on the ranks, `tensor` its place in the model or optimizer."""
+
+    info: TensorInfo
+    tensor: torch.Tensor
+    owner: "LiveState"
+    is_here: bool = True
+
+    def fetch(self) -> None:
+        """Brings the ranks' value here, if it is away."""
+        with self.owner.lock:
+            if self.is_here:
+                return
+            self.owner.check()
+            self.come_back()
+            self.download()
+            self.owner.here.append(self)
+
+    def download(self) -> None:
+        tensor = self.tensor
+        with torch.no_grad():
+            if tensor.device.type == "cpu" and tensor.is_contiguous():
+                self.owner.trainer.read(self.info.state, self.info.name, out=to_numpy(tensor)[0])
+                if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
+                    torch.autograd.graph.increment_version(tensor)
+            else:
+                value = self.owner.trainer.read(self.info.state, self.info.name)
+                tensor.copy_(to_torch(value, self.info.dtype))
+
+    def upload(self) -> None:
+        self.owner.trainer.write(self.info.state, self.info.name, self.tensor.detach())
+
+    def fits(self) -> bool:
+        """The tensor still has the shape and the dtype that the ranks know."""
+        return tuple(self.tensor.shape) == self.info.shape and DTYPES.get(self.tensor.dtype) == self.info.dtype
+
+    def go_away(self) -> None:
+        self.tensor.__class__ = _away_class(type(self.tensor))
+        self.tensor._spmd_slot = self
+        self.is_here = False
+
+    def come_back(self) -> None:
+        """Gives the tensor its own class; its value is what it was when it went away."""
+        del self.tensor._spmd_slot
+        self.tensor.__class__ = type(self.tensor).__mro__[1]
+        self.is_here = True
+
+    def has_alias(self) -> bool:
+        """True when another tensor or array shares the memory."""
+        return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
+
+
+class LiveState:
+    """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
+
+    `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    """
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer, lock: threading.RLock,
+                 is_fresh: bool = True):
+        self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
+        self.lost: str | None = None
+        self._parameters = dict(model.named_parameters(remove_duplicate=False))
+        tensors = self._parameters | dict(model.named_buffers(remove_duplicate=False))
+        self.slots: list[Slot] = []
+        self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
+        self._gradients: list[tuple[Slot, torch.Tensor]] = []
+        for info in trainer.tensors:
+            if info.state == "constant":
+                continue
+            if info.state in ("param", "buffer"):
+                self.slots.append(Slot(info, tensors[info.name], self))
+                continue
+            parameter = self._parameters[info.name]
+            slot = Slot(info, self._state_tensor(info, parameter), self)
+            self.slots.append(slot)
+            (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
+        with_gradient = {id(parameter) for _, parameter in self._gradients}
+        self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
+        self.here: list[Slot] = list(self.slots)
+        self._is_fresh = is_fresh  # what is here is what the ranks have
+        fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
+        self._hook = optimizer.register_step_pre_hook(lambda *unused: (f := fetch_all()) and f())
+
+    def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> torch.Tensor:
+        """The tensor of an optimizer state, or of a gradient that outlives the step; made when there is none yet."""
+        known = parameter.grad if info.state == "grad" else self.optimizer.state[parameter].get(info.state)
+        if isinstance(known, torch.Tensor):
+            return known
+        dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
+        if tuple(parameter.shape) == info.shape and info.state != "step":
+            made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
+        else:  # a step counter lives on the CPU
+            made = torch.empty(info.shape, dtype=dtype, device="cpu" if info.state == "step" else parameter.device)
+        if info.state == "grad":
+            parameter.grad = made
+        else:
+            self.optimizer.state[parameter][info.state] = made
+        return made
+
+    def check(self) -> None:
+        """Raises when the state is lost."""
+        if self.lost:
+            raise StateLostError(self.lost)
+
+    def is_replaced(self) -> bool:
+        """True when the optimizer or the model holds tensors that the ranks cannot take: then the next program starts
+        from them. Tensors that the ranks can take (a loaded optimizer state) are taken by before_step()."""
+        with _no_torch_function():
+            if not all(slot.fits() for slot in self.here):
+                return True
+            state = self.optimizer.state
+            for slot, parameter in self._states:
+                found = state.get(parameter, {}).get(slot.info.state)
+                if found is not slot.tensor and not self._takes(slot, found):
+                    return True
+            for slot, parameter in self._gradients:
+                if parameter.grad is not slot.tensor and parameter.grad is not None:
+                    if not self._takes(slot, parameter.grad):
+                        return True
+        return False
+
+    def _takes(self, slot: Slot, tensor: Any) -> bool:
+        return isinstance(tensor, torch.Tensor) and Slot(slot.info, tensor, self).fits()
+
+    def before_step(self) -> None:
+        """What may have been written since the last step goes to the ranks."""
+        self.check()
+        state = self.optimizer.state
+        for slot, parameter in self._states:
+            found = state[parameter][slot.info.state]
+            if found is not slot.tensor:
+                self._replace(slot, found)
+        for slot, parameter in self._gradients:
+            with _no_torch_function():
+                gradient = parameter.grad
+            if gradient is None:  # cleared from outside
+                gradient = torch.zeros_like(slot.tensor)
+                with _no_torch_function():
+                    parameter.grad = gradient
+            if gradient is not slot.tensor:
+                self._replace(slot, gradient)
+        self._check_foreign_gradients()
+        if not self._is_fresh:
+            for slot in self.here:
+                slot.upload()
+        self._is_fresh = False
+
+    def _replace(self, slot: Slot, tensor: torch.Tensor) -> None:
+        """Another tensor takes the slot; the old one keeps its value, as in eager."""
+        other = getattr(tensor, "_spmd_slot", None)
+        if other is not None:
+            other.fetch()
+        slot.fetch()
+        slot.tensor, self._is_fresh = tensor, False
+
+    def _check_foreign_gradients(self) -> None:
+        with _no_torch_function():
+            for name, parameter in self._cleared:
+                if parameter.grad is not None:
+                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, to which eager PyTorch would "
+                                     "add this step's\n  cure: call optimizer.zero_grad() before the step")
+
+    def after_step(self) -> None:
+        """The ranks have stepped: the tensors go away."""
+        here, self.here = self.here, []
+        for slot in here:
+            if slot.has_alias():
+                slot.download()
+                self.here.append(slot)
+            else:
+                slot.go_away()
+
+    def lose(self, error: RunError, number: int) -> None:
+        """The ranks failed in the middle of a step: no value is known any more."""
+        self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: {error}\n"
+                     "  cure: call reset(), which leaves the values last read, load a checkpoint, and go on")
+        for slot in self.here:
+            slot.go_away()
+        self.here = []
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Everything, by its name in a weights file; here."""
+        self.fetch_all()
+        return {slot.info.name if slot.info.state in ("param", "buffer") else f"optimizer/{slot.info.state}/{slot.info.name}":
+                slot.tensor for slot in self.slots}
+
+    def fetch_all(self) -> None:
+        """Brings everything here."""
+        with self.lock:
+            for slot in self.slots:
+                slot.fetch()
+
+    def release(self) -> None:
+        """Gives all tensors back as they are, without fetching."""
+        with self.lock:
+            for slot in self.slots:
+                if not slot.is_here:
+                    slot.come_back()
+            self.here = list(self.slots)
+            self._hook.remove()
+
+
+def fetch(model: torch.nn.Module) -> None:
+    """Brings everything of a model here, and of the optimizer that a compiled step trains it with."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        if hasattr(tensor, "_spmd_slot"):
+            tensor._spmd_slot.owner.fetch_all()
+
+
+def _owners_of_memory(tensor: torch.Tensor) -> int:
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+
+
+_OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
+
+
+def _away_tensors(values: Any) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if hasattr(value, "_spmd_slot"):
+                yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _away_tensors(value)
+        elif isinstance(value, dict):
+            yield from _away_tensors(value.values())
+
+
+def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    if func in _METADATA:
+        with _no_torch_function():
+            return func(*args, **(kwargs or {}))
+    for tensor in _away_tensors((args, kwargs or {})):
+        tensor._spmd_slot.fetch()
+    return func(*args, **(kwargs or {}))
+
+
+def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:
+    self._spmd_slot.fetch()
+    return copy.deepcopy(self, memo)
+
+
+def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
+    self._spmd_slot.fetch()
+    return self.__reduce_ex__(protocol)
+
+
+_away_classes: dict[type, type] = {}
+
+
+def _away_class(kind: type) -> type:
+    """The class that a tensor of class `kind` has while it is away."""
+    if kind not in _away_classes:
+        _away_classes[kind] = type(kind)(kind.__name__, (kind,), {
+            "__module__": kind.__module__, "__doc__": "A tensor whose value the ranks of a compiled step hold.",
+            "__torch_function__": classmethod(_torch_function), "__deepcopy__": _deepcopy, "__reduce_ex__": _reduce_ex})
+    return _away_classes[kind]
