@@ -31,7 +31,9 @@ CONFIGS = {
     "uneven": GPTConfig(vocab=67, context=7, layers=1, heads=3, width=33),  # nothing divides by a number of ranks
     "nano": GPTConfig(vocab=0, context=128, layers=4, heads=4, width=128),  # vocab: the characters of the text
     "124m": GPTConfig(),
+    "xl": GPTConfig(layers=48, heads=25, width=1600),
 }
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Attention(nn.Module):
@@ -143,7 +145,7 @@ def read_text(path: Path) -> tuple[torch.Tensor, int]:
 
 
 def setup(config: str = "tiny", optimizer: str = "fused", batch: int = 8, length: int | None = None, steps: int = 4,
-          text: Path | None = None, device: str = "cpu", seed: int = 0) -> dict:
+          text: Path | None = None, device: str = "cpu", dtype: str = "f32", seed: int = 0) -> dict:
     """Everything spmd.capture needs: step, model, optimizer, one batch, reference batches.
 
     With `text`, batches are cut from it; without, they are random tokens with some labels ignored, unevenly.
@@ -155,7 +157,7 @@ def setup(config: str = "tiny", optimizer: str = "fused", batch: int = 8, length
         settings = dataclasses.replace(settings, vocab=vocab)
     length = length or settings.context
     with torch.device(device):
-        model = GPT(settings)
+        model = GPT(settings).to(DTYPES[dtype])
     batches = []
     for _ in range(max(steps, 1)):
         if text is not None:
@@ -178,6 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", choices=CONFIGS, default="tiny")
     parser.add_argument("--optimizer", choices=["fused", "foreach", "sgd"], default="fused")
+    parser.add_argument("--dtype", choices=DTYPES, default="f32", help="of parameters, gradients and optimizer state")
     parser.add_argument("--batch", type=int, default=8, help="sequences in the global batch")
     parser.add_argument("--length", type=int, help="tokens in a sequence; default the model's context")
     parser.add_argument("--steps", type=int, default=4, help="reference steps to record; 0 for none")
@@ -190,7 +193,8 @@ def main() -> None:
     path = options.save or f"gpt2-{options.config}.step"
     with_weights = options.weights == "save"
     example = setup(options.config, options.optimizer, options.batch, options.length,
-                    options.steps if with_weights else 0, options.text, "cpu" if with_weights else "meta")
+                    options.steps if with_weights else 0, options.text, "cpu" if with_weights else "meta",
+                    options.dtype)
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
                            reference=example["reference"], reference_state=options.reference_state,
                            reference_schedule=example["reference_schedule"], zero_gradient=example["zero_gradient"],

@@ -15,8 +15,8 @@ LogicalResult GemmOp::verify() {
   if (m <= 0 || n <= 0 || k <= 0 || batch <= 0)
     return emitOpError("sizes must be positive, got m ") << m << " n " << n << " k " << k << " batch " << batch;
   Type element = getElementTypeOrSelf(getResult().getType());
-  if (!element.isF32() && !element.isF64())
-    return emitOpError("works on f32 or f64, got ") << element;
+  if (!element.isF32() && !element.isF64() && !element.isBF16())
+    return emitOpError("works on f32, f64 or bf16, got ") << element;
   for (Type type : getOperandTypes())
     if (getElementTypeOrSelf(type) != element)
       return emitOpError("has operands of other types than its result: ") << type << " and " << getResult().getType();
@@ -76,12 +76,15 @@ static LogicalResult verifyAttention(OpT op, Value out, Value lse) {
       return op.emitOpError("sizes must be positive, got ") << s;
   if (s.getHeads() % s.getKvHeads() != 0)
     return op.emitOpError("has ") << s.getHeads() << " heads, no multiple of " << s.getKvHeads() << " key/value heads";
-  auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
-  if (!llvm::all_of(op->getResultTypes(), isF32))
-    return op.emitOpError("results must be f32, got ") << op->getResultTypes();
-  for (Value operand : op->getOperands())
-    if (!isF32(operand.getType()) && !(operand == op.getMask() && getElementTypeOrSelf(operand.getType()).isInteger(1)))
-      return op.emitOpError("operands must be f32 (a mask f32 or i1), got ") << operand.getType();
+  Type element = getElementTypeOrSelf(op.getQ().getType());
+  if (!element.isF32() && !element.isBF16())
+    return op.emitOpError("works on f32 or bf16, got ") << element;
+  for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults())) {
+    Type type = getElementTypeOrSelf(value.getType());
+    if (value == lse ? !type.isF32() : type != element && !(value == op.getMask() && type.isInteger(1)))
+      return op.emitOpError("operands and results must be ")
+             << element << " (a mask also i1, lse f32), got " << value.getType();
+  }
   if (bool(op.getMask()) != op.getMaskView().has_value())
     return op.emitOpError("needs mask and mask_view together");
   int64_t b = s.getBatch(), h = s.getHeads(), g = s.getKvHeads();

@@ -195,8 +195,8 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm"> {
     `a` and has leading dimension `lda` (likewise B), op transposes when `trans_a` / `trans_b` is there, and the result
     is contiguous: batch x m x n. op(A) is m x k, op(B) is k x n. With `accumulate`, the result may overwrite `c`.
 
-    Constraints: (C1) sizes positive; (C2) one element type, f32 or f64; (C3) views inside their tensors and leading
-    dimensions at least a row; (C4) result (and c) have batch * m * n elements.
+    Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16, then summed in f32; (C3) views inside
+    their tensors and leading dimensions at least a row; (C4) result (and c) have batch * m * n elements.
   }];
   let arguments = (ins
     Kernel_Tensor:$a, Kernel_Tensor:$b, Optional<Kernel_Tensor>:$c,
@@ -224,8 +224,9 @@ def Kernel_AttentionOp : Kernel_KernelOp<"attention"> {
     does). The mask is added (float) or, when i1, keeps where true. q, k, v, mask and out are views of flat tensors, so
     heads need not be made contiguous; `out` must be covered by its view.
 
-    Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32; mask f32 or i1;
-    (C3) views inside their tensors; (C4) `mask` and `mask_view` together; (C5) lse has batch * heads * qLen elements.
+    Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32 or bf16, computed in
+    f32; mask of it or i1; (C3) views inside their tensors; (C4) `mask` and `mask_view` together; (C5) lse has
+    batch * heads * qLen elements.
   }];
   let arguments = (ins
     Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,

@@ -78,9 +78,9 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
 }
 
 LogicalResult checkFloat(Operation *op, Type type) {
-  if (type.isF32() || type.isF64())
+  if (type.isF32() || type.isF64() || type.isBF16())
     return success();
-  return op->emitOpError("has no kernel for element type ") << type << ", only for f32 and f64";
+  return op->emitOpError("has no kernel for element type ") << type << ", only for f32, f64 and bf16";
 }
 
 /// The product of two matrices, or two batches of them.
@@ -205,8 +205,8 @@ LogicalResult checkAttention(OpTy op) {
   RankedTensorType type = getTensorType(op.getQuery());
   if (type.getRank() != 4)
     return op.emitOpError("has no kernel for a query of rank ") << type.getRank() << ", only for rank 4";
-  if (!type.getElementType().isF32())
-    return op.emitOpError("has no kernel for element type ") << type.getElementType() << ", only for f32";
+  if (!type.getElementType().isF32() && !type.getElementType().isBF16())
+    return op.emitOpError("has no kernel for element type ") << type.getElementType() << ", only for f32 and bf16";
   if (op.getDropoutP().convertToDouble() != 0)
     return op.emitOpError("has no kernel for dropout ") << op.getDropoutP().convertToDouble();
   return success();

@@ -145,6 +145,9 @@ Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<cha
           return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + command.kernel +
                                   "', which command " + std::to_string(id) + " launches");
       }
+      if (command.kind == CommandKind::Gemm && command.dtype != DType::F32 && command.dtype != DType::F64)
+        return Status::badInput("command " + std::to_string(id) + " is a matrix product in " + nameOf(command.dtype) +
+                                ", which the host target cannot run");
       if (command.kind == CommandKind::Wait) {
         auto awaited = static_cast<size_t>(command.waitFor);
         item.waitStream = static_cast<size_t>(plan.commands[awaited].stream);

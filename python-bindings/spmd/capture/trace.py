@@ -16,6 +16,7 @@ from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
+from .meta_kernels import meta_kernels
 from .normalize import check_pure, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
@@ -58,7 +59,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients)
     result: list[Any] = []
-    with fakes.installed():
+    with meta_kernels(), fakes.installed():
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
         stamps = ProvenanceMode(call.model, call.optimizer, fakes.parameters(), fakes.foreign)
 

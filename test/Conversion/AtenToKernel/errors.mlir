@@ -8,10 +8,10 @@ func.func @dropout(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 
 // -----
 
-func.func @half(%a: tensor<4x8xbf16>, %b: tensor<8x4xbf16>) -> tensor<4x4xbf16> {
-  // expected-error @+1 {{has no kernel for element type 'bf16', only for f32 and f64}}
-  %0 = aten.mm %a, %b : (tensor<4x8xbf16>, tensor<8x4xbf16>) -> tensor<4x4xbf16>
-  return %0 : tensor<4x4xbf16>
+func.func @half(%a: tensor<4x8xf16>, %b: tensor<8x4xf16>) -> tensor<4x4xf16> {
+  // expected-error @+1 {{has no kernel for element type 'f16', only for f32, f64 and bf16}}
+  %0 = aten.mm %a, %b : (tensor<4x8xf16>, tensor<8x4xf16>) -> tensor<4x4xf16>
+  return %0 : tensor<4x4xf16>
 }
 
 // -----

@@ -1,0 +1,33 @@
+"""Shape functions that PyTorch lacks: without one, a fake tensor mode runs the operator on real zeros of full size.
+
+The fused optimizers with a tensor learning rate write in place and return nothing, so there is nothing to compute; but
+for Llama-3-8B their zeros (parameters, gradients and two moments) would take 64 GB and most of a capture's time.
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+import torch
+
+_FUSED = ("_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_")
+
+
+def _writes_in_place(*args, **kwargs) -> None:
+    return None
+
+
+@contextlib.contextmanager
+def meta_kernels() -> Iterator[None]:
+    """While entered, the fused optimizers have shape functions. Process-wide, hence scoped."""
+    library = torch.library.Library("aten", "IMPL")
+    try:
+        for name in _FUSED:
+            packet = getattr(torch.ops.aten, name)
+            for overload in packet.overloads():
+                qualified = getattr(packet, overload).name()
+                if not torch._C._dispatch_has_kernel_for_dispatch_key(qualified, "Meta"):
+                    library.impl(f"{name}.{overload}" if overload != "default" else name, _writes_in_place, "Meta")
+        yield
+    finally:
+        library._destroy()
