@@ -5,6 +5,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/Json.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -85,9 +87,14 @@ LogicalResult Packager::writeKernels() {
     for (StringRef cpu : kernel::getKernelCpus())
       cpus.push_back(cpu.str());
   for (const std::string &cpu : cpus) {
-    kernels.push_back({cpu, "kernels." + cpu + ".so"});
-    if (failed(kernel::emitSharedObject(module, cpu, join(folder, kernels.back().file))))
+    kernels.push_back({cpu, "kernels." + cpu + ".so", ""});
+    std::string file = join(folder, kernels.back().file);
+    if (failed(kernel::emitSharedObject(module, cpu, file)))
       return failure();
+    auto code = runtime::readFile(file);
+    if (!code)
+      return fail(code.error().message);
+    kernels.back().hash = runtime::formatHash(runtime::hashBytes(*code));
   }
   return success();
 }

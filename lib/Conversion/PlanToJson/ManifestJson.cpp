@@ -3,6 +3,7 @@
 #include "JsonWriter.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Plan.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -146,16 +147,18 @@ void ManifestWriter::writePrograms() {
   llvm::raw_string_ostream stream(text);
   writePlanJson(program, stream);
   auto plan = runtime::parsePlan("plan", text);
-  std::string hash = plan ? runtime::formatHash(runtime::hashTrace(runtime::collectiveTrace(*plan))) : "";
+  std::string hash = plan ? runtime::formatHash(runtime::hashBytes(runtime::collectiveTrace(*plan))) : "";
   StringRef name = program.getSymName();
   writer.objects("programs", ArrayRef(name), [&](OStream &json, StringRef program) {
     json.attribute("name", program);
     json.attribute("plan", (program + ".plan.json").str());
     json.attribute("trace_hash", hash);
+    json.attribute("hash", runtime::formatHash(runtime::hashBytes(text)));
   });
   writer.objects("kernels", kernels, [](OStream &json, const KernelFile &kernel) {
     json.attribute("cpu", kernel.cpu);
     json.attribute("file", kernel.file);
+    json.attribute("hash", kernel.hash);
   });
 }
 

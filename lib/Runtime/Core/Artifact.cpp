@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/Certificate.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 
 using namespace spmd::runtime;
@@ -29,12 +30,14 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   text = readFile(planPath);
   if (!text)
     return text.error();
+  if (Status status = checkHash(planPath, *text, program->hash); !status.ok())
+    return status;
   Expected<Plan> plan = parsePlan("'" + planPath + "'", *text);
   if (!plan)
     return plan.error();
   artifact.plan = std::move(*plan);
 
-  artifact.traceHash = hashTrace(collectiveTrace(artifact.plan));
+  artifact.traceHash = hashBytes(collectiveTrace(artifact.plan));
   if (formatHash(artifact.traceHash) != program->traceHash)
     return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
                             ", the manifest says " + program->traceHash +

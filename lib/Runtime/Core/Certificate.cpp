@@ -10,6 +10,9 @@ using namespace spmd::runtime;
 
 namespace {
 
+/// Planners round the arena up to at most this.
+constexpr int64_t kArenaAlignment = 4096;
+
 /// Rules 1, 2, 3 and 7: what can be said of a command without the others.
 class StructureChecker {
 public:
@@ -242,9 +245,15 @@ Status StructureChecker::checkReductions() const {
 }
 
 Status StructureChecker::check() {
-  for (const Buffer &buffer : plan.buffers)
+  int64_t end = manifest.stateBytes;
+  for (const Buffer &buffer : plan.buffers) {
     if (Status s = checkBuffer(buffer); !s.ok())
       return s;
+    end = std::max(end, buffer.offset + buffer.bytes);
+  }
+  if (manifest.arenaBytes - end >= kArenaAlignment)
+    return Status::badInput("certificate rule 1: the arena of " + std::to_string(manifest.arenaBytes) +
+                            " bytes goes on after its last buffer, which ends at byte " + std::to_string(end));
   std::vector<int32_t> lastUse(plan.communicators.size(), -1);
   for (size_t i = 0; i < plan.commands.size(); ++i) {
     const Command &command = plan.commands[i];

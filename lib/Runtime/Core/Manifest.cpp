@@ -265,10 +265,12 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   readMesh(root, manifest);
   readArena(root["arena"], manifest);
   root["programs"].forEach([&](JsonValue value) {
-    manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString()});
+    manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString(),
+                                 optionalString(value, "hash")});
   });
-  root["kernels"].forEach(
-      [&](JsonValue value) { manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"])}); });
+  root["kernels"].forEach([&](JsonValue value) {
+    manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"]), optionalString(value, "hash")});
+  });
   root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
   root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
   root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });

@@ -94,16 +94,3 @@ std::string spmd::runtime::collectiveTrace(const Plan &plan) {
   }
   return trace;
 }
-
-uint64_t spmd::runtime::hashTrace(std::string_view trace) {
-  uint64_t hash = 14695981039346656037ull;
-  for (char c : trace)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return hash;
-}
-
-std::string spmd::runtime::formatHash(uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}

@@ -1,6 +1,8 @@
 //===- KernelLibrary.cpp --------------------------------------------------===//
 
 #include "spmd/Runtime/Host/KernelLibrary.h"
+#include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/Json.h"
 
 #include <climits>
 #include <cstdlib>
@@ -40,6 +42,13 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
     std::string path = artifact.pathOf(best->file);
     if (path.find('/') == std::string::npos)
       path = "./" + path;
+    if (!best->hash.empty()) {
+      Expected<std::string> code = readFile(path);
+      if (!code)
+        return code.error();
+      if (Status status = checkHash(path, *code, best->hash); !status.ok())
+        return status;
+    }
     void *opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!opened)
       return Status::badInput("cannot load kernels: " + std::string(::dlerror()));

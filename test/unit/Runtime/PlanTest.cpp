@@ -17,9 +17,6 @@ TEST(Plan, Trace) {
                                    "reduce reduce_scatter f32 48 sum fc\n"
                                    "reduce reduce_scatter f32 48 sum embed\n"
                                    "scalar all_reduce f32 2,2 norm2,max -\n");
-  // The published test vectors of FNV-1a.
-  EXPECT_EQ(formatHash(hashTrace("")), "cbf29ce484222325");
-  EXPECT_EQ(formatHash(hashTrace("foobar")), "85944171f73967e8");
 }
 
 TEST(Plan, OffsetsAreAffine) {

@@ -18,6 +18,7 @@ namespace spmd {
 struct KernelFile {
   std::string cpu;
   std::string file;
+  std::string hash; ///< of its content, as manifests write it
 };
 
 /// The one program of `module`; emits an error and returns null when there is none or more than one.

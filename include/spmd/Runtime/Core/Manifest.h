@@ -122,12 +122,14 @@ struct ProgramEntry {
   std::string name;
   std::string plan;      ///< file name
   std::string traceHash; ///< 16 hex digits
+  std::string hash;      ///< of the plan file; empty: not stated
 };
 
 /// Kernels compiled for one level of the instruction set.
 struct KernelFile {
   std::string cpu; ///< "x86-64-v3"
   std::string file;
+  std::string hash; ///< of the file; empty: not stated
 };
 
 /// Memory that is not in the arena.

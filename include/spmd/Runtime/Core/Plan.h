@@ -129,12 +129,6 @@ Expected<Plan> parsePlan(const std::string &name, std::string_view text);
 /// what is empty is "-".
 std::string collectiveTrace(const Plan &plan);
 
-/// FNV-1a (64 bit) of the trace.
-uint64_t hashTrace(std::string_view trace);
-
-/// A hash as manifests write it: 16 lower-case hex digits.
-std::string formatHash(uint64_t hash);
-
 } // namespace spmd::runtime
 
 #endif // SPMD_RUNTIME_CORE_PLAN_H

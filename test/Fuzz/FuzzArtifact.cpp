@@ -1,0 +1,44 @@
+//===- FuzzArtifact.cpp - Damaged artifacts -------------------------------===//
+//
+// Loads each damaged artifact, with the certificate, and what loads trains one step on its recorded batch; but not when
+// the plan was damaged and still passes: the certificate proves what a plan may do to memory and to other ranks, not that
+// a kernel's operands are those that the kernel was compiled for. (Hashes in the manifest say that; a package without
+// them gets further.)
+//
+//===----------------------------------------------------------------------===//
+
+#include "FuzzLoop.h"
+#include "spmd/Runtime/Host/Trainer.h"
+#include "tools/spmd-run/Reference.h"
+
+using namespace spmd::runtime;
+using spmd::fuzz::Verdict;
+
+static const char kPlan[] = "train_step.plan.json";
+
+static Verdict refuse(const Status &status) { return status.message.empty() ? Verdict::mute : Verdict::refused; }
+
+static Verdict train(const std::string &path, const std::string &damaged) {
+  TrainerOptions options;
+  options.threads = 1;
+  options.timeoutSeconds = 2;
+  Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(path, options);
+  if (!trainer)
+    return refuse(trainer.error());
+  if (damaged == kPlan)
+    return Verdict::accepted;
+  Expected<Reference> reference =
+      Reference::open((*trainer)->artifact().pathOf("reference.safetensors"), (*trainer)->manifest());
+  if (!reference)
+    return refuse(reference.error());
+  if (Status status = reference->applyHyper(0, **trainer); !status.ok())
+    return refuse(status);
+  std::vector<HostTensor> batch = reference->batch(0);
+  Status status = (*trainer)->step(batch.data(), batch.size());
+  return status.ok() ? Verdict::accepted : refuse(status);
+}
+
+int main(int argc, char **argv) {
+  return spmd::fuzz::runFuzzer(
+      argc, argv, {{"manifest.json", kPlan, "weights.safetensors", "reference.safetensors"}, train});
+}
