@@ -219,6 +219,9 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
       return op->emitOpError() << "has " << list.size() << " entries in '" << name << "' and " << positions
                                << " positions";
   bool shared = op->getName().getStringRef().ends_with(".Tensor");
+  if ((op->getNumOperands() - (shared ? 1 : 0)) % positions != 0) // C4
+    return op->emitOpError() << "has lists of different lengths: " << op->getNumOperands() << " operands for "
+                             << positions << " positions";
   for (size_t i = 0; i + (shared ? 1 : 0) < op->getNumOperands(); ++i) { // C3
     RankedTensorType self = tensorType(op->getOperand(i % positions)), other = tensorType(op->getOperand(i));
     if (other.getRank() != 0 && other.getShape() != self.getShape())

@@ -142,7 +142,8 @@ Operation *Emitter::createFromSchema(Call &call) {
       if (arg)
         for (Value value : arg->values)
           operands.push_back(value);
-      if (arg && !arg->isNone() && arg->values.empty() && arg->literal.kind != Kind::values) {
+      bool isTensor = arg && (!arg->values.empty() || arg->literal.kind == Kind::values);
+      if (!isTensor && !(schemaArg.isOptional() && (!arg || arg->isNone()))) {
         error("argument '") << schemaArg.name << "' of '" << call.op << "' must be a tensor";
         return nullptr;
       }

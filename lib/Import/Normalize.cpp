@@ -57,8 +57,15 @@ static const NormalizerTable &getTable() {
 
 LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
   auto found = getTable().find(call.op);
-  Normalizer normalize = found == getTable().end() ? &emitSameOp : found->second;
-  if (failed(normalize(emitter, call, results)))
+  bool isNormalized = found != getTable().end();
+  Normalization normalization = isNormalized ? found->second : Normalization(&emitSameOp);
+  for (StringRef name : normalization.tensors)
+    if (!call.value(name))
+      return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
+  bool isList = StringRef(call.op).starts_with("_foreach") || StringRef(call.op).starts_with("_fused");
+  if (isNormalized && !isList && (call.resultTypes.empty() || !call.resultTypes[0]))
+    return emitter.error("'") << call.op << "' has no result";
+  if (failed(normalization.run(emitter, call, results)))
     return failure();
   for (auto [value, type] : llvm::zip_equal(results, call.resultTypes)) {
     if (value && value.getType() != type)

@@ -19,7 +19,18 @@ using Results = llvm::SmallVectorImpl<mlir::Value>;
 /// Emits the call and appends one value per result (null for an absent one).
 /// Failure: an error was emitted.
 using Normalizer = llvm::LogicalResult (*)(Emitter &, Call &, Results &);
-using NormalizerTable = llvm::StringMap<Normalizer>;
+
+/// How calls of an op are normalised.
+struct Normalization {
+  Normalizer run = nullptr;
+  /// Tensor arguments that `run` may take for granted, as it may a first result (but for list ops): a package that
+  /// lacks them gets an error before.
+  llvm::SmallVector<llvm::StringRef, 2> tensors;
+
+  Normalization() = default;
+  Normalization(Normalizer run, llvm::ArrayRef<llvm::StringRef> tensors = {}) : run(run), tensors(tensors) {}
+};
+using NormalizerTable = llvm::StringMap<Normalization>;
 
 /// Emits any call. The results have the call's result types.
 llvm::LogicalResult emitCall(Emitter &emitter, Call &call, Results &results);

@@ -118,7 +118,7 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
                        "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor", "eq.Tensor",  "eq.Scalar",
                        "ne.Tensor",  "ne.Scalar",  "lt.Tensor",   "lt.Scalar",   "le.Tensor",  "le.Scalar",
                        "gt.Tensor",  "gt.Scalar",  "ge.Tensor",   "ge.Scalar"})
-    table[op] = &emitBinary;
+    table[op] = {&emitBinary, {"self"}};
   for (StringRef op : {"pow.Tensor_Scalar", "pow.Scalar", "pow.Tensor_Tensor"})
     table[op] = &emitPow;
   for (StringRef op : {"clamp_min", "clamp_max", "clamp_min.Tensor", "clamp_max.Tensor"})
@@ -126,7 +126,7 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
   for (StringRef op : {"clamp", "clamp.Tensor", "maximum", "minimum", "addcmul", "addcdiv", "lerp.Scalar"})
     table[op] = &emitPromoted;
   for (StringRef op : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
-    table[op] = &emitWhere;
+    table[op] = {&emitWhere, {"condition"}};
   for (StringRef op : {"masked_fill.Scalar", "masked_fill.Tensor"})
-    table[op] = &emitMaskedFill;
+    table[op] = {&emitMaskedFill, {"self", "mask"}};
 }

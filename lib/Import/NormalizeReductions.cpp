@@ -32,5 +32,5 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
 void spmd::addReductionNormalizers(NormalizerTable &table) {
   for (StringRef op :
        {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "linalg_vector_norm", "var_mean.correction"})
-    table[op] = &emitReduction;
+    table[op] = {&emitReduction, {"self"}};
 }

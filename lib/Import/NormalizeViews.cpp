@@ -97,17 +97,21 @@ static LogicalResult emitSlice(Emitter &emitter, Call &call, Results &results) {
 /// Ops with a dimension and perhaps an index into it.
 static LogicalResult emitWrapped(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
-  int64_t rank = self ? typeOf(self).getRank() : 0;
-  if (call.op == "select_backward")
-    rank = call.resultTypes[0].getRank();
+  int64_t rank = self ? typeOf(self).getRank() : call.resultTypes[0].getRank();
   int64_t dim = wrapDim(call.integer("dim", 0), rank);
   if (dim < 0 || dim >= rank)
     return emitter.error("'") << call.op << "' of dimension " << dim;
   setInteger(call, "dim", dim);
   if (BoundArg *index = call.find("index"); index && index->isNumber()) {
-    int64_t size = call.op == "select_backward" ? call.resultTypes[0].getDimSize(dim) : typeOf(self).getDimSize(dim);
+    int64_t size = self ? typeOf(self).getDimSize(dim) : call.resultTypes[0].getDimSize(dim);
     setInteger(call, "index", wrapDim(index->literal.integer, size));
   }
+  return emitSameOp(emitter, call, results);
+}
+
+/// Ops with a dimension of their result.
+static LogicalResult emitResultDim(Emitter &emitter, Call &call, Results &results) {
+  setInteger(call, "dim", wrapDim(call.integer("dim", 0), call.resultTypes[0].getRank()));
   return emitSameOp(emitter, call, results);
 }
 
@@ -140,28 +144,25 @@ static LogicalResult emitCat(Emitter &emitter, Call &call, Results &results) {
 
 void spmd::addViewNormalizers(NormalizerTable &table) {
   for (StringRef op : {"detach", "alias", "clone", "contiguous", "lift_fresh", "lift_fresh_copy"})
-    table[op] = &emitIdentity;
+    table[op] = {&emitIdentity, {"self"}};
   for (StringRef op : {"_to_copy", "_local_scalar_dense"})
-    table[op] = &emitCast;
-  table["copy"] = &emitCopy;
+    table[op] = {&emitCast, {"self"}};
+  table["copy"] = {&emitCopy, {"src"}};
   for (StringRef op :
        {"view", "_unsafe_view", "reshape", "_reshape_alias", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims"})
-    table[op] = &emitView;
-  table["expand"] = &emitExpand;
+    table[op] = {&emitView, {"self"}};
+  table["expand"] = {&emitExpand, {"self"}};
   for (StringRef op : {"t", "transpose.int", "permute"})
-    table[op] = &emitPermute;
-  for (StringRef op : {"slice.Tensor", "slice_backward", "slice_scatter"})
-    table[op] = &emitSlice;
+    table[op] = {&emitPermute, {"self"}};
+  table["slice.Tensor"] = {&emitSlice, {"self"}};
+  table["slice_backward"] = {&emitSlice, {"grad_output"}};
+  table["slice_scatter"] = {&emitSlice, {"self", "src"}};
   for (StringRef op : {"select.int", "select_backward", "select_scatter", "split.Tensor", "split_with_sizes",
                        "index_select", "_softmax", "_log_softmax"})
     table[op] = &emitWrapped;
   for (StringRef op : {"_softmax_backward_data", "_log_softmax_backward_data"})
-    table[op] = [](Emitter &emitter, Call &call, Results &results) {
-      int64_t rank = call.resultTypes[0].getRank();
-      setInteger(call, "dim", wrapDim(call.integer("dim", 0), rank));
-      return emitSameOp(emitter, call, results);
-    };
-  table["unbind.int"] = &emitUnbind;
+    table[op] = &emitResultDim;
+  table["unbind.int"] = {&emitUnbind, {"self"}};
   for (StringRef op : {"cat", "stack"})
     table[op] = &emitCat;
 }

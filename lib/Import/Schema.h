@@ -13,6 +13,7 @@ struct SchemaArg {
   llvm::StringRef name;
 
   bool isTensor() const { return type.starts_with("Tensor"); }
+  bool isOptional() const { return type.ends_with("?"); }
 };
 
 /// The arguments of "aten::add.Tensor(Tensor self, ..., *, Scalar alpha=1) ->

@@ -370,6 +370,15 @@ func.func @f(%0: tensor<4xf32>, %1: tensor<4xf32>) {
 
 // -----
 
+// foreach C4
+func.func @f(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>) {
+  // expected-error @+1 {{has lists of different lengths: 3 operands for 2 positions}}
+  %r:2 = aten._foreach_mul.List %0, %1, %2 : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
 // fused C2, the gradient of another parameter
 func.func @f(%0: tensor<6xf32>, %1: tensor<12xf32>, %2: tensor<f64>) {
   // expected-error @+1 {{has 'tensor<12xf32>' at position 0 of list 1, the parameter is 'tensor<6xf32>'}}
