@@ -58,9 +58,16 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
                                builder.getI64IntegerAttr(from.dim), builder.getI64IntegerAttr(from.pre),
                                builder.getI64IntegerAttr(type.getDimSize(from.dim) / from.pre));
   }
+  if (to.isReplicated()) {
+    if (!cannotConvert)
+      emitError(loc) << "a value of type " << type << " is in pieces of a shard unit here, and is needed whole ("
+                     << describeSource(loc) << "); an optimizer must update whole lists of parameters";
+    cannotConvert = true;
+    return local;
+  }
   // Everything else goes over the whole value.
   Value whole = get(value, AxisState::replicated());
-  return to.isReplicated() ? whole : slice(whole, type, to);
+  return slice(whole, type, to);
 }
 
 Value Partitioner::allReduce(Value local, RankedTensorType global, ReduceKind kind, FlatSymbolRefAttr unit) {

@@ -50,7 +50,7 @@ LogicalResult Partitioner::emitAll() {
     if (needsLate) {
       known.late.insert(&op);
       late.push_back(&op);
-    } else if (failed(emit(&op))) {
+    } else if (failed(emit(&op)) || cannotConvert) {
       return failure();
     }
   }
@@ -58,7 +58,7 @@ LogicalResult Partitioner::emitAll() {
     if (failed(emit(op)))
       return failure();
   current = nullptr;
-  if (failed(emitReturn()))
+  if (failed(emitReturn()) || cannotConvert)
     return failure();
   if (isFinal)
     warnOfReplicatedWork();

@@ -139,6 +139,8 @@ private:
   GradientUse known, recorded;
   /// This emission is the one that stays; only it warns.
   bool isFinal;
+  /// A conversion that does not exist was asked for, and the error is out.
+  bool cannotConvert = false;
   /// Floating-point operations of heavy ops, and of those that run replicated.
   double totalWork = 0, replicatedWork = 0, largestReplicatedFlops = 0;
   mlir::Operation *largestReplicated = nullptr;
