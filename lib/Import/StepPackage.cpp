@@ -266,6 +266,20 @@ static void checkDeclared(const Input &input, const Step &step, JsonValue json) 
     check(step.buffers, "buffer");
 }
 
+/// What no two inputs of a step can both be; empty where any number may be alike.
+static std::string identityOf(const Input &input) {
+  switch (input.kind) {
+  case InputKind::param:
+    return "parameter \"" + input.name + "\"";
+  case InputKind::buffer:
+    return "buffer \"" + input.name + "\"";
+  case InputKind::state:
+    return "\"" + input.name + "\" of \"" + input.of + "\"";
+  default:
+    return "";
+  }
+}
+
 runtime::Expected<Step> step::readStep(const std::string &path) {
   runtime::Expected<std::string> text = runtime::readFile(path);
   if (!text)
@@ -295,10 +309,13 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
   });
 
   NodeReader nodes(step);
+  std::set<std::string> seen;
   root["inputs"].forEach([&](JsonValue json) {
     step.inputs.push_back(readInput(json));
     nodes.define(step.inputs.back().id, json);
     checkDeclared(step.inputs.back(), step, json);
+    if (std::string identity = identityOf(step.inputs.back()); !identity.empty() && !seen.insert(identity).second)
+      json.fail("a second input that is " + identity);
   });
   root["nodes"].forEach([&](JsonValue json) { nodes.read(json); });
   root["outputs"].forEach([&](JsonValue json) {
