@@ -46,11 +46,13 @@ void spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &
   });
 }
 
-/// Index of the first value that is no row id, or -1.
+/// Index of the first value that is no row id, or -1. `data` may lie anywhere: safetensors aligns nothing.
 template <typename T>
 static int64_t findBadId(const T *data, int64_t count, int64_t bound, std::optional<int64_t> ignored) {
   for (int64_t i = 0; i < count; ++i) {
-    auto value = static_cast<int64_t>(data[i]);
+    T id;
+    std::memcpy(&id, reinterpret_cast<const char *>(data) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    auto value = static_cast<int64_t>(id);
     if ((value < 0 || value >= bound) && (!ignored || value != *ignored))
       return i;
   }
