@@ -8,8 +8,12 @@
 #ifndef SPMD_DIALECTS_ATEN_ATEN_H
 #define SPMD_DIALECTS_ATEN_ATEN_H
 
+#include "dialects/Aten/AtenActivation.h"
+#include "dialects/Aten/AtenBinary.h"
 #include "dialects/Aten/AtenCompare.h"
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenLoss.h"
+#include "dialects/Aten/AtenMath.h"
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"

@@ -8,6 +8,10 @@
 void spmd::aten::AtenDialect::initialize() {
   registerPointwiseOps();
   registerCompareOps();
+  registerMathOps();
+  registerBinaryOps();
+  registerActivationOps();
+  registerLossOps();
   registerViewOps();
   registerReduceOps();
   registerHeavyOps();

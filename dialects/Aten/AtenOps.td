@@ -7,6 +7,10 @@
 
 include "dialects/Aten/AtenPointwise.td"
 include "dialects/Aten/AtenCompare.td"
+include "dialects/Aten/AtenMath.td"
+include "dialects/Aten/AtenBinary.td"
+include "dialects/Aten/AtenActivation.td"
+include "dialects/Aten/AtenLoss.td"
 include "dialects/Aten/AtenView.td"
 include "dialects/Aten/AtenReduce.td"
 include "dialects/Aten/AtenHeavy.td"

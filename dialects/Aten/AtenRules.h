@@ -39,6 +39,8 @@ Rule wholeDimRule(mlir::Operation *op, Linearity linearity = Linearity::none);
 
 /// The dimensions that `dim` names are contracted with `kind`.
 Rule reductionRule(mlir::Operation *op, ReductionKind kind, Linearity linearity = Linearity::none);
+/// Reduced dimensions whole, the others factors.
+Rule wholeReductionRule(mlir::Operation *op, Linearity linearity = Linearity::none);
 /// A mean over dimensions that are whole: a divisor counts global rows.
 Rule meanRule(mlir::Operation *op);
 /// norm2 for order 2, max for inf, min for -inf; other orders keep dims whole.

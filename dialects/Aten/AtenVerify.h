@@ -17,10 +17,14 @@ namespace spmd::aten {
 enum class ResultType {
   promoted, ///< PyTorch's promotion of all operands and scalars
   floating, ///< the same; f32 if that is no float
+  quotient, ///< floating without a rounding_mode, else promoted
   boolean,  ///< i1
   first,    ///< the first operand's
   selected, ///< the promotion of the second and third operand; the first is i1
 };
+
+/// The element type of a pointwise op's result, by the rule `kind`.
+mlir::Type getResultElementType(mlir::Operation *op, ResultType kind);
 
 llvm::LogicalResult noConstraints(mlir::Operation *op);
 /// C1: the result has the broadcast shape. C2: and the element type.
@@ -67,6 +71,8 @@ llvm::LogicalResult verifyConstant(mlir::Operation *op);
 /// C1: `dim` is ascending, without repetition, in range. C2: results have the
 /// remaining dimensions. C3: `dtype` is the element type.
 llvm::LogicalResult verifyReduction(mlir::Operation *op);
+/// C1: the dimension exists. C2: results have the operand's shape.
+llvm::LogicalResult verifyScan(mlir::Operation *op);
 /// C1: the contracted dimensions agree. C2: the result has the others; a bias
 /// is broadcast against it. C3: element types agree.
 llvm::LogicalResult verifyContraction(mlir::Operation *op);

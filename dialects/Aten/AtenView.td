@@ -44,6 +44,7 @@ def Aten_ToCopyOp
   let arguments = (ins Aten_Tensor:$self, TypeAttr:$dtype);
   let rule = "castRule(op)";
   let pointwise = "true";
+  let body = "self";
   let verifier = "verifyCast(op)";
 }
 def Aten_CloneOp

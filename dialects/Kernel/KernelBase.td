@@ -26,7 +26,8 @@ def Kernel_Dialect : Dialect {
 def Kernel_ReduceKind : I32EnumAttr<"ReduceKind", "how kernel.reduce combines two values", [
     I32EnumAttrCase<"Add", 0, "add">,
     I32EnumAttrCase<"Max", 1, "max">,
-    I32EnumAttrCase<"Min", 2, "min">]> {
+    I32EnumAttrCase<"Min", 2, "min">,
+    I32EnumAttrCase<"Mul", 3, "mul">]> {
   let cppNamespace = "::spmd::kernel";
   let genSpecializedAttr = 0;
 }

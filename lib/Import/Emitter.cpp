@@ -124,6 +124,20 @@ static Attribute convertLiteral(Emitter &emitter, const step::Arg &arg, StringRe
   return {};
 }
 
+/// A Python number in the place of a tensor, as a 0-dimensional one: of the type of the call's tensors, or, if it is of
+/// a higher kind, of the default type of its own kind, so that it promotes as the number does.
+static void wrapNumber(Emitter &emitter, Call &call, BoundArg &arg) {
+  SmallVector<RankedTensorType> tensors;
+  for (BoundArg &other : call.args)
+    for (Value value : other.values)
+      if (value)
+        tensors.push_back(typeOf(value));
+  Attribute number = emitter.scalar(arg.literal);
+  Type type = aten::promoteTypes(tensors, {number}, emitter.builder.getContext());
+  arg.values = {emitter.createValue("scalar_tensor", {}, emitter.named("s", number), RankedTensorType::get({}, type))};
+  arg.literal.kind = Kind::value;
+}
+
 Operation *Emitter::createFromSchema(Call &call) {
   auto name = RegisteredOperationName::lookup("aten." + call.op, builder.getContext());
   auto *interface = name ? name->getInterface<aten::AtenOpInterface>() : nullptr;
@@ -139,6 +153,8 @@ Operation *Emitter::createFromSchema(Call &call) {
     BoundArg *arg = call.find(schemaArg.name);
     if (schemaArg.isTensor()) {
       size_t before = operands.size();
+      if (arg && arg->isNumber() && schemaArg.type == "Tensor")
+        wrapNumber(*this, call, *arg);
       if (arg)
         for (Value value : arg->values)
           operands.push_back(value);

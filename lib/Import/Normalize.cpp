@@ -2,6 +2,8 @@
 
 #include "Normalize.h"
 
+#include "dialects/Aten/AtenInterfaces.h"
+
 using namespace mlir;
 using namespace spmd;
 
@@ -26,6 +28,12 @@ void spmd::setInteger(Call &call, StringRef name, int64_t value) {
   arg.integer = value;
 }
 
+void spmd::setBoolean(Call &call, StringRef name, bool value) {
+  step::Arg &arg = literal(call, name);
+  arg.kind = step::Arg::Kind::boolean;
+  arg.boolean = value;
+}
+
 void spmd::setIntegers(Call &call, StringRef name, ArrayRef<int64_t> values) {
   step::Arg &arg = literal(call, name);
   arg.kind = step::Arg::Kind::integers;
@@ -36,6 +44,13 @@ LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   Operation *op = emitter.createFromSchema(call);
   if (!op)
     return failure();
+  // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
+  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType(); type && op->getNumResults() == 1) {
+    RankedTensorType wanted = call.resultTypes[0];
+    op->getResult(0).setType(wanted.clone(type));
+    results.push_back(emitter.cast(op->getResult(0), wanted.getElementType()));
+    return success();
+  }
   auto next = op->result_begin();
   for (RankedTensorType type : call.resultTypes)
     results.push_back(type ? *next++ : Value());
@@ -49,6 +64,8 @@ static const NormalizerTable &getTable() {
     addFactoryNormalizers(entries);
     addArithmeticNormalizers(entries);
     addReductionNormalizers(entries);
+    addActivationNormalizers(entries);
+    addLossNormalizers(entries);
     addListNormalizers(entries);
     return entries;
   }();
@@ -67,6 +84,9 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
     return emitter.error("'") << call.op << "' has no result";
   if (failed(normalization.run(emitter, call, results)))
     return failure();
+  if (results.size() != call.resultTypes.size())
+    return emitter.error("'") << call.op << "' has " << results.size() << " results, the capture says "
+                              << call.resultTypes.size();
   for (auto [value, type] : llvm::zip_equal(results, call.resultTypes)) {
     if (value && value.getType() != type)
       return emitter.error("'") << call.op << "' gives " << value.getType() << ", the capture says " << type;

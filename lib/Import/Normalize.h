@@ -41,6 +41,8 @@ llvm::LogicalResult emitSameOp(Emitter &emitter, Call &call, Results &results);
 void addViewNormalizers(NormalizerTable &table);
 void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);
+void addActivationNormalizers(NormalizerTable &table);
+void addLossNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 
@@ -49,6 +51,7 @@ int64_t wrapDim(int64_t dim, int64_t rank);
 /// Sets the number (or absent number) that argument `name` is; an argument of
 /// another kind stays, for the op to refuse.
 void setInteger(Call &call, llvm::StringRef name, int64_t value);
+void setBoolean(Call &call, llvm::StringRef name, bool value);
 void setIntegers(Call &call, llvm::StringRef name, llvm::ArrayRef<int64_t> values);
 
 } // namespace spmd

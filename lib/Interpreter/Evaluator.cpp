@@ -149,6 +149,13 @@ void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
 
 Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const { return evaluators.lookup(name); }
 
+Evaluator findEvaluator(Operation *op) {
+  if (Evaluator own = EvaluatorRegistry::get().lookup(op->getName().getStringRef()))
+    return own;
+  auto aten = dyn_cast<aten::AtenOpInterface>(op);
+  return aten && aten.hasScalarBody() ? &evaluateScalarBody : nullptr;
+}
+
 const EvaluatorRegistry &EvaluatorRegistry::get() {
   static const EvaluatorRegistry registry = [] {
     EvaluatorRegistry r;
@@ -158,6 +165,7 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerSlices(r);
     registerFactories(r);
     registerReductions(r);
+    registerScans(r);
     registerMatmul(r);
     registerNorms(r);
     registerSoftmax(r);

@@ -12,6 +12,9 @@ from pathlib import Path
 
 FAMILIES = {
     "pointwise": "Pointwise arithmetic, comparisons and casts",
+    "activations": "Activation functions",
+    "losses": "Losses",
+    "reductions": "Reductions and scans",
 }
 COLUMNS = ("import", "shard rule", "interpreter", "host")
 TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" / "coverage.md"

@@ -159,6 +159,22 @@ sample("sum.dim_IntList", self=ints(9, 3, 4), dim=[0, 1], keepdim=False, dtype=t
 sample("mean.dim", self=real(2, 3, 4), dim=[0, 1], keepdim=True)
 sample("amax", self=special(real(3, 4)), dim=[1], keepdim=False)
 sample("amax", self=ints(9, 3, 4), dim=[0], keepdim=True)
+sample("amin", self=special(real(3, 4)), dim=[1], keepdim=False)
+sample("amin", self=ints(9, 3, 4), dim=[0], keepdim=True)
+for name in ("max.dim", "min.dim"):
+    sample(name, self=special(real(3, 4)), dim=1, keepdim=False)
+    sample(name, self=ints(3, 3, 4, 2) + 2**60, dim=1, keepdim=True)
+    sample(name, self=mask(3, 4), dim=0, keepdim=False)
+for name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
+    sample(name, self=real(3, 4, 2), dim=1)
+    sample(name, self=special(real(5)), dim=0)
+for name in ("cumsum", "cumprod", "cummax", "cummin"):
+    sample(name, self=ints(5, 3, 4), dim=1)
+sample("logcumsumexp", self=torch.tensor([-torch.inf, -torch.inf, 1.0, torch.inf, 2.0], dtype=torch.float64), dim=0)
+sample("prod.dim_int", self=real(3, 4, 2), dim=1, keepdim=False)
+sample("prod.dim_int", self=ints(9, 3, 4) + 1, dim=0, keepdim=True)
+sample("linalg_vector_norm", self=real(3, 4), ord=0, dim=[0], keepdim=False)
+sample("linalg_vector_norm", self=real(3, 4), ord=float("-inf"), dim=[0], keepdim=False)
 sample("linalg_vector_norm", self=real(3, 4), ord=2, dim=[0, 1], keepdim=False)
 sample("linalg_vector_norm", self=real(3, 4), ord=float("inf"), dim=[1], keepdim=True)
 sample("linalg_vector_norm", self=real(3, 4), ord=1, dim=[0], keepdim=False)

@@ -91,6 +91,12 @@ private:
   llvm::StringMap<Evaluator> evaluators;
 };
 
+/// How `op` is evaluated: by its entry in the registry, or by its scalar body. Null when it has neither.
+Evaluator findEvaluator(mlir::Operation *op);
+
+/// Evaluates any op that has a scalar body, in float64 and in whole integers, by running the body for every element.
+mlir::LogicalResult evaluateScalarBody(OpCall &call);
+
 /// The operand groups of `op` (cached by the caller per op name).
 OperandGroups getOperandGroups(mlir::Operation *op);
 
@@ -100,6 +106,7 @@ void registerViews(EvaluatorRegistry &registry);
 void registerSlices(EvaluatorRegistry &registry);
 void registerFactories(EvaluatorRegistry &registry);
 void registerReductions(EvaluatorRegistry &registry);
+void registerScans(EvaluatorRegistry &registry);
 void registerMatmul(EvaluatorRegistry &registry);
 void registerNorms(EvaluatorRegistry &registry);
 void registerSoftmax(EvaluatorRegistry &registry);

@@ -21,6 +21,8 @@ Lowered lowerPointwiseOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerViewOp(GraphBuilder &g, mlir::Operation *op);
 /// sum, mean, amax, norms, variance.
 Lowered lowerReductionOp(GraphBuilder &g, mlir::Operation *op);
+/// Cumulative sums, products and extremes; products and extremes of one dim.
+Lowered lowerScanOp(GraphBuilder &g, mlir::Operation *op);
 /// softmax and layer norm, with their gradients.
 Lowered lowerNormalizationOp(GraphBuilder &g, mlir::Operation *op);
 /// Losses and their gradients.

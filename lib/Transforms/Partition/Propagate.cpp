@@ -12,6 +12,7 @@
 
 #include "Propagate.h"
 
+#include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -40,20 +41,6 @@ std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t fact
   if (llvm::count(value.dims, factor) != 1)
     return std::nullopt;
   return llvm::find(value.dims, factor) - value.dims.begin();
-}
-
-ReduceKind toReduceKind(aten::ReductionKind kind) {
-  switch (kind) {
-  case aten::ReductionKind::sum:
-    return ReduceKind::sum;
-  case aten::ReductionKind::max:
-    return ReduceKind::max;
-  case aten::ReductionKind::min:
-    return ReduceKind::min;
-  case aten::ReductionKind::norm2:
-    return ReduceKind::norm2;
-  }
-  llvm_unreachable("all kinds are handled");
 }
 
 /// Ops that only move elements: max, min and norm2 commute with them.
