@@ -10,6 +10,7 @@
 
 #include "dialects/Aten/AtenCompare.h"
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"

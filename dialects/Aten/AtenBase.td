@@ -34,6 +34,7 @@ def AtenDialect : Dialect {
     void registerViewOps();
     void registerReduceOps();
     void registerHeavyOps();
+    void registerIndexingOps();
     void registerOptimOps();
   }];
 }

@@ -11,5 +11,6 @@ void spmd::aten::AtenDialect::initialize() {
   registerViewOps();
   registerReduceOps();
   registerHeavyOps();
+  registerIndexingOps();
   registerOptimOps();
 }

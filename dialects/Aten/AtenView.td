@@ -156,13 +156,12 @@ def Aten_SelectScatterOp
   let rule = "selectRule(op)";
   let verifier = "verifySelect(op)";
 }
-def Aten_IndexSelectOp
-    : Aten_LayoutOp<"index_select", "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
-                    "rows of dimension dim, by number"> {
-  let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_Tensor:$index);
-  let heavy = "true";
-  let rule = "indexSelectRule(op)";
-  let verifier = "verifyIndexSelect(op)";
+def Aten_FlipOp
+    : Aten_LayoutOp<"flip", "aten::flip(Tensor self, int[] dims) -> Tensor",
+                    "the rows of each of dims from last to first"> {
+  let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
+  let rule = "flipRule(op)";
+  let verifier = "verifyFlip(op)";
 }
 
 // Factories.

@@ -50,6 +50,9 @@ static const NormalizerTable &getTable() {
     addArithmeticNormalizers(entries);
     addReductionNormalizers(entries);
     addListNormalizers(entries);
+    addIndexingNormalizers(entries);
+    addSortingNormalizers(entries);
+    addMovementNormalizers(entries);
     return entries;
   }();
   return table;

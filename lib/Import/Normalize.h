@@ -42,6 +42,9 @@ void addViewNormalizers(NormalizerTable &table);
 void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
+void addIndexingNormalizers(NormalizerTable &table);
+void addSortingNormalizers(NormalizerTable &table);
+void addMovementNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 
 /// `dim` counted from the front.

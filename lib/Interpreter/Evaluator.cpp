@@ -163,6 +163,7 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerSoftmax(r);
     registerLosses(r);
     registerIndexing(r);
+    registerSorting(r);
     registerAttention(r);
     registerForeach(r);
     registerFusedOptimizers(r);

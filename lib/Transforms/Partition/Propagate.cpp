@@ -167,10 +167,11 @@ void Propagation::shardOn(const Choice &choice) {
       continue;
     AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk);
     out.operands[index] = want;
-    if (!contracted || isDontCare(index) || !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
+    if (!(contracted || rule->fillsPadding) || isDontCare(index) ||
+        !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
       continue;
     std::optional<double> own = index < rule->neutral.size() ? rule->neutral[index] : std::nullopt;
-    out.fill[index] = own.value_or(getNeutral(*contracted));
+    out.fill[index] = own.value_or(contracted ? getNeutral(*contracted) : 0);
   }
 }
 

@@ -175,7 +175,7 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
     if (!has && !contracted)
       contracted = want.kind;
   }
-  if (!contracted)
+  if (!contracted && !rule.fillsPadding)
     return success();
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisState state = stateOf(operand);
@@ -184,8 +184,9 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
       continue;
     auto mask = operand.getDefiningOp<MaskOp>();
     if (!mask)
-      return error(op) << "adds up padded rows of operand " << index << ", which no spmd.mask has filled";
-    double neutral = getNeutral(*contracted);
+      return error(op) << (contracted ? "adds up" : "looks at") << " padded rows of operand " << index
+                       << ", which no spmd.mask has filled";
+    double neutral = contracted ? getNeutral(*contracted) : 0;
     if (index < rule.neutral.size() && rule.neutral[index])
       neutral = *rule.neutral[index];
     if (mask.getFill().convertToDouble() != neutral)

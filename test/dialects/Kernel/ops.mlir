@@ -132,13 +132,13 @@ func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask:
 
 // CHECK-LABEL: @rows
 // CHECK: kernel.gather_rows %{{.*}}, %{{.*}} : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
 func.func @rows(%table: tensor<65x16xf32>, %ids: tensor<2x8xi64>) -> tensor<65x16xf32> {
   %0 = kernel.gather_rows %table, %ids : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-  %1 = kernel.scatter_add_rows %0, %ids rows 65 padding_idx 3
+  %1 = kernel.scatter_rows <add> %0, %ids rows 65 padding_idx 3
       : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-  %2 = kernel.scatter_add_rows %0, %ids into %1 rows 65
+  %2 = kernel.scatter_rows <add> %0, %ids into %1 rows 65
       : (tensor<2x8x16xf32>, tensor<2x8xi64>, tensor<65x16xf32>) -> tensor<65x16xf32>
   return %2 : tensor<65x16xf32>
 }

@@ -1,4 +1,4 @@
-"""gather_rows, scatter_add_rows, copy and segmented kernels against numpy."""
+"""gather_rows, scatter_rows, copy and segmented kernels against numpy."""
 import numpy as np
 import pytest
 from harness import check, tensor
@@ -24,7 +24,7 @@ def test_gather_rows(rows, size, ids, id_type):
 
 @pytest.mark.parametrize("rows,size,ids", [(5, 3, 7), (65, 16, 200), (1000, 100, 64)])
 @pytest.mark.parametrize("into", [False, True])
-def test_scatter_add_rows(rows, size, ids, into):
+def test_scatter_rows(rows, size, ids, into):
     grad, start = rand(ids, size), rand(rows, size, seed=1)
     index = np.random.default_rng(1).integers(0, rows, ids)
     index[0], index[-1] = -100, rows
@@ -35,7 +35,7 @@ def test_scatter_add_rows(rows, size, ids, into):
     extra = f", %s: {tensor(start)}" if into else ""
     operand, kind = (" into %s", f", {tensor(start)}") if into else ("", "")
     ir = f"""func.func @f(%g: {tensor(grad)}, %i: {tensor(index)}{extra}) -> {tensor(start)} {{
-      %0 = kernel.scatter_add_rows %g, %i{operand} rows {rows} padding_idx 2
+      %0 = kernel.scatter_rows <add> %g, %i{operand} rows {rows} padding_idx 2
           : ({tensor(grad)}, {tensor(index)}{kind}) -> {tensor(start)}
       return %0 : {tensor(start)}
     }}"""
