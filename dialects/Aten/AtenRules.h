@@ -109,7 +109,9 @@ llvm::LogicalResult keepAttributes(mlir::Operation *op, mlir::TypeRange types);
 llvm::LogicalResult keepShape(mlir::Operation *op, mlir::TypeRange types);
 /// Sets a list of sizes to the shape of the first result.
 llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr, mlir::TypeRange types);
-/// A slice over a whole dimension follows that dimension's local size.
+/// A slice over a whole dimension, or whole parts of it that are cut alike,
+/// follows that dimension's local size; so do the pieces of a split.
+llvm::LogicalResult localizeSplit(mlir::Operation *op, mlir::TypeRange types);
 llvm::LogicalResult localizeSlice(mlir::Operation *op, mlir::TypeRange types);
 
 } // namespace spmd::aten

@@ -94,6 +94,7 @@ def Aten_SplitTensorOp
                     "pieces of split_size rows of dimension dim; the last may be shorter"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
 }
@@ -103,6 +104,7 @@ def Aten_SplitWithSizesOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$split_sizes,
                    I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
 }

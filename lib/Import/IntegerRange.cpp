@@ -3,7 +3,7 @@
 #include "IntegerRange.h"
 
 #include "dialects/Aten/Aten.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,6 +12,9 @@ from pathlib import Path
 
 FAMILIES = {
     "pointwise": "Pointwise arithmetic, comparisons and casts",
+    "views": "Views, copies of other shapes, pads, factories",
+    "indexing": "Reading and writing by number",
+    "sorting": "Order",
 }
 COLUMNS = ("import", "shard rule", "interpreter", "host")
 TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" / "coverage.md"

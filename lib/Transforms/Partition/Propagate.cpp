@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagate.h"
+#include "Parts.h"
 
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -247,6 +248,11 @@ FailureOr<OpStates> Propagation::run() {
   if (iface && iface.isViewLike()) {
     if (!runView())
       passPartials();
+    return out;
+  }
+  if (std::optional<SmallVector<AxisState>> parts = mapThroughParts(op, states)) {
+    out.operands.assign(states.begin(), states.end());
+    out.results.assign(parts->begin(), parts->end());
     return out;
   }
   FailureOr<ShardingRule> found = iface ? iface.getShardingRule() : FailureOr<ShardingRule>(failure());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ListOps.h"
+#include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
 #include "dialects/Spmd/Roles.h"
@@ -240,6 +241,13 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
     return verifyPartials(op, nullptr);
   if (llvm::all_of(op->getOperands(), [](Value v) { return stateOf(v).isReplicated(); }))
     return success();
+  if (auto parts = mapThroughParts(op, llvm::map_to_vector(op->getOperands(), stateOf))) {
+    for (auto [index, want] : llvm::enumerate(*parts))
+      if (stateOf(op->getResult(index)) != want)
+        return error(op) << "gives result " << index << " as " << stateOf(op->getResult(index)).str() << ", expected "
+                         << want.str();
+    return success();
+  }
   FailureOr<ShardingRule> rule = op.getShardingRule();
   if (failed(rule))
     return error(op) << "has no sharding rule, but an operand is not replicated";
