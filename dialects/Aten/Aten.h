@@ -14,6 +14,7 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenLoss.h"
 #include "dialects/Aten/AtenMath.h"
+#include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"

@@ -38,6 +38,7 @@ def AtenDialect : Dialect {
     void registerViewOps();
     void registerReduceOps();
     void registerHeavyOps();
+    void registerIndexingOps();
     void registerOptimOps();
   }];
 }

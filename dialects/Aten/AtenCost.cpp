@@ -1,8 +1,11 @@
 //===- AtenCost.cpp - Floating-point operations ---------------------------===//
 
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenRules.h"
 #include "dialects/Aten/RuleBuilder.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace spmd::aten;
@@ -32,4 +35,16 @@ double spmd::aten::attentionFlops(Operation *op) {
   double perPair = backward ? 2.0 * (3 * q[3] + 2 * v[3]) : 2.0 * (q[3] + v[3]);
   bool causal = cast<BoolAttr>(op->getAttr("is_causal")).getValue();
   return pairs * perPair * (causal ? 0.5 : 1);
+}
+
+double spmd::aten::scatterFlops(Operation *op) {
+  auto scatter = cast<ScatterRowsOp>(op);
+  return scatter.getReduce() == "set" ? 0 : static_cast<double>(scatter.getSrc().getType().getNumElements());
+}
+
+double spmd::aten::sortFlops(Operation *op) {
+  auto sort = cast<SortStableOp>(op);
+  RankedTensorType type = sort.getSelf().getType();
+  double rows = type.getRank() ? static_cast<double>(type.getDimSize(sort.getDim())) : 1;
+  return static_cast<double>(type.getNumElements()) * std::log2(std::max(rows, 2.0));
 }

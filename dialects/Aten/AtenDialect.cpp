@@ -15,5 +15,6 @@ void spmd::aten::AtenDialect::initialize() {
   registerViewOps();
   registerReduceOps();
   registerHeavyOps();
+  registerIndexingOps();
   registerOptimOps();
 }

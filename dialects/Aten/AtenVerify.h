@@ -55,8 +55,8 @@ llvm::LogicalResult verifySplit(mlir::Operation *op);
 llvm::LogicalResult verifyCat(mlir::Operation *op);
 /// C1: equal tensors. C2: the result has them as rows of a new dimension.
 llvm::LogicalResult verifyStack(mlir::Operation *op);
-/// C1: a vector of i64 or i32 rows of an existing dimension. C2: their count.
-llvm::LogicalResult verifyIndexSelect(mlir::Operation *op);
+/// C1: dimensions exist and are named once. C2: the result is like the operand.
+llvm::LogicalResult verifyFlip(mlir::Operation *op);
 /// C1: the result's shape is `size`.
 llvm::LogicalResult verifyFull(mlir::Operation *op);
 /// C1: a non-zero step. C2: as many elements as steps from start below end.
@@ -65,6 +65,20 @@ llvm::LogicalResult verifyArange(mlir::Operation *op);
 llvm::LogicalResult verifyScalarTensor(mlir::Operation *op);
 /// C1: value and result agree in shape and element type.
 llvm::LogicalResult verifyConstant(mlir::Operation *op);
+
+// Rows by number, sorting (AtenVerifyIndexing.cpp).
+
+/// C1: an index of i64 or i32. C2: batch dimensions exist and agree. C3: the
+/// result has the batch, the index's and the row's dimensions.
+llvm::LogicalResult verifyGatherRows(mlir::Operation *op);
+/// C1, C2 as above. C3: src has the batch, the index's and the row's
+/// dimensions, self and result `rows` rows. C4: a known reduction; without self
+/// "set" or "sum".
+llvm::LogicalResult verifyScatterRows(mlir::Operation *op);
+/// C1: integers. C2: the result is like the operand. C3: low <= high.
+llvm::LogicalResult verifyCheckIndex(mlir::Operation *op);
+/// C1: the dimension exists. C2: values are like the operand, indices i64.
+llvm::LogicalResult verifySort(mlir::Operation *op);
 
 // The others (AtenVerifyHeavy.cpp).
 

@@ -272,37 +272,77 @@ def Kernel_AttentionBackwardOp : Kernel_KernelOp<"attention_backward"> {
 //===----------------------------------------------------------------------===//
 
 def Kernel_GatherRowsOp : Kernel_KernelOp<"gather_rows"> {
-  let summary = "Rows of a table by index (embedding)";
+  let summary = "Rows of a table by index (embedding, gather)";
   let description = [{
-    `result[i, :] = table[ids[i], :]`; rows of zeros where an id is outside the table. The row size is the number of
-    table elements over its first dim.
+    `result[b, i, :] = table[b, ids[b, i], :]` for the `batch` tables of `rows` rows (its first dim, if not given) that
+    lie one after the other; rows of zeros where an id is outside the table. The row size is the number of table elements
+    over its rows.
 
-    Constraints: (C1) table has at least one dim; ids are i32 or i64; (C2) result has ids' elements times the row size,
-    of the table's element type.
+    Constraints: (C1) table has at least one dim, and its elements are rows of equal size; ids are i32 or i64; (C2) ids
+    divide into batches; result has ids' elements times the row size, of the table's element type.
   }];
-  let arguments = (ins Kernel_Tensor:$table, Kernel_Tensor:$ids, OptionalAttr<StrAttr>:$symbol);
+  let arguments = (ins Kernel_Tensor:$table, Kernel_Tensor:$ids, DefaultValuedOptionalAttr<I64Attr, "1">:$batch,
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$result);
-  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
-  let extraClassDeclaration = "int64_t getRows(); int64_t getRowSize();";
+  let assemblyFormat = [{
+    $table `,` $ids (`batch` $batch^)? (`rows` $rows^)? attr-dict `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// Rows of one table, and elements of a row.
+    int64_t getNumRows();
+    int64_t getRowSize();
+  }];
 }
 
-def Kernel_ScatterAddRowsOp : Kernel_KernelOp<"scatter_add_rows"> {
-  let summary = "Adds rows into a table by index, in the order of the rows (embedding backward)";
+def Kernel_ScatterRowsOp : Kernel_KernelOp<"scatter_rows"> {
+  let summary = "Combines rows into a table by index, in the order of the rows (embedding backward, scatter)";
   let description = [{
-    `result = into` (zeros without it), then for i in order: `result[ids[i], :] += grad[i, :]`, leaving out ids that are
-    `padding_idx` or outside the table. The result may overwrite `into`.
+    `result = into` (zeros without it), then for i in order, in each of `batch` tables of `rows` rows:
+    `result[b, ids[b, i], :] = kind(result[b, ids[b, i], :], src[b, i, :])`, leaving out ids that are `padding_idx` or
+    outside the table. `set` takes the row of src. The result may overwrite `into`.
 
-    Constraints: (C1) ids are i32 or i64, rows positive; (C2) grad has ids' elements times the row size, the result
-    `rows` times; float element types are equal; (C3) into has the result's elements.
+    Constraints: (C1) ids are i32 or i64, batch and rows positive; (C2) src has ids' elements times the row size, the
+    result batch times `rows` times; element types are equal; (C3) into has the result's elements.
   }];
-  let arguments = (ins Kernel_Tensor:$grad, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into, I64Attr:$rows,
+  let arguments = (ins Kernel_ScatterKindAttr:$kind, Kernel_Tensor:$src, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$batch, I64Attr:$rows,
                        DefaultValuedOptionalAttr<I64Attr, "-1">:$padding_idx, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$result);
   let assemblyFormat = [{
-    $grad `,` $ids (`into` $into^)? `rows` $rows (`padding_idx` $padding_idx^)? attr-dict
+    $kind $src `,` $ids (`into` $into^)? (`batch` $batch^)? `rows` $rows (`padding_idx` $padding_idx^)? attr-dict
     `:` functional-type(operands, $result)
   }];
-  let extraClassDeclaration = "int64_t getRowSize();";
+  let extraClassDeclaration = [{
+    int64_t getRowSize();
+    /// Trips per table: each owns a range of its rows.
+    int64_t getTripsPerTable();
+  }];
+}
+
+def Kernel_SortOp : Kernel_KernelOp<"sort"> {
+  let summary = "Sorts rows";
+  let description = [{
+    The elements of each row of `size` elements in ascending or `descending` order, and the place in its row from which
+    each of them comes. Equal elements keep their order; not-a-number counts as greatest.
+
+    Constraints: (C1) size is positive and divides the elements; (C2) values are like self, indices i64, as many.
+  }];
+  let arguments = (ins Kernel_Tensor:$self, I64Attr:$size, UnitAttr:$descending, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$values, Kernel_Tensor:$indices);
+  let assemblyFormat = "$self `size` $size (`descending` $descending^)? attr-dict `:` functional-type($self, results)";
+}
+
+def Kernel_CheckIndexOp : Kernel_Op<"check_index", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Ends the step with an error when a row number is out of range";
+  let description = [{
+    Every element of `ids` must lie in `[low, high)` or be `ignore_index`; `use` is the op that reads rows by them, for
+    the message. Kernels that come later may not run before it.
+
+    Constraints: ids are i1, i8, i16, i32 or i64.
+  }];
+  let arguments = (ins TensorOf<[I1, I8, I16, I32, I64]>:$ids, I64Attr:$low, I64Attr:$high,
+                       OptionalAttr<I64Attr>:$ignore_index, StrAttr:$use);
+  let assemblyFormat = "$ids `in` $low `to` $high (`or` $ignore_index^)? `for` $use attr-dict `:` type($ids)";
 }
 
 def Kernel_CopyOp : Kernel_KernelOp<"copy"> {

@@ -83,7 +83,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     return value;
   Call call = bind(maker, &maker);
   int64_t rank = type.getRank();
-  enum class Inverse { same, view, permute, slice, select, split, unknown };
+  enum class Inverse { same, view, permute, slice, select, split, diagonal, unknown };
   auto inverse =
       llvm::StringSwitch<Inverse>(call.op)
           .Cases({"detach", "alias"}, Inverse::same)
@@ -93,6 +93,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
           .Case("slice.Tensor", Inverse::slice)
           .Cases({"select.int", "unbind.int"}, Inverse::select)
           .Cases({"split.Tensor", "split_with_sizes"}, Inverse::split)
+          .Case("diagonal", Inverse::diagonal)
           .Default(Inverse::unknown);
 
   Call scatter;
@@ -150,6 +151,11 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     setInteger(scatter, "step", 1);
     return emitScatter("slice_scatter");
   }
+  case Inverse::diagonal:
+    setInteger(scatter, "offset", call.integer("offset", 0));
+    setInteger(scatter, "dim1", call.integer("dim1", 0));
+    setInteger(scatter, "dim2", call.integer("dim2", 1));
+    return emitScatter("diagonal_scatter");
   case Inverse::unknown:
     break;
   }

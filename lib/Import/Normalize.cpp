@@ -67,6 +67,9 @@ static const NormalizerTable &getTable() {
     addActivationNormalizers(entries);
     addLossNormalizers(entries);
     addListNormalizers(entries);
+    addIndexingNormalizers(entries);
+    addSortingNormalizers(entries);
+    addMovementNormalizers(entries);
     return entries;
   }();
   return table;

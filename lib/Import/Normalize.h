@@ -44,6 +44,9 @@ void addArithmeticNormalizers(NormalizerTable &table);
 void addActivationNormalizers(NormalizerTable &table);
 void addLossNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
+void addIndexingNormalizers(NormalizerTable &table);
+void addSortingNormalizers(NormalizerTable &table);
+void addMovementNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 
 /// `dim` counted from the front.

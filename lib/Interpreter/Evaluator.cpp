@@ -171,6 +171,7 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerSoftmax(r);
     registerLosses(r);
     registerIndexing(r);
+    registerSorting(r);
     registerAttention(r);
     registerForeach(r);
     registerFusedOptimizers(r);

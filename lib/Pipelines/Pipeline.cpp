@@ -43,7 +43,7 @@ std::string fuseOptions(const PipelineOptions &options) {
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
-     "the runtime checks token ids before a step; only here are embeddings and losses still recognizable"},
+     "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
      "every argument and result has a role, every op a segment"},
 

@@ -140,7 +140,13 @@ sample("slice_backward", grad_output=real(5, 3), input_sizes=[5, 7], dim=1, star
 sample("select_backward", grad_output=real(5), input_sizes=[5, 7], dim=1, index=3)
 sample("slice_scatter", self=real(5, 7), src=real(5, 3), dim=1, start=1, end=6, step=2)
 sample("select_scatter", self=real(5, 7), src=real(5), dim=1, index=3)
-sample("index_select", self=real(5, 7), dim=1, index=ints(7, 4))
+sample("flip", self=real(3, 4, 5), dims=[0, 2])
+sample("flip", self=ints(9, 4), dims=[0])
+
+# Order.
+sample("sort.stable", self=special(real(3, 7)), stable=True, dim=1, descending=False)
+sample("sort.stable", self=special(real(7, 3)), stable=True, dim=0, descending=True)
+sample("sort.stable", self=ints(3, 2, 9, 2), stable=True, dim=1, descending=True)
 
 # Factories.
 sample("full", size=[2, 3], fill_value=1.5, dtype=torch.float64)
@@ -363,6 +369,27 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=None):
     yield Case("sdpa_backward", [grad_out, query, key, value, *masks, out.detach(), lse.detach()], attributes, grads)
 
 
+def rows():
+    """gather_rows and scatter_rows, against loops over batches of index_select and index_reduce; check_index."""
+    x, index = real(2, 5, 3), ints(5, 2, 4)
+    gathered = torch.stack([table[i] for table, i in zip(x, index)])
+    yield Case("gather_rows", [x, index], {"batch_dims": "1 : i64"}, [gathered])
+    yield Case("gather_rows", [x[0], index], {}, [x[0][index]])
+    yield Case("gather_rows", [x[0], index.int()], {}, [x[0][index]])
+    src = real(2, 4, 3)
+    onto_zeros = torch.stack([torch.zeros(5, 3, dtype=x.dtype).index_add(0, i, s) for i, s in zip(index, src)])
+    attributes = {"rows": "5 : i64", "batch_dims": "1 : i64"}
+    yield Case("scatter_rows", [index, src], attributes | {"reduce": '"sum"'}, [onto_zeros])
+    yield Case("scatter_rows", [x, index, src], attributes | {"reduce": '"sum"'}, [x + onto_zeros])
+    for reduce in ("prod", "amax", "amin"):
+        expected = torch.stack([table.index_reduce(0, i, s, reduce) for table, i, s in zip(x, index, src)])
+        yield Case("scatter_rows", [x, index, src], attributes | {"reduce": f'"{reduce}"'}, [expected])
+    once = torch.tensor([3, 0, 4])
+    yield Case("scatter_rows", [x[0], once, src[0, :3]], {"rows": "5 : i64", "reduce": '"set"'}, [x[0].index_copy(0, once, src[0, :3])])
+    labels = torch.tensor([3, -100, 0])
+    yield Case("check_index", [labels], {"low": "0 : i64", "high": "4 : i64", "ignore_index": "-100 : i64", "use": '"nll_loss"'}, [labels])
+
+
 def optimizer(kind, steps=3, **options):
     """A fused optimizer op at its `steps`-th step, against torch.optim with two param groups."""
     params = [torch.nn.Parameter(real(3, 4)), torch.nn.Parameter(real(5)), torch.nn.Parameter(real(2))]
@@ -411,6 +438,7 @@ def optimizer(kind, steps=3, **options):
 
 def all_cases():
     cases = [build(name, arguments) for name, arguments in SAMPLES]
+    cases += rows()
     q, k, v = real(2, 4, 5, 6), real(2, 4, 7, 6), real(2, 4, 7, 3)
     cases += attention(q, k, v)
     cases += attention(q, k, v, scale=0.3, is_causal=True)
@@ -472,6 +500,21 @@ def test_program_types_round_once_per_op(tmp_path):
     results = run([case, cast], tmp_path, "--dtype=program")
     assert torch.equal(results["f0/0"], case.expected[0])
     assert torch.equal(results["f1/0"], cast.expected[0])
+
+
+@pytest.mark.parametrize("op, tensors, attributes, message", [
+    ("check_index", [torch.tensor([3, 4])], {"low": "0 : i64", "high": "4 : i64", "use": '"gather"'}, "element 1 is 4, 'gather' allows [0, 4)"),
+    ("gather_rows", [torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 3])], {}, "row number 3 is not in [0, 3)"),
+    ("scatter_rows", [torch.tensor([-1]), torch.zeros(1, 2, dtype=torch.float64)], {"rows": "3 : i64", "reduce": '"sum"'}, "row number -1 is not in [0, 3)"),
+])
+def test_row_number_out_of_range_is_an_error(tmp_path, op, tensors, attributes, message):
+    expected = {"check_index": tensors[0], "gather_rows": torch.zeros(2, 2, dtype=torch.float64), "scatter_rows": torch.zeros(3, 2, dtype=torch.float64)}
+    case = Case(op, tensors, attributes, [expected[op]])
+    (tmp_path / "ops.mlir").write_text(case.text("f"))
+    save_file({f"f/{i}": t for i, t in enumerate(tensors)}, tmp_path / "in.safetensors")
+    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}", f"--results={tmp_path / 'out'}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
 
 
 def test_missing_input_is_named(tmp_path):

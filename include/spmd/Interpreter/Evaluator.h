@@ -112,6 +112,7 @@ void registerNorms(EvaluatorRegistry &registry);
 void registerSoftmax(EvaluatorRegistry &registry);
 void registerLosses(EvaluatorRegistry &registry);
 void registerIndexing(EvaluatorRegistry &registry);
+void registerSorting(EvaluatorRegistry &registry);
 void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);

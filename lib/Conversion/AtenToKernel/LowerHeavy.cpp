@@ -297,8 +297,8 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
   Node *anchor =
       g.addAnchor({g.contiguous(table), g.contiguous(ids)},
                   [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-                    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1],
-                                                         /*symbol=*/StringAttr())};
+                    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*batch=*/1,
+                                                         /*rows=*/IntegerAttr(), /*symbol=*/StringAttr())};
                   });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
@@ -319,9 +319,9 @@ LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwa
   Node *anchor =
       g.addAnchor({g.contiguous(grad), g.contiguous(ids)},
                   [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-                    return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1],
-                                                             /*into=*/Value(), rows, padding,
-                                                             /*symbol=*/StringAttr())};
+                    return {kernel::ScatterRowsOp::create(b, loc, results[0], kernel::ScatterKind::Add, operands[0],
+                                                          operands[1], /*into=*/Value(), /*batch=*/1, rows, padding,
+                                                          /*symbol=*/StringAttr())};
                   });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();

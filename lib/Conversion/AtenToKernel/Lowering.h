@@ -29,6 +29,8 @@ Lowered lowerNormalizationOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerLossOp(GraphBuilder &g, mlir::Operation *op);
 /// Matrix products, attention, row gathers and scatters.
 Lowered lowerHeavyOp(GraphBuilder &g, mlir::Operation *op);
+/// Gathers, scatters, sorting, checks of row numbers.
+Lowered lowerIndexingOp(GraphBuilder &g, mlir::Operation *op);
 /// Collectives, pack and unpack, rank-dependent slices and masks, tables of a unit.
 Lowered lowerSpmdOp(GraphBuilder &g, mlir::Operation *op);
 

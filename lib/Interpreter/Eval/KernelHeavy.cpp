@@ -4,6 +4,7 @@
 #include "spmd/Interpreter/Evaluator.h"
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 
@@ -165,34 +166,85 @@ LogicalResult evaluateAttentionBackward(OpCall &call) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult evaluateGatherRows(OpCall &call) {
+  auto op = cast<kernel::GatherRowsOp>(call.op);
   const Tensor &table = call.operands()[0], &ids = call.operands()[1];
   Tensor result = emptyResult(call, 0);
-  int64_t rows = table.dim(0), size = table.numel() / rows;
+  int64_t rows = op.getNumRows(), size = op.getRowSize(), perTable = ids.numel() / static_cast<int64_t>(op.getBatch());
   for (int64_t i = 0; i < ids.numel(); ++i) {
-    int64_t id = ids.integers()[i];
+    int64_t id = ids.integers()[i], first = i / perTable * rows;
     for (int64_t c = 0; c < size; ++c)
-      result.set(i * size + c, id >= 0 && id < rows ? table.at(id * size + c) : 0);
+      result.set(i * size + c, id >= 0 && id < rows ? table.at((first + id) * size + c) : 0);
   }
   call.result(std::move(result));
   return success();
 }
 
-LogicalResult evaluateScatterAddRows(OpCall &call) {
-  auto op = cast<kernel::ScatterAddRowsOp>(call.op);
-  const Tensor &grad = call.operands()[0], &ids = call.operands()[1];
+double combineScattered(kernel::ScatterKind kind, double old, double value) {
+  switch (kind) {
+  case kernel::ScatterKind::Set:
+    return value;
+  case kernel::ScatterKind::Add:
+    return old + value;
+  case kernel::ScatterKind::Mul:
+    return old * value;
+  case kernel::ScatterKind::Max:
+    return std::isnan(old) || old > value ? old : value;
+  case kernel::ScatterKind::Min:
+    return std::isnan(old) || old < value ? old : value;
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+LogicalResult evaluateScatterRows(OpCall &call) {
+  auto op = cast<kernel::ScatterRowsOp>(call.op);
+  const Tensor &src = call.operands()[0], &ids = call.operands()[1];
   Tensor result = emptyResult(call, 0);
-  int64_t rows = op.getRows(), size = result.numel() / rows;
+  int64_t rows = op.getRows(), size = op.getRowSize(), perTable = ids.numel() / static_cast<int64_t>(op.getBatch());
   if (op.getInto())
     for (int64_t i = 0; i < result.numel(); ++i)
       result.set(i, call.operands()[2].at(i));
   for (int64_t i = 0; i < ids.numel(); ++i) {
-    int64_t id = ids.integers()[i];
+    int64_t id = ids.integers()[i], first = i / perTable * rows;
     if (id < 0 || id >= rows || id == static_cast<int64_t>(op.getPaddingIdx()))
       continue;
-    for (int64_t c = 0; c < size; ++c)
-      result.set(id * size + c, result.at(id * size + c) + grad.at(i * size + c));
+    for (int64_t c = 0; c < size; ++c) {
+      int64_t to = (first + id) * size + c;
+      result.set(to, combineScattered(op.getKind(), result.at(to), src.at(i * size + c)));
+    }
   }
   call.result(std::move(result));
+  return success();
+}
+
+LogicalResult evaluateSort(OpCall &call) {
+  auto op = cast<kernel::SortOp>(call.op);
+  const Tensor &self = call.operands()[0];
+  Tensor values = emptyResult(call, 0), indices = emptyResult(call, 1);
+  int64_t size = op.getSize();
+  auto isLess = [](double x, double y) { return x < y || (std::isnan(y) && !std::isnan(x)); };
+  std::vector<int64_t> order(size);
+  for (int64_t first = 0; first < self.numel(); first += size) {
+    std::iota(order.begin(), order.end(), first);
+    llvm::stable_sort(order, [&](int64_t a, int64_t b) {
+      return op.getDescending() ? isLess(self.at(b), self.at(a)) : isLess(self.at(a), self.at(b));
+    });
+    for (int64_t i = 0; i < size; ++i) {
+      values.set(first + i, self.at(order[i]));
+      indices.set(first + i, order[i] - first);
+    }
+  }
+  call.result(std::move(values));
+  call.result(std::move(indices));
+  return success();
+}
+
+LogicalResult evaluateCheckIndex(OpCall &call) {
+  auto op = cast<kernel::CheckIndexOp>(call.op);
+  int64_t low = op.getLow(), high = op.getHigh();
+  for (auto [i, value] : llvm::enumerate(call.operands()[0].integers()))
+    if ((value < low || value >= high) && op.getIgnoreIndex() != value)
+      return call.error() << "element " << i << " is " << value << ", '" << op.getUse() << "' allows [" << low << ", "
+                          << high << ")";
   return success();
 }
 
@@ -203,7 +255,9 @@ void registerKernelHeavy(EvaluatorRegistry &registry) {
   registry.add("kernel.attention", evaluateAttention);
   registry.add("kernel.attention_backward", evaluateAttentionBackward);
   registry.add("kernel.gather_rows", evaluateGatherRows);
-  registry.add("kernel.scatter_add_rows", evaluateScatterAddRows);
+  registry.add("kernel.scatter_rows", evaluateScatterRows);
+  registry.add("kernel.sort", evaluateSort);
+  registry.add("kernel.check_index", evaluateCheckIndex);
 }
 
 } // namespace spmd::interp

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ListOps.h"
+#include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
 #include "dialects/Spmd/Roles.h"
@@ -175,7 +176,7 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
     if (!has && !contracted)
       contracted = want.kind;
   }
-  if (!contracted)
+  if (!contracted && !rule.fillsPadding)
     return success();
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisState state = stateOf(operand);
@@ -184,8 +185,9 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
       continue;
     auto mask = operand.getDefiningOp<MaskOp>();
     if (!mask)
-      return error(op) << "adds up padded rows of operand " << index << ", which no spmd.mask has filled";
-    double neutral = getNeutral(*contracted);
+      return error(op) << (contracted ? "adds up" : "looks at") << " padded rows of operand " << index
+                       << ", which no spmd.mask has filled";
+    double neutral = contracted ? getNeutral(*contracted) : 0;
     if (index < rule.neutral.size() && rule.neutral[index])
       neutral = *rule.neutral[index];
     if (mask.getFill().convertToDouble() != neutral)
@@ -239,6 +241,13 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
     return verifyPartials(op, nullptr);
   if (llvm::all_of(op->getOperands(), [](Value v) { return stateOf(v).isReplicated(); }))
     return success();
+  if (auto parts = mapThroughParts(op, llvm::map_to_vector(op->getOperands(), stateOf))) {
+    for (auto [index, want] : llvm::enumerate(*parts))
+      if (stateOf(op->getResult(index)) != want)
+        return error(op) << "gives result " << index << " as " << stateOf(op->getResult(index)).str() << ", expected "
+                         << want.str();
+    return success();
+  }
   FailureOr<ShardingRule> rule = op.getShardingRule();
   if (failed(rule))
     return error(op) << "has no sharding rule, but an operand is not replicated";

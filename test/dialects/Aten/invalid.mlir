@@ -181,10 +181,73 @@ func.func @f(%0: tensor<6xf32>, %1: tensor<5xf32>) {
 
 // -----
 
-// index_select C1
+// flip C1
+func.func @f(%0: tensor<4x6xf32>) {
+  // expected-error @+1 {{names dimension 1 twice}}
+  %r = aten.flip %0 {dims = array<i64: 1, 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// gather_rows C1
 func.func @f(%0: tensor<4x6xf32>, %1: tensor<3xf32>) {
-  // expected-error @+1 {{expected a vector of integers}}
-  %r = aten.index_select %0, %1 {dim = 0 : i64} : (tensor<4x6xf32>, tensor<3xf32>) -> tensor<3x6xf32>
+  // expected-error @+1 {{has index 'tensor<3xf32>', expected i64 or i32}}
+  %r = aten.gather_rows %0, %1 : (tensor<4x6xf32>, tensor<3xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+// gather_rows C2
+func.func @f(%0: tensor<4x6xf32>, %1: tensor<3x2xi64>) {
+  // expected-error @+1 {{which differ in the first 1 dimensions}}
+  %r = aten.gather_rows %0, %1 {batch_dims = 1 : i64} : (tensor<4x6xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+// gather_rows C3
+func.func @f(%0: tensor<4x6xf32>, %1: tensor<3xi64>) {
+  // expected-error @+1 {{expected shape [3, 6]}}
+  %r = aten.gather_rows %0, %1 : (tensor<4x6xf32>, tensor<3xi64>) -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+// scatter_rows C3
+func.func @f(%0: tensor<3xi64>, %1: tensor<3x6xf32>) {
+  // expected-error @+1 {{expected 5 rows}}
+  %r = aten.scatter_rows %0, %1 {rows = 5 : i64, reduce = "sum"} : (tensor<3xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// scatter_rows C4
+func.func @f(%0: tensor<3xi64>, %1: tensor<3x6xf32>) {
+  // expected-error @+1 {{reduces with "amax" onto nothing}}
+  %r = aten.scatter_rows %0, %1 {rows = 4 : i64, reduce = "amax"} : (tensor<3xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// check_index C1
+func.func @f(%0: tensor<3xf32>) {
+  // expected-error @+1 {{checks 'tensor<3xf32>', expected integers}}
+  %r = aten.check_index %0 {low = 0 : i64, high = 4 : i64, use = "gather"} : (tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// sort C2
+func.func @f(%0: tensor<3xf32>) {
+  // expected-error @+1 {{has values 'tensor<3xf32>' and indices 'tensor<3xi32>'}}
+  %r, %i = aten.sort.stable %0 {dim = 0 : i64} : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi32>)
   return
 }
 

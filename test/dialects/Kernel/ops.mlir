@@ -132,15 +132,29 @@ func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask:
 
 // CHECK-LABEL: @rows
 // CHECK: kernel.gather_rows %{{.*}}, %{{.*}} : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
 func.func @rows(%table: tensor<65x16xf32>, %ids: tensor<2x8xi64>) -> tensor<65x16xf32> {
   %0 = kernel.gather_rows %table, %ids : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-  %1 = kernel.scatter_add_rows %0, %ids rows 65 padding_idx 3
+  %1 = kernel.scatter_rows <add> %0, %ids rows 65 padding_idx 3
       : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-  %2 = kernel.scatter_add_rows %0, %ids into %1 rows 65
+  %2 = kernel.scatter_rows <add> %0, %ids into %1 rows 65
       : (tensor<2x8x16xf32>, tensor<2x8xi64>, tensor<65x16xf32>) -> tensor<65x16xf32>
   return %2 : tensor<65x16xf32>
+}
+
+// CHECK-LABEL: @tables
+// CHECK: kernel.gather_rows %{{.*}}, %{{.*}} batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
+// CHECK: kernel.scatter_rows <max> %{{.*}}, %{{.*}} into %{{.*}} batch 2 rows 5 :
+// CHECK: kernel.check_index %{{.*}} in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
+// CHECK: kernel.sort %{{.*}} size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+func.func @tables(%tables: tensor<2x5x3xf32>, %ids: tensor<2x4xi64>) -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>) {
+  %0 = kernel.gather_rows %tables, %ids batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
+  %1 = kernel.scatter_rows <max> %0, %ids into %tables batch 2 rows 5
+      : (tensor<2x4x3xf32>, tensor<2x4xi64>, tensor<2x5x3xf32>) -> tensor<2x5x3xf32>
+  kernel.check_index %ids in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
+  %2, %3 = kernel.sort %1 size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+  return %2, %3 : tensor<2x5x3xf32>, tensor<2x5x3xi64>
 }
 
 // CHECK-LABEL: @copy
