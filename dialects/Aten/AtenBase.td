@@ -35,6 +35,9 @@ def AtenDialect : Dialect {
     void registerReduceOps();
     void registerHeavyOps();
     void registerOptimOps();
+    void registerNormOps();
+    void registerRandomOps();
+    void registerWindowOps();
   }];
 }
 

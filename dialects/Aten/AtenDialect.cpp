@@ -12,4 +12,7 @@ void spmd::aten::AtenDialect::initialize() {
   registerReduceOps();
   registerHeavyOps();
   registerOptimOps();
+  registerNormOps();
+  registerRandomOps();
+  registerWindowOps();
 }

@@ -76,6 +76,20 @@ Rule mseLossBackwardRule(mlir::Operation *op);
 /// Attention is independent per batch row; none with dropout.
 Rule attentionRule(mlir::Operation *op);
 
+// ShardingRulesWindow.cpp
+
+/// Leading dimensions are factors; the weight gradient contracts them.
+Rule rmsNormRule(mlir::Operation *op);
+/// The batch is a factor.
+Rule convolutionRule(mlir::Operation *op);
+/// The weight and bias gradients contract the batch.
+Rule convolutionBackwardRule(mlir::Operation *op);
+/// Batch and channels are factors, spatial dimensions whole.
+Rule windowRule(mlir::Operation *op, Linearity linearity = Linearity::none,
+                llvm::ArrayRef<unsigned> multilinearOperands = {});
+/// The first dimension is a factor, the others are whole.
+Rule batchRule(mlir::Operation *op, Linearity linearity);
+
 // Cost (AtenCost.cpp).
 
 double noFlops(mlir::Operation *op);
@@ -86,6 +100,8 @@ double operandElements(mlir::Operation *op, double each = 1);
 double contractionFlops(mlir::Operation *op);
 /// Two products forward, five backward; half of it if causal.
 double attentionFlops(mlir::Operation *op);
+/// 2 per multiply-add of a window, once per gradient in backward.
+double convolutionFlops(mlir::Operation *op);
 
 // Localization (AtenLocalize.cpp).
 

@@ -50,6 +50,10 @@ static const NormalizerTable &getTable() {
     addArithmeticNormalizers(entries);
     addReductionNormalizers(entries);
     addListNormalizers(entries);
+    addNormNormalizers(entries);
+    addProductNormalizers(entries);
+    addSamplingNormalizers(entries);
+    addWindowNormalizers(entries);
     return entries;
   }();
   return table;

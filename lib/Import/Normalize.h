@@ -43,6 +43,10 @@ void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
+void addNormNormalizers(NormalizerTable &table);
+void addProductNormalizers(NormalizerTable &table);
+void addSamplingNormalizers(NormalizerTable &table);
+void addWindowNormalizers(NormalizerTable &table);
 
 /// `dim` counted from the front.
 int64_t wrapDim(int64_t dim, int64_t rank);

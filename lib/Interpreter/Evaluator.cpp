@@ -167,6 +167,8 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerForeach(r);
     registerFusedOptimizers(r);
     registerSharding(r);
+    registerRandom(r);
+    registerWindows(r);
     registerKernelClusters(r);
     registerKernelHeavy(r);
     return r;

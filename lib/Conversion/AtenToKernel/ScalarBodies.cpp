@@ -2,6 +2,8 @@
 
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 
+#include "dialects/Aten/AtenRandom.h"
+#include "dialects/Kernel/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -278,6 +280,13 @@ ScalarBody makeLogical(Operation *op) {
   };
 }
 
+ScalarBody makeUniform(aten::PhiloxUniformOp op) {
+  int64_t stream = op.getStream(), word = op.getWord();
+  return [=](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+    return kernel::UniformOp::create(b, args[0], args[1], args[2], stream, word);
+  };
+}
+
 } // namespace
 
 ScalarBody getScalarBody(Operation *op) {
@@ -293,6 +302,8 @@ ScalarBody getScalarBody(Operation *op) {
   if (name == "aten.logical_not" || name == "aten.logical_and" || name == "aten.bitwise_not" ||
       name == "aten.bitwise_and.Tensor")
     return makeLogical(op);
+  if (auto uniform = dyn_cast<aten::PhiloxUniformOp>(op))
+    return makeUniform(uniform);
   return nullptr;
 }
 

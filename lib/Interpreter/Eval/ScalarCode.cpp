@@ -3,6 +3,7 @@
 #include "ScalarCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "spmd/Runtime/Core/Philox.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -188,6 +189,11 @@ FailureOr<std::vector<Lanes>> runScalarCode(Block &block, std::vector<Lanes> arg
       result = {context.coordinate(coordinate.getAxis())};
     } else if (auto reduce = dyn_cast<kernel::ReduceOp>(op)) {
       result = context.reduce(reduce, operand(0));
+    } else if (auto uniform = dyn_cast<kernel::UniformOp>(op)) {
+      auto word = [&](unsigned i, size_t l) { return static_cast<uint64_t>(static_cast<int64_t>(lane(operand(i), l))); };
+      for (size_t i = 0; i < size; ++i)
+        result[i] = runtime::philoxUniform(
+            runtime::philox(word(0, i), word(1, i), word(2, i), uniform.getStream())[uniform.getWord()]);
     } else if (auto table = dyn_cast<kernel::SegmentConstantOp>(op)) {
       result = segmentTable(table, context);
     } else {
