@@ -5,7 +5,8 @@
 // batch with one message for the two sums. They are summed in f64, as PyTorch does on the CPU: then the variance as mean
 // of squares minus square of the mean loses nothing, whatever the mean is.
 //
-// Group norm is a layer norm of each group, then a scale and a shift per channel.
+// Group norm is a layer norm of each group, then a scale and a shift per channel. Weight norm and softmax of rows that are
+// masked throughout are here too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -216,6 +217,39 @@ static LogicalResult emitGroupNormBackward(Emitter &emitter, Call &call, Results
   return success();
 }
 
+/// Dims of a weight that the norm of each slice along `dim` is over.
+static SmallVector<int64_t> sliceDims(Value weight, int64_t dim) {
+  SmallVector<int64_t> dims;
+  for (int64_t other = 0, rank = typeOf(weight).getRank(); other < rank; ++other)
+    if (other != wrapDim(dim, rank))
+      dims.push_back(other);
+  return dims;
+}
+
+/// v * (g / |v|), and the norms.
+static LogicalResult emitWeightNorm(Emitter &emitter, Call &call, Results &results) {
+  Value v = call.value("v"), g = call.value("g");
+  Type element = typeOf(v).getElementType();
+  Arithmetic a(emitter, Arithmetic::computeType(element));
+  Value norms = a.unary("sqrt", a.sum(a.mul(v, v), sliceDims(v, call.integer("dim", 0)), /*keepDims=*/true));
+  results.push_back(emitter.cast(a.mul(v, a.div(g, norms)), element));
+  results.push_back(emitter.cast(norms, call.resultTypes[1].getElementType()));
+  return success();
+}
+
+/// With p the sums of grad * v: (g / norm) (grad - v p / norm^2), and p / norm.
+static LogicalResult emitWeightNormBackward(Emitter &emitter, Call &call, Results &results) {
+  Value grad = call.value("grad_w"), v = call.value("saved_v"), g = call.value("saved_g"),
+        norms = call.value("saved_norms");
+  Type element = typeOf(v).getElementType();
+  Arithmetic a(emitter, Arithmetic::computeType(element));
+  Value products = a.sum(a.mul(grad, v), sliceDims(v, call.integer("dim", 0)), /*keepDims=*/true);
+  Value along = a.mul(v, a.div(products, a.mul(norms, norms)));
+  results.push_back(emitter.cast(a.mul(a.div(g, norms), a.sub(grad, along)), element));
+  results.push_back(emitter.cast(a.div(products, norms), call.resultTypes[1].getElementType()));
+  return success();
+}
+
 /// softmax that gives zeros where a row is -inf throughout.
 static LogicalResult emitSafeSoftmax(Emitter &emitter, Call &call, Results &results) {
   RankedTensorType type = call.resultTypes[0];
@@ -238,11 +272,21 @@ static LogicalResult emitSafeSoftmax(Emitter &emitter, Call &call, Results &resu
   return success();
 }
 
+/// What F.normalize(..., out=) of spectral norm writes.
+static LogicalResult emitDivOut(Emitter &emitter, Call &call, Results &results) {
+  Arithmetic a(emitter, call.resultTypes[0].getElementType());
+  results.push_back(emitter.expand(a.div(call.value("self"), call.value("other")), call.resultTypes[0].getShape()));
+  return success();
+}
+
 void spmd::addNormNormalizers(NormalizerTable &table) {
   for (StringRef op : {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit.no_stats"})
     table[op] = &emitBatchNorm;
   table["native_batch_norm_backward"] = &emitBatchNormBackward;
   table["native_group_norm"] = &emitGroupNorm;
   table["native_group_norm_backward"] = &emitGroupNormBackward;
+  table["div.out"] = &emitDivOut;
+  table["_weight_norm_interface"] = &emitWeightNorm;
+  table["_weight_norm_interface_backward"] = &emitWeightNormBackward;
   table["_safe_softmax"] = &emitSafeSoftmax;
 }

@@ -324,6 +324,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
         def train_step(model, optimizer, x, y): ...
 
+    Random numbers are drawn with torch.initial_seed() as it is at the first call; the seed is not read again.
+
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.
       ranks: how many ranks share parameters, gradients, optimizer state and batch.
