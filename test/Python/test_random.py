@@ -40,6 +40,24 @@ class Noisy(nn.Module):
         return self.fc2(h) * F.gumbel_softmax(torch.zeros(4), 2.0).detach()
 
 
+class Transformer(nn.Module):
+    """A GPT of one block with dropout of embeddings and residual branches."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.position = nn.Embedding(11, 8), nn.Embedding(6, 8)
+        self.norm1, self.norm2, self.drop = nn.LayerNorm(8), nn.LayerNorm(8), nn.Dropout(0.2)
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.mlp, self.head = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.2)), nn.Linear(8, 11)
+
+    def forward(self, tokens):
+        h = self.drop(self.embed(tokens) + self.position(torch.arange(6)))
+        q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in self.qkv(self.norm1(h)).split(8, -1))
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.drop(self.out(attended.transpose(1, 2).flatten(2)))
+        return self.head(h + self.mlp(self.norm2(h))).flatten(0, 1)
+
+
 def train_step(model, optimizer, x, y):
     loss = F.cross_entropy(model(x), y)
     loss.backward()
@@ -65,13 +83,17 @@ def fails(*command) -> str:
     return done.stderr
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
+TEXTS = [(torch.randint(11, (5, 6)), torch.randint(11, (30,))) for _ in range(4)]
+
+
+@pytest.fixture(scope="module", params=[Noisy, Transformer], ids=lambda p: p.__name__)
+def package(request, tmp_path_factory):
     torch.manual_seed(3)
-    model = Noisy()
+    model = request.param()
+    batches = BATCHES if request.param is Noisy else TEXTS
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    path = tmp_path_factory.mktemp("noisy") / "noisy.step"
-    return spmd.capture(train_step, model, optimizer, *BATCHES[0], reference=BATCHES).save(path)
+    path = tmp_path_factory.mktemp("drawing") / "drawing.step"
+    return spmd.capture(train_step, model, optimizer, *batches[0], reference=batches).save(path)
 
 
 def test_the_imported_step_gives_the_reference(package, tmp_path):
@@ -123,7 +145,7 @@ def test_masks_are_bits_of_the_element():
             assert np.array_equal(trainer.step(x)[1].numpy(), philox.uniform(12, 3, index, 1))
 
 
-def test_draws_continue_where_a_checkpoint_stopped(package, tmp_path):
+def test_draws_continue_where_a_checkpoint_stopped(tmp_path):
     """Seed and step counter are state: saved with the optimizer, loaded with the weights."""
     artifact = compile_package(spmd.capture(train_step, *_model(), *BATCHES[0]), ["--ranks=2"])
     with spmd.load(artifact) as whole, spmd.load(artifact) as first:
