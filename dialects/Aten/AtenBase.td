@@ -40,6 +40,9 @@ def AtenDialect : Dialect {
     void registerHeavyOps();
     void registerIndexingOps();
     void registerOptimOps();
+    void registerNormOps();
+    void registerRandomOps();
+    void registerWindowOps();
   }];
 }
 

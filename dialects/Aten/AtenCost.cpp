@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenRules.h"
+#include "dialects/Aten/AtenWindow.h"
 #include "dialects/Aten/RuleBuilder.h"
 
 #include <cmath>
@@ -23,6 +24,20 @@ double spmd::aten::operandElements(Operation *op, double each) {
 double spmd::aten::contractionFlops(Operation *op) {
   Value left = op->getOperand(op->getNumOperands() - 2);
   return resultElements(op, 2.0 * tensorType(left).getShape().back());
+}
+
+double spmd::aten::convolutionFlops(Operation *op) {
+  auto backward = dyn_cast<ConvolutionBackwardOp>(op);
+  auto forward = dyn_cast<ConvolutionOp>(op);
+  RankedTensorType weight = tensorType(backward ? backward.getWeight() : forward.getWeight());
+  RankedTensorType input = tensorType(backward ? backward.getInput() : forward.getInput());
+  RankedTensorType output = tensorType(backward ? backward.getGradOutput() : forward.getResult());
+  // Each window meets the weight of its group: of the input's windows, for a transposed one of the output's.
+  bool transposed = backward ? backward.getTransposed() : forward.getTransposed();
+  RankedTensorType windows = transposed ? input : output;
+  double perWindow = static_cast<double>(weight.getNumElements()) / weight.getDimSize(0);
+  double products = backward ? static_cast<bool>(backward.getGradInput()) + static_cast<bool>(backward.getGradWeight()) : 1;
+  return 2.0 * windows.getNumElements() * perWindow * products;
 }
 
 double spmd::aten::attentionFlops(Operation *op) {

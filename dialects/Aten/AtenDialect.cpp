@@ -17,4 +17,7 @@ void spmd::aten::AtenDialect::initialize() {
   registerHeavyOps();
   registerIndexingOps();
   registerOptimOps();
+  registerNormOps();
+  registerRandomOps();
+  registerWindowOps();
 }

@@ -87,6 +87,19 @@ Rule gatherRowsRule(mlir::Operation *op);
 Rule scatterRowsRule(mlir::Operation *op);
 /// Pointwise; padding holds a number that passes.
 Rule checkIndexRule(mlir::Operation *op);
+// ShardingRulesWindow.cpp
+
+/// Leading dimensions are factors; the weight gradient contracts them.
+Rule rmsNormRule(mlir::Operation *op);
+/// The batch is a factor.
+Rule convolutionRule(mlir::Operation *op);
+/// The weight and bias gradients contract the batch.
+Rule convolutionBackwardRule(mlir::Operation *op);
+/// Batch and channels are factors, spatial dimensions whole.
+Rule windowRule(mlir::Operation *op, Linearity linearity = Linearity::none,
+                llvm::ArrayRef<unsigned> multilinearOperands = {});
+/// The first dimension is a factor, the others are whole.
+Rule batchRule(mlir::Operation *op, Linearity linearity);
 
 // Cost (AtenCost.cpp).
 
@@ -102,6 +115,8 @@ double scatterFlops(mlir::Operation *op);
 double sortFlops(mlir::Operation *op);
 /// Two products forward, five backward; half of it if causal.
 double attentionFlops(mlir::Operation *op);
+/// 2 per multiply-add of a window, once per gradient in backward.
+double convolutionFlops(mlir::Operation *op);
 
 // Localization (AtenLocalize.cpp).
 

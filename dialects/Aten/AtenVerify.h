@@ -105,6 +105,25 @@ llvm::LogicalResult verifyMseLoss(mlir::Operation *op);
 /// C1: rank 4, equal batch; heads of key and value equal and, with enable_gqa,
 /// a divisor of the query's. C2: results. C3: the mask broadcasts.
 llvm::LogicalResult verifyAttention(mlir::Operation *op);
+/// C1: seed and step are i64 scalars. C2: the index is i64, the result f32 of its
+/// shape. C3: word is 0 to 3.
+llvm::LogicalResult verifyPhiloxUniform(mlir::Operation *op);
+
+// Norms and windows (AtenVerifyWindow.cpp).
+
+/// C1: normalized_shape is the input's last dimensions. C2: rstd has ones there.
+/// C3: weight and its gradient have these dimensions.
+llvm::LogicalResult verifyRmsNorm(mlir::Operation *op);
+/// C1: [batch, channels, 1 to 3 spatial dimensions], stride, padding, dilation
+/// and output_padding with an entry per spatial dimension. C2: channels of input
+/// and weight fit the groups. C3: results.
+llvm::LogicalResult verifyConvolution(mlir::Operation *op);
+/// C1: as convolution, padding at most half the kernel. C2: i64 indices of the
+/// output's shape, which the windows give.
+llvm::LogicalResult verifyMaxPool(mlir::Operation *op);
+/// C1: image and columns fit the windows.
+llvm::LogicalResult verifyIm2col(mlir::Operation *op);
+
 /// C1: results have the types of the first list. C2: in list form, lists of
 /// scalars have an entry per position. C3: in list form, operands broadcast.
 llvm::LogicalResult verifyForeach(mlir::Operation *op);

@@ -178,6 +178,18 @@ def Kernel_SegmentConstantOp : Kernel_Op<"segment_constant", [Pure, HasParent<"S
   let hasVerifier = 1;
 }
 
+def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+  let summary = "A random number in [0, 1), a function of seed, step, element and stream";
+  let description = [{
+    Word `word` of Philox4x32-10 with the seed as key and (index, stream, step) as counter, its upper 24 bits as a fraction:
+    [Note: random numbers] in Runtime/Core/Philox.h. `seed` and `step` are the same for all elements.
+  }];
+  let arguments = (ins I64:$seed, I64:$step, I64:$index, I64Attr:$stream,
+                       ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<3>]>:$word);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$seed `,` $step `,` $index `stream` $stream `word` $word attr-dict";
+}
+
 def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
   let summary = "Ends a body: one value per result";
   let arguments = (ins Variadic<Kernel_Scalar>:$values);

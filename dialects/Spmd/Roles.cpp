@@ -7,8 +7,8 @@ using namespace mlir;
 namespace spmd {
 
 bool isArgRole(Attribute attr) {
-  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr, HyperAttr, BatchAttr, ShardAttr, TableAttr>(
-      attr);
+  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr, HyperAttr, RngAttr, BatchAttr, ShardAttr,
+                         TableAttr>(attr);
 }
 
 func::FuncOp getStep(ModuleOp module) {

@@ -64,6 +64,18 @@ def Spmd_HyperAttr : Spmd_Attr<"Hyper", "hyper"> {
       "`<` $name `,` `group` `=` $group (`,` `value` `=` $value^)? `>`";
 }
 
+def Spmd_RngAttr : Spmd_Attr<"Rng", "rng"> {
+  let summary = "what random numbers are a function of: the seed, or the count of training steps";
+  let description = [{
+    `#spmd.rng<"seed", init = 42>` and `#spmd.rng<"step", init = 0>`: 0-dimensional i64,
+    the same on all ranks. The step counts itself up; `init` is the value when the
+    weights file does not have it.
+  }];
+  let parameters = (ins StringRefParameter<"seed or step">:$name,
+                        "int64_t":$init);
+  let assemblyFormat = "`<` $name `,` `init` `=` $init `>`";
+}
+
 def Spmd_BatchAttr : Spmd_Attr<"Batch", "batch"> {
   let summary = "a batch input; dim is the batch dimension, -1 when it has none";
   let description = [{

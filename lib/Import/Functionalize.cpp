@@ -209,6 +209,11 @@ LogicalResult Functionalizer::emitWrites(const step::Node &node, Call &call) {
     else
       targets.append(arg.integers.begin(), arg.integers.end());
   }
+  // An op that gives new tensors, and writes others: its results come first.
+  size_t created = node.viewOf.empty() ? node.results.size() : 0;
+  for (size_t i = 0; i < created; ++i)
+    call.resultTypes.push_back(node.results[i] ? getTensorType(node.results[i]->spec, emitter.builder.getContext())
+                                               : RankedTensorType());
   for (int64_t id : targets) {
     if (id < 0)
       return emitter.error("'" + node.op + "' writes an absent tensor");
@@ -217,21 +222,15 @@ LogicalResult Functionalizer::emitWrites(const step::Node &node, Call &call) {
   SmallVector<Value> results;
   if (failed(emitCall(emitter, call, results)))
     return failure();
-  if (results.size() != targets.size())
+  if (results.size() != created + targets.size())
     return emitter.error("'" + node.op + "' writes ")
-           << targets.size() << " tensors, the op has " << results.size() << " results";
-  for (auto [id, value] : llvm::zip_equal(targets, results))
+           << targets.size() << " tensors and makes " << created << ", the op has " << results.size() << " results";
+  for (auto [id, value] : llvm::zip_equal(targets, ArrayRef(results).drop_front(created)))
     if (failed(write(id, value)))
       return failure();
-  for (auto [index, result] : llvm::enumerate(node.results)) {
-    if (!result)
-      continue;
-    if (node.viewOf.empty())
-      return emitter.error("'" + node.op +
-                           "' both writes in place and returns a new tensor; "
-                           "this is not supported");
-    bindResult(node, index, read(node.findArg(node.viewOf)->integer));
-  }
+  for (auto [index, result] : llvm::enumerate(node.results))
+    if (result)
+      bindResult(node, index, created ? results[index] : read(node.findArg(node.viewOf)->integer));
   return success();
 }
 

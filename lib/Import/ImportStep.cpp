@@ -55,6 +55,8 @@ Attribute StepImporter::getRole(const step::Input &input) {
     return StateAttr::get(context, input.name, input.of, number);
   case step::InputKind::hyper:
     return HyperAttr::get(context, input.name, input.group, number);
+  case step::InputKind::rng:
+    return RngAttr::get(context, input.name, input.integer);
   case step::InputKind::batch:
     return BatchAttr::get(context, input.name, input.batchDim);
   }

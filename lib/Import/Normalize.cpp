@@ -70,6 +70,10 @@ static const NormalizerTable &getTable() {
     addIndexingNormalizers(entries);
     addSortingNormalizers(entries);
     addMovementNormalizers(entries);
+    addNormNormalizers(entries);
+    addProductNormalizers(entries);
+    addSamplingNormalizers(entries);
+    addWindowNormalizers(entries);
     return entries;
   }();
   return table;

@@ -48,6 +48,10 @@ void addIndexingNormalizers(NormalizerTable &table);
 void addSortingNormalizers(NormalizerTable &table);
 void addMovementNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
+void addNormNormalizers(NormalizerTable &table);
+void addProductNormalizers(NormalizerTable &table);
+void addSamplingNormalizers(NormalizerTable &table);
+void addWindowNormalizers(NormalizerTable &table);
 
 /// `dim` counted from the front.
 int64_t wrapDim(int64_t dim, int64_t rank);

@@ -93,6 +93,11 @@ static Input readInput(JsonValue json) {
     input.group = json["group"].asSize();
     if (json.has("value"))
       input.number = readReal(json["value"]);
+  } else if (kind == "rng") {
+    input.kind = InputKind::rng;
+    input.integer = json["value"].asSize();
+    if (input.spec.dtype != runtime::DType::I64 || !input.spec.shape.empty())
+      json.fail("expected an i64 scalar, found " + formatSpec(input.spec));
   } else if (kind == "batch") {
     input.kind = InputKind::batch;
     if (json.has("batch_dim"))
@@ -100,7 +105,7 @@ static Input readInput(JsonValue json) {
     if (input.batchDim >= static_cast<int64_t>(input.spec.shape.size()))
       json["batch_dim"].fail("no such dimension in shape " + runtime::formatShape(input.spec.shape));
   } else {
-    json["kind"].fail("expected param, buffer, state, hyper, batch or "
+    json["kind"].fail("expected param, buffer, state, hyper, rng, batch or "
                       "constant, found \"" +
                       kind + "\"");
   }

@@ -66,7 +66,7 @@ struct Frame {
   int64_t line = 0;
 };
 
-enum class InputKind { param, buffer, state, hyper, batch, constant };
+enum class InputKind { param, buffer, state, hyper, rng, batch, constant };
 
 struct Input {
   InputKind kind = InputKind::param;
@@ -75,6 +75,7 @@ struct Input {
   std::string name; ///< of a state, the state's name
   std::string of;
   std::optional<double> number; ///< init of a state, value of a hyper-parameter
+  int64_t integer = 0;          ///< value of a seed or step counter
   int64_t group = 0;
   int64_t batchDim = -1;
   std::string pointer;

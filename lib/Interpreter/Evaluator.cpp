@@ -176,6 +176,8 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerForeach(r);
     registerFusedOptimizers(r);
     registerSharding(r);
+    registerRandom(r);
+    registerWindows(r);
     registerKernelClusters(r);
     registerKernelHeavy(r);
     return r;

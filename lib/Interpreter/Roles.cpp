@@ -89,6 +89,7 @@ FailureOr<SmallVector<GlobalTensor>> describeRole(Attribute role, RankedTensorTy
       .Case([&](HyperAttr a) {
         return one("hyper/" + a.getName().str() + "/" + std::to_string(a.getGroup()), "hyper", initial(a.getValue()));
       })
+      .Case([&](RngAttr a) { return one("rng/" + a.getName().str(), "rng", static_cast<double>(a.getInit())); })
       .Case([&](BatchAttr a) { return one("batch/" + a.getName().str(), "batch"); })
       .Case([&](ShardAttr a) {
         return describeUnit(a.getUnit(), a.getState(), /*isTable=*/false, *dtype, initial(a.getInit()), scope);

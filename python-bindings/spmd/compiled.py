@@ -119,6 +119,7 @@ class CompiledStep:
             self._structure = _structure(call.model)
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
+            _carry_rng(self._live.trainer, program.home)
             self._live.release()
             self._live = LiveState(call.model, call.optimizer, program.home, self._lock, is_fresh=False)
         self._current = program
@@ -217,7 +218,8 @@ class CompiledStep:
             shutil.copytree(program.artifact, folder)
             constants = {f"constant/{i.name}": program.package.weights[f"constant/{i.name}"]
                          for i in program.trainer.tensors if i.state == "constant"}
-            _save(constants | self._live.tensors(), folder / "weights.safetensors")
+            rng = {f"rng/{name}": value for name, value in _rng(program.home).items()}
+            _save(constants | rng | self._live.tensors(), folder / "weights.safetensors")
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)
@@ -300,6 +302,19 @@ def _shapes(call: StepCall) -> str:
     return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
 
 
+def _rng(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """Seed and step counter of random numbers; empty when the step draws none."""
+    return {i.name: to_torch(trainer.read("rng", i.name), i.dtype) for i in trainer.tensors if i.state == "rng"}
+
+
+def _carry_rng(source: Trainer, target: Trainer) -> None:
+    """Another program goes on with the seed, and with the steps counted so far."""
+    known = _rng(target)
+    for name, value in _rng(source).items():
+        if name in known:
+            target.write("rng", name, value)
+
+
 def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = "none", mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
@@ -308,6 +323,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
         def train_step(model, optimizer, x, y): ...
+
+    Random numbers are drawn with torch.initial_seed() as it is at the first call; the seed is not read again.
 
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.

@@ -121,7 +121,7 @@ class LiveState:
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
         for info in trainer.tensors:
-            if info.state == "constant":
+            if info.state in ("constant", "rng"):
                 continue
             if info.state in ("param", "buffer"):
                 self.slots.append(Slot(info, tensors[info.name], self))

@@ -117,6 +117,8 @@ void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);
 void registerSharding(EvaluatorRegistry &registry);
+void registerRandom(EvaluatorRegistry &registry);
+void registerWindows(EvaluatorRegistry &registry);
 void registerKernelClusters(EvaluatorRegistry &registry);
 void registerKernelHeavy(EvaluatorRegistry &registry);
 

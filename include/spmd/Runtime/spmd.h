@@ -92,7 +92,8 @@ typedef struct spmd_tensor {
 typedef struct spmd_tensor_info {
   const char *name;  /* input or parameter name; output: path in the result */
   const char *state; /* "batch"; "loss" or "output"; "param", "buffer",
-                        "constant" or the kind of optimizer state */
+                        "constant", "rng" (its "seed" and "step") or the kind
+                        of optimizer state */
   int32_t dtype;
   int32_t rank;
   const int64_t *shape; /* global shape */
@@ -163,7 +164,7 @@ SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, voi
                                   spmd_status *status);
 
 /* Copy a full tensor of the state, by any of its names: state "param",
-   "buffer", "constant", or the kind of optimizer state ("exp_avg"). */
+   "buffer", "constant", "rng" or the kind of optimizer state ("exp_avg"). */
 SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data,
                                   size_t bytes, spmd_status *status);
 SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *name, const void *data,

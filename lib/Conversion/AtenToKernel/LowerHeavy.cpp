@@ -61,7 +61,10 @@ bool isOnlyReadTransposed(Value value) {
          });
 }
 
-/// result[i] = a[i] * b[i] for refs of shape [batch, m, k] and [batch, k, n]; as [batch, m, n].
+} // namespace
+
+Ref asGemmOperand(GraphBuilder &g, Ref ref) { return asMatrix(g, std::move(ref)).first; }
+
 Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
   int64_t batch = a.shape[0], m = a.shape[1], k = a.shape[2], n = b.shape[2];
   auto [left, leftView] = asMatrix(g, a);
@@ -76,6 +79,8 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
                   });
   return g.addResult(anchor, {batch, m, n}, left.getElementType());
 }
+
+namespace {
 
 LogicalResult checkFloat(Operation *op, Type type) {
   if (type.isF32() || type.isF64() || type.isBF16())

@@ -122,6 +122,10 @@ void Assigner::assignArguments() {
           bufferClass = BufferClass::optimizer_state;
           label = (state.getOf() + " " + state.getState()).str();
         })
+        .Case<RngAttr>([&](RngAttr rng) {
+          bufferClass = BufferClass::optimizer_state;
+          label = ("rng " + rng.getName()).str();
+        })
         .Case<ShardAttr, TableAttr>([&](auto part) {
           bufferClass = part.getState() == "param" ? BufferClass::parameters : BufferClass::optimizer_state;
           label = (part.getUnit().getValue() + " " + part.getState()).str();

@@ -194,7 +194,7 @@ void ManifestWriter::writeState() {
     else
       json.attribute("init", nullptr);
   };
-  auto inputs = inputsWithRole<ShardAttr, TableAttr, ParamAttr, BufferAttr, ConstantAttr, StateAttr>();
+  auto inputs = inputsWithRole<ShardAttr, TableAttr, ParamAttr, BufferAttr, ConstantAttr, StateAttr, RngAttr>();
   writer.objects("state", inputs, [&](OStream &json, plan::InputOp input) {
     auto type = cast<RankedTensorType>(input.getType());
     auto writeWhole = [&](StringRef name, StringRef state, FloatAttr init) {
@@ -225,6 +225,9 @@ void ManifestWriter::writeState() {
       writeWhole(constant.getName(), "constant", {});
     else if (auto state = dyn_cast<StateAttr>(role))
       writeWhole(state.getOf(), state.getState(), state.getInit());
+    else if (auto rng = dyn_cast<RngAttr>(role))
+      writeWhole(rng.getName(), "rng",
+                 FloatAttr::get(Float64Type::get(module.getContext()), static_cast<double>(rng.getInit())));
     json.attribute("dtype", getDTypeName(type.getElementType()));
     writePlace(json, input.getRef());
   });

@@ -227,7 +227,7 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
   for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
+    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));

@@ -87,6 +87,8 @@ def _input(number: int, i: Input, batch_dims: dict[str, int | None]) -> dict:
     record |= describe(tensor)
     if i.kind == "hyper":
         record |= {"group": i.group, "value": i.value}
+    if i.kind == "rng":
+        record |= {"value": i.value}
     if i.kind == "batch":
         default = 0 if tensor.dim() else None
         dim = batch_dims.get(i.name, default)

@@ -1,14 +1,18 @@
 """What eager PyTorch does with the reference batches: recorded beside the graph, for --check to compare with."""
 from __future__ import annotations
 
+import contextlib
 import copy
-from typing import Any, Callable, Literal, Sequence
+from typing import Any, Callable, Iterator, Literal, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
 
 from .build import StepPackage
 from .call import StepCall
+from .checkpoint import inline_checkpoints
+from .composites import one_op_composites
+from .draws import Draws
 from .errors import CaptureError
 from .fakes import tensor_names
 from .trace import Output
@@ -32,6 +36,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     copies = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
     losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
+    rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
         for name, captured, tensor in zip(call.batch_names, call.batch, batch, strict=True):
@@ -43,7 +48,8 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
             if schedule is not None:
                 group["lr"] = float(rate) * schedule(number)
             values.append(float(group["lr"]))
-        returned = call.run(batch, model, optimizer)
+        with _drawing(rng):
+            returned = call.run(batch, model, optimizer)
         loss = _leaf(package.result, returned, loss_at)
         losses.append(loss.item() if isinstance(loss, torch.Tensor) else loss)
     reference["loss"] = torch.tensor(losses, dtype=torch.float64)
@@ -57,6 +63,17 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
             if isinstance(value, torch.Tensor) and wanted:
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     package.reference = {key: value.detach().clone() for key, value in reference.items()}
+
+
+@contextlib.contextmanager
+def _drawing(rng: list[torch.Tensor]) -> Iterator[None]:
+    """For a step that draws: eager runs with the draws of the graph, which are numbered in its order (a checkpointed
+    forward that ran twice would shift the numbers)."""
+    if not rng:
+        yield
+        return
+    with one_op_composites(), inline_checkpoints(), Draws(*rng):
+        yield
 
 
 def _leaf(template: Any, returned: Any, index: int) -> Any:

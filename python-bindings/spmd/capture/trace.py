@@ -14,6 +14,7 @@ from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
+from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .meta_kernels import meta_kernels
@@ -66,7 +67,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), stamps, stamps.tracking():
+            with one_op_composites(), stamps, stamps.tracking(), Draws(*fakes.rng()):
                 returned = call.run(batch)
             leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
@@ -102,7 +103,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind != "state" or n.users]
+    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind not in ("state", "rng") or n.users]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":

@@ -61,7 +61,7 @@ struct StateEntry {
   Kind kind = Kind::Shard;
   std::string unit;  ///< Shard and Table
   std::string name;  ///< Replicated
-  std::string state; ///< "param", "buffer", "constant", or optimizer state
+  std::string state; ///< "param", "buffer", "constant", "rng", or optimizer state
   DType dtype = DType::F32;
   int64_t offset = 0; ///< bytes in the arena
   int64_t numel = 0;
