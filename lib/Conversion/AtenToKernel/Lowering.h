@@ -25,8 +25,9 @@ Lowered lowerReductionOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerNormalizationOp(GraphBuilder &g, mlir::Operation *op);
 /// Losses and their gradients.
 Lowered lowerLossOp(GraphBuilder &g, mlir::Operation *op);
-/// Matrix products, attention, row gathers and scatters.
+/// Matrix products, row gathers and scatters.
 Lowered lowerHeavyOp(GraphBuilder &g, mlir::Operation *op);
+Lowered lowerAttentionOp(GraphBuilder &g, mlir::Operation *op);
 /// Collectives, pack and unpack, rank-dependent slices and masks, tables of a unit.
 Lowered lowerSpmdOp(GraphBuilder &g, mlir::Operation *op);
 
