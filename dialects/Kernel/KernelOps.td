@@ -141,17 +141,20 @@ def Kernel_SegmentedOp : Kernel_KernelOp<"segmented", [IsolatedFromAbove, Single
 }
 
 //===----------------------------------------------------------------------===//
-// Element ops: only inside a cluster
+// Element ops: only inside a body
 //===----------------------------------------------------------------------===//
 
-def Kernel_IndexOp : Kernel_Op<"index", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+/// Ops with a body of scalar operations over an iteration space.
+defvar Kernel_BodyParents = ["ClusterOp", "SegmentedOp", "AttentionOp", "AttentionBackwardOp"];
+
+def Kernel_IndexOp : Kernel_Op<"index", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Position along one dim of the iteration space";
   let arguments = (ins I64Attr:$dim);
   let results = (outs Index:$result);
   let assemblyFormat = "$dim attr-dict";
 }
 
-def Kernel_CoordOp : Kernel_Op<"coord", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+def Kernel_CoordOp : Kernel_Op<"coord", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Coordinate of this rank along one mesh axis";
   let arguments = (ins I64Attr:$axis);
   let results = (outs Index:$result);
@@ -178,7 +181,7 @@ def Kernel_SegmentConstantOp : Kernel_Op<"segment_constant", [Pure, HasParent<"S
   let hasVerifier = 1;
 }
 
-def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "A random number in [0, 1), a function of seed, step, element and stream";
   let description = [{
     Word `word` of Philox4x32-10 with the seed as key and (index, stream, step) as counter, its upper 24 bits as a fraction:
@@ -190,7 +193,7 @@ def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<["ClusterOp", "Se
   let assemblyFormat = "$seed `,` $step `,` $index `stream` $stream `word` $word attr-dict";
 }
 
-def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Ends a body: one value per result";
   let arguments = (ins Variadic<Kernel_Scalar>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -228,54 +231,84 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm"> {
   }];
 }
 
-def Kernel_AttentionOp : Kernel_KernelOp<"attention"> {
+/// What attention's forward and backward have in common.
+class Kernel_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_KernelOp<mnemonic, [IsolatedFromAbove, SingleBlock] # traits> {
+  let regions = (region AnyRegion:$mask);
+  let hasRegionVerifier = 1;
+}
+
+def Kernel_AttentionOp : Kernel_AttentionLikeOp<"attention"> {
   let summary = "Scaled dot-product attention, forward";
   let description = [{
     `out = softmax(scale * q k^T + mask) v` per batch and head, and the row log-sum-exp `lse`, contiguous
-    [batch, heads, qLen], f32. `causal` lets query t see keys up to t (aligned at the first row and column, as PyTorch
-    does). The mask is added (float) or, when i1, keeps where true. q, k, v, mask and out are views of flat tensors, so
-    heads need not be made contiguous; `out` must be covered by its view.
+    [batch, heads, qLen], f32. q, k, v and out are views of flat tensors, so heads need not be made contiguous; `out`
+    must be covered by its view. A query that sees no key has out 0 and lse -inf.
+
+    `mask` is a body of scalar operations over [batch, head, query, key], as a cluster's, that yields i1 (the score
+    stays where true, else it is -inf) or f32 (added to the score). It is computed where scores are, so a mask made of
+    positions, of padding or of a table takes no memory; what its positions say (`key <= query`, a window) bounds the
+    loops (AttentionMask.h). Without `mask` every query sees every key.
 
     Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32 or bf16, computed in
-    f32; mask of it or i1; (C3) views inside their tensors; (C4) `mask` and `mask_view` together; (C5) lse has
-    batch * heads * qLen elements.
+    f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over [batch, heads, qLen, kvLen], that
+    yields one i1 or f32 and reduces nothing; (C5) lse has batch * heads * qLen elements.
+
+    Example, causal with padding:
+    ```mlir
+    %out, %lse = kernel.attention
+        <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
+        q(%q at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        k(%k at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        v(%v at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        mask(%p = %padding at (d0, d1, d2, d3) -> (d0 * 8 + d3) : tensor<2x8xi1>) {
+      %t = kernel.index 2
+      %s = kernel.index 3
+      %c = arith.cmpi sle, %s, %t : index
+      %m = arith.andi %c, %p : i1
+      kernel.yield %m : i1
+    } out(<offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>) lse(tensor<2x3x8xf32>)
+    ```
   }];
   let arguments = (ins
-    Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
-    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
-    Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view, OptionalAttr<Kernel_ViewAttr>:$mask_view,
+    Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Variadic<Kernel_Tensor>:$mask_inputs,
+    Kernel_AttentionSizesAttr:$sizes, F64Attr:$scale,
+    Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view, AffineMapArrayAttr:$mask_maps,
     Kernel_ViewAttr:$out_view, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$out, Kernel_Tensor:$lse);
   let assemblyFormat = [{
-    $sizes `scale` $scale (`causal` $causal^)?
+    $sizes `scale` $scale
     `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
-    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `v` `(` $v `at` $v_view `:` type($v) `)` custom<Mask>($mask_inputs, type($mask_inputs), $mask_maps, $mask)
     `out` `(` $out_view `:` type($out) `)` `lse` `(` type($lse) `)` attr-dict
   }];
 }
 
-def Kernel_AttentionBackwardOp : Kernel_KernelOp<"attention_backward"> {
+def Kernel_AttentionBackwardOp : Kernel_AttentionLikeOp<"attention_backward", [AttrSizedResultSegments]> {
   let summary = "Scaled dot-product attention, backward";
   let description = [{
-    Gradients of q, k and v from the gradient of out, recomputing probabilities from `lse`. There are three results,
-    or one that holds all three at their views (the gradient of a packed qkv projection); views must cover them.
+    Gradients of q, k and v from the gradient of out, recomputing probabilities from `lse`. There are three,
+    or one tensor that holds all three at their views (the gradient of a packed qkv projection); views must cover them.
+    `mask_grad` is the gradient of an f32 mask, summed over batch or heads where it has one of them.
 
-    Constraints: as kernel.attention, and (C6) one or three results.
+    Constraints: as kernel.attention, and (C6) one or three gradients; (C7) mask_grad is f32
+    [1 or batch, 1 or heads, qLen, kvLen], and the mask yields f32.
   }];
   let arguments = (ins
-    Kernel_Tensor:$dout, Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
+    Kernel_Tensor:$dout, Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Variadic<Kernel_Tensor>:$mask_inputs,
     Kernel_Tensor:$out, Kernel_Tensor:$lse,
-    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
+    Kernel_AttentionSizesAttr:$sizes, F64Attr:$scale,
     Kernel_ViewAttr:$dout_view, Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view,
-    OptionalAttr<Kernel_ViewAttr>:$mask_view, Kernel_ViewAttr:$out_view,
+    AffineMapArrayAttr:$mask_maps, Kernel_ViewAttr:$out_view,
     Kernel_ViewAttr:$dq_view, Kernel_ViewAttr:$dk_view, Kernel_ViewAttr:$dv_view, OptionalAttr<StrAttr>:$symbol);
-  let results = (outs Variadic<Kernel_Tensor>:$grads);
+  let results = (outs Variadic<Kernel_Tensor>:$grads, Optional<Kernel_Tensor>:$mask_grad);
   let assemblyFormat = [{
-    $sizes `scale` $scale (`causal` $causal^)? `dout` `(` $dout `at` $dout_view `:` type($dout) `)`
+    $sizes `scale` $scale `dout` `(` $dout `at` $dout_view `:` type($dout) `)`
     `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
-    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `v` `(` $v `at` $v_view `:` type($v) `)` custom<Mask>($mask_inputs, type($mask_inputs), $mask_maps, $mask)
     `out` `(` $out `at` $out_view `:` type($out) `)` `lse` `(` $lse `:` type($lse) `)`
-    `dq` `(` $dq_view `)` `dk` `(` $dk_view `)` `dv` `(` $dv_view `)` attr-dict `->` type($grads)
+    `dq` `(` $dq_view `)` `dk` `(` $dk_view `)` `dv` `(` $dv_view `)` (`mask_grad` `(` type($mask_grad)^ `)`)? attr-dict
+    `->` type($grads)
   }];
 }
 

@@ -44,7 +44,7 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
   g.setOrigin(op);
   for (auto *lower :
        {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerScanOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp,
-        lowerIndexingOp, lowerWindowOp, lowerSpmdOp})
+        lowerAttentionOp, lowerIndexingOp, lowerWindowOp, lowerSpmdOp})
     if (Lowered lowered = lower(g, op))
       return *lowered;
   return op->emitOpError("has no kernel");

@@ -27,12 +27,13 @@ Lowered lowerScanOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerNormalizationOp(GraphBuilder &g, mlir::Operation *op);
 /// Losses and their gradients.
 Lowered lowerLossOp(GraphBuilder &g, mlir::Operation *op);
-/// Matrix products, attention, row gathers and scatters.
+/// Matrix products, row gathers and scatters.
 Lowered lowerHeavyOp(GraphBuilder &g, mlir::Operation *op);
 /// Gathers, scatters, sorting, checks of row numbers.
 Lowered lowerIndexingOp(GraphBuilder &g, mlir::Operation *op);
 /// Convolutions, max pools, im2col.
 Lowered lowerWindowOp(GraphBuilder &g, mlir::Operation *op);
+Lowered lowerAttentionOp(GraphBuilder &g, mlir::Operation *op);
 /// Collectives, pack and unpack, rank-dependent slices and masks, tables of a unit.
 Lowered lowerSpmdOp(GraphBuilder &g, mlir::Operation *op);
 

@@ -1,4 +1,4 @@
-//===- KernelHeavy.cpp - matrix products, attention, rows by number -------===//
+//===- KernelHeavy.cpp - matrix products, rows by number ------------------===//
 
 #include "dialects/Kernel/Kernel.h"
 #include "spmd/Interpreter/Evaluator.h"
@@ -10,11 +10,6 @@ using namespace mlir;
 
 namespace spmd::interp {
 namespace {
-
-Tensor emptyResult(OpCall &call, unsigned i) {
-  auto type = cast<RankedTensorType>(call.op->getResult(i).getType());
-  return Tensor(*getDType(type.getElementType()), type.getShape());
-}
 
 LogicalResult evaluateGemm(OpCall &call) {
   auto op = cast<kernel::GemmOp>(call.op);
@@ -35,129 +30,6 @@ LogicalResult evaluateGemm(OpCall &call) {
       }
   }
   call.result(std::move(result));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Attention
-//===----------------------------------------------------------------------===//
-
-/// [batch, head, row, column] of a flat tensor.
-struct Heads {
-  const Tensor &tensor;
-  kernel::ViewAttr view;
-
-  int64_t index(int64_t b, int64_t h, int64_t t, int64_t c) const {
-    return view.getOffset() + b * view.getBatch() + h * view.getHead() + t * view.getRow() + c;
-  }
-  double at(int64_t b, int64_t h, int64_t t, int64_t c) const { return tensor.at(index(b, h, t, c)); }
-};
-
-/// The definition that forward and backward have in common.
-template <typename OpTy>
-struct Attention {
-  kernel::AttentionSizesAttr sizes;
-  double scale;
-  bool causal;
-  Heads q, k, v;
-  std::optional<Heads> mask;
-
-  Attention(OpTy op, ArrayRef<Tensor> qkv, const Tensor *maskTensor)
-      : sizes(op.getSizes()), scale(op.getScale().convertToDouble()), causal(op.getCausal()),
-        q{qkv[0], op.getQViewAttr()}, k{qkv[1], op.getKViewAttr()}, v{qkv[2], op.getVViewAttr()} {
-    if (maskTensor)
-      mask.emplace(Heads{*maskTensor, op.getMaskViewAttr()});
-  }
-
-  int64_t kvHead(int64_t head) const { return head / (sizes.getHeads() / sizes.getKvHeads()); }
-
-  /// Scores of one query, -inf where it may not look.
-  std::vector<double> scores(int64_t b, int64_t h, int64_t t) const {
-    double never = -std::numeric_limits<double>::infinity();
-    std::vector<double> result(sizes.getKvLen());
-    for (int64_t s = 0; s < sizes.getKvLen(); ++s) {
-      double sum = 0;
-      for (int64_t c = 0; c < sizes.getHeadDim(); ++c)
-        sum += q.at(b, h, t, c) * k.at(b, kvHead(h), s, c);
-      sum *= scale;
-      if (mask && mask->tensor.dtype() == DType::i1)
-        sum = mask->at(b, h, t, s) != 0 ? sum : never;
-      else if (mask)
-        sum += mask->at(b, h, t, s);
-      result[s] = causal && s > t ? never : sum;
-    }
-    return result;
-  }
-
-  template <typename Fn>
-  void forEachQuery(Fn visit) const {
-    for (int64_t b = 0; b < sizes.getBatch(); ++b)
-      for (int64_t h = 0; h < sizes.getHeads(); ++h)
-        for (int64_t t = 0; t < sizes.getQLen(); ++t)
-          visit(b, h, t, (b * sizes.getHeads() + h) * sizes.getQLen() + t);
-  }
-};
-
-LogicalResult evaluateAttention(OpCall &call) {
-  auto op = cast<kernel::AttentionOp>(call.op);
-  ArrayRef<Tensor> operands = call.operands();
-  Attention<kernel::AttentionOp> a(op, operands, op.getMask() ? &operands[3] : nullptr);
-  Tensor out = emptyResult(call, 0), lse = emptyResult(call, 1);
-  Heads target{out, op.getOutView()};
-  a.forEachQuery([&](int64_t b, int64_t h, int64_t t, int64_t row) {
-    std::vector<double> scores = a.scores(b, h, t);
-    double highest = *std::max_element(scores.begin(), scores.end()), sum = 0;
-    for (double &score : scores)
-      sum += score = std::isinf(highest) ? 0 : std::exp(score - highest);
-    lse.set(row, highest + std::log(sum));
-    for (int64_t c = 0; c < a.sizes.getVDim(); ++c) {
-      double value = 0;
-      for (int64_t s = 0; s < a.sizes.getKvLen(); ++s)
-        value += scores[s] * a.v.at(b, a.kvHead(h), s, c);
-      out.set(target.index(b, h, t, c), sum == 0 ? 0 : value / sum);
-    }
-  });
-  call.result(std::move(out));
-  call.result(std::move(lse));
-  return success();
-}
-
-LogicalResult evaluateAttentionBackward(OpCall &call) {
-  auto op = cast<kernel::AttentionBackwardOp>(call.op);
-  ArrayRef<Tensor> operands = call.operands();
-  bool hasMask = static_cast<bool>(op.getMask());
-  Attention<kernel::AttentionBackwardOp> a(op, operands.slice(1), hasMask ? &operands[4] : nullptr);
-  Heads dout{operands[0], op.getDoutViewAttr()}, out{operands[hasMask ? 5 : 4], op.getOutViewAttr()};
-  const Tensor &lse = operands[hasMask ? 6 : 5];
-  SmallVector<Tensor> grads;
-  for (unsigned i = 0; i < op->getNumResults(); ++i)
-    grads.push_back(emptyResult(call, i));
-  bool isPacked = grads.size() == 1;
-  Tensor &dqTensor = grads[0], &dkTensor = grads[isPacked ? 0 : 1], &dvTensor = grads[isPacked ? 0 : 2];
-  Heads dq{dqTensor, op.getDqViewAttr()}, dk{dkTensor, op.getDkViewAttr()}, dv{dvTensor, op.getDvViewAttr()};
-  auto add = [](Tensor &tensor, int64_t element, double value) { tensor.set(element, tensor.at(element) + value); };
-  a.forEachQuery([&](int64_t b, int64_t h, int64_t t, int64_t row) {
-    std::vector<double> scores = a.scores(b, h, t);
-    double inner = 0;
-    for (int64_t c = 0; c < a.sizes.getVDim(); ++c)
-      inner += dout.at(b, h, t, c) * out.at(b, h, t, c);
-    int64_t kv = a.kvHead(h);
-    for (int64_t s = 0; s < a.sizes.getKvLen(); ++s) {
-      double probability = std::isinf(lse.at(row)) ? 0 : std::exp(scores[s] - lse.at(row));
-      double slope = 0;
-      for (int64_t c = 0; c < a.sizes.getVDim(); ++c) {
-        slope += dout.at(b, h, t, c) * a.v.at(b, kv, s, c);
-        add(dvTensor, dv.index(b, kv, s, c), probability * dout.at(b, h, t, c));
-      }
-      double dscore = a.scale * probability * (slope - inner);
-      for (int64_t c = 0; c < a.sizes.getHeadDim(); ++c) {
-        add(dqTensor, dq.index(b, h, t, c), dscore * a.k.at(b, kv, s, c));
-        add(dkTensor, dk.index(b, kv, s, c), dscore * a.q.at(b, h, t, c));
-      }
-    }
-  });
-  for (Tensor &grad : grads)
-    call.result(std::move(grad));
   return success();
 }
 
@@ -252,8 +124,6 @@ LogicalResult evaluateCheckIndex(OpCall &call) {
 
 void registerKernelHeavy(EvaluatorRegistry &registry) {
   registry.add("kernel.gemm", evaluateGemm);
-  registry.add("kernel.attention", evaluateAttention);
-  registry.add("kernel.attention_backward", evaluateAttentionBackward);
   registry.add("kernel.gather_rows", evaluateGatherRows);
   registry.add("kernel.scatter_rows", evaluateScatterRows);
   registry.add("kernel.sort", evaluateSort);

@@ -97,22 +97,33 @@ func.func @gemm(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %d: tensor<2x4x16xf
 }
 
 // CHECK-LABEL: @attention
-// CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01 causal
+// CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01
 // CHECK-SAME: q(%{{.*}} at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
-// CHECK-SAME: out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
+// CHECK-SAME: v(%{{[^)]*}}) mask() {
+// CHECK: arith.cmpi sle
+// CHECK: } out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
 // CHECK: kernel.attention_backward
-// CHECK-SAME: -> tensor<2x8x36xf32>
-// CHECK: kernel.attention {{.*}} mask(%{{.*}} at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
-func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask: tensor<8x8xi1>)
-    -> (tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>) {
+// CHECK: dv(<offset = 24, batch = 288, head = 4, row = 36>) -> tensor<2x8x36xf32>
+// CHECK: kernel.attention {{.*}} mask(%[[M:.*]] = %{{.*}} at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+// CHECK-NEXT: kernel.yield %[[M]] : f32
+// CHECK: kernel.attention_backward
+// CHECK: mask_grad(tensor<1x1x8x8xf32>) -> tensor<2x8x36xf32>
+func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %bias: tensor<8x8xf32>)
+    -> (tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>, tensor<1x1x8x8xf32>) {
   %out, %lse = kernel.attention
-      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      mask() {
+        %t = kernel.index 2
+        %s = kernel.index 3
+        %sees = arith.cmpi sle, %s, %t : index
+        kernel.yield %sees : i1
+      }
       out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
   %dqkv = kernel.attention_backward
-      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
       dout(%dout at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>)
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
@@ -125,9 +136,23 @@ func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask:
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
-      mask(%mask at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
+      mask(%m = %bias at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+        kernel.yield %m : f32
+      }
       out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
-  return %out, %dqkv, %masked : tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>
+  %masked_dqkv, %dmask = kernel.attention_backward
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
+      dout(%dout at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>)
+      q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      mask(%m = %bias at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+        kernel.yield %m : f32
+      }
+      out(%masked at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(%lse2 : tensor<2x3x8xf32>)
+      dq(<offset = 0, batch = 288, head = 4, row = 36>) dk(<offset = 12, batch = 288, head = 4, row = 36>)
+      dv(<offset = 24, batch = 288, head = 4, row = 36>) mask_grad(tensor<1x1x8x8xf32>) -> tensor<2x8x36xf32>
+  return %out, %masked_dqkv, %masked, %dmask : tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>, tensor<1x1x8x8xf32>
 }
 
 // CHECK-LABEL: @rows

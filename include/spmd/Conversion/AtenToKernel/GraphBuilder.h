@@ -18,6 +18,7 @@ public:
   /// New nodes get the location and the segment of `op`.
   void setOrigin(mlir::Operation *op);
 
+  mlir::MLIRContext *getContext() const { return loc->getContext(); }
   Ref get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Ref ref) { values[value] = std::move(ref); }
 
