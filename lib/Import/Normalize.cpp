@@ -50,15 +50,23 @@ static const NormalizerTable &getTable() {
     addArithmeticNormalizers(entries);
     addReductionNormalizers(entries);
     addListNormalizers(entries);
+    addOptimizerNormalizers(entries);
     return entries;
   }();
   return table;
 }
 
 LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
+  // What wrote its result into a given tensor is the op without it.
+  if (StringRef(call.op).ends_with(".out")) {
+    call.op = StringRef(call.op).drop_back(4).str();
+    llvm::erase_if(call.args, [](const BoundArg &arg) { return arg.name() == "out"; });
+  }
   auto found = getTable().find(call.op);
   bool isNormalized = found != getTable().end();
   Normalization normalization = isNormalized ? found->second : Normalization(&emitSameOp);
+  if (needsUnrolling(call, isNormalized, emitter.builder.getContext()))
+    normalization = Normalization(&emitUnrolled);
   for (StringRef name : normalization.tensors)
     if (!call.value(name))
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
