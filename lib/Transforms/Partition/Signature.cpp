@@ -91,9 +91,7 @@ LogicalResult Partitioner::emitReturn() {
     values.push_back(get(value, AxisState::replicated()));
     roles.push_back(role);
   }
-  // One result per flat argument that any parameter of the unit updates. What puts it together belongs to the last phase.
-  Operation *last = terminator->getPrevNode();
-  segment = last ? last->getAttr(kSegmentAttr) : Attribute();
+  // One result per flat argument that any parameter of the unit updates.
   unsigned number = 0;
   for (auto [unitNumber, unit] : llvm::enumerate(step.units))
     for (const UnitArgument &argument : unit.arguments) {
