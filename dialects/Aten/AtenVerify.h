@@ -127,6 +127,10 @@ llvm::LogicalResult verifyIm2col(mlir::Operation *op);
 /// C1: results have the types of the first list. C2: in list form, lists of
 /// scalars have an entry per position. C3: in list form, operands broadcast.
 llvm::LogicalResult verifyForeach(mlir::Operation *op);
+/// C1: `op` is a pointwise op with one result. C2: the operands are lists of
+/// one length, the number of results. C3: in list form, the operands of a
+/// position are scalars or have the result's shape.
+llvm::LogicalResult verifyForeachMap(mlir::Operation *op);
 /// C1: all lists have as many entries as the parameters, or none. C2: entries
 /// of one position agree in shape with the parameter (steps are scalars or
 /// tables). C3: hyper-parameters have an entry per group, groups are theirs.

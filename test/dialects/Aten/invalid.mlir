@@ -424,6 +424,33 @@ func.func @f(%0: tensor<4xf32>, %1: tensor<6xf32>) {
 
 // -----
 
+// foreach_map C1
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{applies 'no_such_op', expected a pointwise aten op}}
+  %r = aten._foreach_map %0 {op = "no_such_op", options = {}} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// foreach_map C2
+func.func @f(%0: tensor<4xf32>, %1: tensor<4xf32>) {
+  // expected-error @+1 {{has 3 operands and 2 results}}
+  %r:2 = aten._foreach_map %0, %1, %0 {op = "neg", options = {}} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// foreach_map C3
+func.func @f(%0: tensor<4xf32>, %1: tensor<6xf32>) {
+  // expected-error @+1 {{has 'tensor<6xf32>' at position 0 of 'tensor<4xf32>'}}
+  %r = aten._foreach_map %0, %1 {op = "mul.Tensor", options = {}} : (tensor<4xf32>, tensor<6xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 // fused C1
 func.func @f(%0: tensor<4xf32>, %1: tensor<4xf32>) {
   // expected-error @+1 {{has 0 learning rates as operands, expected 1}}
