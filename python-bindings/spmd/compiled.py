@@ -120,7 +120,8 @@ class CompiledStep:
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, is_fresh=False)
+            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, program.package.unkept_gradients,
+                                   is_fresh=False)
         self._current = program
         return program
 
@@ -137,7 +138,7 @@ class CompiledStep:
         artifact = compile_package(package, self._options)
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, trainer, self._lock)
+            self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
