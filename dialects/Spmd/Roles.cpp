@@ -52,6 +52,16 @@ std::optional<unsigned> findUpdate(func::FuncOp func, unsigned arg) {
   return std::nullopt;
 }
 
+ShardingAttr getVaryingBatchLayout(BatchAttr batch, RankedTensorType type, int64_t ranks) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding());
+  if (!sharding || sharding.getStates().size() != 1 || !sharding.getStates().front().isVarying())
+    return nullptr;
+  SmallVector<int64_t> global(type.getShape());
+  int64_t rows = global[batch.getDim()];
+  global[batch.getDim()] *= ranks;
+  return ShardingAttr::get(type.getContext(), global, AxisState::shard(batch.getDim(), 1, rows));
+}
+
 std::optional<int64_t> getSegment(Operation *op) {
   if (auto segment = op->getAttrOfType<IntegerAttr>(kSegmentAttr))
     return segment.getInt();

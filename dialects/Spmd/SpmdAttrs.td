@@ -77,13 +77,13 @@ def Spmd_RngAttr : Spmd_Attr<"Rng", "rng"> {
 }
 
 def Spmd_BatchAttr : Spmd_Attr<"Batch", "batch"> {
-  let summary = "a batch input; dim is the batch dimension, -1 when it has none";
+  let summary = "a batch input; dim is the batch dimension, none when all ranks share it";
   let description = [{
     `dim` decides only where the rows of the batch live: a wrong dimension costs
-    communication, never a wrong result.
+    communication, never a wrong result. In C++ none is -1.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$dim);
-  let assemblyFormat = "`<` $name `,` `dim` `=` $dim `>`";
+  let assemblyFormat = "`<` $name `,` `dim` `=` custom<BatchDim>($dim) `>`";
 }
 
 def Spmd_ShardAttr : Spmd_Attr<"Shard", "shard"> {
@@ -182,7 +182,10 @@ def Spmd_ShardingAttr : Spmd_Attr<"Sharding", "sharding",
       cut into chunks of `chunk` rows, this rank has the one of its coordinate (rows
       past the end are padding);
     * `partial<kind>`: the value is the combination by `kind` of all ranks' values;
-    * `owned`: this rank's chunk of a unit's flat buffer.
+    * `owned`: this rank's chunk of a unit's flat buffer;
+    * `varying`: every rank has a value of its own, and there is no global one: what a
+      rank computes from its rows when the captured step is one rank's (`view=local`).
+      The global shape is the local one.
 
     ```mlir
     tensor<4x16xf32, #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>>

@@ -120,7 +120,7 @@ LogicalResult Packager::write() {
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
 
-LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options) {
+LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
   if (fs::exists(target) && !fs::exists(join(target, "manifest.json")))
@@ -131,6 +131,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
   fs::createUniquePath(target + ".%%%%%%", temporary, /*MakeAbsolute=*/false);
   if (std::error_code error = fs::create_directories(temporary, /*IgnoreExisting=*/false, fs::all_all))
     return fail("cannot create '" + temporary + "': " + error.message());
+  isInternal = true;
   llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
   if (failed(Packager(module, options, temporary).write()))
     return failure();

@@ -183,10 +183,26 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
 };
 } // namespace
 
+/// The phase of this name; an error lists the names there are.
+static FailureOr<Phase> parsePhase(StringRef option, StringRef name, function_ref<LogicalResult(const Twine &)> error) {
+  if (std::optional<Phase> phase = findPhase(name))
+    return *phase;
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  os << "spmd-pipeline: " << option << "=" << name << ": expected ";
+  llvm::interleaveComma(kPhases, os, [&](Phase phase) { os << getPhaseName(phase); });
+  (void)error(message);
+  return failure();
+}
+
 void spmd::registerPipelines() {
-  PassPipelineRegistration<TextOptions>(
+  // PassPipelineRegistration cannot refuse options.
+  registerPassPipeline(
       "spmd-pipeline", "the phases of spmd-compile after `from`, up to `to`",
-      [](OpPassManager &pm, const TextOptions &text) {
+      [](OpPassManager &pm, StringRef given, function_ref<LogicalResult(const Twine &)> error) -> LogicalResult {
+        TextOptions text;
+        if (failed(text.parseFromString(given)))
+          return failure();
         PipelineOptions options;
         options.ranks = text.ranks;
         options.mode = text.mode;
@@ -195,8 +211,10 @@ void spmd::registerPipelines() {
         options.reshardAfterForward = text.reshard;
         options.prefetch = text.prefetch;
         options.fuse = text.fuse;
-        std::optional<Phase> from = findPhase(text.from), to = findPhase(text.to);
-        if (!from || !to || failed(buildPipeline(pm, options, *from, *to, llvm::errs())))
-          llvm::report_fatal_error("spmd-pipeline: unknown phase or option", /*gen_crash_diag=*/false);
-      });
+        FailureOr<Phase> from = parsePhase("from", text.from, error), to = parsePhase("to", text.to, error);
+        if (failed(from) || failed(to))
+          return failure();
+        return buildPipeline(pm, options, *from, *to, llvm::errs());
+      },
+      [](function_ref<void(const PassOptions &)> show) { show(TextOptions()); });
 }

@@ -67,7 +67,7 @@ class CompiledStep:
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
-        self._structure: tuple[Any, ...] | None = None
+        self._structure: list[int] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
@@ -108,7 +108,8 @@ class CompiledStep:
 
     def _program_for(self, call: StepCall) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
-        structure, key, options = _structure(call.model), call.key() + _modes(call), _options(call.optimizer)
+        structure, modes = _look_at(call.model)
+        key, options = (*call.key(), modes), _options(call.optimizer)
         if self._current is not None and (structure != self._structure or self._live.is_replaced()):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
             self._forget()
@@ -116,12 +117,13 @@ class CompiledStep:
         if program is None:
             program = self._compile(call, key, options)
             self._programs.append(program)
-            self._structure = _structure(call.model)
+            self._structure = structure
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
             _carry_rng(self._live.trainer, program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, is_fresh=False)
+            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, program.package.unkept_gradients,
+                                   is_fresh=False)
         self._current = program
         return program
 
@@ -138,7 +140,7 @@ class CompiledStep:
         artifact = compile_package(package, self._options)
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, trainer, self._lock)
+            self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
@@ -272,17 +274,29 @@ def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
     save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format) for n, t in tensors.items()}, path)
 
 
-def _structure(model: torch.nn.Module) -> tuple[Any, ...]:
-    """Which modules and tensors the model is made of, by identity."""
-    return tuple((id(module), tuple(map(id, module._parameters.values())), tuple(map(id, module._buffers.values())))
-                 for module in model.modules())
-
-
-def _modes(call: StepCall) -> tuple[Any, ...]:
-    """What a graph holds of the model besides its tensors."""
+def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[bool, ...]]:
+    """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
+    train, which parameters want a gradient. At every call, so it is one plain loop."""
+    ids: list[int] = []
+    modes: list[bool] = []
+    seen: set[int] = set()
+    stack = [model]
     with torch._C.DisableTorchFunctionSubclass():
-        return (tuple(module.training for module in call.model.modules()),
-                tuple(p.requires_grad for p in call.model.parameters()))
+        while stack:
+            module = stack.pop()
+            if module is None or id(module) in seen:
+                continue
+            seen.add(id(module))
+            ids.append(id(module))
+            modes.append(module.training)
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    ids.append(id(parameter))
+                    modes.append(parameter.requires_grad)
+            for buffer in module._buffers.values():
+                ids.append(id(buffer))
+            stack.extend(module._modules.values())
+    return ids, tuple(modes)
 
 
 def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, str]]:

@@ -25,9 +25,12 @@ struct RawOptions {
                               cl::desc("Which modules are shard units: none (default), always, class:A,B or size:N"),
                               cl::init("none"), cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("host (default)"), cl::init("host"), cl::cat(category)};
-  cl::opt<std::string> view{"view", cl::desc("What the captured batch is: global (default), all ranks' rows"),
-                            cl::init("global"), cl::cat(category)};
-  cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, -1 for none; repeatable"),
+  cl::opt<std::string> view{
+      "view",
+      cl::desc("What the captured batch is: global (default), all ranks' rows; local, one rank's, and "
+               "gradients are averaged"),
+      cl::init("global"), cl::cat(category)};
+  cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, or none; repeatable"),
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
   cl::opt<bool> reshard{"reshard-after-forward",
                         cl::desc("Free gathered parameters between forward and backward (default true)"),
@@ -95,9 +98,9 @@ bool Checker::policy(StringRef value) {
 
 bool Checker::batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims) {
   auto [name, number] = text.split('=');
-  int64_t dim;
-  if (name.empty() || number.getAsInteger(10, dim))
-    return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=-1 for none");
+  int64_t dim = -1;
+  if (name.empty() || (number != "none" && (number.getAsInteger(10, dim) || dim < 0)))
+    return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=none");
   dims.emplace_back(name.str(), dim);
   return true;
 }
@@ -154,7 +157,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     options.cpus.push_back(cpu.str());
   }
   bool valid = check.oneOf("mode", raw.mode, {"fully_shard", "replicate"}) &&
-               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global"}) &&
+               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global", "local"}) &&
                check.policy(raw.policy) && check.phase("compile-to", raw.to, options.to) &&
                (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
                (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));

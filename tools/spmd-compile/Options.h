@@ -15,7 +15,7 @@ struct Options {
   spmd::PipelineOptions pipeline;
   std::string target;
   std::vector<std::string> cpus;
-  std::vector<std::pair<std::string, int64_t>> batchDims;
+  std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.
   bool resumes = false;

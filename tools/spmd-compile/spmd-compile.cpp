@@ -1,6 +1,6 @@
 //===- spmd-compile.cpp - From a step package to an artifact --------------===//
 //
-// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself.
+// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself, or of the disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,10 +11,12 @@
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/BatchDims.h"
 #include "spmd/Pipelines/Packaging.h"
+#include "spmd/Runtime/Core/Safetensors.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
@@ -29,7 +31,17 @@ using spmd::Phase;
 
 namespace {
 
-constexpr int kDone = 0, kBadInput = 2;
+enum ExitCode { kDone = 0, kBadInput = 2, kFailed = 3 };
+
+/// Remembers which pass failed.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+
+private:
+  std::string &name;
+};
 
 /// Compiles one step; the state is what the phases share.
 class Compiler {
@@ -37,10 +49,12 @@ public:
   Compiler(const Options &options, MLIRContext &context)
       : options(options), context(context), progress(!options.quiet && llvm::sys::Process::StandardErrIsDisplayed()) {}
 
-  LogicalResult run();
+  ExitCode run();
 
 private:
   LogicalResult read();
+  LogicalResult checkTensors(StringRef name);
+  LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
@@ -53,10 +67,22 @@ private:
   const Options &options;
   MLIRContext &context;
   bool progress;
+  /// The failure is none of the step's or of the options'.
+  bool isInternal = false;
   OwningOpRef<ModuleOp> module;
 };
 
 } // namespace
+
+/// A file that was cut short is found out here, not by whoever runs the artifact.
+LogicalResult Compiler::checkTensors(StringRef name) {
+  SmallString<256> path(options.input);
+  llvm::sys::path::append(path, name);
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  auto file = spmd::runtime::SafetensorsFile::open(path.str().str());
+  return file ? success() : LogicalResult(emitError(UnknownLoc::get(&context), file.error().message));
+}
 
 LogicalResult Compiler::read() {
   if (options.resumes) {
@@ -64,7 +90,8 @@ LogicalResult Compiler::read() {
     return success(static_cast<bool>(module));
   }
   module = spmd::importStep(options.input, &context);
-  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)))
+  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)) ||
+      failed(checkTensors("weights.safetensors")) || failed(checkTensors("reference.safetensors")))
     return failure();
   // What the artifact's manifest says of how it was compiled; no pass reads it.
   Builder builder(&context);
@@ -80,9 +107,22 @@ LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
   TimingScope scope = timing.nest(spmd::getPhaseName(phase));
   PassManager pm(&context);
   pm.enableTiming(scope);
-  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs())) || failed(pm.run(*module)))
+  std::string failedPass;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
+  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs()))) {
+    isInternal = true;
     return failure();
-  return dump(phase);
+  }
+  if (succeeded(pm.run(*module)))
+    return dump(phase);
+  // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
+  if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
+    isInternal = true;
+    llvm::errs()
+        << "spmd-compile: note: " << failedPass
+        << " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it\n";
+  }
+  return failure();
 }
 
 LogicalResult Compiler::writeIR(StringRef path) {
@@ -117,7 +157,7 @@ LogicalResult Compiler::finish(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
   spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
-  if (failed(spmd::writeArtifact(*module, packaging)))
+  if (failed(spmd::writeArtifact(*module, packaging, isInternal)))
     return failure();
   showProgress("");
   if (!options.quiet)
@@ -125,7 +165,13 @@ LogicalResult Compiler::finish(TimingScope &timing) {
   return success();
 }
 
-LogicalResult Compiler::run() {
+ExitCode Compiler::run() {
+  if (succeeded(runAll()))
+    return kDone;
+  return isInternal ? kFailed : kBadInput;
+}
+
+LogicalResult Compiler::runAll() {
   DefaultTimingManager manager;
   manager.setEnabled(options.timing);
   TimingScope timing = manager.getRootScope();
@@ -160,5 +206,5 @@ int main(int argc, char **argv) {
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
   DiagnosticPrinter printer(&context, options->remarks);
-  return succeeded(Compiler(*options, context).run()) ? kDone : kBadInput;
+  return Compiler(*options, context).run();
 }

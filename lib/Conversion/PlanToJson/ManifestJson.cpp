@@ -84,6 +84,11 @@ const AxisState *ManifestWriter::findShard(Attribute layout) {
   return nullptr;
 }
 
+static bool isVarying(Attribute layout) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
+  return sharding && llvm::any_of(sharding.getStates(), [](const AxisState &state) { return state.isVarying(); });
+}
+
 void ManifestWriter::writeLayout(OStream &json, Attribute layout, RankedTensorType local) {
   json.attribute("dtype", getDTypeName(local.getElementType()));
   auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
@@ -261,7 +266,9 @@ void ManifestWriter::writeOutputs() {
     auto loss = dyn_cast<LossAttr>(output.getRole());
     json.attribute("kind", loss ? "loss" : "output");
     json.attribute("path", loss ? loss.getPath() : cast<OutputAttr>(output.getRole()).getPath());
-    json.attribute("state", findShard(output.getLayoutAttr()) ? "sharded" : "replicated");
+    json.attribute("state", isVarying(output.getLayoutAttr())   ? "varying"
+                            : findShard(output.getLayoutAttr()) ? "sharded"
+                                                                : "replicated");
     writeLayout(json, output.getLayoutAttr(), cast<RankedTensorType>(output.getType()));
     writePlace(json, output.getRef());
   });

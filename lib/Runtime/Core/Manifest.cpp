@@ -204,8 +204,9 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
   output.offset = value["offset"].asSize();
   output.buffer = optionalInt(value, "buffer");
   std::string state = value["state"].asString();
-  if (state != "replicated" && state != "sharded")
-    value["state"].fail("expected replicated or sharded, found '" + state + "'");
+  if (state != "replicated" && state != "sharded" && state != "varying")
+    value["state"].fail("expected replicated, sharded or varying, found '" + state + "'");
+  output.isVarying = state == "varying";
   if (state == "sharded")
     output.split = readSplit(value, output.shape, output.localShape, manifest.ranks);
   checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes, "arena");

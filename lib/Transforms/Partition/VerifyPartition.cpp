@@ -45,6 +45,7 @@ private:
   LogicalResult verifyPartials(AtenOpInterface op, const ShardingRule *rule);
   LogicalResult verifyShards(AtenOpInterface op, const ShardingRule &rule);
   LogicalResult verifyList(Operation *op);
+  LogicalResult verifyVarying(Operation *op);
   LogicalResult verifyReductions();
   LogicalResult verifyReturn();
 
@@ -84,10 +85,12 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     if (isa<AllGatherOp>(op))
       ok = ok && (from.isShard() || from.isOwned()) && to.isReplicated();
     else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
-      ok = ok && from == AxisState::partial(scatter.getKind()) && (to.isShard() || to.isOwned());
+      ok = ok && (from == AxisState::partial(scatter.getKind()) || from.isVarying()) && (to.isShard() || to.isOwned());
     else if (auto reduce = dyn_cast<AllReduceOp>(op))
-      ok = ok && from == AxisState::partial(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue()) &&
-           to.isReplicated();
+      ok =
+          ok &&
+          (from == AxisState::partial(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue()) || from.isVarying()) &&
+          to.isReplicated();
     else if (isa<SliceOp>(op))
       ok = ok && from.isReplicated() && (to.isShard() || to.isOwned());
     else if (auto mask = dyn_cast<MaskOp>(op))
@@ -223,6 +226,17 @@ LogicalResult Verifier::verifyList(Operation *op) {
   return success();
 }
 
+/// 9
+LogicalResult Verifier::verifyVarying(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (!stateOf(operand).isVarying() && !stateOf(operand).isReplicated())
+      return error(op) << "has an operand that is varying and one that is " << stateOf(operand).str();
+  for (Value result : op->getResults())
+    if (!stateOf(result).isVarying())
+      return error(op) << "has an operand that is varying, but gives a " << stateOf(result).str() << " value";
+  return success();
+}
+
 LogicalResult Verifier::verifyAten(AtenOpInterface op) {
   if (ListOp::isListOp(op))
     return verifyList(op);
@@ -237,6 +251,8 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
         return error(op) << "cannot run on chunks of a unit";
     return success();
   }
+  if (llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isVarying(); }))
+    return verifyVarying(op);
   if (op.isViewLike())
     return verifyPartials(op, nullptr);
   if (llvm::all_of(op->getOperands(), [](Value v) { return stateOf(v).isReplicated(); }))
@@ -260,7 +276,7 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
 LogicalResult Verifier::verifyReductions() {
   llvm::StringMap<PackOp> seen;
   for (auto pack : step.getBody().front().getOps<PackOp>()) {
-    if (!stateOf(pack).isPartial())
+    if (!stateOf(pack).isPartial() && !stateOf(pack).isVarying())
       continue;
     for (Operation *user : pack->getUsers()) {
       auto collective = dyn_cast<CollectiveOpInterface>(user);
@@ -286,7 +302,8 @@ LogicalResult Verifier::verifyReturn() {
     AxisState state = stateOf(value);
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, index));
     bool chunk = update && isa<ShardAttr>(update.getArg());
-    if (!state.isReplicated() && !(chunk && state.isOwned()))
+    bool own = state.isVarying() && (!update || isa<BufferAttr>(update.getArg()));
+    if (!state.isReplicated() && !(chunk && state.isOwned()) && !own)
       return step.emitError() << "result " << index << " of @step is " << state.str() << ", expected replicated";
   }
   return success();

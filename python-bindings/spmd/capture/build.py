@@ -50,7 +50,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "stacks": stacks.table, "inputs": inputs, "nodes": nodes, "outputs": outputs,
         "result_tree": json.dumps(_result_tree(traced.result)),
     }
-    return StepPackage(step, _weights(traced), {}, traced.result)
+    return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients)
 
 
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:

@@ -28,6 +28,8 @@ class StepPackage:
     step: dict[str, Any]
     weights: dict[str, torch.Tensor]
     reference: dict[str, torch.Tensor]
+    reference_ranks: int | None = None  # that the reference's batches are for, with view=local
+    unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
 
     def text(self) -> str:
@@ -66,8 +68,9 @@ class StepPackage:
                 _save_tensors(self.weights, folder / "weights.safetensors", {"format": "spmd-weights"})
             if self.reference:
                 steps = str(len(self.reference["loss"]))
+                ranks = {"ranks": str(self.reference_ranks)} if self.reference_ranks else {}
                 _save_tensors(self.reference, folder / "reference.safetensors",
-                              {"format": "spmd-reference", "steps": steps})
+                              {"format": "spmd-reference", "steps": steps, **ranks})
             folder.chmod(0o755)
             for file in folder.iterdir():
                 file.chmod(0o644)

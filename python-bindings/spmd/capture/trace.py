@@ -31,13 +31,15 @@ _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
-    `result` is the step's return value with an Output in the place of each tensor.
+    `result` is the step's return value with an Output in the place of each tensor. `unkept_gradients`: parameters whose
+    .grad outlives the step, and that the step clears before it computes it anew.
     """
 
     graph: torch.fx.Graph
     inputs: list[tuple[Input, list[torch.fx.Node]]]
     outputs: list[torch.fx.Node]
     result: Any
+    unkept_gradients: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +54,9 @@ def trace(call: StepCall) -> Trace:
     """Traces the call; the model, the optimizer and the batch are left as they were."""
     traced, leftover = _trace(call, with_gradients=False)
     if leftover:  # gradients outlive the step: they are part of its state
-        traced, _ = _trace(call, with_gradients=True)
+        traced, leftover = _trace(call, with_gradients=True)
+        kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
+        traced.unkept_gradients = [name for name in leftover if name not in kept]
     return traced
 
 

@@ -112,6 +112,7 @@ struct Output {
   std::vector<int64_t> shape; ///< global
   DimSplit split;
   std::vector<int64_t> localShape;
+  bool isVarying = false; ///< every rank has a value of its own
   int64_t offset = 0;
   std::optional<int64_t> buffer;
 

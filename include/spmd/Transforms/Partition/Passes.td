@@ -54,6 +54,10 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
 
     Warns when an activation is gathered, and when matrix products run replicated.
 
+    With `view=local` the captured step is what one rank does with its rows. Values
+    computed from them are *varying*, gradients are reduced as above and divided by
+    the number of ranks, and nothing else communicates: FSDP's own semantics.
+
     Why on the whole step: forward, backward and optimizer are one function here, so
     one mechanism makes gathers, gradient reductions and sharded optimizer state.
 
@@ -120,7 +124,7 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"view", "view", "std::string", "\"global\"",
-           "what the captured batch is: global (all ranks' rows together)">,
+           "what the captured batch is: global (all ranks' rows together), local (one rank's)">,
   ];
   let dependentDialects = ["::spmd::SpmdDialect", "::spmd::aten::AtenDialect"];
 }
@@ -141,7 +145,10 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     6. chunk operands of one list op are of its unit and have one size;
     7. each parameter of an updated unit is packed into at most one gradient
        reduction, of its own unit;
-    8. results of `@step` that are not chunks are replicated.
+    8. results of `@step` that are not chunks are replicated, or varying outputs and
+       buffers;
+    9. an op with a varying operand gives varying results, and its other operands are
+       varying or replicated.
 
     Input: a partitioned `@step`. Output: the input, unchanged; an error names the
     op, its module and its line.
