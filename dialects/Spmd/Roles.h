@@ -23,8 +23,6 @@ constexpr llvm::StringLiteral kIgnoreIndexAttr = "spmd.ignore_index";
 /// On a shard unit: every rank computes its gradients in full, nothing reduces them.
 constexpr llvm::StringLiteral kWholeGradientAttr = "spmd.whole_gradient";
 constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
-/// On a module: what every rank computes whole, as dictionaries of `op`, `bytes` and `source`.
-constexpr llvm::StringLiteral kReplicatedAttr = "spmd.replicated";
 constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
 
 /// True for the attributes an argument may have as `spmd.arg`.

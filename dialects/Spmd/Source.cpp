@@ -11,25 +11,6 @@ Location getSourceLoc(StringRef module, Location frames) {
   return FusedLoc::get(ctx, {frames}, SrcAttr::get(ctx, module));
 }
 
-Location getResultLoc(StringRef op, unsigned result, Location loc) {
-  return NameLoc::get(StringAttr::get(loc.getContext(), op + "#" + Twine(result)), loc);
-}
-
-std::pair<StringRef, Location> getResultSource(OpResult result) {
-  Operation *op = result.getOwner();
-  std::pair<StringRef, Location> source(op->getName().stripDialect(), op->getLoc());
-  std::string suffix = "#" + std::to_string(result.getResultNumber());
-  op->getLoc()->walk([&](Location nested) {
-    auto named = dyn_cast<NameLoc>(nested);
-    StringRef name = named ? named.getName().getValue() : "";
-    if (!name.consume_back(suffix))
-      return WalkResult::advance();
-    source = {name, named.getChildLoc()};
-    return WalkResult::interrupt();
-  });
-  return source;
-}
-
 StringRef getModulePath(Location loc) {
   StringRef path;
   loc->walk([&](Location nested) {

@@ -12,13 +12,6 @@ namespace spmd {
 /// call-site chain, innermost first.
 mlir::Location getSourceLoc(llvm::StringRef module, mlir::Location frames);
 
-/// loc("mul.Tensor#1"(loc)): `loc` is where result number 1 of a kernel comes from, and this op computed it.
-mlir::Location getResultLoc(llvm::StringRef op, unsigned result, mlir::Location loc);
-
-/// The op that computed a result of a kernel, and where it stands: what getResultLoc put into the kernel's location,
-/// else the kernel itself.
-std::pair<llvm::StringRef, mlir::Location> getResultSource(mlir::OpResult result);
-
 /// Module path in the location, empty when it has none.
 llvm::StringRef getModulePath(mlir::Location loc);
 

@@ -4,7 +4,7 @@
 
 #include "BodyBuilder.h"
 #include "dialects/Spmd/Roles.h"
-#include "dialects/Spmd/Source.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "spmd/Conversion/AtenToKernel/RankGroup.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"

@@ -12,6 +12,7 @@
 #include "Liveness.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/TypeSwitch.h"

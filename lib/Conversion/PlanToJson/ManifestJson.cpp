@@ -1,6 +1,7 @@
 //===- ManifestJson.cpp - manifest.json -----------------------------------===//
 
 #include "JsonWriter.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Runtime/Core/Hash.h"

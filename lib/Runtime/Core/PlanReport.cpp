@@ -81,10 +81,10 @@ static void addMemory(const Plan &plan, const std::vector<Life> &lives, PlanRepo
     if (buffer.state || life.first > report.peakCommand || report.peakCommand > life.last)
       continue;
     entry.peak += buffer.bytes;
-    report.tensors.push_back({buffer.name, buffer.memoryClass, buffer.location, buffer.bytes});
+    report.tensors.push_back({buffer.name, buffer.memoryClass, buffer.location, buffer.bytes, buffer.id});
   }
-  std::stable_sort(report.tensors.begin(), report.tensors.end(),
-                   [](const auto &a, const auto &b) { return a.bytes > b.bytes; });
+  std::sort(report.tensors.begin(), report.tensors.end(),
+            [](const auto &a, const auto &b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.buffer < b.buffer; });
   // In the order in which people ask for them.
   for (const char *name : {"parameters", "gradients", "optimizer state", "activations", "gathered", "io"})
     if (auto found = classes.find(name); found != classes.end()) {

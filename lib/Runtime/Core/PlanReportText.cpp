@@ -88,7 +88,9 @@ std::string spmd::runtime::formatPeak(const PlanReport &report) {
     ++groups[number->second].count;
     groups[number->second].bytes += tensor.bytes;
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.bytes > b.bytes; });
+  std::sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first;
+  });
   Rows rows = {{"tensor", "class", "bytes", "of them", "together", "line"}};
   int64_t rest = 0, restBytes = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -109,7 +111,7 @@ std::string spmd::runtime::formatPeak(const PlanReport &report) {
 }
 
 /// "2 x 218,112,000": how many collectives of how many bytes.
-static std::string formatCollectives(const PlanReport::Collectives *entry) {
+static std::string formatCounts(const PlanReport::Collectives *entry) {
   if (!entry)
     return "-";
   return std::to_string(entry->count) + " x " + formatCount(entry->bytes / entry->count);
@@ -124,10 +126,10 @@ std::string spmd::runtime::formatUnits(const PlanReport &report) {
                                     formatCount(unit.parameters),
                                     formatCount(unit.elements),
                                     formatCount(unit.chunk),
-                                    formatCollectives(find(unit.collectives, CommandKind::AllGather)),
-                                    formatCollectives(find(unit.collectives, CommandKind::ReduceScatter))};
+                                    formatCounts(find(unit.collectives, CommandKind::AllGather)),
+                                    formatCounts(find(unit.collectives, CommandKind::ReduceScatter))};
     if (const auto *reduced = find(unit.collectives, CommandKind::AllReduce))
-      row.back() = "all_reduce " + formatCollectives(reduced);
+      row.back() = "all_reduce " + formatCounts(reduced);
     std::vector<std::string> key(row.begin() + 2, row.end());
     key.push_back(asPattern(row[1] + " "));
     if (key == last) {
@@ -172,7 +174,7 @@ std::string spmd::runtime::formatReplicated(const PlanReport &report) {
   for (const auto &[key, group] : groups)
     lines.push_back({-group.second,
                      {key[1], formatCount(std::stoll(key[2])), formatCount(group.first), formatCount(group.second), key[0]}});
-  std::stable_sort(lines.begin(), lines.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::sort(lines.begin(), lines.end());
   Rows rows = {{"op", "bytes", "of them", "together", "where"}};
   for (size_t i = 0; i < std::min(lines.size(), kMostRows); ++i)
     rows.push_back(lines[i].second);

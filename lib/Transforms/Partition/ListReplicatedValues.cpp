@@ -1,7 +1,7 @@
 //===- ListReplicatedValues.cpp - spmd-list-replicated-values -------------===//
 
 #include "dialects/Aten/AtenInterfaces.h"
-#include "dialects/Spmd/Roles.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Partition/Passes.h"

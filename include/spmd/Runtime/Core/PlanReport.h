@@ -28,6 +28,7 @@ struct PlanReport {
   struct Tensor {
     std::string name, memoryClass, location;
     int64_t bytes = 0;
+    int32_t buffer = 0; ///< number in the plan
   };
   /// The collectives of one kind, of a unit or of the step.
   struct Collectives {
