@@ -2,6 +2,7 @@
 
 #include "spmd/Pipelines/Packaging.h"
 #include "dialects/Kernel/Kernel.h"
+#include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Kernels/SharedObject.h"

@@ -58,6 +58,38 @@ Expected<ModuleTree> ModuleTree::create(std::vector<ModuleRecord> modules, std::
   return tree;
 }
 
+/// The parameters that a node of the graph writes.
+static std::unordered_set<std::string> readUpdated(JsonValue root) {
+  std::unordered_set<std::string> updated;
+  if (!root.has("inputs") || !root.has("nodes"))
+    return updated;
+  std::unordered_map<int64_t, std::string> byId;
+  root["inputs"].forEach([&](JsonValue json) {
+    if (json["kind"].asString() == "param")
+      byId.emplace(json["id"].asInt(), json["name"].asString());
+  });
+  auto mark = [&](JsonValue id) {
+    if (auto input = id.isNull() ? byId.end() : byId.find(id.asInt()); input != byId.end())
+      updated.insert(input->second);
+  };
+  root["nodes"].forEach([&](JsonValue node) {
+    if (!node.has("mutates"))
+      return;
+    std::vector<std::string> names = node["mutates"].asStrings();
+    node["args"].forEach([&](JsonValue pair) {
+      std::vector<JsonValue> parts;
+      pair.forEach([&](JsonValue part) { parts.push_back(part); });
+      if (parts.size() != 2 || std::find(names.begin(), names.end(), parts[0].asString()) == names.end())
+        return;
+      if (parts[1].has("value"))
+        mark(parts[1]["value"]);
+      else if (parts[1].has("values"))
+        parts[1]["values"].forEach(mark);
+    });
+  });
+  return updated;
+}
+
 Expected<ModuleTree> ModuleTree::read(JsonValue root) {
   std::vector<ModuleRecord> modules;
   root["module_tree"].forEach([&](JsonValue json) {
@@ -73,11 +105,13 @@ Expected<ModuleTree> ModuleTree::read(JsonValue root) {
       ++number;
     });
   }
+  std::unordered_set<std::string> updated = readUpdated(root);
+  bool hasGraph = root.has("nodes");
   std::vector<ParameterRecord> parameters;
   root["parameters"].forEach([&](JsonValue json) {
     ParameterRecord parameter{json["name"].asString(), json["aliases"].asStrings(), json["shape"].asSizes(),
                               json["dtype"].asDType(), json["trainable"].asBool()};
-    parameter.updated = json.has("updated") ? json["updated"].asBool() : parameter.trainable;
+    parameter.updated = hasGraph ? updated.count(parameter.name) > 0 : parameter.trainable;
     if (auto group = groups.find(parameter.name); group != groups.end())
       parameter.group = group->second;
     parameters.push_back(std::move(parameter));

@@ -137,21 +137,24 @@ std::string units::formatUnits(const ModuleTree &tree, const ShardUnits &units, 
 // JSON
 //===----------------------------------------------------------------------===//
 
+/// Those that are there; precision is null when it is switched off.
 static Json writeOptions(const UnitOptions &options) {
-  Json json;
-  json["mode"] = nameOf(*options.mode);
-  int64_t reshard = options.reshardAfterForward.value_or(UnitOptions::kReshard);
-  json["reshard_after_forward"] =
-      reshard <= UnitOptions::kReshard ? Json(reshard == UnitOptions::kReshard) : Json(reshard);
-  json["precision"] = nullptr;
-  if (options.precision && !options.precision->empty()) {
-    Json precision = Json::object();
+  Json json = Json::object();
+  if (options.mode)
+    json["mode"] = nameOf(*options.mode);
+  if (options.reshardAfterForward) {
+    int64_t reshard = *options.reshardAfterForward;
+    bool isGroup = reshard > UnitOptions::kReshard;
+    json["reshard_after_forward"] = isGroup ? Json(reshard) : Json(reshard == UnitOptions::kReshard);
+  }
+  if (options.precision) {
+    Json &precision = json["precision"] = nullptr;
     for (auto &[name, dtype] : options.precision->entries())
       if (dtype)
         precision[name] = runtime::nameOf(*dtype);
-    json["precision"] = precision;
   }
-  json["prefetch"] = options.prefetch ? Json(*options.prefetch) : Json(nullptr);
+  if (options.prefetch)
+    json["prefetch"] = *options.prefetch;
   return json;
 }
 
@@ -174,6 +177,7 @@ static Json writeUnit(const ModuleTree &tree, const Unit &unit, int64_t ranks) {
   for (size_t module : unit.modules)
     json["modules"].push_back(tree.getModule(module).path);
   json["options"] = writeOptions(unit.options);
+  json["given_options"] = writeOptions(unit.givenOptions);
   json["numel"] = cost.numel;
   json["frozen_numel"] = cost.frozenNumel;
   json["padding"] = cost.padding;

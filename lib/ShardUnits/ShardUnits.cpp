@@ -176,6 +176,7 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
     // PyTorch keeps what the root has gathered: backward begins with it.
     if (choices.isAnnotated && choice.modules.front() == 0 && !unit.options.reshardAfterForward)
       unit.options.reshardAfterForward = UnitOptions::kKeep;
+    unit.givenOptions = unit.options;
     UnitOptions last;
     last.mode = Mode::fullyShard;
     last.reshardAfterForward = UnitOptions::kReshard;

@@ -47,6 +47,9 @@ static Precision readPrecision(JsonValue json) {
     if (**dtype > DType::BF16)
       value.fail("expected a floating dtype: f32, f64, f16 or bf16");
   });
+  // As in PyTorch: gradients come in the dtype of the computation.
+  if (precision.param && !precision.reduce)
+    precision.reduce = precision.param;
   return precision;
 }
 

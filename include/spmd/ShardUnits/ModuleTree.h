@@ -48,8 +48,8 @@ public:
   /// An error when there is no module, a name comes twice, a child is not there, or a module is in no other one.
   static runtime::Expected<ModuleTree> create(std::vector<ModuleRecord> modules,
                                               std::vector<ParameterRecord> parameters);
-  /// From the members `module_tree` and `parameters` of step.json; `optimizer` says the groups when it is there, and
-  /// an `updated` of a parameter whether the step updates it (default: when it is trainable).
+  /// From the members `module_tree` and `parameters` of step.json. Where they are there, `optimizer` says the groups,
+  /// and `inputs` and `nodes` which parameters the step updates; else it is the trainable ones.
   static runtime::Expected<ModuleTree> read(runtime::JsonValue root);
 
   size_t numModules() const { return modules.size(); }

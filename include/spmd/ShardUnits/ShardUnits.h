@@ -62,7 +62,8 @@ struct UnitBuffer {
 struct Unit {
   /// The modules it is made of; the first gives its name.
   std::vector<size_t> modules;
-  UnitOptions options;
+  /// What is in effect, and what the policy or annotation said of this unit.
+  UnitOptions options, givenOptions;
   std::vector<UnitBuffer> buffers;
   /// Not of the model's units: parameters that were to be ignored, kept whole on every rank.
   bool isIgnored = false;

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
-FORMAT, VERSION = "spmd-step", 1
+FORMAT, VERSION = "spmd-step", 2
 
 
 @dataclasses.dataclass

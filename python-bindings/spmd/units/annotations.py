@@ -146,7 +146,7 @@ def _find_path(module: nn.Module) -> str:
     """The module's path from the outermost module that holds it, as far as one is alive; for errors."""
     holders = {}
     for other in gc.get_objects():
-        if isinstance(other, nn.Module):
+        if issubclass(type(other), nn.Module):  # isinstance would wake lazy objects
             for name, child in other.__dict__.get("_modules", {}).items():
                 if child is not None:
                     holders.setdefault(id(child), (other, name))

@@ -107,23 +107,19 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
       ValueError: naming the module, parameter or option.
       TypeError: for what is no policy.
     """
-    ignored_modules, ignored_parameters = _ignored(ignored_modules, ignored_states)
+    ignored_modules, ignored_parameters = split_ignored(ignored_modules, ignored_states)
     root_options = dict(options or {})
     exempt = exempt_classes(root_options)
     description = ModelDescription(model, [*classes_of(policy), *(exempt or ())])
-    for module in ignored_modules:
-        if id(module) not in description.paths:
-            raise ValueError(f"ignored module {type(module).__name__} is not in the model")
-    for parameter in ignored_parameters:
-        if id(parameter) not in description.parameter_names:
-            raise ValueError(f"ignored parameter of shape {list(parameter.shape)} is not in the model")
+    ignored_paths = [description.path_of(m) for m in ignored_modules]
+    ignored_names = [description.name_of(p) for p in ignored_parameters]
     below = {m for ignored in ignored_modules for m in ignored.modules()}
     asked = PolicyRequest("auto" if policy is None else policy, model, description, below)
-    plan = {"ignored_modules": [description.paths[id(m)] for m in ignored_modules],
+    plan = {"ignored_modules": ignored_paths,
             "options": encode_options(root_options, "options"), "strict_tied": strict_tied}
     request = {"module_tree": description.tree, "parameters": description.parameters, "ranks": ranks,
                "policy": asked.json, "units": annotations_of(model, description.paths, description.parameter_names),
-               "ignored_parameters": [description.parameter_names[id(p)] for p in ignored_parameters],
+               "ignored_parameters": ignored_names,
                "strict_names": isinstance(policy, str), **plan}
     if exempt is not None:
         request["exempt_classes"] = [description.class_name(c) for c in exempt]
@@ -133,7 +129,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
     return units
 
 
-def _ignored(modules: Any, states: Any) -> tuple[list[nn.Module], list[nn.Parameter]]:
+def split_ignored(modules: Any, states: Any) -> tuple[list[nn.Module], list[nn.Parameter]]:
+    """Modules and parameters to ignore, of the arguments that PyTorch has for them."""
     modules, states = list(modules), list(states)
     if not all(isinstance(m, nn.Module) for m in modules):
         kinds = sorted({type(m).__name__ for m in modules})

@@ -27,6 +27,18 @@ class ModelDescription:
         self._class_names: dict[type, str] = {}
         self._describe_classes(classes)
 
+    def path_of(self, module: torch.nn.Module) -> str:
+        """The path of a module to be ignored."""
+        if id(module) not in self.paths:
+            raise ValueError(f"ignored module {type(module).__name__} is not in the model")
+        return self.paths[id(module)]
+
+    def name_of(self, parameter: torch.Tensor) -> str:
+        """The name of a parameter to be ignored."""
+        if id(parameter) not in self.parameter_names:
+            raise ValueError(f"ignored parameter of shape {list(parameter.shape)} is not in the model")
+        return self.parameter_names[id(parameter)]
+
     def class_name(self, cls: type) -> str:
         """The name that stands for exactly this class."""
         return self._class_names[cls]

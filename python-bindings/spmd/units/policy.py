@@ -57,7 +57,7 @@ class PolicyRequest:
             return "always"
         if function is fsdp.transformer_auto_wrap_policy and set(given) == {"transformer_layer_cls"}:
             return self._classes(given["transformer_layer_cls"])
-        if function is fsdp._or_policy and set(given) == {"policies"}:
+        if function is fsdp._or_policy and isinstance(given.get("policies"), (list, tuple)):
             return {"or": [self._encode(part) for part in given["policies"]]}
         if (function is fsdp.size_based_auto_wrap_policy
                 and set(given) <= {"min_num_params", "force_leaf_modules", "exclude_wrap_modules"}):
@@ -108,7 +108,8 @@ def classes_of(policy: Any) -> set[type]:
     found: set[type] = _defaults() if policy.func is fsdp.size_based_auto_wrap_policy else set()
     for name in ("transformer_layer_cls", "force_leaf_modules", "exclude_wrap_modules"):
         found |= set(policy.keywords.get(name) or ())
-    for part in policy.keywords.get("policies", ()):
+    parts = policy.keywords.get("policies")
+    for part in parts if isinstance(parts, (list, tuple)) else ():
         found |= classes_of(part)
     return found
 
