@@ -166,6 +166,25 @@ def Spmd_FlatAttr : Spmd_Attr<"Flat", "flat"> {
   let genVerifyDecl = 1;
 }
 
+def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
+  let summary = "what the model's author said of one unit in Python";
+  let description = [{
+    `#spmd.annotation<modules = ["norm", "head"], reshard = 0, ignored = ["head.scale"]>`,
+    in the module attribute `spmd.annotations`, from `fully_shard` or `wrap`.
+    `reshard` is 1 to free gathered parameters between forward and backward, 0 to
+    keep them, or the size of a group of ranks; `precision` as in `spmd.shard_unit`;
+    `ranks` the size of the mesh that was named.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$modules,
+                        OptionalParameter<"::mlir::ArrayAttr">:$ignored,
+                        OptionalParameter<"::mlir::StringAttr">:$mode,
+                        OptionalParameter<"::mlir::IntegerAttr">:$reshard,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$precision,
+                        OptionalParameter<"::mlir::IntegerAttr">:$prefetch,
+                        OptionalParameter<"::mlir::IntegerAttr">:$ranks);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 //===----------------------------------------------------------------------===//
 // Sharding of a value
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,8 @@ using namespace spmd;
 using namespace spmd::step;
 using runtime::JsonValue;
 
-static constexpr int64_t kVersion = 1;
+/// The newest; every older one is read too.
+static constexpr int64_t kVersion = 2;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -250,6 +251,8 @@ static void readModel(JsonValue root, Step &step) {
   });
   if (root.has("zero_gradient"))
     step.zeroGradient = root["zero_gradient"].asStrings();
+  if (root.has("units"))
+    step.units = units::readAnnotations(root["units"]);
 }
 
 /// A parameter or buffer input is one of the declared ones, and looks the same.
@@ -298,8 +301,8 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
   JsonValue root = document.root();
   if (std::string format = root["format"].asString(); format != "spmd-step")
     root["format"].fail("expected \"spmd-step\", found \"" + format + "\"");
-  if (int64_t version = root["version"].asInt(); version != kVersion)
-    root["version"].fail("expected version " + std::to_string(kVersion) + ", found " + std::to_string(version));
+  if (int64_t version = root["version"].asInt(); version < 1 || version > kVersion)
+    root["version"].fail("expected version 1 to " + std::to_string(kVersion) + ", found " + std::to_string(version));
   if (!document.status().ok())
     return document.status();
 

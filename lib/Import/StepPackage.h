@@ -10,6 +10,7 @@
 #define SPMD_LIB_IMPORT_STEPPACKAGE_H
 
 #include "spmd/Runtime/Core/Json.h"
+#include "spmd/ShardUnits/ShardUnits.h"
 
 #include <optional>
 #include <string>
@@ -139,6 +140,7 @@ struct Step {
   std::vector<Buffer> buffers;
   std::vector<ParamGroup> groups;
   std::vector<std::string> zeroGradient;
+  std::vector<units::Annotation> units;
   std::vector<std::vector<Frame>> stacks;
   std::vector<Input> inputs;
   std::vector<Node> nodes;

@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -30,8 +31,25 @@ std::string verifyOptions(const PipelineOptions &) {
   return "phase=" + getPhaseName(phase).str();
 }
 
+/// What pass options would take apart, in quotes.
+std::string quote(const std::string &text) {
+  if (text.find_first_of(" {}'\"") == std::string::npos)
+    return text;
+  const char *mark = text.find('\'') == std::string::npos ? "'" : "\"";
+  return mark + text + mark;
+}
+
 std::string unitOptions(const PipelineOptions &options) {
-  return "policy=" + options.policy + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
+  std::string text = "policy=" + quote(options.policy);
+  if (!options.policyFile.empty())
+    text += " policy-file=" + quote(options.policyFile);
+  if (!options.ignoredModules.empty())
+    text += " ignored-modules=" + llvm::join(options.ignoredModules, ",");
+  if (!options.ignoredParameters.empty())
+    text += " ignored-parameters=" + llvm::join(options.ignoredParameters, ",");
+  if (options.strictTied)
+    text += " strict-tied=true";
+  return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
          " reshard-after-forward=" + (options.reshardAfterForward ? "true" : "false");
 }
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
@@ -177,8 +195,7 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
   Option<std::string> to{*this, "to", llvm::cl::desc("last phase to run"), llvm::cl::init("plan")};
   Option<int64_t> ranks{*this, "ranks", llvm::cl::desc("number of ranks"), llvm::cl::init(1)};
   Option<std::string> mode{*this, "mode", llvm::cl::desc("fully_shard or replicate"), llvm::cl::init("fully_shard")};
-  Option<std::string> policy{*this, "policy", llvm::cl::desc("none, always, class:A,B or size:N"),
-                             llvm::cl::init("none")};
+  Option<std::string> policy{*this, "policy", llvm::cl::desc("which modules are shard units"), llvm::cl::init("auto")};
   Option<std::string> view{*this, "view", llvm::cl::desc("what the captured batch is"), llvm::cl::init("global")};
   Option<bool> reshard{*this, "reshard-after-forward", llvm::cl::desc("free parameters between forward and backward"),
                        llvm::cl::init(true)};

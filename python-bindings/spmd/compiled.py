@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import torch
 from safetensors.torch import save_file
@@ -22,9 +22,9 @@ from .capture.trace import Output
 from .compiler import compile_package, report_of
 from .livestate import LiveState
 from .native import FAILED
-from .policies import policy_option
 from .remarks import remark
 from .runtime import RunError, Trainer
+from .units.choice import UnitChoice
 
 
 @dataclasses.dataclass
@@ -58,11 +58,11 @@ class CompiledStep:
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
-                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str):
+                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice):
         functools.update_wrapper(self, train_step)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles = ranks, view, 0, 0
-        self._options, self._run_options = list(options), run_options
+        self._options, self._run_options, self._units = list(options), run_options, units
         self._lock = threading.RLock()
         self._programs: list[Program] = []
         self._current: Program | None = None
@@ -137,7 +137,8 @@ class CompiledStep:
             remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
         package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
-        artifact = compile_package(package, self._options)
+        artifact = compile_package(package, [*self._options, *self._units.words(call.model)],
+                                   self._units.plan(call.model, self.ranks))
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
             self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
@@ -329,10 +330,11 @@ def _carry_rng(source: Trainer, target: Trainer) -> None:
             target.write("rng", name, value)
 
 
-def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = "none", mode: str = "fully_shard",
+def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = None, mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
-            timeout: float | None = None) -> Any:
+            timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] = (),
+            ignored_states: Iterable[Any] = ()) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -343,7 +345,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.
       ranks: how many ranks share parameters, gradients, optimizer state and batch.
-      policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies.
+      policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
+        callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
       mode: "fully_shard" or "replicate".
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on its
         rows of the batch, and gradients are averaged, as FSDP does.
@@ -353,17 +356,19 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank is an error.
+      ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
 
     Returns:
       A CompiledStep.
     """
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
-    words = [f"--ranks={ranks}", f"--mode={mode}", f"--policy={policy_option(policy)}", f"--target={target}",
+    units = UnitChoice(policy, tuple(ignored_modules), tuple(ignored_states))
+    words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
-        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view)
+        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units)
 
     return wrap if train_step is None else wrap(train_step)

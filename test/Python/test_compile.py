@@ -17,12 +17,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from stand_ins import compiler  # noqa: F401
-from torch.distributed.fsdp.wrap import (ModuleWrapPolicy, always_wrap_policy, size_based_auto_wrap_policy,
-                                         transformer_auto_wrap_policy)
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
 import spmd
 from spmd.compiler import cache_folder
-from spmd.policies import policy_option
 from spmd.tools import find_tool
 
 
@@ -57,7 +55,7 @@ def test_trains_like_eager_with_a_scheduler(compiler) -> None:
                                    rtol=0, atol=1e-7)
         assert optimizer.state[parameter]["step"] == 5
     gpt2.train_step(model, optimizer, *example["args"])  # eager goes on from there
-    assert compiler.read_text() == "--ranks=4 --mode=fully_shard --policy=class:gpt2.Block --target=host\n"
+    assert compiler.read_text().startswith("--ranks=4 --mode=fully_shard --target=host --policy-file=")
 
 
 def test_another_shape_carries_the_state_over(compiler) -> None:
@@ -304,15 +302,21 @@ def test_another_model_is_refused(compiler) -> None:
     step(second["model"], second["optimizer"], *second["args"])
 
 
-@pytest.mark.parametrize("policy, expected", [
-    (None, "none"), ("size:1000", "size:1000"), (ModuleWrapPolicy({gpt2.MLP, gpt2.Block}), "class:gpt2.Block,gpt2.MLP"),
-    (always_wrap_policy, "always"), (size_based_auto_wrap_policy, "size:100000000"),
-    (functools.partial(size_based_auto_wrap_policy, min_num_params=1000), "size:1000"),
-    (functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={gpt2.Block}), "class:gpt2.Block")])
-def test_policies(policy, expected) -> None:
-    assert policy_option(policy) == expected
+@pytest.mark.parametrize("policy, words", [
+    (None, ""), ("size:1000", " --policy=size:1000"), (ModuleWrapPolicy({gpt2.Block}), None),
+    (lambda module, recurse, nonwrapped_numel: True, None)])
+def test_policies_for_the_compiler(compiler, policy, words) -> None:
+    example = gpt2.setup("tiny")
+    step = spmd.compile(gpt2.train_step, ranks=2, policy=policy, ignored_states=[example["model"].wpe.weight])
+    step(example["model"], example["optimizer"], *example["args"])
+    said = compiler.read_text().replace("--ranks=2 --mode=fully_shard --target=host", "", 1).strip()
+    if words is None:
+        assert said.startswith("--policy-file=") and said.endswith("plan.json")
+    else:
+        assert said == (words + " --ignored-parameter=wpe.weight").strip()
 
 
-def test_unknown_policy() -> None:
-    with pytest.raises(ValueError, match="allowed: none, always, class:A,B, size:N, ModuleWrapPolicy"):
-        policy_option(lambda module, recurse, nonwrapped_numel: True)
+def test_unknown_policy(compiler) -> None:
+    example = mlp.setup()
+    with pytest.raises(TypeError, match="policy is 3; expected one of torch.distributed.fsdp.wrap's"):
+        spmd.compile(mlp.train_step, ranks=2, policy=3)(example["model"], example["optimizer"], *example["args"])

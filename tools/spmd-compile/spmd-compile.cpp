@@ -102,9 +102,12 @@ LogicalResult Compiler::read() {
   // What the artifact's manifest says of how it was compiled; no pass reads it.
   Builder builder(&context);
   auto text = [&](StringRef key, StringRef value) { return builder.getNamedAttr(key, builder.getStringAttr(value)); };
-  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr(
-                                         {text("mode", options.pipeline.mode), text("policy", options.pipeline.policy),
-                                          text("target", options.target), text("view", options.pipeline.view)}));
+  const spmd::PipelineOptions &pipeline = options.pipeline;
+  std::string policy =
+      pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
+  (*module)->setAttr("spmd.compile",
+                     builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
+                                                text("target", options.target), text("view", pipeline.view)}));
   return success();
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Units.h"
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/PlanReport.h"
 #include "spmd/Runtime/Core/Text.h"
@@ -74,7 +75,11 @@ static void printCommands(const Plan &plan) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("Prints memory, shard units and collectives of an artifact.", "spmd-report");
+  if (argc > 1 && argv[1] == std::string("units"))
+    return reportUnits(argc - 1, argv + 1);
+  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report units STEP` prints the shard "
+               "units of a step package.",
+               "spmd-report");
   std::string folder;
   try {
     bool json = false;

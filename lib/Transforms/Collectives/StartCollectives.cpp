@@ -23,6 +23,7 @@ private:
   WaitOp split(CollectiveOpInterface op);
   void prefetchGathers(ArrayRef<WaitOp> gathers);
   void boundGradients(ArrayRef<WaitOp> scatters);
+  int64_t getPrefetch(Operation *start);
 };
 
 } // namespace
@@ -65,6 +66,12 @@ WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   return wait;
 }
 
+/// How many gathers ahead: what the unit says, or else the option.
+int64_t StartCollectivesPass::getPrefetch(Operation *start) {
+  auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(start, cast<AllGatherStartOp>(start).getUnitAttr());
+  return unit ? unit.getPrefetch().value_or(prefetch) : static_cast<int64_t>(prefetch);
+}
+
 /// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
 /// a release after its last use. What is gathered is an argument, so a start may
 /// stand anywhere above its wait; but not where the unit's buffer of an earlier
@@ -74,8 +81,9 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
   for (auto [index, gather] : llvm::enumerate(gathers)) {
     WaitOp wait = gather;
     Operation *start = wait.getHandle().getDefiningOp();
-    int64_t ahead = static_cast<int64_t>(index) - prefetch;
-    if (prefetch == 0)
+    int64_t distance = getPrefetch(start);
+    int64_t ahead = static_cast<int64_t>(index) - distance;
+    if (distance == 0)
       start->moveBefore(wait);
     else if (ahead >= 0)
       start->moveAfter(gathers[ahead]);

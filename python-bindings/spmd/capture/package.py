@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 if TYPE_CHECKING:
     from ..planning import Plan
 
-FORMAT, VERSION = "spmd-step", 1
+FORMAT, VERSION = "spmd-step", 2
 
 
 @dataclasses.dataclass
