@@ -52,6 +52,8 @@ struct RawOptions {
   cl::opt<bool> quiet{"quiet", cl::desc("No report and no progress"), cl::cat(category)};
   cl::opt<bool> remarks{"remarks", cl::desc("Print remarks: copies, and what optimizations decided"),
                         cl::cat(category)};
+  cl::list<std::string> plugins{"load-dialect-plugin", cl::desc("Shared library with further ops; repeatable"),
+                                cl::value_desc("file"), cl::cat(category)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
                               cl::cat(category)};
 };
@@ -139,6 +141,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
+  options.plugins = raw.plugins;
   options.remarks = raw.remarks;
   options.resumes = !raw.from.empty();
   options.pipeline = {raw.ranks, raw.mode, raw.policy, raw.view, raw.reshard, raw.prefetch, raw.fuse};

@@ -15,9 +15,10 @@
 #include <cmath>
 
 using namespace mlir;
-using kernel::ReduceKind;
 
 namespace spmd::fusion {
+
+using kernel::ReduceKind;
 
 namespace {
 
