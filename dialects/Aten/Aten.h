@@ -14,9 +14,13 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenLoss.h"
 #include "dialects/Aten/AtenMath.h"
+#include "dialects/Aten/AtenIndexing.h"
+#include "dialects/Aten/AtenNorm.h"
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenRandom.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/AtenWindow.h"
 
 #endif // SPMD_DIALECTS_ATEN_ATEN_H

@@ -38,7 +38,11 @@ def AtenDialect : Dialect {
     void registerViewOps();
     void registerReduceOps();
     void registerHeavyOps();
+    void registerIndexingOps();
     void registerOptimOps();
+    void registerNormOps();
+    void registerRandomOps();
+    void registerWindowOps();
   }];
 }
 

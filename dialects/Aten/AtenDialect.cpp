@@ -20,5 +20,9 @@ void spmd::aten::AtenDialect::initialize() {
   registerViewOps();
   registerReduceOps();
   registerHeavyOps();
+  registerIndexingOps();
   registerOptimOps();
+  registerNormOps();
+  registerRandomOps();
+  registerWindowOps();
 }

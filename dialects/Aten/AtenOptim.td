@@ -144,6 +144,19 @@ def Aten_ForeachMaximumScalarOp
 def Aten_ForeachMinimumScalarOp
     : Aten_ForeachScalarOp<"minimum", "min(self, scalar)">;
 
+// A pointwise op at every position: what isomorphic chains of ops, one chain per
+// parameter, are merged into. `op` is the op's name without "aten.", `options` are
+// its attributes, `operands` its operands, one list after the other.
+def Aten_ForeachMapOp
+    : Aten_Op<"_foreach_map",
+              "spmd::_foreach_map(Tensor[] operands, *, str op, Dict options) -> Tensor[]",
+              "a pointwise op at every position"> {
+  let arguments = (ins Aten_List:$operands, StrAttr:$op,
+                   DictionaryAttr:$options, Aten_Unit:$unit);
+  let results = (outs Aten_List:$outs);
+  let verifier = "verifyForeachMap(op)";
+}
+
 // One 0-dimensional norm per list entry; in chunk form the table of this
 // rank's contributions.
 def Aten_ForeachNormScalarOp

@@ -245,6 +245,23 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
   return success();
 }
 
+LogicalResult spmd::aten::verifyForeachMap(Operation *op) {
+  auto map = cast<ForeachMapOp>(op);
+  auto name = RegisteredOperationName::lookup(("aten." + map.getOp()).str(), op->getContext()); // C1
+  if (!name || !name->hasInterface<AtenOpInterface>() || !name->hasTrait<OpTrait::OneResult>() ||
+      map.getOp().starts_with("_foreach_"))
+    return op->emitOpError() << "applies '" << map.getOp() << "', expected a pointwise aten op";
+  size_t positions = op->getNumResults(), operands = op->getNumOperands();
+  if (positions == 0 || operands == 0 || operands % positions != 0) // C2
+    return op->emitOpError() << "has " << operands << " operands and " << positions << " results";
+  for (size_t i = 0; !op->hasAttr("unit") && i < operands; ++i) { // C3
+    RankedTensorType operand = tensorType(op->getOperand(i)), result = tensorType(op->getResult(i % positions));
+    if (operand.getNumElements() != 1 && operand.getShape() != result.getShape())
+      return op->emitOpError() << "has " << operand << " at position " << i % positions << " of " << result;
+  }
+  return success();
+}
+
 LogicalResult spmd::aten::verifyFused(Operation *op) {
   auto sizes = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes").asArrayRef();
   bool sgd = isa<FusedSgdOp>(op), chunk = op->hasAttr("unit");

@@ -32,8 +32,22 @@ def Kernel_ReduceKind : I32EnumAttr<"ReduceKind", "how kernel.reduce combines tw
   let genSpecializedAttr = 0;
 }
 
+def Kernel_ScatterKind : I32EnumAttr<"ScatterKind", "how kernel.scatter_rows combines two values", [
+    I32EnumAttrCase<"Set", 0, "set">,
+    I32EnumAttrCase<"Add", 1, "add">,
+    I32EnumAttrCase<"Mul", 2, "mul">,
+    I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"Min", 4, "min">]> {
+  let cppNamespace = "::spmd::kernel";
+  let genSpecializedAttr = 0;
+}
+
 class Kernel_Attr<string name, string attrMnemonic> : AttrDef<Kernel_Dialect, name> {
   let mnemonic = attrMnemonic;
+}
+
+def Kernel_ScatterKindAttr : EnumAttr<Kernel_Dialect, Kernel_ScatterKind, "scatter_kind"> {
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Kernel_ReduceKindAttr : EnumAttr<Kernel_Dialect, Kernel_ReduceKind, "kind"> {

@@ -11,33 +11,6 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-Type spmd::getElementType(runtime::DType dtype, MLIRContext *context) {
-  Builder builder(context);
-  switch (dtype) {
-  case runtime::DType::F32:
-    return builder.getF32Type();
-  case runtime::DType::F64:
-    return builder.getF64Type();
-  case runtime::DType::F16:
-    return builder.getF16Type();
-  case runtime::DType::BF16:
-    return builder.getBF16Type();
-  case runtime::DType::I64:
-    return builder.getI64Type();
-  case runtime::DType::I32:
-    return builder.getI32Type();
-  case runtime::DType::I16:
-    return builder.getIntegerType(16);
-  case runtime::DType::I8:
-    return builder.getIntegerType(8);
-  case runtime::DType::U8:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case runtime::DType::I1:
-    return builder.getI1Type();
-  }
-  llvm_unreachable("covered switch");
-}
-
 RankedTensorType spmd::getTensorType(const step::TensorSpec &spec, MLIRContext *context) {
   return RankedTensorType::get(spec.shape, getElementType(spec.dtype, context));
 }

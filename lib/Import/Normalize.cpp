@@ -45,7 +45,7 @@ LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   if (!op)
     return failure();
   // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
-  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType(); type && op->getNumResults() == 1) {
+  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType(); type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
     RankedTensorType wanted = call.resultTypes[0];
     op->getResult(0).setType(wanted.clone(type));
     results.push_back(emitter.cast(op->getResult(0), wanted.getElementType()));
@@ -67,15 +67,30 @@ static const NormalizerTable &getTable() {
     addActivationNormalizers(entries);
     addLossNormalizers(entries);
     addListNormalizers(entries);
+    addIndexingNormalizers(entries);
+    addSortingNormalizers(entries);
+    addMovementNormalizers(entries);
+    addNormNormalizers(entries);
+    addProductNormalizers(entries);
+    addSamplingNormalizers(entries);
+    addWindowNormalizers(entries);
+    addOptimizerNormalizers(entries);
     return entries;
   }();
   return table;
 }
 
 LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
+  // What wrote its result into a given tensor is the op without it.
+  if (StringRef(call.op).ends_with(".out")) {
+    call.op = StringRef(call.op).drop_back(4).str();
+    llvm::erase_if(call.args, [](const BoundArg &arg) { return arg.name() == "out"; });
+  }
   auto found = getTable().find(call.op);
   bool isNormalized = found != getTable().end();
   Normalization normalization = isNormalized ? found->second : Normalization(&emitSameOp);
+  if (needsUnrolling(call, isNormalized, emitter.builder.getContext()))
+    normalization = Normalization(&emitUnrolled);
   for (StringRef name : normalization.tensors)
     if (!call.value(name))
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";

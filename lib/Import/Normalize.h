@@ -44,7 +44,21 @@ void addArithmeticNormalizers(NormalizerTable &table);
 void addActivationNormalizers(NormalizerTable &table);
 void addLossNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
+void addIndexingNormalizers(NormalizerTable &table);
+void addSortingNormalizers(NormalizerTable &table);
+void addMovementNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
+void addNormNormalizers(NormalizerTable &table);
+void addProductNormalizers(NormalizerTable &table);
+void addSamplingNormalizers(NormalizerTable &table);
+void addWindowNormalizers(NormalizerTable &table);
+void addOptimizerNormalizers(NormalizerTable &table);
+
+/// True for a list op that the dialect does not have in list form; `known`: it has
+/// a normalizer.
+bool needsUnrolling(const Call &call, bool known, mlir::MLIRContext *context);
+/// Such a list op as pointwise ops, one per position.
+llvm::LogicalResult emitUnrolled(Emitter &emitter, Call &call, Results &results);
 
 /// `dim` counted from the front.
 int64_t wrapDim(int64_t dim, int64_t rank);

@@ -21,6 +21,19 @@ static void foldTensorAlpha(Emitter &emitter, Call &call) {
   alpha->setInteger(1);
 }
 
+/// addcmul and addcdiv by a value that is a tensor: it goes into tensor1.
+static LogicalResult emitAddc(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *value = call.find("value"), *tensor = call.find("tensor1");
+  if (value && value->isValue() && tensor && tensor->isValue()) {
+    Value by = value->values[0], scaled = tensor->values[0];
+    Type type = aten::promoteTypes({typeOf(scaled), typeOf(by)}, {}, emitter.builder.getContext());
+    RankedTensorType shape = typeOf(scaled).getRank() ? typeOf(scaled) : typeOf(by);
+    tensor->values[0] = emitter.createValue("mul.Tensor", {scaled, by}, {}, shape.clone(type));
+    value->setInteger(1);
+  }
+  return emitSameOp(emitter, call, results);
+}
+
 /// "x.Tensor" with a number is "x.Scalar", and the other way round.
 static LogicalResult emitBinary(Emitter &emitter, Call &call, Results &results) {
   foldTensorAlpha(emitter, call);
@@ -107,6 +120,8 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
   for (StringRef op : {"__and__", "__or__", "__xor__", "__lshift__", "__rshift__"})
     for (StringRef overload : {".Tensor", ".Scalar"})
       table[(op + overload).str()] = &emitPythonOperator;
+  for (StringRef op : {"addcmul", "addcdiv"})
+    table[op] = &emitAddc;
   for (StringRef op : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
     table[op] = {&emitWhere, {"condition"}};
   for (StringRef op : {"masked_fill.Scalar", "masked_fill.Tensor"})

@@ -135,6 +135,11 @@ llvm::SmallVector<bool> OpCall::flags(llvm::StringRef name) const {
   return llvm::SmallVector<bool>(list.begin(), list.end());
 }
 
+Tensor emptyResult(OpCall &call, unsigned i) {
+  auto type = cast<RankedTensorType>(call.op->getResult(i).getType());
+  return Tensor(*getDType(type.getElementType()), type.getShape());
+}
+
 DType OpCall::resultType(unsigned i) const {
   return *getDType(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
 }
@@ -171,11 +176,15 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerSoftmax(r);
     registerLosses(r);
     registerIndexing(r);
+    registerSorting(r);
     registerAttention(r);
     registerForeach(r);
     registerFusedOptimizers(r);
     registerSharding(r);
+    registerRandom(r);
+    registerWindows(r);
     registerKernelClusters(r);
+    registerKernelAttention(r);
     registerKernelHeavy(r);
     return r;
   }();

@@ -135,6 +135,8 @@ Tensor Oracle::shardOf(unsigned index, int64_t factor, int64_t chunk, int64_t ra
     fill = neutralOf(kindOf(*result));
     if (index < rule.neutral.size() && rule.neutral[index])
       fill = *rule.neutral[index];
+  } else if (rule.fillsPadding) {
+    fill = index < rule.neutral.size() ? rule.neutral[index].value_or(0) : 0;
   } else if (!local.isFloating()) {
     return local;
   }

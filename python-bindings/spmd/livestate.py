@@ -18,7 +18,7 @@ import copy
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
@@ -46,6 +46,7 @@ def _metadata() -> set[Any]:
 
 
 _METADATA = _metadata()
+_CLEARS = {torch.Tensor.zero_, torch._foreach_zero_}
 
 
 class StateLostError(RuntimeError):
@@ -105,14 +106,22 @@ class Slot:
         return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
 
 
+class UnkeptGradient(Slot):
+    """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
+
+    def fetch(self) -> None:
+        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the ranks\n"
+                           "  cure: return it, or what you want to know of it, from the step")
+
+
 class LiveState:
     """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
 
-    `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    `unkept_gradients`: parameters in which the step leaves a gradient that the ranks do not keep. `is_fresh`: the trainer has been loaded with the values that the tensors have.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer, lock: threading.RLock,
-                 is_fresh: bool = True):
+                 unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
         self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
         self.lost: str | None = None
         self._parameters = dict(model.named_parameters(remove_duplicate=False))
@@ -121,7 +130,7 @@ class LiveState:
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
         for info in trainer.tensors:
-            if info.state == "constant":
+            if info.state in ("constant", "rng"):
                 continue
             if info.state in ("param", "buffer"):
                 self.slots.append(Slot(info, tensors[info.name], self))
@@ -130,7 +139,9 @@ class LiveState:
             slot = Slot(info, self._state_tensor(info, parameter), self)
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
-        with_gradient = {id(parameter) for _, parameter in self._gradients}
+        self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()), torch.empty_like(self._parameters[name]).detach(),
+                                        self), self._parameters[name]) for name in unkept_gradients]
+        with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
         self.here: list[Slot] = list(self.slots)
         self._is_fresh = is_fresh  # what is here is what the ranks have
@@ -219,6 +230,11 @@ class LiveState:
     def after_step(self) -> None:
         """The ranks have stepped: the tensors go away."""
         here, self.here = self.here, []
+        for slot, parameter in self._unkept:
+            with _no_torch_function():
+                parameter.grad = slot.tensor
+            if slot.is_here:
+                slot.go_away()
         for slot in here:
             if slot.has_alias():
                 slot.download()
@@ -249,6 +265,10 @@ class LiveState:
     def release(self) -> None:
         """Gives all tensors back as they are, without fetching."""
         with self.lock:
+            for slot, parameter in self._unkept:
+                with _no_torch_function():
+                    if parameter.grad is slot.tensor:
+                        parameter.grad = None
             for slot in self.slots:
                 if not slot.is_here:
                     slot.come_back()
@@ -286,7 +306,10 @@ def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwa
         with _no_torch_function():
             return func(*args, **(kwargs or {}))
     for tensor in _away_tensors((args, kwargs or {})):
-        tensor._spmd_slot.fetch()
+        if func in _CLEARS and isinstance(tensor._spmd_slot, UnkeptGradient):
+            tensor._spmd_slot.come_back()  # zero_grad(set_to_none=False)
+        else:
+            tensor._spmd_slot.fetch()
     return func(*args, **(kwargs or {}))
 
 

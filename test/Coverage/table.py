@@ -15,6 +15,9 @@ FAMILIES = {
     "activations": "Activation functions",
     "losses": "Losses",
     "reductions": "Reductions and scans",
+    "views": "Views, copies of other shapes, pads, factories",
+    "indexing": "Reading and writing by number",
+    "sorting": "Order",
 }
 COLUMNS = ("import", "shard rule", "interpreter", "host")
 TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" / "coverage.md"

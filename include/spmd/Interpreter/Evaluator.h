@@ -74,6 +74,9 @@ private:
   llvm::ArrayRef<Tensor> values;
 };
 
+/// A tensor of the type of result `i`, all zero.
+Tensor emptyResult(OpCall &call, unsigned i);
+
 using Evaluator = mlir::LogicalResult (*)(OpCall &);
 
 /// Evaluators of all ops that a rank executes alone, by op name.
@@ -112,11 +115,15 @@ void registerNorms(EvaluatorRegistry &registry);
 void registerSoftmax(EvaluatorRegistry &registry);
 void registerLosses(EvaluatorRegistry &registry);
 void registerIndexing(EvaluatorRegistry &registry);
+void registerSorting(EvaluatorRegistry &registry);
 void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);
 void registerSharding(EvaluatorRegistry &registry);
+void registerRandom(EvaluatorRegistry &registry);
+void registerWindows(EvaluatorRegistry &registry);
 void registerKernelClusters(EvaluatorRegistry &registry);
+void registerKernelAttention(EvaluatorRegistry &registry);
 void registerKernelHeavy(EvaluatorRegistry &registry);
 
 } // namespace spmd::interp

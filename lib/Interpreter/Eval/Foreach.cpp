@@ -109,6 +109,39 @@ void addAddc(EvaluatorRegistry &r, const std::string &name) {
   });
 }
 
+/// The op that the attributes name, at every position.
+LogicalResult evaluateMap(OpCall &call) {
+  FailureOr<ListForm> form = ListForm::of(call);
+  if (failed(form))
+    return failure();
+  std::string name = ("aten." + call.string("op")).str();
+  Evaluator evaluator = EvaluatorRegistry::get().lookup(name);
+  if (!evaluator)
+    return call.error() << "there is no evaluator of '" << name << "'";
+  auto options = call.op->getAttrOfType<DictionaryAttr>("options");
+  size_t size = call.op->getNumResults();
+  for (size_t i = 0; i < size; ++i) {
+    SmallVector<Tensor> at;
+    for (size_t operand = i; operand < call.operands().size(); operand += size)
+      at.push_back(call.operands()[operand]);
+    if (llvm::any_of(at, [&](const Tensor &t) { return form->isChunk(t); }))
+      for (Tensor &tensor : at)
+        tensor = form->spread(tensor);
+    // An op of its own to read attributes and result type from.
+    OperationState state(call.op->getLoc(), name, ValueRange(), call.op->getResult(i).getType(),
+                         options ? options.getValue() : ArrayRef<NamedAttribute>());
+    Operation *op = Operation::create(state);
+    OperandGroups groups = getOperandGroups(op);
+    OpCall inner(op, groups, at, call.context);
+    LogicalResult result = evaluator(inner);
+    op->destroy();
+    if (failed(result))
+      return call.error() << "'" << name << "' failed at position " << i;
+    call.result(form->keepPadding(std::move(inner.results.front()), Tensor()));
+  }
+  return success();
+}
+
 /// The norm of elements [begin, end); 0 when there are none.
 double normOf(const Tensor &tensor, int64_t begin, int64_t end, double order) {
   long double sum = 0;
@@ -171,6 +204,7 @@ void registerForeach(EvaluatorRegistry &r) {
   r.add("aten._foreach_maximum.List", [](OpCall &c) { return binaryTensors(c, larger); });
   r.add("aten._foreach_maximum.Scalar", [](OpCall &c) { return binaryScalar(c, larger); });
   r.add("aten._foreach_minimum.Scalar", [](OpCall &c) { return binaryScalar(c, smaller); });
+  r.add("aten._foreach_map", evaluateMap);
   r.add("aten._foreach_norm.Scalar", evaluateNorm);
 }
 

@@ -3,6 +3,7 @@
 #include "ScalarCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "spmd/Runtime/Core/Philox.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -238,6 +239,19 @@ Lanes segmentTable(kernel::SegmentConstantOp op, const ScalarContext &context) {
   return context.segmentConstant(Tensor(DType::f64, {count}, std::move(entries)));
 }
 
+/// Operands: seed, step, and the element's number in the global tensor.
+Lanes drawUniform(kernel::UniformOp op, ArrayRef<const TypedLanes *> operands) {
+  size_t size = 1;
+  for (const TypedLanes *operand : operands)
+    size = std::max(size, operand->size());
+  Lanes drawn(size);
+  for (size_t i = 0; i < size; ++i) {
+    auto word = [&](unsigned k) { return static_cast<uint64_t>(integer(*operands[k], i)); };
+    drawn[i] = runtime::philoxUniform(runtime::philox(word(0), word(1), word(2), op.getStream())[op.getWord()]);
+  }
+  return drawn;
+}
+
 /// Runs arith and math ops of a block, one after the other; ops of kernels are left to `kernelOp`.
 class CodeRunner {
 public:
@@ -349,6 +363,8 @@ FailureOr<std::vector<Lanes>> runScalarCode(Block &block, std::vector<Lanes> arg
       return context.reduce(reduce, toNumbers(*operands[0]));
     if (auto table = dyn_cast<kernel::SegmentConstantOp>(op))
       return segmentTable(table, context);
+    if (auto uniform = dyn_cast<kernel::UniformOp>(op))
+      return drawUniform(uniform, operands);
     return std::nullopt;
   };
   if (failed(runner.run(block, std::move(typed))))

@@ -7,6 +7,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -74,6 +75,52 @@ static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewr
   return Value(SegmentNormOp::create(rewriter, op.getLoc(), result, self, op.getUnitAttr(), kind));
 }
 
+/// The op at one position, or on a chunk. There a number is 1 in the padding: it may be, or become part of, a divisor.
+static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, unsigned index) {
+  SmallVector<Value> operands;
+  unsigned size = op.getNumResults();
+  for (unsigned list = 0; list * size < op.getOperands().size(); ++list) {
+    Value operand = op.getOperands()[list * size + index];
+    bool isNumber = isa<FloatType>(cast<RankedTensorType>(operand.getType()).getElementType());
+    operands.push_back(!lane.isChunk() ? operand : isNumber ? lane.alignDivisor(operand) : lane.align(operand));
+  }
+  OperationState state(op.getLoc(), ("aten." + op.getOp()).str(), operands, op.getResult(index).getType(),
+                       op.getOptions().getValue());
+  return rewriter.create(state)->getResult(0);
+}
+
+/// A list op divides by the value.
+static bool isDivisor(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    StringRef name = use.getOwner()->getName().stripDialect();
+    unsigned number = use.getOperandNumber(), lists = name.starts_with("_foreach_addcdiv.") ? 3 : 2;
+    bool divides = name.starts_with("_foreach_addcdiv.") || name == "_foreach_div.List";
+    return divides && number / use.getOwner()->getNumResults() == lists - 1;
+  });
+}
+
+/// The op may make something of the zeros in a chunk's padding.
+static bool fillsPadding(Operation *op) {
+  StringRef name = op->getName().stripDialect();
+  if (auto map = dyn_cast<ForeachMapOp>(op))
+    name = map.getOp();
+  else
+    name.consume_front("_foreach_");
+  return llvm::is_contained({"maximum", "clamp_min", "clamp", "clamp_max"}, name.split('.').first) ||
+         name.starts_with("add.Scalar") || name.starts_with("sub.Scalar");
+}
+
+/// State keeps zeros in its padding: uses of `result` as an update get `value` times 1 in segments, 0 in the padding.
+static void clearPadding(OpResult result, Value value, Lane &lane, RewriterBase &rewriter) {
+  Operation *op = result.getOwner();
+  if (llvm::none_of(result.getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); }))
+    return;
+  auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(op, op->getAttrOfType<FlatSymbolRefAttr>("unit"));
+  Value ones = lane.ones(unit.getLayout().getSegments().size());
+  Value cleared = MulTensorOp::create(rewriter, op->getLoc(), value.getType(), value, lane.align(ones));
+  rewriter.replaceUsesWithIf(result, cleared, [](OpOperand &use) { return isa<func::ReturnOp>(use.getOwner()); });
+}
+
 static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position at) {
   Lane &lane = at.lane;
   return TypeSwitch<Operation *, Value>(op)
@@ -108,7 +155,8 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
         return lane.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachMulListOp foreach) {
-        return lane.mul(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
+        Value other = isDivisor(op->getResult(at.index)) ? at.divisor(foreach.getOther()) : at.operand(foreach.getOther());
+        return lane.mul(at.operand(foreach.getSelf()), other);
       })
       .Case([&](ForeachMulTensorOp foreach) {
         return lane.mul(at.operand(foreach.getSelf()), lane.align(foreach.getOther()));
@@ -218,9 +266,12 @@ LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
       if (auto list = op->getAttrOfType<ArrayAttr>(name))
         segments.assign(list.size(), 0);
     Lane lane(rewriter, op->getLoc(), type, unit, segments);
-    Value value = decomposePosition(op, rewriter, {lane, index});
+    auto map = dyn_cast<ForeachMapOp>(op);
+    Value value = map ? decomposeMap(map, rewriter, lane, index) : decomposePosition(op, rewriter, {lane, index});
     if (!value)
       return op->emitOpError() << "has no decomposition";
+    if (unit && fillsPadding(op) && !lane.isTable(value))
+      clearPadding(op->getResult(index), value, lane, rewriter);
     values.push_back(value);
   }
   rewriter.replaceOp(op, values);

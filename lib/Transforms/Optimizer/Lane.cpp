@@ -16,8 +16,7 @@ static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType
 //===----------------------------------------------------------------------===//
 
 /// A table is on every rank, also where the chunk is not.
-RankedTensorType Lane::tableType(Type elementType) {
-  int64_t segments = groups.size();
+RankedTensorType Lane::tableType(Type elementType, int64_t segments) {
   Attribute encoding;
   if (auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding())) {
     SmallVector<AxisState> states(sharding.getStates().size());
@@ -28,8 +27,11 @@ RankedTensorType Lane::tableType(Type elementType) {
 
 Value Lane::constantTable(ArrayRef<double> perSegment) {
   auto plain = RankedTensorType::get({static_cast<int64_t>(perSegment.size())}, rewriter.getF64Type());
-  return ConstantOp::create(rewriter, loc, tableType(rewriter.getF64Type()), DenseElementsAttr::get(plain, perSegment));
+  return ConstantOp::create(rewriter, loc, tableType(rewriter.getF64Type(), perSegment.size()),
+                            DenseElementsAttr::get(plain, perSegment));
 }
+
+Value Lane::ones(int64_t segments) { return constantTable(SmallVector<double>(segments, 1.0)); }
 
 Number Lane::fromSegments(ArrayRef<double> perSegment) {
   if (llvm::all_equal(perSegment))
@@ -51,7 +53,7 @@ Number Lane::fromGroups(ValueRange perGroup) {
   for (int64_t group : groups)
     perSegment.push_back(toF64(perGroup[group]));
   return Value(
-      StackOp::create(rewriter, loc, tableType(rewriter.getF64Type()), perSegment, rewriter.getI64IntegerAttr(0)));
+      StackOp::create(rewriter, loc, tableType(rewriter.getF64Type(), groups.size()), perSegment, rewriter.getI64IntegerAttr(0)));
 }
 
 Value Lane::cast(Value value, Type elementType) {
@@ -90,12 +92,8 @@ Value Lane::align(Value operand) {
 Value Lane::alignDivisor(Value operand) {
   if (!isTable(operand))
     return align(operand);
-  SmallVector<double> ones(typeOf(operand).getDimSize(0), 1.0);
-  auto plain = RankedTensorType::get(typeOf(operand).getShape(), rewriter.getF64Type());
-  Value one = ConstantOp::create(rewriter, loc, typeOf(operand).clone(rewriter.getF64Type()),
-                                 DenseElementsAttr::get(plain, ArrayRef(ones)));
   // Exactly 0 in segments and 1 in the padding.
-  Value padding = rsub(align(one), 1);
+  Value padding = rsub(align(ones(typeOf(operand).getDimSize(0))), 1);
   return add(align(operand), padding);
 }
 

@@ -41,6 +41,10 @@ public:
   /// One value per segment (or, in list form, the lane's only one).
   Number fromSegments(llvm::ArrayRef<double> perSegment);
   mlir::Value toF64(mlir::Value value);
+  /// A table of ones.
+  mlir::Value ones(int64_t segments);
+  /// True for a table of the unit, false for a chunk and in list form.
+  bool isTable(mlir::Value value);
 
   /// A scalar in the lane: in the lane's element type, spread over segments.
   Number toLane(Number scalar);
@@ -82,8 +86,7 @@ private:
   static mlir::RankedTensorType larger(mlir::Value a, mlir::Value b);
   mlir::Attribute attr(double number) { return rewriter.getF64FloatAttr(number); }
   mlir::Value cast(mlir::Value value, mlir::Type elementType);
-  bool isTable(mlir::Value value);
-  mlir::RankedTensorType tableType(mlir::Type elementType);
+  mlir::RankedTensorType tableType(mlir::Type elementType, int64_t segments);
   mlir::Value constantTable(llvm::ArrayRef<double> perSegment);
   mlir::Value broadcast(mlir::Value table);
 

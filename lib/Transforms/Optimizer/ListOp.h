@@ -3,6 +3,7 @@
 #ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_LISTOP_H
 #define SPMD_LIB_TRANSFORMS_OPTIMIZER_LISTOP_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace spmd {
@@ -35,6 +36,9 @@ mlir::Operation *createListOp(mlir::OpBuilder &builder, mlir::Location loc, llvm
 /// block; fails without a change if it needs `point` itself.
 llvm::LogicalResult hoistBefore(mlir::Value value, mlir::Operation *point);
 
+/// Merges isomorphic chains of pointwise ops, one chain per parameter, into
+/// `_foreach_map` ops.
+void mergeTensorOps(mlir::func::FuncOp func, mlir::RewriterBase &rewriter);
 /// Merges equal list ops of several param groups: the later ones move to the
 /// place of the first.
 void mergeListOps(mlir::Block &block, mlir::RewriterBase &rewriter);

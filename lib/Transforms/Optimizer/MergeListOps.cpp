@@ -182,7 +182,8 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       ops.push_back(&op);
   for (size_t i = 0; i < ops.size(); ++i) {
     for (size_t j = i + 1; ops[i] && j < ops.size(); ++j) {
-      if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]))
+      if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]) ||
+          ops[i]->getAttr("op") != ops[j]->getAttr("op"))
         continue;
       ListOp a(ops[i]), b(ops[j]);
       if (!belongTogether(a, b, owners) ||

@@ -21,6 +21,7 @@ struct MergeOptimizerLists : spmd::impl::MergeOptimizerListsBase<MergeOptimizerL
       if (func.isExternal())
         continue;
       Block &body = func.getBody().front();
+      mergeTensorOps(func, rewriter);
       mergeListOps(body, rewriter);
       mergeFusedOps(body, rewriter);
       completeListOps(body, rewriter);

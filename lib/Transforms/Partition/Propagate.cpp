@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagate.h"
+#include "Parts.h"
 
 #include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
@@ -154,10 +155,11 @@ void Propagation::shardOn(const Choice &choice) {
       continue;
     AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk);
     out.operands[index] = want;
-    if (!contracted || isDontCare(index) || !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
+    if (!(contracted || rule->fillsPadding) || isDontCare(index) ||
+        !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
       continue;
     std::optional<double> own = index < rule->neutral.size() ? rule->neutral[index] : std::nullopt;
-    out.fill[index] = own.value_or(getNeutral(*contracted));
+    out.fill[index] = own.value_or(contracted ? getNeutral(*contracted) : 0);
   }
 }
 
@@ -233,6 +235,11 @@ FailureOr<OpStates> Propagation::run() {
   if (iface && iface.isViewLike()) {
     if (!runView())
       passPartials();
+    return out;
+  }
+  if (std::optional<SmallVector<AxisState>> parts = mapThroughParts(op, states)) {
+    out.operands.assign(states.begin(), states.end());
+    out.results.assign(parts->begin(), parts->end());
     return out;
   }
   FailureOr<ShardingRule> found = iface ? iface.getShardingRule() : FailureOr<ShardingRule>(failure());

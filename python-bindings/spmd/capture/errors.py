@@ -53,6 +53,8 @@ _CURES = (
      "keep it a tensor, or move it out of the step"),
     ("in a captured step", "a step is traced on the CPU, whatever it is meant for, and this would do nothing there",
      "write torch.autocast(x.device.type, ...)"),
+    ("has no form independent of ranks", "an op draws random numbers in an order of its own, which ranks could not share",
+     "draw with rand, randn, bernoulli, randint or dropout, or draw outside the step and pass the tensor in"),
     ("dropout_p > 0", "attention with dropout has no one-op form", "set attention dropout to 0"),
     ("not 4 dims", "attention has a one-op form for four dims only", "add the batch or head dim with unsqueeze"),
     (".numpy() is not supported", "a tensor is converted to numpy inside the step",

@@ -7,7 +7,7 @@ from typing import Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .errors import CaptureError
 
@@ -17,12 +17,37 @@ aten = torch.ops.aten
 # and closest to what eager computes.
 _FUSED_BY_DEFAULT = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
 
+# Optimizers that have no program here, by class name, and why.
+UNSUPPORTED = {
+    "Adafactor": "its state is a mean per row and column of a parameter, and no rank holds whole rows; its step size "
+                 "depends on values in Python",
+    "LAMB": "its step is scaled by the norms of whole parameters, which no rank holds",
+    "LBFGS": "it calls a closure as often as values make it",
+    "Muon": "it orthogonalizes whole matrices, and no rank holds whole parameters",
+    "SparseAdam": "its gradients are sparse tensors",
+}
+
+
+def check_supported(optimizer: torch.optim.Optimizer) -> None:
+    """Refuses what no sharded optimizer state can do."""
+    kind = type(optimizer)
+    for name in (base.__name__ for base in kind.__mro__):
+        why = UNSUPPORTED.get(name) or UNSUPPORTED.get(name.upper())
+        if why:
+            raise CaptureError(f"{kind.__module__}.{kind.__qualname__} is not supported: {why}\n"
+                               "  cure: train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
+    for group in optimizer.param_groups:
+        if group.get("differentiable"):
+            raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "
+                               "gradient in a training step\n  cure: leave differentiable out")
+
 
 def choose_implementation(optimizer: torch.optim.Optimizer) -> None:
     """Sets each group's flags (on the caller's copy of the groups) so that step() can be traced."""
+    check_supported(optimizer)
     for group in optimizer.param_groups:
         unspecified = group.get("foreach") is None and group.get("fused") is None
-        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified and not group.get("differentiable"):
+        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified:
             group["fused"], group["foreach"] = True, False
         elif "capturable" in group and not group.get("fused"):
             group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter
@@ -79,14 +104,15 @@ class _InitialValues(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name, value = func.overloadpacket.__name__, None
         if func is aten.lift_fresh.default and not isinstance(args[0], FakeTensor) and args[0].numel() == 1:
-            value = float(args[0].item())
+            with _disable_current_modes():
+                value = float(args[0])
         result = func(*args, **(kwargs or {}))
-        if name in self._CONSTANTS:
-            value = self._CONSTANTS[name]
-        elif name in ("full", "full_like"):
+        if name in ("full", "full_like"):
             value = float(args[1])
-        elif name in ("_to_copy", "detach", "alias"):
+        elif name in ("_to_copy", "detach", "alias", "clone"):
             value = self._values.get(id(args[0]))
+        if value is None and name in self._CONSTANTS:
+            value = self._CONSTANTS[name]
         if value is not None and isinstance(result, torch.Tensor) and id(result) not in self._values:
             self._values[id(result)] = value
             self._alive.append(result)

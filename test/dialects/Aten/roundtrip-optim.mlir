@@ -322,3 +322,10 @@ func.func @fused_sgd__2(%arg0: tensor<512xf32>, %arg1: tensor<512xf32>, %arg2: t
   %0:2 = aten._fused_sgd %arg0, %arg1, %arg2 {dampening = array<f64: 0.000000e+00>, groups = array<i64: 0, 0, 0>, lr_values = array<f64: 1.000000e-01>, momentum = array<f64: 0.000000e+00>, operandSegmentSizes = array<i32: 1, 1, 1, 0>, resultSegmentSizes = array<i32: 1, 1>, unit = @unit0, weight_decay = array<f64: 0.000000e+00>} : (tensor<512xf32>, tensor<512xf32>, tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>)
   return %0#0, %0#1 : tensor<512xf32>, tensor<512xf32>
 }
+
+// CHECK-LABEL: @foreach_map(
+// CHECK: aten._foreach_map %arg0, %arg1, %arg2, %arg3 {op = "add.Tensor", options = {alpha = 2 : i64}} : (tensor<4x6xf32>, tensor<6xf32>, tensor<f32>, tensor<f32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+func.func @foreach_map(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>, %arg2: tensor<f32>, %arg3: tensor<f32>) -> (tensor<4x6xf32>, tensor<6xf32>) {
+  %0:2 = aten._foreach_map %arg0, %arg1, %arg2, %arg3 {op = "add.Tensor", options = {alpha = 2 : i64}} : (tensor<4x6xf32>, tensor<6xf32>, tensor<f32>, tensor<f32>) -> (tensor<4x6xf32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<4x6xf32>, tensor<6xf32>
+}

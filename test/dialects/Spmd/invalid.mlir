@@ -67,7 +67,7 @@ func.func private @f(tensor<8x2xf32, #spmd.sharding<global = [8, 2], [shard<0, 1
 
 // -----
 
-// expected-error @+1 {{unknown state 'halved', expected replicated, shard, partial or owned}}
+// expected-error @+1 {{unknown state 'halved', expected replicated, shard, partial, owned or varying}}
 func.func private @f(tensor<8x2xf32, #spmd.sharding<global = [8, 2], [halved]>>)
 
 // -----
@@ -159,3 +159,9 @@ func.func @f(%x: tensor<64xf32>) {
   %0 = spmd.pack %x unit @unit0 ["w"] : (tensor<64xf32>) -> tensor<256xf32>
   return
 }
+
+// -----
+
+// batch: one word for no dimension
+// expected-error @+1 {{expected a dimension or none}}
+func.func private @step(tensor<4xf32> {spmd.arg = #spmd.batch<"x", dim = -1>})

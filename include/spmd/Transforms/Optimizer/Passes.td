@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def MergeOptimizerLists : Pass<"spmd-merge-optimizer-lists", "::mlir::ModuleOp"> {
-  let summary = "makes one list op of the same op on several param groups";
+  let summary = "makes one list op of the same op on several parameters or param groups";
   let description = [{
     An optimizer with several *param groups* runs the same list ops once per group.
     The pass concatenates them: two fused ops of one kind become one, whose
@@ -14,12 +14,16 @@ def MergeOptimizerLists : Pass<"spmd-merge-optimizer-lists", "::mlir::ModuleOp">
     scalar, where it differs, becomes a list of scalars (or, if it is a tensor, a
     list of tensors).
 
+    A single-tensor optimizer runs one chain of pointwise ops per parameter. Where
+    the chains of several parameters are equal, op by op, the k-th ops of all become
+    one `aten._foreach_map`, whose positions apply that op.
+
     A group may lack an op that others have (no weight decay: no multiplication).
     If a merged op then takes some entries of a list from an op and others from
     elsewhere, that op is extended over the others with its identity (times 1,
     plus 0).
 
-    Input: list form, before partition. Output: list form; every entry is computed
+    Input: list form or single tensors, before partition. Output: list form; every entry is computed
     from the same values as before. Ops are merged only within a segment, and never
     if one needs the other's result.
 

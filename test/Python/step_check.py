@@ -1,0 +1,45 @@
+"""A captured step through the compiler: partitioned for N ranks and compared in float64 with itself, and run on the host."""
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from spmd import StepPackage
+from spmd.tools import find_tool
+
+
+def tool(name: str) -> Path:
+    """A tool of the build under test (SPMD_BIN), or the one the package finds."""
+    folder = os.environ.get("SPMD_BIN")
+    return Path(folder) / name if folder else find_tool(name)
+
+
+def run(*command: Any) -> str:
+    """Runs a command; a failure shows what it printed."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+class StepCheck:
+    """One package, saved and imported once."""
+
+    def __init__(self, package: StepPackage, folder: Path):
+        self.folder, self.step, self.base = folder, folder / "s.step", folder / "base.mlir"
+        package.save(self.step)
+        run(tool("spmd-translate"), "--import-step", self.step, "-o", self.base)
+
+    def interpret(self, ranks: int, policy: str = "none", *options: str, steps: int = 2) -> str:
+        """Partition to schedule for `ranks`; loss, outputs, parameters and optimizer state agree to 1e-12 in float64."""
+        scheduled = self.folder / "scheduled.mlir"
+        run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}", "--compile-to=collectives",
+            "--quiet", *options, "-o", scheduled)
+        return run(tool("spmd-interpret"), scheduled, f"--ranks={ranks}", f"--compare={self.base}", f"--steps={steps}")
+
+    def train(self, ranks: int, policy: str = "none", *options: str, rtol: float = 1e-5) -> str:
+        """Compiles and trains on the host; losses and final parameters are eager's, which the package recorded."""
+        artifact = self.folder / f"s{ranks}.spmd"
+        run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}", "--quiet", *options, "-o", artifact)
+        return run(tool("spmd-run"), artifact, "--check", f"--rtol={rtol}", f"--rtol-loss={rtol}", "--quiet", "--threads=2")
