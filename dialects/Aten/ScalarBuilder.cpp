@@ -235,6 +235,7 @@ Value ScalarBuilder::atanh(Value x) { return math::AtanhOp::create(b, x); }
 Value ScalarBuilder::erf(Value x) { return math::ErfOp::create(b, x); }
 Value ScalarBuilder::erfc(Value x) { return math::ErfcOp::create(b, x); }
 
+/// Of integers: in f64, so exact up to 2^53.
 Value ScalarBuilder::pow(Value x, Value y) {
   if (isFloat())
     return math::PowFOp::create(b, x, y);

@@ -72,7 +72,6 @@ public:
   mlir::Value log10(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
   mlir::Value sqrt(mlir::Value x);
-  /// Of integers: in f64, so exact up to 2^53.
   mlir::Value pow(mlir::Value x, mlir::Value y);
   mlir::Value sin(mlir::Value x);
   mlir::Value cos(mlir::Value x);

@@ -37,7 +37,7 @@ struct BoundArg {
 
 /// One captured op on values: what it computes and which types it must give.
 struct Call {
-  std::string op; ///< as in JSON, without "aten.", ".default" and in-place "_"; of others "library::name"
+  std::string op; ///< as in JSON, without "aten.", ".default" and in-place "_"
   llvm::SmallVector<BoundArg> args;
   /// Null for an absent result.
   llvm::SmallVector<mlir::RankedTensorType> resultTypes;
