@@ -234,7 +234,15 @@ Value ScalarBuilder::acosh(Value x) { return math::AcoshOp::create(b, x); }
 Value ScalarBuilder::atanh(Value x) { return math::AtanhOp::create(b, x); }
 Value ScalarBuilder::erf(Value x) { return math::ErfOp::create(b, x); }
 Value ScalarBuilder::erfc(Value x) { return math::ErfcOp::create(b, x); }
-Value ScalarBuilder::pow(Value x, Value y) { return math::PowFOp::create(b, x, y); }
+
+/// Of integers: in f64, so exact up to 2^53.
+Value ScalarBuilder::pow(Value x, Value y) {
+  if (isFloat())
+    return math::PowFOp::create(b, x, y);
+  Type wide = b.getF64Type();
+  return cast(math::PowFOp::create(b, castScalar(b, x, wide), castScalar(b, y, wide)));
+}
+
 Value ScalarBuilder::atan2(Value y, Value x) { return math::Atan2Op::create(b, y, x); }
 
 Value ScalarBuilder::floor(Value x) { return isFloat() ? math::FloorOp::create(b, x) : x; }

@@ -45,8 +45,14 @@ InFlightDiagnostic Emitter::error(const Twine &message) {
   return diagnostic;
 }
 
+/// "mylib::swish" is an op of the dialect mylib, all others are ops of aten.
+static std::string getOperationName(StringRef op) {
+  auto [library, name] = op.split("::");
+  return name.empty() ? ("aten." + op).str() : (library + "." + name).str();
+}
+
 Operation *Emitter::create(StringRef op, ValueRange operands, ArrayRef<NamedAttribute> attrs, TypeRange results) {
-  OperationState state(loc, ("aten." + op).str(), operands, results, attrs);
+  OperationState state(loc, getOperationName(op), operands, results, attrs);
   state.addAttribute(kSegmentAttr, builder.getI64IntegerAttr(segment));
   return builder.create(state);
 }
@@ -112,7 +118,7 @@ static void wrapNumber(Emitter &emitter, Call &call, BoundArg &arg) {
 }
 
 Operation *Emitter::createFromSchema(Call &call) {
-  auto name = RegisteredOperationName::lookup("aten." + call.op, builder.getContext());
+  auto name = RegisteredOperationName::lookup(getOperationName(call.op), builder.getContext());
   auto *interface = name ? name->getInterface<aten::AtenOpInterface>() : nullptr;
   if (!interface) {
     error("unknown op '") << call.op << "'";

@@ -9,16 +9,22 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List".
+/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List"; "mylib.swish.default": "mylib::swish".
 static std::string functionalName(StringRef op, bool inPlace) {
-  op.consume_front("aten.") || op.consume_front("spmd.");
-  auto [packet, overload] = op.split('.');
+  std::string library;
+  if (!op.consume_front("aten.") && !op.consume_front("spmd.")) {
+    auto [name, rest] = op.split('.');
+    library = name.str() + "::";
+    op = rest;
+  }
+  auto [name, overload] = op.split('.');
   if (inPlace)
-    packet.consume_back("_");
+    name.consume_back("_");
+  std::string packet = library + name.str();
   // The overload that writes a scalar into a tensor has another name.
   if (overload == "default" || overload.empty())
-    return packet.str();
-  return (packet + "." + overload).str();
+    return packet;
+  return packet + "." + overload.str();
 }
 
 void Functionalizer::bindInput(int64_t id, Value value) {

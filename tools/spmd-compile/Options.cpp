@@ -71,6 +71,8 @@ struct RawOptions {
                             cl::value_desc("file"), cl::ValueOptional, cl::cat(category)};
   cl::opt<bool> remarks{"remarks", cl::desc("Print remarks: copies, and what optimizations decided"),
                         cl::cat(category)};
+  cl::list<std::string> plugins{"load-dialect-plugin", cl::desc("Shared library with further ops; repeatable"),
+                                cl::value_desc("file"), cl::cat(category)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
                               cl::cat(category)};
 };
@@ -162,6 +164,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
+  options.plugins = raw.plugins;
   if (raw.json.getNumOccurrences() > 0)
     options.json = raw.json.empty() ? "-" : raw.json.getValue();
   options.remarks = raw.remarks;

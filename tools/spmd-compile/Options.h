@@ -14,7 +14,7 @@ struct Options {
   std::string input, output;
   spmd::PipelineOptions pipeline;
   std::string target;
-  std::vector<std::string> cpus;
+  std::vector<std::string> cpus, plugins;
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.

@@ -246,6 +246,8 @@ int main(int argc, char **argv) {
   }
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
+  if (!spmd::loadDialectPlugins(options->plugins, registry))
+    return kBadInput;
   spmd::registerAllPasses();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();

@@ -1,5 +1,6 @@
 //===- VerifyStep.cpp - spmd-verify-step ----------------------------------===//
 
+#include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "spmd/Transforms/Units/Passes.h"
@@ -15,7 +16,7 @@ using namespace spmd;
 
 namespace {
 
-bool isAten(Operation &op) { return op.getName().getDialectNamespace() == "aten"; }
+bool isAten(Operation &op) { return isa<aten::AtenOpInterface>(op); }
 
 /// 1: every argument and result has a role, and an update has the type of what it updates.
 LogicalResult verifyRoles(func::FuncOp step) {

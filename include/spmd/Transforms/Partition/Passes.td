@@ -13,7 +13,8 @@ def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
     sum is a partial one, and the count is a constant of the global shape, or, for
     `nll_loss`, the total weight, which is itself a sum.
 
-    Input: `@step` on global shapes. Output: the same without mean.dim, and without
+    Input: `@step` on global shapes. Output: the same without mean.dim and
+    var_mean (the mean, then the mean of squares of what is left), and without
     losses that reduce by mean. `nll_loss_backward` stays: it divides by its operand
     `total_weight`, which is the global one.
 
