@@ -1,5 +1,6 @@
 //===- NormalizeIndexing.cpp - Reading and writing by number --------------===//
 
+#include "Layouts.h"
 #include "Normalize.h"
 #include "RowAccess.h"
 
@@ -8,43 +9,24 @@ using namespace spmd;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static Value sliceRows(Emitter &emitter, Value value, int64_t dim, int64_t end) {
-  RankedTensorType type = typeOf(value);
-  if (type.getDimSize(dim) == end)
-    return value;
-  Ints shape(type.getShape());
-  shape[dim] = end;
-  Builder &b = emitter.builder;
-  return emitter.createValue("slice.Tensor", value,
-                             {emitter.named("dim", b.getI64IntegerAttr(dim)),
-                              emitter.named("start", b.getI64IntegerAttr(0)),
-                              emitter.named("end", b.getI64IntegerAttr(end))},
-                             type.clone(shape));
-}
-
 /// The corner of `value` that has `shape`; `dim` is left as it is.
 static Value sliceCorner(Emitter &emitter, Value value, ArrayRef<int64_t> shape, int64_t dim) {
   for (auto [other, size] : llvm::enumerate(shape))
     if (static_cast<int64_t>(other) != dim)
-      value = sliceRows(emitter, value, other, size);
+      value = emitSlice(emitter, value, other, 0, size);
   return value;
 }
 
 /// `self` with `corner` in place of its first rows in every dimension.
 static Value replaceCorner(Emitter &emitter, Value self, Value corner) {
-  Builder &b = emitter.builder;
   SmallVector<std::pair<Value, int64_t>> outer;
   for (auto [dim, size] : llvm::enumerate(typeOf(corner).getShape()))
     if (typeOf(self).getDimSize(dim) != size) {
       outer.push_back({self, dim});
-      self = sliceRows(emitter, self, dim, size);
+      self = emitSlice(emitter, self, dim, 0, size);
     }
   for (auto [whole, dim] : llvm::reverse(outer))
-    corner = emitter.createValue("slice_scatter", {whole, corner},
-                                 {emitter.named("dim", b.getI64IntegerAttr(dim)),
-                                  emitter.named("start", b.getI64IntegerAttr(0)),
-                                  emitter.named("end", b.getI64IntegerAttr(typeOf(corner).getDimSize(dim)))},
-                                 typeOf(whole));
+    corner = emitReplace(emitter, whole, corner, dim, 0, typeOf(corner).getDimSize(dim));
   return corner;
 }
 
@@ -69,16 +51,23 @@ struct DimArguments {
 } // namespace
 
 static FailureOr<DimArguments> readDimArguments(Emitter &emitter, Call &call) {
-  DimArguments arguments{call.value("self"), call.value("index"), 0};
-  if (!arguments.self || !arguments.index)
-    return emitter.error("'") << call.op << "' needs tensors 'self' and 'index'";
-  arguments.self = atLeastVector(emitter, arguments.self);
-  arguments.index = atLeastVector(emitter, arguments.index);
+  DimArguments arguments{atLeastVector(emitter, call.value("self")), atLeastVector(emitter, call.value("index")), 0};
   int64_t rank = typeOf(arguments.self).getRank();
   arguments.dim = wrapDim(call.integer("dim", 0), rank);
   if (arguments.dim < 0 || arguments.dim >= rank)
     return emitter.error("'") << call.op << "' of dimension " << arguments.dim << " of a tensor of rank " << rank;
   return arguments;
+}
+
+/// `value` has at least the sizes of `shape`, but for `dim`.
+static LogicalResult checkCorner(Emitter &emitter, Call &call, Value value, ArrayRef<int64_t> shape, int64_t dim) {
+  RankedTensorType type = typeOf(value);
+  bool fits = type.getRank() == static_cast<int64_t>(shape.size());
+  for (int64_t other = 0; fits && other < type.getRank(); ++other)
+    fits = other == dim || shape[other] <= type.getDimSize(other);
+  if (fits)
+    return success();
+  return emitter.error("'") << call.op << "' has an index of shape [" << shape << "] for " << type;
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,8 +79,8 @@ static LogicalResult emitGather(Emitter &emitter, Call &call, Results &results) 
   if (failed(arguments))
     return failure();
   auto [self, index, dim] = *arguments;
-  if (typeOf(index).getRank() != typeOf(self).getRank())
-    return emitter.error("'") << call.op << "' has index " << index.getType() << " for " << self.getType();
+  if (failed(checkCorner(emitter, call, self, typeOf(index).getShape(), dim)))
+    return failure();
   self = sliceCorner(emitter, self, typeOf(index).getShape(), dim);
   RowAccess access = getAccessAlongDim(emitter, typeOf(self).getShape(), dim, index, call.op);
   results.push_back(emitter.view(access.gather(emitter, self), call.resultTypes[0].getShape()));
@@ -119,8 +108,8 @@ static LogicalResult emitTake(Emitter &emitter, Call &call, Results &results) {
 static LogicalResult emitIndex(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
   BoundArg *indices = call.find("indices");
-  if (!self || !indices)
-    return emitter.error("'index' needs tensors 'self' and 'indices'");
+  if (!indices)
+    return emitter.error("'index' has no index");
   FailureOr<IndexAccess> access = getIndexAccess(emitter, typeOf(self).getShape(), indices->values, "index");
   if (failed(access))
     return failure();
@@ -265,9 +254,12 @@ static LogicalResult emitScatter(Emitter &emitter, Call &call, Results &results)
   Reduction reduction = reductionOf(call, known);
   ArrayRef<int64_t> shape = typeOf(index).getShape();
   Value src = sourceLike(emitter, call, {"src", "value"}, self, shape);
-  if (!known || !src || typeOf(index).getRank() != typeOf(self).getRank())
+  if (!known || !src)
     return emitter.error("'") << call.op << "' has arguments that are not supported";
-  src = sliceRows(emitter, sliceCorner(emitter, atLeastVector(emitter, src), shape, dim), dim, shape[dim]);
+  src = atLeastVector(emitter, src);
+  if (failed(checkCorner(emitter, call, self, shape, dim)) || failed(checkCorner(emitter, call, src, shape, -1)))
+    return failure();
+  src = sliceCorner(emitter, src, shape, -1);
   bool includeSelf = !call.find("include_self") || call.boolean("include_self");
   Value corner = sliceCorner(emitter, self, shape, dim);
   RowAccess access = getAccessAlongDim(emitter, typeOf(corner).getShape(), dim, index, call.op);
@@ -292,6 +284,8 @@ static LogicalResult emitIndexWrite(Emitter &emitter, Call &call, Results &resul
   Value src = sourceLike(emitter, call, {"source", "value"}, self, shape);
   if (!known || !src)
     return emitter.error("'") << call.op << "' has arguments that are not supported";
+  if (typeOf(src).getNumElements() != ShapedType::getNumElements(shape))
+    return emitter.error("'") << call.op << "' has source " << src.getType() << ", expected shape [" << shape << "]";
   src = emitter.view(src, shape);
   if (BoundArg *alpha = call.find("alpha"); alpha && alpha->isNumber()) {
     bool isOne = alpha->literal.kind == step::Arg::Kind::integer && alpha->literal.integer == 1;
@@ -311,6 +305,8 @@ static LogicalResult emitPut(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self"), index = call.value("index");
   int64_t elements = typeOf(self).getNumElements();
   RowAccess access = getFlatAccess(emitter, index, elements, call.op);
+  if (typeOf(call.value("source")).getNumElements() != typeOf(index).getNumElements())
+    return emitter.error("'put' has source ") << call.value("source").getType() << " for index " << index.getType();
   Value source = emitter.view(call.value("source"), typeOf(index).getShape());
   FailureOr<Value> written =
       emitWrite(emitter, access, emitter.view(self, {elements}), source,
@@ -352,8 +348,8 @@ static LogicalResult emitMaskedPut(Emitter &emitter, Call &call, ArrayRef<Value>
 static LogicalResult emitIndexPut(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self"), values = call.value("values");
   BoundArg *indices = call.find("indices");
-  if (!self || !values || !indices)
-    return emitter.error("'index_put' needs tensors");
+  if (!indices)
+    return emitter.error("'index_put' has no index");
   RankedTensorType type = typeOf(self);
   if (llvm::any_of(indices->values, [](Value v) { return v && typeOf(v).getElementType().isInteger(1); }))
     return emitMaskedPut(emitter, call, indices->values, results);
@@ -430,6 +426,8 @@ static LogicalResult emitNllLoss2d(Emitter &emitter, Call &call, Results &result
   bool backward = call.op == "nll_loss2d_backward";
   RankedTensorType type = typeOf(call.value("self"));
   ArrayRef<int64_t> shape = type.getShape();
+  if (shape.size() != 4 || typeOf(call.value("target")).getNumElements() * shape[1] != type.getNumElements())
+    return emitter.error("'") << call.op << "' of " << type << " and labels " << call.value("target").getType();
   int64_t pixels = shape[0] * shape[2] * shape[3], classes = shape[1];
   BoundArg *self = call.find("self"), *target = call.find("target");
   self->values[0] = emitter.view(emitter.permute(self->values[0], {0, 2, 3, 1}), {pixels, classes});
@@ -458,24 +456,23 @@ static LogicalResult emitNllLoss2d(Emitter &emitter, Call &call, Results &result
 }
 
 void spmd::addIndexingNormalizers(NormalizerTable &table) {
-  table["gather"] = &emitGather;
-  table["index_select"] = &emitIndexSelect;
-  table["take"] = &emitTake;
+  table["gather"] = {&emitGather, {"self", "index"}};
+  table["index_select"] = {&emitIndexSelect, {"self", "index"}};
+  table["take"] = {&emitTake, {"self", "index"}};
   for (StringRef op : {"index.Tensor", "_unsafe_index.Tensor"})
-    table[op] = &emitIndex;
+    table[op] = {&emitIndex, {"self"}};
   for (StringRef op : {"scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add",
                        "scatter_reduce.two"})
-    table[op] = &emitScatter;
-  for (StringRef op :
-       {"index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_reduce"})
-    table[op] = &emitIndexWrite;
-  table["put"] = &emitPut;
+    table[op] = {&emitScatter, {"self", "index"}};
+  for (StringRef op : {"index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_reduce"})
+    table[op] = {&emitIndexWrite, {"self", "index"}};
+  table["put"] = {&emitPut, {"self", "index", "source"}};
   for (StringRef op : {"index_put", "_unsafe_index_put"})
-    table[op] = &emitIndexPut;
-  table["embedding"] = &emitEmbedding;
-  table["embedding_dense_backward"] = &emitEmbeddingBackward;
+    table[op] = {&emitIndexPut, {"self", "values"}};
+  table["embedding"] = {&emitEmbedding, {"weight", "indices"}};
+  table["embedding_dense_backward"] = {&emitEmbeddingBackward, {"grad_output", "indices"}};
   for (StringRef op : {"nll_loss_forward", "nll_loss_backward"})
-    table[op] = &emitNllLoss;
+    table[op] = {&emitNllLoss, {"self", "target"}};
   for (StringRef op : {"nll_loss2d_forward", "nll_loss2d_backward"})
-    table[op] = &emitNllLoss2d;
+    table[op] = {&emitNllLoss2d, {"self", "target"}};
 }

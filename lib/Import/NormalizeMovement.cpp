@@ -117,6 +117,8 @@ static LogicalResult emitPixelShuffle(Emitter &emitter, Call &call, Results &res
   Value self = call.value("self");
   ArrayRef<int64_t> small = inverse ? call.resultTypes[0].getShape() : typeOf(self).getShape();
   int64_t r = call.integer(inverse ? "downscale_factor" : "upscale_factor", 1), rank = small.size();
+  if (rank < 3 || r < 1)
+    return refuseDim(emitter, call, -3, rank);
   Ints shuffled(small.drop_back(3));
   int64_t channels = small[rank - 3] / (r * r), height = small[rank - 2], width = small[rank - 1];
   Ints order = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
@@ -136,6 +138,8 @@ static LogicalResult emitChannelShuffle(Emitter &emitter, Call &call, Results &r
   Value self = call.value("self");
   Ints shape(typeOf(self).getShape());
   int64_t groups = call.integer("groups", 1);
+  if (shape.size() < 2 || groups < 1)
+    return refuseDim(emitter, call, 1, shape.size());
   shape.insert(shape.begin() + 1, groups);
   shape[2] /= groups;
   Ints order = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
@@ -165,6 +169,8 @@ static LogicalResult emitTriangle(Emitter &emitter, Call &call, Results &results
 
 static LogicalResult emitEye(Emitter &emitter, Call &call, Results &results) {
   RankedTensorType type = call.resultTypes[0];
+  if (type.getRank() != 2)
+    return refuseDim(emitter, call, 1, type.getRank());
   Value distance = emitDistance(emitter, type.getDimSize(0), type.getDimSize(1));
   Builder &b = emitter.builder;
   Value isOne = emitter.createValue("eq.Scalar", distance, emitter.named("other", b.getI64IntegerAttr(0)),
@@ -216,7 +222,7 @@ static LogicalResult emitLinspace(Emitter &emitter, Call &call, Results &results
                                       typeOf(position));
   Value second =
       with("rsub.Scalar", with("mul.Scalar", emitter.cast(fromEnd, type.getElementType()), step), end);
-  Value isFirst = emitter.createValue("lt.Scalar", position, emitter.named("other", b.getI64IntegerAttr(steps / 2)),
+  Value isFirst = emitter.createValue("lt.Scalar", position, emitter.named("other", b.getI64IntegerAttr(std::max<int64_t>(1, steps / 2))),
                                       typeOf(position).clone(b.getI1Type()));
   Value value = emitter.createValue("where.self", {isFirst, first, second}, {}, type);
   if (call.op == "logspace") {
@@ -316,6 +322,8 @@ static LogicalResult emitDiagonalScatter(Emitter &emitter, Call &call, Results &
 
 static LogicalResult emitTrace(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
+  if (typeOf(self).getRank() != 2)
+    return refuseDim(emitter, call, 1, typeOf(self).getRank());
   Diagonal diagonal(typeOf(self).getShape(), 0, 0, 1);
   Value entries = emitSlice(emitter, diagonal.flatten(emitter, self), 0, diagonal.start, diagonal.end, diagonal.step);
   results.push_back(emitSum(emitter, entries, {0}, /*keepDims=*/false, call.resultTypes[0].getElementType()));
@@ -325,9 +333,13 @@ static LogicalResult emitTrace(Emitter &emitter, Call &call, Results &results) {
 static LogicalResult emitBlockDiag(Emitter &emitter, Call &call, Results &results) {
   BoundArg *tensors = call.find("tensors");
   RankedTensorType type = call.resultTypes[0];
+  if (type.getRank() != 2)
+    return refuseDim(emitter, call, 1, type.getRank());
   SmallVector<Value> rows;
   int64_t column = 0;
   for (Value block : tensors ? ArrayRef<Value>(tensors->values) : ArrayRef<Value>()) {
+    if (!block)
+      return emitter.error("'block_diag' has an absent tensor in its list");
     ArrayRef<int64_t> shape = typeOf(block).getShape();
     int64_t height = shape.size() == 2 ? shape[0] : 1, width = shape.empty() ? 1 : shape.back();
     Value matrix = emitter.cast(emitter.view(block, {height, width}), type.getElementType());
@@ -497,7 +509,10 @@ static Value unpadDim(Emitter &emitter, Value grad, PadKind kind, Pad pad, int64
 template <PadKind kind>
 static LogicalResult emitPad(Emitter &emitter, Call &call, Results &results) {
   Value value = call.value("self");
-  for (Pad pad : readPads(integers(call, "padding"), typeOf(value).getRank()))
+  SmallVector<Pad> pads = readPads(integers(call, "padding"), typeOf(value).getRank());
+  if (!pads.empty() && pads.back().dim < 0)
+    return refuseDim(emitter, call, pads.back().dim, typeOf(value).getRank());
+  for (Pad pad : pads)
     value = padDim(emitter, value, kind, pad);
   results.push_back(value);
   return success();
@@ -507,7 +522,10 @@ template <PadKind kind>
 static LogicalResult emitPadBackward(Emitter &emitter, Call &call, Results &results) {
   Value grad = call.value("grad_output");
   RankedTensorType self = typeOf(call.value("self"));
-  for (Pad pad : llvm::reverse(readPads(integers(call, "padding"), self.getRank())))
+  SmallVector<Pad> pads = readPads(integers(call, "padding"), self.getRank());
+  if (!pads.empty() && pads.back().dim < 0)
+    return refuseDim(emitter, call, pads.back().dim, self.getRank());
+  for (Pad pad : llvm::reverse(pads))
     grad = unpadDim(emitter, grad, kind, pad, self.getDimSize(pad.dim));
   results.push_back(grad);
   return success();
@@ -536,35 +554,35 @@ static LogicalResult refuseStrides(Emitter &emitter, Call &call, Results &) {
 }
 
 void spmd::addMovementNormalizers(NormalizerTable &table) {
-  table["repeat"] = &emitRepeat;
-  table["roll"] = &emitRoll;
-  table["flip"] = &emitFlip;
-  table["rot90"] = &emitRot90;
+  table["repeat"] = {&emitRepeat, {"self"}};
+  table["roll"] = {&emitRoll, {"self"}};
+  table["flip"] = {&emitFlip, {"self"}};
+  table["rot90"] = {&emitRot90, {"self"}};
   for (StringRef op : {"pixel_shuffle", "pixel_unshuffle"})
-    table[op] = &emitPixelShuffle;
-  table["channel_shuffle"] = &emitChannelShuffle;
+    table[op] = {&emitPixelShuffle, {"self"}};
+  table["channel_shuffle"] = {&emitChannelShuffle, {"self"}};
   for (StringRef op : {"tril", "triu"})
-    table[op] = &emitTriangle;
+    table[op] = {&emitTriangle, {"self"}};
   for (StringRef op : {"eye", "eye.m"})
     table[op] = &emitEye;
   for (StringRef op : {"tril_indices", "triu_indices"})
     table[op] = &emitTriangleIndices;
   for (StringRef op : {"linspace", "logspace"})
     table[op] = &emitLinspace;
-  table["diagonal"] = &emitDiagonal;
-  for (StringRef op : {"diagonal_backward", "diag_embed"})
-    table[op] = &emitDiagonalBackward;
-  table["diagonal_scatter"] = &emitDiagonalScatter;
-  table["trace"] = &emitTrace;
+  table["diagonal"] = {&emitDiagonal, {"self"}};
+  table["diagonal_backward"] = {&emitDiagonalBackward, {"grad_output"}};
+  table["diag_embed"] = {&emitDiagonalBackward, {"self"}};
+  table["diagonal_scatter"] = {&emitDiagonalScatter, {"self", "src"}};
+  table["trace"] = {&emitTrace, {"self"}};
   table["block_diag"] = &emitBlockDiag;
-  for (StringRef op : {"unfold", "unfold_backward"})
-    table[op] = &emitUnfold;
-  table["constant_pad_nd"] = &emitConstantPad;
+  table["unfold"] = {&emitUnfold, {"self"}};
+  table["unfold_backward"] = {&emitUnfold, {"grad_in"}};
+  table["constant_pad_nd"] = {&emitConstantPad, {"self"}};
   for (StringRef n : {"1", "2", "3"}) {
-    table[("reflection_pad" + n + "d").str()] = &emitPad<PadKind::reflection>;
-    table[("replication_pad" + n + "d").str()] = &emitPad<PadKind::replication>;
-    table[("reflection_pad" + n + "d_backward").str()] = &emitPadBackward<PadKind::reflection>;
-    table[("replication_pad" + n + "d_backward").str()] = &emitPadBackward<PadKind::replication>;
+    table[("reflection_pad" + n + "d").str()] = {&emitPad<PadKind::reflection>, {"self"}};
+    table[("replication_pad" + n + "d").str()] = {&emitPad<PadKind::replication>, {"self"}};
+    table[("reflection_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::reflection>, {"grad_output", "self"}};
+    table[("replication_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::replication>, {"grad_output", "self"}};
   }
   for (StringRef op : {"alias_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy", "t_copy",
                        "transpose_copy.int", "view_copy", "unfold_copy", "unsqueeze_copy", "squeeze_copy",

@@ -1,5 +1,6 @@
 //===- NormalizeSorting.cpp - Order: sort, topk, median, buckets ----------===//
 
+#include "Layouts.h"
 #include "Normalize.h"
 
 #include "dialects/Aten/TypePromotion.h"
@@ -21,8 +22,6 @@ struct Sorted {
 
 /// `self` sorted along argument `dim`; a 0-dimensional one as a row of one.
 static FailureOr<Sorted> emitSorted(Emitter &emitter, Call &call, Value self, int64_t dim, bool descending) {
-  if (!self)
-    return emitter.error("'") << call.op << "' needs a tensor 'self'";
   if (typeOf(self).getRank() == 0)
     self = emitter.view(self, {1});
   RankedTensorType type = typeOf(self);
@@ -35,20 +34,6 @@ static FailureOr<Sorted> emitSorted(Emitter &emitter, Call &call, Value self, in
                                   emitter.named("descending", b.getBoolAttr(descending))},
                                  {type, type.clone(b.getI64Type())});
   return Sorted{op->getResult(0), op->getResult(1), dim};
-}
-
-static Value slice(Emitter &emitter, Value value, int64_t dim, int64_t start, int64_t end) {
-  RankedTensorType type = typeOf(value);
-  if (start == 0 && end == type.getDimSize(dim))
-    return value;
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = end - start;
-  Builder &b = emitter.builder;
-  return emitter.createValue("slice.Tensor", value,
-                             {emitter.named("dim", b.getI64IntegerAttr(dim)),
-                              emitter.named("start", b.getI64IntegerAttr(start)),
-                              emitter.named("end", b.getI64IntegerAttr(end))},
-                             type.clone(shape));
 }
 
 static LogicalResult emitSort(Emitter &emitter, Call &call, Results &results) {
@@ -75,7 +60,7 @@ static LogicalResult emitTopk(Emitter &emitter, Call &call, Results &results) {
   int64_t k = call.integer("k", 1);
   SmallVector<Value> both = {sorted->values, sorted->indices};
   for (auto [value, type] : llvm::zip_equal(both, call.resultTypes))
-    results.push_back(emitter.view(slice(emitter, value, sorted->dim, 0, k), type.getShape()));
+    results.push_back(emitter.view(emitSlice(emitter, value, sorted->dim, 0, k), type.getShape()));
   return success();
 }
 
@@ -84,7 +69,7 @@ static LogicalResult emitTopk(Emitter &emitter, Call &call, Results &results) {
 static LogicalResult emitKthValue(Emitter &emitter, Call &call, Results &results) {
   bool isMedian = StringRef(call.op).starts_with("median");
   Value self = call.value("self");
-  if (call.op == "median" && self)
+  if (call.op == "median")
     self = emitter.view(self, {typeOf(self).getNumElements()});
   auto sorted = emitSorted(emitter, call, self, call.op == "median" ? 0 : call.integer("dim", -1), /*descending=*/false);
   if (failed(sorted))
@@ -93,14 +78,14 @@ static LogicalResult emitKthValue(Emitter &emitter, Call &call, Results &results
   int64_t row = isMedian ? (rows - 1) / 2 : call.integer("k", 1) - 1;
   Value isNaN;
   if (isMedian && isa<FloatType>(typeOf(self).getElementType())) {
-    Value last = slice(emitter, sorted->values, sorted->dim, rows - 1, rows);
+    Value last = emitSlice(emitter, sorted->values, sorted->dim, rows - 1, rows);
     isNaN = emitter.createValue("ne.Tensor", {last, last}, {}, typeOf(last).clone(emitter.builder.getI1Type()));
   }
   SmallVector<Value> both = {sorted->values, sorted->indices};
   for (auto [value, type] : llvm::zip(both, call.resultTypes)) {
-    Value chosen = slice(emitter, value, sorted->dim, row, row + 1);
+    Value chosen = emitSlice(emitter, value, sorted->dim, row, row + 1);
     if (isNaN) {
-      Value last = slice(emitter, value, sorted->dim, rows - 1, rows);
+      Value last = emitSlice(emitter, value, sorted->dim, rows - 1, rows);
       chosen = emitter.createValue("where.self", {isNaN, last, chosen}, {}, typeOf(last));
     }
     results.push_back(emitter.view(chosen, type.getShape()));
@@ -154,10 +139,10 @@ static LogicalResult refuseDynamicShape(Emitter &emitter, Call &call, Results &)
 
 void spmd::addSortingNormalizers(NormalizerTable &table) {
   for (StringRef op : {"sort", "sort.stable", "argsort", "argsort.stable", "msort"})
-    table[op] = &emitSort;
-  table["topk"] = &emitTopk;
+    table[op] = {&emitSort, {"self"}};
+  table["topk"] = {&emitTopk, {"self"}};
   for (StringRef op : {"kthvalue", "median", "median.dim"})
-    table[op] = &emitKthValue;
+    table[op] = {&emitKthValue, {"self"}};
   for (StringRef op : {"searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Tensor", "bucketize.Scalar"})
     table[op] = &emitBuckets;
   for (StringRef op : {"nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",

@@ -4,6 +4,19 @@ import torch.nn.functional as F
 
 from samples import by_hand, from_database, real, sample
 
+
+def write_by_steps(x, y):
+    x = x.clone()
+    x[1::2] = y
+    return x
+
+
+def write_diagonal(x, y):
+    x = x.clone()
+    x.diagonal().copy_(y)
+    return x
+
+
 OPS = [from_database(name) for name in (
     # Views.
     "view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "ravel", "permute", "transpose", "t", "T", "mT",
@@ -30,7 +43,8 @@ OPS = [from_database(name) for name in (
     by_hand("diag", torch.diag, lambda d: sample(real(4, dtype=d), 1), lambda d: sample(real(3, 5, dtype=d), -1)),
     by_hand("trace", torch.trace, lambda d: sample(real(4, 3, dtype=d)), lambda d: sample(real(3, 5, dtype=d))),
     by_hand("slice by steps", lambda x: x[1::3, :, 2:-1:2], lambda d: sample(real(7, 2, 8, dtype=d)), lambda d: sample(real(4, 1, 5, dtype=d))),
-    by_hand("write by steps", lambda x, y: x.clone().slice(0, 1, None, 2).copy_(y)._base, lambda d: sample(real(7, 3, dtype=d), real(3, 3, dtype=d))),
+    by_hand("x[1::2] = y", write_by_steps, lambda d: sample(real(7, 3, dtype=d), real(3, 3, dtype=d)), lambda d: sample(real(4, 3, dtype=d), real(3, dtype=d))),
+    by_hand("x.diagonal().copy_(y)", write_diagonal, lambda d: sample(real(4, 3, dtype=d), real(3, dtype=d))),
     by_hand("factories", lambda x: (
         x[:3, :4] * torch.eye(3, 4, dtype=x.dtype), x[:, 0] * torch.linspace(-1, 2, 7, dtype=x.dtype), x[:, 1] * torch.logspace(0, 1, 7, base=2, dtype=x.dtype),
         x[torch.tril_indices(4, 3, -1)[0], torch.triu_indices(3, 3, 0)[1]], x * torch.arange(5, dtype=x.dtype), x + torch.full((5,), 2.5, dtype=x.dtype)),

@@ -264,7 +264,7 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
   if (auto check = dyn_cast<kernel::CheckIndexOp>(op)) {
     auto ids = cast<RankedTensorType>(check.getIds().getType());
     lastCompute = create<plan::CheckIndexOp>(loc, readRef(check.getIds()), ids.getNumElements(), ids.getElementType(),
-                                             check.getLowAttr(), check.getHighAttr(), check.getIgnoreIndexAttr(),
+                                             check.getLow(), check.getHigh(), check.getIgnoreIndexAttr(),
                                              check.getUse(), kCompute);
   } else if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
     emitGemm(gemm);
