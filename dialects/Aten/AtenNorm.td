@@ -10,8 +10,8 @@
 include "dialects/Aten/AtenBase.td"
 
 // RMS norm: rstd has the leading dimensions and ones.
-def Aten_FusedRmsNormOp
-    : Aten_Op<"_fused_rms_norm", "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
+def Aten_RmsNormOp
+    : Aten_Op<"rms_norm", "spmd::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
               "input * rstd * weight, rstd being 1 / sqrt(mean of squares + eps)"> {
   let arguments = (ins Aten_Tensor:$input, DenseI64ArrayAttr:$normalized_shape,
                    Optional<Aten_Tensor>:$weight, F64Attr:$eps);
@@ -20,8 +20,8 @@ def Aten_FusedRmsNormOp
   let flops = "operandElements(op, 5)";
   let verifier = "verifyRmsNorm(op)";
 }
-def Aten_FusedRmsNormBackwardOp
-    : Aten_Op<"_fused_rms_norm_backward", "aten::_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
+def Aten_RmsNormBackwardOp
+    : Aten_Op<"rms_norm_backward", "spmd::rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
               "gradients of rms norm that output_mask asks for",
               [AttrSizedResultSegments]> {
   let arguments = (ins Aten_Tensor:$grad_out, Aten_Tensor:$input,

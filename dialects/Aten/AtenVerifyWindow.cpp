@@ -21,8 +21,8 @@ static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> s
 }
 
 LogicalResult spmd::aten::verifyRmsNorm(Operation *op) {
-  auto forward = dyn_cast<FusedRmsNormOp>(op);
-  auto backward = dyn_cast<FusedRmsNormBackwardOp>(op);
+  auto forward = dyn_cast<RmsNormOp>(op);
+  auto backward = dyn_cast<RmsNormBackwardOp>(op);
   Value input = forward ? forward.getInput() : backward.getInput();
   ArrayRef<int64_t> inner = forward ? forward.getNormalizedShape() : backward.getNormalizedShape();
   Shape shape = shapeOf(input);

@@ -18,8 +18,8 @@ static Dims leadingFactors(Value value, llvm::ArrayRef<int64_t> leading) {
 }
 
 Rule spmd::aten::rmsNormRule(Operation *op) {
-  auto forward = dyn_cast<FusedRmsNormOp>(op);
-  auto backward = dyn_cast<FusedRmsNormBackwardOp>(op);
+  auto forward = dyn_cast<RmsNormOp>(op);
+  auto backward = dyn_cast<RmsNormBackwardOp>(op);
   Value input = forward ? forward.getInput() : backward.getInput();
   size_t inner = (forward ? forward.getNormalizedShape() : backward.getNormalizedShape()).size();
   RuleBuilder builder(op);

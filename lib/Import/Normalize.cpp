@@ -95,7 +95,11 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
     if (!call.value(name))
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
   bool isList = StringRef(call.op).starts_with("_foreach") || StringRef(call.op).starts_with("_fused");
-  if (isNormalized && !isList && (call.resultTypes.empty() || !call.resultTypes[0]))
+  bool hasResults = call.resultTypes.size() >= normalization.results &&
+                    (normalization.masksResults ||
+                     llvm::all_of(ArrayRef(call.resultTypes).take_front(normalization.results),
+                                  [](RankedTensorType type) { return static_cast<bool>(type); }));
+  if (isNormalized && !isList && !hasResults)
     return emitter.error("'") << call.op << "' has no result";
   if (failed(normalization.run(emitter, call, results)))
     return failure();

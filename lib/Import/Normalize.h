@@ -26,8 +26,13 @@ struct Normalization {
   /// Tensor arguments that `run` may take for granted, as it may a first result (but for list ops): a package that
   /// lacks them gets an error before.
   llvm::SmallVector<llvm::StringRef, 2> tensors;
+  /// Entries of the call's results that `run` reads, and whether they may be null (an output mask).
+  unsigned results = 1;
+  bool masksResults = false;
 
   Normalization() = default;
+  Normalization(Normalizer run, llvm::ArrayRef<llvm::StringRef> tensors, unsigned results, bool masksResults = false)
+      : run(run), tensors(tensors), results(results), masksResults(masksResults) {}
   Normalization(Normalizer run, llvm::ArrayRef<llvm::StringRef> tensors = {}) : run(run), tensors(tensors) {}
 };
 using NormalizerTable = llvm::StringMap<Normalization>;

@@ -65,8 +65,8 @@ static Statistics fromBatch(Emitter &emitter, Value input, double eps) {
 static LogicalResult emitBatchNorm(Emitter &emitter, Call &call, Results &results) {
   Value input = call.value("input"), weight = call.value("weight"), bias = call.value("bias");
   RankedTensorType type = typeOf(input);
-  if (type.getRank() < 2)
-    return emitter.error("'") << call.op << "' needs a batch and a channel dimension, has " << type;
+  if (type.getRank() < 2 || call.resultTypes.size() < 3 || type.getNumElements() == 0)
+    return emitter.error("'") << call.op << "' needs a batch and a channel dimension and three results, has " << type;
   bool training = call.boolean("training");
   double eps = real(call, "eps");
   Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
@@ -110,6 +110,9 @@ static LogicalResult emitBatchNormBackward(Emitter &emitter, Call &call, Results
   Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
   bool training = call.boolean("train");
   Statistics s;
+  if (!call.value(training ? "save_mean" : "running_mean") || !call.value(training ? "save_invstd" : "running_var") ||
+      type.getRank() < 2 || type.getNumElements() == 0)
+    return emitter.error("'") << call.op << "' needs a batch, channels and their statistics";
   if (training)
     s = {call.value("save_mean"), {}, call.value("save_invstd")};
   else
@@ -142,7 +145,7 @@ struct Groups {
   int64_t batch, groups, elements;
 
   Groups(Call &call)
-      : batch(call.integer("N", 1)), groups(call.integer("group", 1)),
+      : batch(call.integer("N", 1)), groups(std::max<int64_t>(call.integer("group", 1), 1)),
         elements(call.integer("C", 1) * call.integer("HxW", 1) / groups) {}
   SmallVector<int64_t> rows() const { return {batch, groups, elements}; }
   SmallVector<int64_t> statistics() const { return {batch, groups, 1}; }
@@ -281,12 +284,14 @@ static LogicalResult emitDivOut(Emitter &emitter, Call &call, Results &results) 
 
 void spmd::addNormNormalizers(NormalizerTable &table) {
   for (StringRef op : {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit.no_stats"})
-    table[op] = &emitBatchNorm;
-  table["native_batch_norm_backward"] = &emitBatchNormBackward;
-  table["native_group_norm"] = &emitGroupNorm;
-  table["native_group_norm_backward"] = &emitGroupNormBackward;
-  table["div.out"] = &emitDivOut;
-  table["_weight_norm_interface"] = &emitWeightNorm;
-  table["_weight_norm_interface_backward"] = &emitWeightNormBackward;
-  table["_safe_softmax"] = &emitSafeSoftmax;
+    table[op] = {&emitBatchNorm, {"input"}, 1};
+  table["native_batch_norm_backward"] = {&emitBatchNormBackward, {"grad_out", "input"}, 3, /*masksResults=*/true};
+  table["native_group_norm"] = {&emitGroupNorm, {"input"}, 3};
+  table["native_group_norm_backward"] = {
+      &emitGroupNormBackward, {"grad_out", "input", "mean", "rstd"}, 3, /*masksResults=*/true};
+  table["div.out"] = {&emitDivOut, {"self", "other"}};
+  table["_weight_norm_interface"] = {&emitWeightNorm, {"v", "g"}, 2};
+  table["_weight_norm_interface_backward"] = {
+      &emitWeightNormBackward, {"grad_w", "saved_v", "saved_g", "saved_norms"}, 2};
+  table["_safe_softmax"] = {&emitSafeSoftmax, {"self"}};
 }

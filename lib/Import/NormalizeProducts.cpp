@@ -99,14 +99,14 @@ static LogicalResult refuse(Emitter &emitter, Call &call, Results &) {
 }
 
 void spmd::addProductNormalizers(NormalizerTable &table) {
-  table["mv"] = &emitMv;
-  table["addmv"] = &emitMv;
-  table["dot"] = &emitDot;
-  table["vdot"] = &emitDot;
-  table["ger"] = &emitOuter;
-  table["addr"] = &emitOuter;
-  table["addbmm"] = &emitAddbmm;
-  table["linear"] = &emitLinear;
+  table["mv"] = {&emitMv, {"self", "vec"}};
+  table["addmv"] = {&emitMv, {"self", "mat", "vec"}};
+  table["dot"] = {&emitDot, {"self", "tensor"}};
+  table["vdot"] = {&emitDot, {"self", "other"}};
+  table["ger"] = {&emitOuter, {"self", "vec2"}};
+  table["addr"] = {&emitOuter, {"self", "vec1", "vec2"}};
+  table["addbmm"] = {&emitAddbmm, {"self", "batch1", "batch2"}};
+  table["linear"] = {&emitLinear, {"input", "weight"}};
   for (StringRef op :
        {"_cdist_forward", "_cdist_backward", "_pdist_forward", "_pdist_backward", "_trilinear", "linalg_inv_ex",
         "_linalg_det", "_linalg_slogdet", "_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_qr", "linalg_cholesky_ex",

@@ -260,15 +260,21 @@ static LogicalResult refuseSampling(Emitter &emitter, Call &call, Results &) {
 
 void spmd::addSamplingNormalizers(NormalizerTable &table) {
   for (std::string tail : {"", "_backward"}) {
+    // Pools know the image by `self`, interpolation by sizes.
+    SmallVector<StringRef, 2> pooled = {"self"}, sampled = {"self"};
+    if (!tail.empty()) {
+      pooled.push_back("grad_output");
+      sampled = {"grad_output"};
+    }
     for (std::string dims : {"2d", "3d"}) {
-      table["avg_pool" + dims + tail] = &emitAvgPool;
-      table["_adaptive_avg_pool" + dims + tail] = &emitAdaptiveAvgPool;
+      table["avg_pool" + dims + tail] = {&emitAvgPool, pooled};
+      table["_adaptive_avg_pool" + dims + tail] = {&emitAdaptiveAvgPool, pooled};
     }
     for (std::string op : {"upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"})
-      table[op + tail] = &emitLinear;
+      table[op + tail] = {&emitLinear, sampled};
     for (std::string dims : {"1d", "2d", "3d"}) {
-      table["upsample_nearest" + dims + tail] = &emitNearest;
-      table["_upsample_nearest_exact" + dims + tail] = &emitNearest;
+      table["upsample_nearest" + dims + tail] = {&emitNearest, sampled};
+      table["_upsample_nearest_exact" + dims + tail] = {&emitNearest, sampled};
     }
     for (std::string op : {"upsample_bicubic2d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "grid_sampler_2d",
                            "grid_sampler_3d"})

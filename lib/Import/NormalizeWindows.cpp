@@ -101,7 +101,7 @@ static LogicalResult emitColumns(Emitter &emitter, Call &call, Results &results)
   return emitBatched(emitter, call, results, call.op == "im2col" ? 4 : 3, {"self"});
 }
 
-/// 1 / sqrt of the mean of squares needs an eps: PyTorch's default is the type's epsilon.
+/// PyTorch's op for GPUs is ours by another name; its default eps is the type's epsilon.
 static LogicalResult emitRmsNorm(Emitter &emitter, Call &call, Results &results) {
   BoundArg *eps = call.find("eps");
   if (eps && eps->isNone()) {
@@ -109,18 +109,23 @@ static LogicalResult emitRmsNorm(Emitter &emitter, Call &call, Results &results)
     eps->literal.kind = Kind::real;
     eps->literal.real = type.isF64() ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   }
+  call.op = StringRef(call.op).ends_with("_backward") ? "rms_norm_backward" : "rms_norm";
   return emitSameOp(emitter, call, results);
 }
 
 void spmd::addWindowNormalizers(NormalizerTable &table) {
   for (std::string tail : {"", "_backward"}) {
-    table["convolution" + tail] = &emitConvolution;
+    table["convolution" + tail] = {&emitConvolution, {"input", "weight"}, tail.empty() ? 1U : 3U, !tail.empty()};
+    SmallVector<StringRef, 2> tensors = {"self"};
+    if (!tail.empty())
+      tensors.append({"grad_output", "indices"});
     for (std::string dims : {"2d", "3d"}) {
-      table["max_pool" + dims + "_with_indices" + tail] = &emitMaxPool;
-      table["adaptive_max_pool" + dims + tail] = &emitAdaptiveMaxPool;
+      table["max_pool" + dims + "_with_indices" + tail] = {&emitMaxPool, tensors};
+      table["adaptive_max_pool" + dims + tail] = {&emitAdaptiveMaxPool, tensors};
     }
   }
-  table["im2col"] = &emitColumns;
-  table["col2im"] = &emitColumns;
-  table["_fused_rms_norm"] = &emitRmsNorm;
+  table["im2col"] = {&emitColumns, {"self"}};
+  table["col2im"] = {&emitColumns, {"self"}};
+  table["rms_norm"] = table["_fused_rms_norm"] = {&emitRmsNorm, {"input"}, 2};
+  table["_fused_rms_norm_backward"] = {&emitRmsNorm, {"input"}, 2, /*masksResults=*/true};
 }

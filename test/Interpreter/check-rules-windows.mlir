@@ -12,8 +12,8 @@
 // WINDOW-DAG: aten.max_pool3d_with_indices_backward: 2 factors
 // WINDOW-DAG: aten.im2col: 1 factors
 // WINDOW-DAG: aten.col2im: 1 factors
-// NORM-DAG: aten._fused_rms_norm: 2 factors
-// NORM-DAG: aten._fused_rms_norm_backward: 1 factors
+// NORM-DAG: aten.rms_norm: 2 factors
+// NORM-DAG: aten.rms_norm_backward: 1 factors
 // RANDOM: aten.philox_uniform: 3 factors
 
 // Groups, dilation and uneven sizes.

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import spmd.capture.composites  # registers spmd::_fused_rms_norm  # noqa: F401
+import spmd.capture.composites  # registers spmd::rms_norm  # noqa: F401
 import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
 from safetensors.torch import load_file, save_file
@@ -213,7 +213,7 @@ def convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, transpose
     given = dict(zip(("stride", "padding", "dilation", "output_padding"), ([n] * rank for n in (stride, padding, dilation, output_padding))))
     given |= dict(transposed=transposed, groups=groups)
     sample("convolution", input=x, weight=weight, bias=bias, **given)
-    out = torch.ops.aten.convolution(x, weight, bias, *given.values())
+    out = torch.ops.aten.convolution(x, weight, bias, **given)
     for output_mask in ([True, True, True], [False, True, False], [True, False, False]):
         sample("convolution_backward", grad_output=real(*out.shape), input=x, weight=weight, bias_sizes=[out.shape[1]], **given,
                output_mask=output_mask)
@@ -228,15 +228,15 @@ for kernel, options in (([2, 2], {}), ([3, 3], dict(stride=[2, 2], padding=[1, 1
     x, ceil_mode = special(real(2, 3, 6, 7)), options.pop("ceil_mode", False)
     given = dict(kernel_size=kernel, stride=kernel, padding=[0, 0], dilation=[1, 1]) | options | dict(ceil_mode=ceil_mode)
     sample("max_pool2d_with_indices", self=x, **given)
-    out, indices = torch.ops.aten.max_pool2d_with_indices(x, *given.values())
+    out, indices = torch.ops.aten.max_pool2d_with_indices(x, **given)
     sample("max_pool2d_with_indices_backward", grad_output=real(*out.shape), self=x, **given, indices=indices)
 given = dict(kernel_size=[2, 2, 2], stride=[2, 2, 2], padding=[1, 1, 1], dilation=[1, 1, 1], ceil_mode=False)
 x = real(2, 3, 4, 4, 5)
 sample("max_pool3d_with_indices", self=x, **given)
-out, indices = torch.ops.aten.max_pool3d_with_indices(x, *given.values())
+out, indices = torch.ops.aten.max_pool3d_with_indices(x, **given)
 sample("max_pool3d_with_indices_backward", grad_output=real(*out.shape), self=x, **given, indices=indices)
 given = dict(kernel_size=[3, 2], dilation=[1, 2], padding=[1, 0], stride=[2, 1])
-columns = torch.ops.aten.im2col(real(2, 3, 5, 6), *given.values())
+columns = torch.ops.aten.im2col(real(2, 3, 5, 6), **given)
 sample("im2col", self=real(2, 3, 5, 6), **given)
 sample("col2im", self=real(*columns.shape), output_size=[5, 6], **given)
 sample("philox_uniform", seed=torch.tensor(2**52 + 17), step=torch.tensor(3), index=ints(2**40, 4, 5), stream=2)
@@ -244,9 +244,9 @@ sample("philox_uniform", seed=torch.tensor(5), step=torch.tensor(1), index=ints(
 for shape, inner in (((2, 3, 8), [8]), ((2, 3, 8), [3, 8])):
     for weight in (real(*inner), None):
         x = real(*shape)
-        sample("_fused_rms_norm", input=x, normalized_shape=inner, weight=weight, eps=1e-5)
-        _, rstd = torch.ops.spmd._fused_rms_norm(x, inner, weight, 1e-5)
-        sample("_fused_rms_norm_backward", grad_out=real(*shape), input=x, normalized_shape=inner, rstd=rstd, weight=weight,
+        sample("rms_norm", input=x, normalized_shape=inner, weight=weight, eps=1e-5)
+        _, rstd = torch.ops.spmd.rms_norm(x, inner, weight, 1e-5)
+        sample("rms_norm_backward", grad_out=real(*shape), input=x, normalized_shape=inner, rstd=rstd, weight=weight,
                output_mask=[True, weight is not None])
 
 # Embedding.
@@ -360,7 +360,7 @@ def attribute(value, kind):
 
 def overload(name):
     packet, _, suffix = name.partition(".")
-    ours = packet == "philox_uniform" or packet.startswith("_fused_rms_norm")  # PyTorch has the latter for GPUs
+    ours = packet == "philox_uniform" or packet.startswith("rms_norm")
     return getattr(getattr(torch.ops.spmd if ours else torch.ops.aten, packet), suffix or "default")
 
 
@@ -384,7 +384,7 @@ def build(name, arguments):
     results = list(results) if isinstance(results, (tuple, list)) else [results]
     if name in SEGMENTED:
         attributes["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
-    if name in ("native_layer_norm_backward", "_fused_rms_norm_backward", "convolution_backward"):
+    if name in ("native_layer_norm_backward", "rms_norm_backward", "convolution_backward"):
         present = [int(r is not None) for r in results]
         attributes["resultSegmentSizes"] = f"array<i32: {', '.join(map(str, present))}>"
     return Case(name, operands, attributes, [r for r in results if r is not None])
@@ -523,6 +523,7 @@ def test_values_are_pytorchs(checked):
     for case in cases:
         for i, expected in enumerate(case.expected):
             got = results[f"{case.label}/{i}"]
+            expected = expected.double() if expected.dtype == torch.float32 else expected  # all floats are doubles here
             close = got.dtype == expected.dtype and got.shape == expected.shape and (
                 torch.allclose(got, expected, rtol=1e-13, atol=1e-13, equal_nan=True) if expected.is_floating_point() else torch.equal(got, expected))
             if not close:

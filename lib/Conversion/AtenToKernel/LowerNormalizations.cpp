@@ -146,7 +146,7 @@ void lowerLayerNormBackward(GraphBuilder &g, aten::NativeLayerNormBackwardOp op)
     columnSum(result, grad);
 }
 
-void lowerRmsNorm(GraphBuilder &g, aten::FusedRmsNormOp op) {
+void lowerRmsNorm(GraphBuilder &g, aten::RmsNormOp op) {
   Type resultType = getTensorType(op.getOut()).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(op.getInput()), compute);
   RowMath m(g, compute, innerDims(x.shape.size(), op.getNormalizedShape().size()));
@@ -162,7 +162,7 @@ void lowerRmsNorm(GraphBuilder &g, aten::FusedRmsNormOp op) {
   g.set(op.getRstd(), g.reshape(g.cast(rstd, type.getElementType()), type.getShape()));
 }
 
-void lowerRmsNormBackward(GraphBuilder &g, aten::FusedRmsNormBackwardOp op) {
+void lowerRmsNormBackward(GraphBuilder &g, aten::RmsNormBackwardOp op) {
   Ref input = g.get(op.getInput());
   Type compute = getComputeType(input.getElementType());
   int64_t rank = input.shape.size();
@@ -215,11 +215,11 @@ Lowered lowerNormalizationOp(GraphBuilder &g, Operation *op) {
         lowerLayerNormBackward(g, norm);
         return success();
       })
-      .Case([&](aten::FusedRmsNormOp norm) -> Lowered {
+      .Case([&](aten::RmsNormOp norm) -> Lowered {
         lowerRmsNorm(g, norm);
         return success();
       })
-      .Case([&](aten::FusedRmsNormBackwardOp norm) -> Lowered {
+      .Case([&](aten::RmsNormBackwardOp norm) -> Lowered {
         lowerRmsNormBackward(g, norm);
         return success();
       })

@@ -140,8 +140,8 @@ static LogicalResult evaluateRmsNormBackward(OpCall &call) {
 }
 
 void registerNorms(EvaluatorRegistry &r) {
-  r.add("aten._fused_rms_norm", evaluateRmsNorm);
-  r.add("aten._fused_rms_norm_backward", evaluateRmsNormBackward);
+  r.add("aten.rms_norm", evaluateRmsNorm);
+  r.add("aten.rms_norm_backward", evaluateRmsNormBackward);
   r.add("aten.native_layer_norm", evaluateLayerNorm);
   r.add("aten.native_layer_norm_backward", evaluateLayerNormBackward);
 }

@@ -8,7 +8,7 @@ draws.py then writes as arithmetic on a mask), attention as
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
       grad_value, grad_mask or None)
 
-and RMS norm as spmd::_fused_rms_norm and its backward, with the schemas of PyTorch's operators of these names for GPUs.
+and RMS norm as spmd::rms_norm and its backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only.
 
 query is [B, H, T, D], key and value [B, H or H_kv, S, D]; out is contiguous [B, H, T, D] in query's dtype and
 logsumexp is f32 [B, H, T], so that the backward need not repeat the forward. Both have real CPU implementations: a
@@ -116,8 +116,8 @@ def _dropout(input, p, train):
 
 
 _NORM = "Tensor input, int[] normalized_shape"
-_library.define(f"_fused_rms_norm({_NORM}, Tensor? weight, float? eps) -> (Tensor, Tensor)")
-_library.define(f"_fused_rms_norm_backward(Tensor grad_out, {_NORM}, Tensor rstd, Tensor? weight, bool[2] output_mask)"
+_library.define(f"rms_norm({_NORM}, Tensor? weight, float? eps) -> (Tensor, Tensor)")
+_library.define(f"rms_norm_backward(Tensor grad_out, {_NORM}, Tensor rstd, Tensor? weight, bool[2] output_mask)"
                 " -> (Tensor, Tensor)")
 
 
@@ -126,7 +126,7 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def _fused_rms_norm_cpu(input, normalized_shape, weight, eps):
+def _rms_norm_cpu(input, normalized_shape, weight, eps):
     x = _wide(input)
     dims = tuple(range(-len(normalized_shape), 0))
     rstd = (x.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
@@ -134,7 +134,7 @@ def _fused_rms_norm_cpu(input, normalized_shape, weight, eps):
     return (out if weight is None else out * weight).to(input.dtype), rstd
 
 
-def _fused_rms_norm_backward_cpu(grad_out, input, normalized_shape, rstd, weight, output_mask):
+def _rms_norm_backward_cpu(grad_out, input, normalized_shape, rstd, weight, output_mask):
     rank = len(normalized_shape)
     normalized, grad = _wide(input) * rstd, _wide(grad_out)
     scaled = grad if weight is None else grad * weight
@@ -144,18 +144,18 @@ def _fused_rms_norm_backward_cpu(grad_out, input, normalized_shape, rstd, weight
     return grad_input if output_mask[0] else None, grad_weight.to(weight.dtype) if output_mask[1] else None
 
 
-_library.impl("_fused_rms_norm", _fused_rms_norm_cpu, "CPU")
-_library.impl("_fused_rms_norm_backward", _fused_rms_norm_backward_cpu, "CPU")
+_library.impl("rms_norm", _rms_norm_cpu, "CPU")
+_library.impl("rms_norm_backward", _rms_norm_backward_cpu, "CPU")
 
 
-@torch.library.register_fake("spmd::_fused_rms_norm", lib=_library)
-def _fused_rms_norm_fake(input, normalized_shape, weight, eps):
+@torch.library.register_fake("spmd::rms_norm", lib=_library)
+def _rms_norm_fake(input, normalized_shape, weight, eps):
     statistics = [*input.shape[:-len(normalized_shape)], *[1] * len(normalized_shape)]
     return input.new_empty(input.shape), _wide(input).new_empty(statistics)
 
 
-@torch.library.register_fake("spmd::_fused_rms_norm_backward", lib=_library)
-def _fused_rms_norm_backward_fake(grad_out, input, normalized_shape, rstd, weight, output_mask):
+@torch.library.register_fake("spmd::rms_norm_backward", lib=_library)
+def _rms_norm_backward_fake(grad_out, input, normalized_shape, rstd, weight, output_mask):
     return (input.new_empty(input.shape) if output_mask[0] else None,
             weight.new_empty(weight.shape) if output_mask[1] else None)
 
@@ -169,7 +169,7 @@ class _RmsNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, input, normalized_shape, weight, eps):
-        out, rstd = torch.ops.spmd._fused_rms_norm(input, normalized_shape, weight, eps)
+        out, rstd = torch.ops.spmd.rms_norm(input, normalized_shape, weight, eps)
         ctx.save_for_backward(input, rstd, weight)
         ctx.normalized_shape = normalized_shape
         return out
@@ -178,7 +178,7 @@ class _RmsNorm(torch.autograd.Function):
     def backward(ctx, grad_out):
         input, rstd, weight = ctx.saved_tensors
         mask = [ctx.needs_input_grad[0], weight is not None and ctx.needs_input_grad[2]]
-        grad_input, grad_weight = torch.ops.spmd._fused_rms_norm_backward(grad_out, input, ctx.normalized_shape, rstd,
+        grad_input, grad_weight = torch.ops.spmd.rms_norm_backward(grad_out, input, ctx.normalized_shape, rstd,
                                                                           weight, mask)
         return grad_input, None, grad_weight, None
 

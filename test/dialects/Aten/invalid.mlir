@@ -517,7 +517,7 @@ func.func @f(%0: tensor<i64>, %1: tensor<i64>, %2: tensor<4xi64>) {
 // rms norm C1
 func.func @f(%0: tensor<4x6xf32>) {
   // expected-error @+1 {{normalizes [5] of 'tensor<4x6xf32>'}}
-  %r:2 = aten._fused_rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 5>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
+  %r:2 = aten.rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 5>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
   return
 }
 
@@ -526,7 +526,7 @@ func.func @f(%0: tensor<4x6xf32>) {
 // rms norm C2
 func.func @f(%0: tensor<4x6xf32>) {
   // expected-error @+1 {{has 'tensor<4xf32>', expected shape [4, 1]}}
-  %r:2 = aten._fused_rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4xf32>)
+  %r:2 = aten.rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4xf32>)
   return
 }
 
@@ -535,7 +535,7 @@ func.func @f(%0: tensor<4x6xf32>) {
 // rms norm C3
 func.func @f(%0: tensor<4x6xf32>, %1: tensor<4xf32>) {
   // expected-error @+1 {{has 'tensor<4xf32>', expected shape [6]}}
-  %r:2 = aten._fused_rms_norm %0, %1 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>, tensor<4xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
+  %r:2 = aten.rms_norm %0, %1 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>, tensor<4xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
   return
 }
 
