@@ -1,7 +1,7 @@
 """Small random models of `transformers`, and how each is trained: an unmodified step on an ordinary batch.
 
 A case is a model class, a config of tiny sizes (all different from each other and from the batch), a batch, and the class
-of its blocks. Dropout is off, so that eager PyTorch can be followed.
+of its blocks. Dropout is off, but for one of them.
 """
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Case:
     block: str
     #: Parameters whose gradient is zero but for rounding, by the end of their names.
     zero_gradient: tuple[str, ...] = ()
+    #: What tells it from another case of the same class.
+    kind: str = ""
 
 
 def train_step(model, optimizer, batch):
@@ -143,7 +145,7 @@ CASES = [
     Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
     Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified, "GPT2Block"),
     decoder("LlamaForCausalLM", "LlamaDecoderLayer"),
-    dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal)),
+    dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal), kind="padded"),
     decoder("MistralForCausalLM", "MistralDecoderLayer", sliding_window=4),
     decoder("Qwen2ForCausalLM", "Qwen2DecoderLayer"),
     decoder("Qwen3ForCausalLM", "Qwen3DecoderLayer", head_dim=8),
@@ -186,6 +188,8 @@ CASES = [
         dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, layerdrop=0.0, pad_token_id=0, bos_token_id=1,
         eos_token_id=2), causal, "XGLMDecoderLayer", ("k_proj.bias",)),
     encoder("BertForMaskedLM", "BertConfig", "BertLayer"),
+    dataclasses.replace(encoder("BertForMaskedLM", "BertConfig", "BertLayer", hidden_dropout_prob=0.1,
+                                attention_probs_dropout_prob=0.1), kind="dropout"),
     encoder("BertForSequenceClassification", "BertConfig", "BertLayer", classified),
     encoder("BertForTokenClassification", "BertConfig", "BertLayer", token_classified),
     encoder("BertForQuestionAnswering", "BertConfig", "BertLayer", answered, num_labels=2),
@@ -234,7 +238,7 @@ CASES = [
 
 def label(case: Case) -> str:
     """The class, with what tells two cases of one class apart."""
-    return case.name + (" (padded)" if case.batch is padded_causal else "")
+    return f"{case.name} ({case.kind})" if case.kind else case.name
 
 
 def find(name: str) -> Case:
