@@ -8,7 +8,8 @@ draws.py then writes as arithmetic on a mask), attention as
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
       grad_value, grad_mask or None)
 
-and RMS norm as spmd::rms_norm and its backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only.
+(with dropout_p above 0 it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
+backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only.
 
 query is [B, H, T, D], key and value [B, H or H_kv, S, D]; out is contiguous [B, H, T, D] in query's dtype and
 logsumexp is f32 [B, H, T], so that the backward need not repeat the forward. Both have real CPU implementations: a
@@ -103,11 +104,35 @@ class Attention(torch.autograd.Function):
         return (*grads, None, None, None, None)
 
 
+def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale):
+    """Spelled out, because which weights are dropped is drawn per weight, as for any dropout. A query that sees nothing
+    gets zeros, as from scaled_dot_product_attention."""
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = (t[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2) for t in (key, value))
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        rows, columns = (torch.arange(n, device=query.device) for n in scores.shape[-2:])
+        causal = columns <= rows[:, None]
+        attn_mask = causal if attn_mask is None else attn_mask & causal if attn_mask.dtype == torch.bool else \
+            attn_mask.masked_fill(~causal, float("-inf"))
+    hidden = None
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        hidden = ~attn_mask
+        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    weights = scores.softmax(-1)
+    if hidden is not None:
+        weights = weights.masked_fill(hidden, 0.0)
+    return torch.dropout(weights, dropout_p, True) @ value
+
+
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    if dropout_p:
-        raise NotImplementedError("attention with dropout_p > 0 has no one-op form")
     if query.dim() != 4:
         raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim])")
+    if dropout_p:
+        return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 

@@ -55,7 +55,6 @@ _CURES = (
      "write torch.autocast(x.device.type, ...)"),
     ("has no form independent of ranks", "an op draws random numbers in an order of its own, which ranks could not share",
      "draw with rand, randn, bernoulli, randint or dropout, or draw outside the step and pass the tensor in"),
-    ("dropout_p > 0", "attention with dropout has no one-op form", "set attention dropout to 0"),
     ("not 4 dims", "attention has a one-op form for four dims only", "add the batch or head dim with unsqueeze"),
     (".numpy() is not supported", "a tensor is converted to numpy inside the step",
      "return the tensor from the step and convert what the call gives back"),
