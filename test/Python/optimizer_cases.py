@@ -42,7 +42,6 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "Adadelta": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True, "rho": 0.8}, "groups": {}},
     "Adamax": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True}, "groups": {}},
     "ASGD": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True, "t0": 2.0}, "groups": {}},
-    "Rprop": {"plain": {}, "maximize": {"maximize": True}},
 }
 LR = {"SGD": 0.1, "Adadelta": 1.0, "ASGD": 0.05}
 

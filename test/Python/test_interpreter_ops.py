@@ -496,6 +496,9 @@ def all_cases():
     sgd = dict(lr=0.01, weight_decay=0.1, momentum=0.9, dampening=0.0)
     cases += [optimizer("sgd", **sgd), optimizer("sgd", **sgd, nesterov=True), optimizer("sgd", **(sgd | {"dampening": 0.5})),
               optimizer("sgd", **(sgd | {"momentum": 0.0}), maximize=True)]
+    at = [[real(3, 4), real(3, 4), positive(3, 4)], [real(5), real(5), positive()]]
+    cases.append(Case("_foreach_map", [t for ts in zip(*at) for t in ts], {"op": '"addcdiv"', "options": "{value = 0.5 : f64}"},
+                      [torch.addcdiv(*ts, value=0.5) for ts in at]))
     return cases
 
 

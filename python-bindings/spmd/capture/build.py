@@ -173,9 +173,15 @@ def _result_tree(result: Any) -> Any:
 def _weights(traced: Trace) -> dict[str, torch.Tensor]:
     prefix = {"param": "", "buffer": "", "constant": "constant/"}
     weights = {}
+    initial: dict[str, set[float | None]] = {}
+    for i, _ in traced.inputs:
+        if i.kind == "state":
+            initial.setdefault(i.state, set()).add(i.init)
     for i, _ in traced.inputs:
         if i.kind in prefix:
             weights[prefix[i.kind] + i.name] = i.real
         elif i.kind == "state" and i.real is not None:
             weights[f"optimizer/{i.state}/{i.name}"] = i.real
+        elif i.kind == "state" and len(initial[i.state]) > 1:  # a flat buffer has one initial value
+            weights[f"optimizer/{i.state}/{i.name}"] = torch.full(i.fake.shape, i.init, dtype=i.fake.dtype)
     return weights
