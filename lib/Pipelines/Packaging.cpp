@@ -121,6 +121,8 @@ LogicalResult Packager::write() {
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
+  if (!getProgram(module))
+    return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
   if (fs::exists(target) && !fs::exists(join(target, "manifest.json")))
