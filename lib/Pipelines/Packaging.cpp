@@ -142,7 +142,7 @@ static LogicalResult checkUnits(ModuleOp module) {
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
-  if (failed(checkUnits(module)))
+  if (!getProgram(module) || failed(checkUnits(module)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };

@@ -237,5 +237,5 @@ void spmd::registerPipelines() {
           return failure();
         return buildPipeline(pm, options, *from, *to, llvm::errs());
       },
-      [](function_ref<void(const PassOptions &)> show) { show(TextOptions()); });
+      [](function_ref<void(const mlir::detail::PassOptions &)> show) { show(TextOptions()); });
 }

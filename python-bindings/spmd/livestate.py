@@ -214,8 +214,7 @@ class LiveState:
 
     def _replace(self, slot: Slot, tensor: torch.Tensor) -> None:
         """Another tensor takes the slot; the old one keeps its value, as in eager."""
-        other = getattr(tensor, "_spmd_slot", None)
-        if other is not None:
+        for other in _slots((tensor,)):
             other.fetch()
         slot.fetch()
         slot.tensor, self._is_fresh = tensor, False
@@ -278,9 +277,8 @@ class LiveState:
 
 def fetch(model: torch.nn.Module) -> None:
     """Brings everything of a model here, and of the optimizer that a compiled step trains it with."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        if hasattr(tensor, "_spmd_slot"):
-            tensor._spmd_slot.owner.fetch_all()
+    for slot in _slots((*model.parameters(), *model.buffers())):
+        slot.owner.fetch_all()
 
 
 def _owners_of_memory(tensor: torch.Tensor) -> int:
@@ -290,36 +288,40 @@ def _owners_of_memory(tensor: torch.Tensor) -> int:
 _OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
 
 
-def _away_tensors(values: Any) -> Iterator[torch.Tensor]:
+def _slots(values: Any) -> Iterator[Slot]:
+    """The slots of the tensors that are away; another thread may bring one here at any time."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            if hasattr(value, "_spmd_slot"):
-                yield value
+            slot = getattr(value, "_spmd_slot", None)
+            if slot is not None:
+                yield slot
         elif isinstance(value, (list, tuple)):
-            yield from _away_tensors(value)
+            yield from _slots(value)
         elif isinstance(value, dict):
-            yield from _away_tensors(value.values())
+            yield from _slots(value.values())
 
 
 def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     if func in _METADATA:
         with _no_torch_function():
             return func(*args, **(kwargs or {}))
-    for tensor in _away_tensors((args, kwargs or {})):
-        if func in _CLEARS and isinstance(tensor._spmd_slot, UnkeptGradient):
-            tensor._spmd_slot.come_back()  # zero_grad(set_to_none=False)
+    for slot in _slots((args, kwargs or {})):
+        if func in _CLEARS and isinstance(slot, UnkeptGradient):
+            slot.come_back()  # zero_grad(set_to_none=False)
         else:
-            tensor._spmd_slot.fetch()
+            slot.fetch()
     return func(*args, **(kwargs or {}))
 
 
 def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:
-    self._spmd_slot.fetch()
+    for slot in _slots((self,)):
+        slot.fetch()
     return copy.deepcopy(self, memo)
 
 
 def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
-    self._spmd_slot.fetch()
+    for slot in _slots((self,)):
+        slot.fetch()
     return self.__reduce_ex__(protocol)
 
 

@@ -5,7 +5,6 @@ The oracle is written out here: each rank's loss and gradients on its rows, thei
 from __future__ import annotations
 
 import copy
-import os
 import re
 import subprocess
 
@@ -85,6 +84,7 @@ def fsdp_step(model, optimizer, x, y, ranks: int, clip: float | None = 0.05):
 
 
 def relative(a: torch.Tensor, b: torch.Tensor) -> float:
+    a, b = a.detach(), b.detach()
     return float((a.double() - b.double()).norm() / b.double().norm().clamp_min(1e-12))
 
 
@@ -101,10 +101,10 @@ def cache(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def capture(reference_ranks: int = RANKS, dtype=torch.float32, step=train_step, **options):
+def capture(reference_ranks: int = RANKS, dtype=torch.float32, step=None, **options):
     model, optimizer = setup(dtype=dtype, **options)
-    x, y = next(batches(1, dtype=dtype)) if False else next(batches(2, dtype=dtype))
-    return spmd.capture(step, model, optimizer, x[:4], y[:4], reference=list(batches(reference_ranks, dtype=dtype)),
+    x, y = next(batches(2, dtype=dtype))
+    return spmd.capture(step or train_step, model, optimizer, x[:4], y[:4], reference=list(batches(reference_ranks, dtype=dtype)),
                         reference_ranks=reference_ranks)
 
 
@@ -252,33 +252,47 @@ def test_in_double_precision_every_phase_is_the_reference(tmp_path, ranks, polic
         assert "parameters" in text and "exp_avg" in text
 
 
-@pytest.mark.parametrize("mode", ["fully_shard", "replicate"])
-def test_check_finds_a_missing_reduction(tmp_path, mode) -> None:
-    capture().save(tmp_path / "net.step")
+def plain_step(model, optimizer, x, y):
+    """Nothing that would hide a gradient of another scale: neither clipping nor Adam."""
+    loss = loss_of(model, x, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def test_check_finds_a_missing_reduction(tmp_path) -> None:
+    capture(step=plain_step, optimizer=sgd).save(tmp_path / "net.step")
     programs = find_tool("spmd-compile").parent
-    options = ["--ranks=2", f"--mode={mode}", "--cpu=x86-64-v3", "--quiet"]
+    options = ["--ranks=2", "--cpu=x86-64-v3", "--quiet"]
+    check = ["--check", "--threads=2", "--quiet"]
     run(programs / "spmd-compile", tmp_path / "net.step", "-o", tmp_path / "net.spmd", "--view=local", *options)
-    text = run(programs / "spmd-run", tmp_path / "net.spmd", "--check", "--threads=2")
-    assert "passed" in text
-    # The captured step as a global one: the batch that was recorded is none of its.
+    assert "passed" in run(programs / "spmd-run", tmp_path / "net.spmd", *check)
+    # As a global step it takes other batches than those that were recorded.
     run(programs / "spmd-compile", tmp_path / "net.step", "-o", tmp_path / "global.spmd", *options)
-    assert "expected f32[4, 6], found f32[8, 6]" in run(programs / "spmd-run", tmp_path / "global.spmd", "--check", code=2)
+    assert "expected f32[4, 6], found f32[8, 6]" in run(programs / "spmd-run", tmp_path / "global.spmd", *check, code=2)
 
     ir = tmp_path / "partition.mlir"
     run(programs / "spmd-compile", tmp_path / "net.step", "--view=local", "--compile-to=partition", "-o", ir, *options)
     text = ir.read_text()
-    if mode == "fully_shard":
-        broken, count = re.subn(r"spmd\.reduce_scatter sum (%\S+) on (@mesh \[\"data\"\]) unit @unit0 (dim 0 pre 1 chunk \d+)",
-                                r"spmd.slice \1 on \2 \3", text)
-    else:
-        broken, count = re.subn(r"(%\S+) = spmd\.all_reduce \[sum\] (%\S+) on @mesh \[\"data\"\] unit @unit0 [^\n]*? : "
-                                r"\(([^()]*)\) -> (tensor<[^\n]*?>>)", r"\1 = builtin.unrealized_conversion_cast \2 : \3 to \4",
-                                text)
-    assert count == 1
-    # What nothing reduces is refused by the certificate, unless it is said that each rank has the whole gradient.
-    ir.write_text(broken)
-    resumed = [programs / "spmd-compile", ir, "--compile-from=partition", "-o", tmp_path / "broken.spmd", *options]
-    if mode == "fully_shard":
-        assert "unit0" in run(*resumed, code=2)
-        ir.write_text(broken.replace("spmd.shard_unit @unit0", "spmd.shard_unit @unit0", 1).replace(
-            "layout #spmd.flat", "layout #spmd.flat", 1))
+
+    def broken(pattern: str, by: str, text: str = text) -> list:
+        """The command that goes on from the IR with one mistake in it."""
+        changed, count = re.subn(pattern, by, text)
+        assert count == 1
+        ir.write_text(changed)
+        return [programs / "spmd-compile", ir, "--compile-from=partition", "-o", tmp_path / "broken.spmd", *options]
+
+    def check_fails() -> None:
+        # the artifact takes the batches of the package that it was made from
+        (tmp_path / "broken.spmd/reference.safetensors").write_bytes((tmp_path / "net.step/reference.safetensors").read_bytes())
+        failed = run(programs / "spmd-run", tmp_path / "broken.spmd", f"--weights={tmp_path / 'net.step/weights.safetensors'}",
+                     *check, code=1)
+        assert "the check failed" in failed
+
+    own_part = (r"spmd\.reduce_scatter sum (%\S+ on @mesh \[\"data\"\]) unit @unit0 ", r"spmd.slice \1 ")
+    assert "unit0" in run(*broken(*own_part), code=2)  # the certificate: every gradient is reduced once
+    run(*broken(r"(spmd\.shard_unit @unit0 [^\n]*?>)( loc\([^\n]*)?\n", r"\1 {spmd.whole_gradient}\2\n", re.sub(*own_part, text)))
+    check_fails()
+    run(*broken(r"(aten\.div\.Scalar %\S+ \{other = )2( : i64[^\n]*\[owned\])", r"\g<1>1\2"))  # a sum, no mean
+    check_fails()

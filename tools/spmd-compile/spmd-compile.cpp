@@ -142,6 +142,12 @@ LogicalResult Compiler::writeIR(StringRef path) {
   // Locations are part of the IR: errors of later phases are told by them.
   module->print(file->os(), OpPrintingFlags().enableDebugInfo());
   file->os() << '\n';
+  file->os().flush();
+  if (std::error_code error = file->os().error()) {
+    file->os().clear_error(); // else its destructor ends the process
+    isInternal = true;
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': " << error.message();
+  }
   file->keep();
   return success();
 }

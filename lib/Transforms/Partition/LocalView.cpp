@@ -36,21 +36,31 @@ InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
          << "); with view=local only gradients are averaged; use view=global, or compute it outside the step";
 }
 
+/// A gradient that has been reduced is what the chunk holds, and no rank's own value any more.
+void Partitioner::takeReduced(Value value) {
+  auto carrier = carriers.find(value);
+  if (!getState(value).isVarying() || carrier == carriers.end())
+    return;
+  states[value] = *partition::getState(carrier->second.value.getType());
+  locals.erase(value);
+}
+
 /// Averages the gradients among the operands of an op of the optimizer.
 LogicalResult Partitioner::reduceVaryingOperands(Operation *op) {
   auto number = dyn_cast_or_null<IntegerAttr>(segment);
   if (!number || getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) != "optimizer")
     return success();
   for (Value operand : op->getOperands()) {
-    if (!getState(operand).isVarying() || carriers.count(operand))
+    if (!getState(operand).isVarying())
       continue;
     std::optional<Place> place = domain.getWanted(operand);
-    if (!place)
-      return emitVaryingError(op);
-    if (failed(reduceGradients(place->unit, {Member(place->segment, operand)})))
-      return failure();
-    states[operand] = *partition::getState(carriers.find(operand)->second.value.getType());
-    locals.erase(operand);
+    if (!carriers.count(operand)) {
+      if (!place)
+        return emitVaryingError(op);
+      if (failed(reduceGradients(place->unit, {Member(place->segment, operand)})))
+        return failure();
+    }
+    takeReduced(operand);
   }
   return success();
 }

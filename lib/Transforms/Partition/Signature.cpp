@@ -100,6 +100,7 @@ LogicalResult Partitioner::emitReturn() {
         continue;
       }
     }
+    takeReduced(value);
     // Whole on every rank; what varies (view=local) stays each rank's own.
     values.push_back(get(value, getState(value).isVarying() ? AxisState::varying() : AxisState::replicated()));
     roles.push_back(role);

@@ -28,8 +28,11 @@ static void keepLayouts(func::FuncOp step) {
       step.setArgAttr(index, kLayoutAttr, own ? own : getLayout(type));
     }
   for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
-    if (ShardingAttr layout = getLayout(type); layout && !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
-      step.setResultAttr(index, kLayoutAttr, layout);
+    if (ShardingAttr layout = getLayout(type)) {
+      bool isOwn = llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isVarying(); });
+      if (isOwn || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
+        step.setResultAttr(index, kLayoutAttr, layout);
+    }
 }
 
 namespace {
