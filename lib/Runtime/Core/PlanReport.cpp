@@ -133,7 +133,7 @@ static void addUnits(const Manifest &manifest, const Plan &plan, PlanReport &rep
       addCollective(report.units[row->second].collectives, command);
   }
   std::sort(report.collectives.begin(), report.collectives.end(),
-            [](const auto &a, const auto &b) { return a.kind < b.kind; });
+            [](const auto &a, const auto &b) { return std::string(nameOf(a.kind)) < nameOf(b.kind); });
 }
 
 int64_t PlanReport::unusedBytes() const {

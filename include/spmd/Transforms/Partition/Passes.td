@@ -189,14 +189,14 @@ def ListReplicatedValues : Pass<"spmd-list-replicated-values", "::mlir::ModuleOp
     #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
     spmd.mesh @mesh ["data" = 2]
     func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
-      %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole>
+      %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole> loc("model.py":12:0)
       %y = aten.cos %x : (tensor<32x32xf32, #rows>) -> tensor<32x32xf32, #rows>
       return
     }
     // becomes
     #whole = #spmd.sharding<global = [64, 32], [replicated]>
     #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
-    module attributes {spmd.replicated = [{bytes = 8192 : i64, op = "cos", source = ""} ]} {
+    module attributes {spmd.replicated = [{bytes = 8192 : i64, op = "cos", source = "model.py:12"} ]} {
       spmd.mesh @mesh ["data" = 2]
       func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
         %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole>
