@@ -64,15 +64,16 @@ def by_path(model, path):
 
 OPTIONS = {"h.0": {"reshard_after_forward": False}, "h.1": {"mode": "replicate"}, "h.2": {"prefetch": 0}, "h.3": True}
 
-# Gathers: each sharded unit twice (forward, backward), once when it is kept; scatters: each sharded unit once.
+# Gathers: each sharded unit twice (forward, backward), once when it is kept or, as the position embedding, not read in
+# backward; scatters: each sharded unit once.
 POLICIES = {
     "lambda": (lambda m: functools.partial(lambda_auto_wrap_policy, lambda_fn=lambda x: isinstance(x, gpt2.MLP)), 10, 5),
     "transformer": (lambda m: functools.partial(transformer_auto_wrap_policy,
                                                 transformer_layer_cls={gpt2.Block, gpt2.Attention}), 18, 9),
     "custom": (lambda m: CustomPolicy(lambda x: next((o for p, o in OPTIONS.items() if x is by_path(m, p)), False)), 7, 4),
     "or": (lambda m: functools.partial(_or_policy, policies=[
-        ModuleWrapPolicy({nn.Embedding}), functools.partial(size_based_auto_wrap_policy, min_num_params=150000)]), 12, 6),
-    "callable": (lambda m: lambda module, recurse, nonwrapped_numel: recurse or 60000 < nonwrapped_numel < 200000, 18, 9),
+        ModuleWrapPolicy({nn.Embedding}), functools.partial(size_based_auto_wrap_policy, min_num_params=150000)]), 11, 6),
+    "callable": (lambda m: lambda module, recurse, nonwrapped_numel: recurse or 60000 < nonwrapped_numel < 200000, 26, 13),
     "user": (lambda m: EveryOtherBlock(), 6, 3),
 }
 
