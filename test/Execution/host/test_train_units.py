@@ -38,12 +38,12 @@ def make_model() -> gpt2.GPT:
 
 
 def train(step: Path, folder: Path, *options: str) -> str:
-    """Compiles for 4 ranks and checks 20 steps against eager; the compiler's report."""
+    """Compiles for 4 ranks and checks 50 steps, and the parameters after them, against eager; the compiler's report."""
     artifact = folder / "nano.spmd"
     done = subprocess.run(["spmd-compile", str(step), "-o", str(artifact), "--ranks=4", *options], capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
-    ran = subprocess.run(["spmd-run", str(artifact), "--steps=20", "--check", "--quiet"], capture_output=True, text=True)
+    ran = subprocess.run(["spmd-run", str(artifact), "--steps=50", "--check", "--quiet"], capture_output=True, text=True)
     assert ran.returncode == 0 and "passed" in ran.stdout, ran.stdout + ran.stderr
     return done.stdout
 
