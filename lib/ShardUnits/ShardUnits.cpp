@@ -69,11 +69,10 @@ Status Assigner::findIgnored() {
 }
 
 static std::string joinNames(const std::vector<std::string> &names) {
-  constexpr size_t shown = 8;
   std::string text;
-  for (size_t i = 0; i < std::min(shown, names.size()); ++i)
-    text += (i ? ", " : "") + names[i];
-  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more" : text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 /// Sorts the parameters by choice. A tied parameter goes to the unit around the nearest common ancestor of its owners,

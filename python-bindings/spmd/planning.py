@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .compiler import CompileError
-from .policies import policy_option
 from .tools import find_tool
+from .units.choice import policy_words
 
 if TYPE_CHECKING:
     from .capture.package import StepPackage
@@ -101,14 +101,14 @@ class MemoryBudgetError(CompileError):
         self.plan = plan
 
 
-def plan_package(package: StepPackage, *, ranks: int, policy: Any = "none", mode: str = "fully_shard",
+def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: str = "fully_shard",
                  memory_budget: int | str | None = None, options: Sequence[str] = ()) -> Plan:
     """See StepPackage.plan."""
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, report = Path(work) / f"{package.step['name']}.step", Path(work) / "report.json"
         package.save(step, weights=False)
         command = [str(find_tool("spmd-compile")), str(step), "--compile-to=plan", f"--json={report}",
-                   f"--ranks={ranks}", f"--policy={policy_option(policy)}", f"--mode={mode}",
+                   f"--ranks={ranks}", *policy_words(policy, Path(work)), f"--mode={mode}",
                    *([] if memory_budget is None else [f"--memory-budget={memory_budget}"]), *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 and not report.exists():

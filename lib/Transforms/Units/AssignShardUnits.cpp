@@ -30,7 +30,8 @@ private:
   FailureOr<units::ModuleTree> readTree(func::FuncOp step);
   FailureOr<units::Request> readRequest();
   void createUnits(OpBuilder &builder, const units::ModuleTree &tree, const units::Unit &unit);
-  LogicalResult fail(const runtime::Status &status) { return getOperation().emitError() << status.message; }
+  /// At the location alone: with the op, a diagnostic would print the whole program.
+  LogicalResult fail(const runtime::Status &status) { return emitError(getOperation().getLoc()) << status.message; }
 
   int64_t numUnits = 0;
 };
@@ -207,9 +208,9 @@ void AssignShardUnitsPass::runOnOperation() {
     return signalPassFailure();
   }
   for (const std::string &warning : assigned->warnings)
-    module.emitWarning() << warning;
+    emitWarning(module.getLoc()) << warning;
   for (const std::string &remark : assigned->remarks)
-    module.emitRemark() << remark;
+    emitRemark(module.getLoc()) << remark;
 
   OpBuilder builder(step);
   MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"data"}),

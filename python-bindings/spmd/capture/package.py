@@ -50,7 +50,7 @@ class StepPackage:
         """Names the graph: equal for equal step.json."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
-    def plan(self, ranks: int, policy: Any = "none", mode: str = "fully_shard", memory_budget: int | str | None = None,
+    def plan(self, ranks: int, policy: Any = None, mode: str = "fully_shard", memory_budget: int | str | None = None,
              options: Sequence[str] = ()) -> Plan:
         """Plans the step for `ranks` ranks: memory of a rank by class and at the peak, collectives by unit.
 
@@ -58,7 +58,8 @@ class StepPackage:
 
         Args:
           ranks: how many ranks share parameters, gradients, optimizer state and batch.
-          policy: which modules are shard units, as for spmd.compile.
+          policy: which modules are shard units: text as for spmd-compile --policy, what spmd.shard_units gave for the
+            model, or a policy of PyTorch's that names classes or sizes. None: the model's annotations, or one unit.
           mode: "fully_shard" or "replicate".
           memory_budget: the most bytes that a rank's arena may have, a number or "80GB".
           options: further options of spmd-compile.

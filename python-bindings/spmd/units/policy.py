@@ -19,7 +19,7 @@ class PolicyRequest:
       TypeError: for what is no policy.
     """
 
-    def __init__(self, policy: Any, model: torch.nn.Module, description: ModelDescription,
+    def __init__(self, policy: Any, model: torch.nn.Module | None, description: ModelDescription,
                  ignored: set[torch.nn.Module]):
         self._model, self._description, self._ignored = model, description, ignored
         self._callables: list[Callable] = []
@@ -88,6 +88,8 @@ class PolicyRequest:
 
     def _run(self, policy: Any) -> dict[str, dict]:
         """What a user's subclass of _Policy wants: options by path."""
+        if self._model is None:
+            raise KeyError("a policy that sees the model")
         targets = policy._run_policy(self._model, self._ignored, {})
         if not isinstance(targets, dict):
             raise ValueError(f"{type(policy).__name__}._run_policy returned {targets!r}; expected a dict from modules to "

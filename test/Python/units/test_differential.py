@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import copy
 import random
-import sys
 import warnings
 
 import pytest
@@ -132,13 +131,14 @@ def annotated_case(seed: int, counts: collections.Counter) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_units_are_pytorchs() -> None:
+def test_units_are_pytorchs(capsys) -> None:
     counts: collections.Counter = collections.Counter()
     for seed in range(CASES):
         one_case(seed, counts)
     for seed in range(CASES // 4):
         annotated_case(seed, counts)
-    sys.__stdout__.write(f"{CASES} random models: {dict(counts)}\n")
+    with capsys.disabled():
+        print(f"{CASES} random models: {dict(counts)}")
     for what in ("shared modules", "tied parameters", "frozen parameters", "ignored parameters", "dict results",
                  "annotations"):
         assert counts[what] >= 50, (what, counts)

@@ -13,6 +13,7 @@ from torch.distributed.fsdp.wrap import (CustomPolicy, ModuleWrapPolicy, _or_pol
 
 import spmd
 from spmd import fully_shard
+from spmd.units.choice import policy_words
 from tools import Block, Model, comparable, report, report_json, write_step
 
 DOC = Path(__file__).parent.parent.parent.parent / "docs/shard-units.md"
@@ -105,3 +106,23 @@ def test_the_plan_of_the_documentation(tmp_path) -> None:
     assert [p["name"] for p in units["ignored"]["parameters"]] == ["head.weight"]
     assert report(tmp_path / "model.step", "--policy-file=" + str(plan), "--policy=always").stderr == \
         "spmd-report: error: --policy and --policy-file exclude each other\n"
+
+
+@pytest.mark.parametrize("policy, words", [
+    (None, []), ("always", ["--policy=always"]), (ModuleWrapPolicy({nn.Linear}), ["--policy=class:torch.nn.modules.linear.Linear"]),
+    (size_based_auto_wrap_policy, ["--policy=size:100000000"]),
+    (partial(size_based_auto_wrap_policy, min_num_params=1e3, exclude_wrap_modules={nn.Linear}),
+     ["--policy=size:1000,exclude=torch.nn.modules.linear.Linear"]),
+    (partial(_or_policy, policies=[always_wrap_policy, ModuleWrapPolicy({nn.Linear})]),
+     ["--policy=or(always;class:torch.nn.modules.linear.Linear)"])])
+def test_a_policy_for_a_captured_step(policy, words, tmp_path) -> None:
+    assert policy_words(policy, tmp_path) == words
+
+
+def test_a_policy_that_has_to_see_the_model(tmp_path) -> None:
+    for policy in (UserPolicy(), CustomPolicy(lambda m: True), lambda module, recurse, nonwrapped_numel: True):
+        with pytest.raises(TypeError, match="has to see the model: give spmd.shard_units"):
+            policy_words(policy, tmp_path)
+    units = spmd.shard_units(Model(), UserPolicy())
+    assert policy_words(units, tmp_path) == [f"--policy-file={tmp_path}/plan.json"]
+    assert comparable(report_json(write_step(Model(), tmp_path / "m.step"), *policy_words(units, tmp_path))) == comparable(units)

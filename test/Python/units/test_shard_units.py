@@ -38,18 +38,42 @@ def test_layout_and_slices() -> None:
     assert (unit.numel, unit.padding, unit.bytes_gathered, unit.bytes_per_rank) == (723, 301, 4096, 1024)
 
 
-def test_llama_3_8b() -> None:
-    """Listed in under a second; where sizes are multiples of 128, offsets are those of FSDP's flat parameter."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-    from transformers.models.llama.modeling_llama import LlamaDecoderLayer
-    config = LlamaConfig(vocab_size=128256, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32,
-                         num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=8192,
-                         rope_theta=500000.0, tie_word_embeddings=False)
+class LlamaLayer(nn.Module):
+    """The parameters of transformers' LlamaDecoderLayer, in its order."""
+
+    def __init__(self, size=4096, heads=1024, inner=14336):
+        super().__init__()
+        linear = lambda a, b: nn.Linear(a, b, bias=False)  # noqa: E731
+        self.self_attn = nn.ModuleDict({"q_proj": linear(size, size), "k_proj": linear(size, heads),
+                                        "v_proj": linear(size, heads), "o_proj": linear(size, size)})
+        self.mlp = nn.ModuleDict({"gate_proj": linear(size, inner), "up_proj": linear(size, inner),
+                                  "down_proj": linear(inner, size), "act_fn": nn.SiLU()})
+        self.input_layernorm, self.post_attention_layernorm = nn.RMSNorm(size), nn.RMSNorm(size)
+
+
+def make_llama(source: str) -> tuple[nn.Module, type]:
+    """Llama-3-8B's parameters on the meta device, and the class of its layers."""
     with torch.device("meta"):
-        model = LlamaForCausalLM(config).to(torch.bfloat16)
+        if source == "by hand":
+            model = nn.ModuleDict({"embed_tokens": nn.Embedding(128256, 4096),
+                                   "layers": nn.ModuleList(LlamaLayer() for _ in range(32)), "norm": nn.RMSNorm(4096)})
+            whole = nn.ModuleDict({"model": model, "lm_head": nn.Linear(4096, 128256, bias=False)})
+            return whole.to(torch.bfloat16), LlamaLayer
+        transformers = pytest.importorskip("transformers")
+        from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+        config = transformers.LlamaConfig(
+            vocab_size=128256, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+            num_key_value_heads=8, max_position_embeddings=8192, rope_theta=500000.0, tie_word_embeddings=False)
+        return transformers.LlamaForCausalLM(config).to(torch.bfloat16), LlamaDecoderLayer
+
+
+@pytest.mark.parametrize("source", ["transformers", "by hand"])
+def test_llama_3_8b(source: str) -> None:
+    """Listed in under a second; where sizes are multiples of 128, offsets are those of FSDP's flat parameter."""
+    model, layer = make_llama(source)
     spmd.shard_units(nn.Linear(1, 1))  # the library is loaded
     start = time.process_time()
-    units = spmd.shard_units(model, ModuleWrapPolicy({LlamaDecoderLayer}), ranks=64)
+    units = spmd.shard_units(model, ModuleWrapPolicy({layer}), ranks=64)
     assert time.process_time() - start < 1
     assert names(units) == [f"model.layers.{i}" for i in range(32)] + [""]
     assert sum(u.numel for u in units) == sum(p.numel() for p in model.parameters()) == 8_030_261_248

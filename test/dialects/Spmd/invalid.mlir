@@ -49,6 +49,27 @@ spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #s
 
 // -----
 
+// shard_unit C4
+spmd.mesh @mesh ["data" = 4]
+// expected-error @+1 {{has a reshard_group of 3, which is no factor of 4 ranks}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 512, []> {reshard_group = 3 : i64}
+
+// -----
+
+// shard_unit C5
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{has "weights" = bf16 in its precision, expected param, reduce, buffer or output and a float type}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, []> {precision = {weights = bf16}}
+
+// -----
+
+// shard_unit C6
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{is ignored and not replicated}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, []> {ignored}
+
+// -----
+
 // sharding C1
 // expected-error @+1 {{sharding has global rank 1, the tensor has rank 2}}
 func.func private @f(tensor<4x2xf32, #spmd.sharding<global = [8], [replicated]>>)

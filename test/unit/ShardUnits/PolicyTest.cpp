@@ -85,6 +85,14 @@ TEST(Policy, SharedModulesAreVisitedOnce) {
   // b holds 12 elements; 4 remain after a.x.
   EXPECT_EQ(names(tree, makeRequest("size:8")), "a.x (root)");
   EXPECT_EQ(names(tree, makeRequest("size:4")), "a.x b (root)");
+  Request request;
+  request.policy.kind = Policy::Kind::callable;
+  std::string calls;
+  names(tree, request, [&](int32_t, size_t module, bool recurse, int64_t, std::string &) {
+    calls += formatPath(tree.getModule(module).path) + (recurse ? "? " : "! ");
+    return 1;
+  });
+  EXPECT_EQ(calls, "(root)? a? a.x? a.x! a! b? b! ");
 }
 
 TEST(Policy, WithoutParametersIsAUnit) {
