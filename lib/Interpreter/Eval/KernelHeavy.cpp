@@ -97,8 +97,10 @@ LogicalResult evaluateSort(OpCall &call) {
   std::vector<int64_t> order(size);
   for (int64_t first = 0; first < self.numel(); first += size) {
     std::iota(order.begin(), order.end(), first);
-    llvm::stable_sort(order, [&](int64_t a, int64_t b) {
-      return op.getDescending() ? isLess(self.at(b), self.at(a)) : isLess(self.at(a), self.at(b));
+    // Equal elements stay in order.
+    llvm::sort(order, [&](int64_t a, int64_t b) {
+      double x = self.at(op.getDescending() ? b : a), y = self.at(op.getDescending() ? a : b);
+      return isLess(x, y) || (!isLess(y, x) && a < b);
     });
     for (int64_t i = 0; i < size; ++i) {
       values.set(first + i, self.at(order[i]));

@@ -21,10 +21,6 @@ struct Lines {
   int64_t at(int64_t line, int64_t i) const { return (line / inner * extent + i) * inner + line % inner; }
 };
 
-Tensor emptyResult(OpCall &call, unsigned i) {
-  return Tensor(call.resultType(i), cast<RankedTensorType>(call.op->getResult(i).getType()).getShape());
-}
-
 /// `combine` of a running value and the next element, in integers if both operand and result are.
 template <typename Real, typename Whole>
 LogicalResult scan(OpCall &call, bool keepsLast, double realStart, int64_t wholeStart, Real real, Whole whole) {

@@ -1,6 +1,7 @@
 //===- Sorting.cpp - order along a dimension ------------------------------===//
 
 #include "spmd/Interpreter/Evaluator.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,9 +29,12 @@ static LogicalResult evaluateSort(OpCall &call) {
     for (int64_t i = 0; i < inner; ++i) {
       int64_t first = o * size * inner + i;
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      // Equal elements stay in order. (std::stable_sort warns of a deprecated function inside it.)
+      llvm::sort(order, [&](int64_t a, int64_t b) {
         int64_t x = first + a * inner, y = first + b * inner;
-        return descending ? isLess(self, y, x) : isLess(self, x, y);
+        if (descending ? isLess(self, y, x) : isLess(self, x, y))
+          return true;
+        return !(descending ? isLess(self, x, y) : isLess(self, y, x)) && a < b;
       });
       for (int64_t k = 0; k < size; ++k) {
         values.copyElement(first + k * inner, self, first + order[k] * inner);
