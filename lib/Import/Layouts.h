@@ -11,6 +11,8 @@
 
 namespace spmd {
 
+using Ints = llvm::SmallVector<int64_t>;
+
 /// Rows start, start + step, … below end of a dimension; `value` if all.
 mlir::Value emitSlice(Emitter &emitter, mlir::Value value, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
 /// Zeros of `shape` with `value` in these rows.

@@ -40,6 +40,19 @@ void spmd::setIntegers(Call &call, StringRef name, ArrayRef<int64_t> values) {
   arg.integers.assign(values.begin(), values.end());
 }
 
+SmallVector<int64_t> spmd::getIntegers(Call &call, StringRef name) {
+  BoundArg *arg = call.find(name);
+  if (!arg)
+    return {};
+  if (arg->literal.kind == step::Arg::Kind::integer)
+    return {arg->literal.integer};
+  return SmallVector<int64_t>(arg->literal.integers.begin(), arg->literal.integers.end());
+}
+
+LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t rank) {
+  return emitter.error("'") << call.op << "' of dimension " << dim << " of a tensor of rank " << rank;
+}
+
 LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   Operation *op = emitter.createFromSchema(call);
   if (!op)
@@ -70,6 +83,8 @@ static const NormalizerTable &getTable() {
     addIndexingNormalizers(entries);
     addSortingNormalizers(entries);
     addMovementNormalizers(entries);
+    addDiagonalNormalizers(entries);
+    addPadNormalizers(entries);
     addNormNormalizers(entries);
     addProductNormalizers(entries);
     addSamplingNormalizers(entries);

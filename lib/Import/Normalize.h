@@ -52,6 +52,8 @@ void addReductionNormalizers(NormalizerTable &table);
 void addIndexingNormalizers(NormalizerTable &table);
 void addSortingNormalizers(NormalizerTable &table);
 void addMovementNormalizers(NormalizerTable &table);
+void addDiagonalNormalizers(NormalizerTable &table);
+void addPadNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 void addNormNormalizers(NormalizerTable &table);
 void addProductNormalizers(NormalizerTable &table);
@@ -72,6 +74,10 @@ int64_t wrapDim(int64_t dim, int64_t rank);
 void setInteger(Call &call, llvm::StringRef name, int64_t value);
 void setBoolean(Call &call, llvm::StringRef name, bool value);
 void setIntegers(Call &call, llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+/// The integers of a list argument, or one integer.
+llvm::SmallVector<int64_t> getIntegers(Call &call, llvm::StringRef name);
+/// An error: the call names a dimension that a tensor does not have.
+llvm::LogicalResult refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t rank);
 
 } // namespace spmd
 

@@ -1,4 +1,4 @@
-//===- NormalizeMovement.cpp - Pads, diagonals, windows, repetitions ------===//
+//===- NormalizeMovement.cpp - Repetitions, rotations, windows ------------===//
 //
 // All of them are slices, permutations and concatenations, or masks by position.
 //
@@ -15,23 +15,9 @@ using namespace spmd;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The integers of a list argument, or one integer.
-static Ints integers(Call &call, StringRef name) {
-  BoundArg *arg = call.find(name);
-  if (!arg)
-    return {};
-  if (arg->literal.kind == step::Arg::Kind::integer)
-    return {arg->literal.integer};
-  return Ints(arg->literal.integers.begin(), arg->literal.integers.end());
-}
-
-static LogicalResult refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t rank) {
-  return emitter.error("'") << call.op << "' of dimension " << dim << " of a tensor of rank " << rank;
-}
-
 /// Arguments `dims` counted from the front; failure if one does not exist.
 static FailureOr<Ints> readDims(Emitter &emitter, Call &call, StringRef name, int64_t rank) {
-  Ints dims = integers(call, name);
+  Ints dims = getIntegers(call, name);
   for (int64_t &dim : dims) {
     dim = wrapDim(dim, rank);
     if (dim < 0 || dim >= rank)
@@ -46,7 +32,7 @@ static FailureOr<Ints> readDims(Emitter &emitter, Call &call, StringRef name, in
 
 static LogicalResult emitRepeat(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
-  Ints repeats = integers(call, "repeats"), shape(typeOf(self).getShape()), viewed, expanded;
+  Ints repeats = getIntegers(call, "repeats"), shape(typeOf(self).getShape()), viewed, expanded;
   if (repeats.size() < shape.size())
     return emitter.error("'repeat' has fewer numbers than dimensions");
   shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
@@ -62,7 +48,7 @@ static LogicalResult emitRepeat(Emitter &emitter, Call &call, Results &results) 
 static LogicalResult emitRoll(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
   RankedTensorType type = typeOf(self);
-  Ints shifts = integers(call, "shifts");
+  Ints shifts = getIntegers(call, "shifts");
   FailureOr<Ints> dims = readDims(emitter, call, "dims", type.getRank());
   if (failed(dims))
     return failure();
@@ -236,123 +222,6 @@ static LogicalResult emitLinspace(Emitter &emitter, Call &call, Results &results
 }
 
 //===----------------------------------------------------------------------===//
-// Diagonals: every (columns + 1)th element in flat order
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The diagonal of dims a and b of a tensor.
-struct Diagonal {
-  Ints permutation, flat, matrices;
-  int64_t start = 0, end = 0, step = 1;
-
-  Diagonal(ArrayRef<int64_t> shape, int64_t offset, int64_t a, int64_t b) {
-    int64_t rank = shape.size(), rows = shape[a], columns = shape[b];
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (dim != a && dim != b)
-        permutation.push_back(dim);
-    for (int64_t dim : permutation)
-      flat.push_back(shape[dim]);
-    permutation.append({a, b});
-    matrices = flat;
-    matrices.append({rows, columns});
-    flat.push_back(rows * columns);
-    int64_t length = std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
-    step = columns + 1;
-    start = length == 0 ? 0 : offset >= 0 ? offset : -offset * columns;
-    end = length == 0 ? 0 : start + (length - 1) * step + 1;
-  }
-  int64_t dim() const { return flat.size() - 1; }
-  Value flatten(Emitter &emitter, Value matrix) const { return emitter.view(emitter.permute(matrix, permutation), flat); }
-  Value unflatten(Emitter &emitter, Value value) const {
-    Ints inverse(permutation.size());
-    for (auto [to, from] : llvm::enumerate(permutation))
-      inverse[from] = to;
-    return emitter.permute(emitter.view(value, matrices), inverse);
-  }
-};
-
-} // namespace
-
-static FailureOr<Diagonal> readDiagonal(Emitter &emitter, Call &call, ArrayRef<int64_t> shape) {
-  int64_t rank = shape.size();
-  int64_t a = wrapDim(call.integer("dim1", 0), rank), b = wrapDim(call.integer("dim2", 1), rank);
-  if (a < 0 || b < 0 || a >= rank || b >= rank || a == b)
-    return emitter.error("'") << call.op << "' of dimensions " << a << " and " << b << " of a tensor of rank " << rank;
-  return Diagonal(shape, call.integer("offset", 0), a, b);
-}
-
-static LogicalResult emitDiagonal(Emitter &emitter, Call &call, Results &results) {
-  Value self = call.value("self");
-  FailureOr<Diagonal> diagonal = readDiagonal(emitter, call, typeOf(self).getShape());
-  if (failed(diagonal))
-    return failure();
-  results.push_back(emitSlice(emitter, diagonal->flatten(emitter, self), diagonal->dim(), diagonal->start,
-                              diagonal->end, diagonal->step));
-  return success();
-}
-
-static LogicalResult emitDiagonalBackward(Emitter &emitter, Call &call, Results &results) {
-  bool embeds = call.op == "diag_embed";
-  RankedTensorType type = call.resultTypes[0];
-  if (embeds) {
-    setInteger(call, "dim1", call.integer("dim1", -2));
-    setInteger(call, "dim2", call.integer("dim2", -1));
-  }
-  FailureOr<Diagonal> diagonal = readDiagonal(emitter, call, type.getShape());
-  if (failed(diagonal))
-    return failure();
-  Value grad = call.value(embeds ? "self" : "grad_output");
-  results.push_back(diagonal->unflatten(emitter, emitEmbed(emitter, grad, diagonal->flat, diagonal->dim(),
-                                                           diagonal->start, diagonal->end, diagonal->step)));
-  return success();
-}
-
-static LogicalResult emitDiagonalScatter(Emitter &emitter, Call &call, Results &results) {
-  Value self = call.value("self");
-  FailureOr<Diagonal> diagonal = readDiagonal(emitter, call, typeOf(self).getShape());
-  if (failed(diagonal))
-    return failure();
-  Value flat = diagonal->flatten(emitter, self);
-  flat = emitReplace(emitter, flat, call.value("src"), diagonal->dim(), diagonal->start, diagonal->end,
-                     diagonal->step);
-  results.push_back(diagonal->unflatten(emitter, flat));
-  return success();
-}
-
-static LogicalResult emitTrace(Emitter &emitter, Call &call, Results &results) {
-  Value self = call.value("self");
-  if (typeOf(self).getRank() != 2)
-    return refuseDim(emitter, call, 1, typeOf(self).getRank());
-  Diagonal diagonal(typeOf(self).getShape(), 0, 0, 1);
-  Value entries = emitSlice(emitter, diagonal.flatten(emitter, self), 0, diagonal.start, diagonal.end, diagonal.step);
-  results.push_back(emitSum(emitter, entries, {0}, /*keepDims=*/false, call.resultTypes[0].getElementType()));
-  return success();
-}
-
-static LogicalResult emitBlockDiag(Emitter &emitter, Call &call, Results &results) {
-  BoundArg *tensors = call.find("tensors");
-  RankedTensorType type = call.resultTypes[0];
-  if (type.getRank() != 2)
-    return refuseDim(emitter, call, 1, type.getRank());
-  SmallVector<Value> rows;
-  int64_t column = 0;
-  for (Value block : tensors ? ArrayRef<Value>(tensors->values) : ArrayRef<Value>()) {
-    if (!block)
-      return emitter.error("'block_diag' has an absent tensor in its list");
-    ArrayRef<int64_t> shape = typeOf(block).getShape();
-    int64_t height = shape.size() == 2 ? shape[0] : 1, width = shape.empty() ? 1 : shape.back();
-    Value matrix = emitter.cast(emitter.view(block, {height, width}), type.getElementType());
-    rows.push_back(emitEmbed(emitter, matrix, {height, type.getDimSize(1)}, 1, column, column + width));
-    column += width;
-  }
-  if (rows.empty())
-    return emitter.error("'block_diag' needs a tensor");
-  results.push_back(emitCat(emitter, rows, 0));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Windows
 //===----------------------------------------------------------------------===//
 
@@ -396,142 +265,6 @@ static LogicalResult emitUnfold(Emitter &emitter, Call &call, Results &results) 
 }
 
 //===----------------------------------------------------------------------===//
-// Padding
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-enum class PadKind { reflection, replication };
-
-/// Rows before and after one dimension; negative: rows taken away.
-struct Pad {
-  int64_t dim, before, after;
-};
-
-} // namespace
-
-/// Pads are listed from the last dimension to the front.
-static SmallVector<Pad> readPads(ArrayRef<int64_t> list, int64_t rank) {
-  SmallVector<Pad> pads;
-  for (size_t i = 0; i + 1 < list.size(); i += 2) {
-    Pad pad{rank - 1 - static_cast<int64_t>(i / 2), list[i], list[i + 1]};
-    if (pad.before != 0 || pad.after != 0)
-      pads.push_back(pad);
-  }
-  return pads;
-}
-
-static LogicalResult emitConstantPad(Emitter &emitter, Call &call, Results &results) {
-  Value value = call.value("self");
-  RankedTensorType type = typeOf(value);
-  Ints list = integers(call, "pad");
-  if (static_cast<int64_t>(list.size()) > 2 * type.getRank())
-    return emitter.error("'constant_pad_nd' pads ") << list.size() / 2 << " dimensions of " << type;
-  BoundArg *fill = call.find("value");
-  double number = !fill || !fill->isNumber()                         ? 0
-                  : fill->literal.kind == step::Arg::Kind::real    ? fill->literal.real
-                  : fill->literal.kind == step::Arg::Kind::boolean ? fill->literal.boolean
-                                                                   : static_cast<double>(fill->literal.integer);
-  for (Pad pad : readPads(list, type.getRank())) {
-    int64_t size = typeOf(value).getDimSize(pad.dim);
-    value = emitSlice(emitter, value, pad.dim, std::max<int64_t>(0, -pad.before),
-                      size - std::max<int64_t>(0, -pad.after));
-    int64_t before = std::max<int64_t>(0, pad.before), after = std::max<int64_t>(0, pad.after);
-    size = typeOf(value).getDimSize(pad.dim);
-    if (before + after == 0)
-      continue;
-    Ints shape(typeOf(value).getShape());
-    shape[pad.dim] += before + after;
-    if (number == 0)
-      value = emitEmbed(emitter, value, shape, pad.dim, before, before + size);
-    else
-      value = emitReplace(emitter, emitNumber(emitter, type.clone(shape), number), value, pad.dim, before, before + size);
-  }
-  results.push_back(value);
-  return success();
-}
-
-/// What lies before or after the rows of a dimension.
-static Value padRows(Emitter &emitter, Value value, PadKind kind, int64_t dim, int64_t rows, bool before) {
-  int64_t size = typeOf(value).getDimSize(dim);
-  if (kind == PadKind::reflection) {
-    Value edge = before ? emitSlice(emitter, value, dim, 1, rows + 1)
-                        : emitSlice(emitter, value, dim, size - 1 - rows, size - 1);
-    return emitFlipOf(emitter, edge, {dim});
-  }
-  Value edge = before ? emitSlice(emitter, value, dim, 0, 1) : emitSlice(emitter, value, dim, size - 1, size);
-  Ints shape(typeOf(edge).getShape());
-  shape[dim] = rows;
-  return emitter.expand(edge, shape);
-}
-
-static Value padDim(Emitter &emitter, Value value, PadKind kind, Pad pad) {
-  SmallVector<Value> pieces;
-  if (pad.before > 0)
-    pieces.push_back(padRows(emitter, value, kind, pad.dim, pad.before, /*before=*/true));
-  pieces.push_back(value);
-  if (pad.after > 0)
-    pieces.push_back(padRows(emitter, value, kind, pad.dim, pad.after, /*before=*/false));
-  Value padded = pieces.size() == 1 ? value : emitCat(emitter, pieces, pad.dim);
-  int64_t size = typeOf(padded).getDimSize(pad.dim);
-  return emitSlice(emitter, padded, pad.dim, std::max<int64_t>(0, -pad.before), size - std::max<int64_t>(0, -pad.after));
-}
-
-/// The transpose of padDim; `size` rows before padding.
-static Value unpadDim(Emitter &emitter, Value grad, PadKind kind, Pad pad, int64_t size) {
-  int64_t before = std::max<int64_t>(0, pad.before), after = std::max<int64_t>(0, pad.after);
-  Ints shape(typeOf(grad).getShape());
-  int64_t rows = shape[pad.dim], cut = std::max<int64_t>(0, -pad.before);
-  shape[pad.dim] = before + size + after;
-  if (shape[pad.dim] != rows)
-    grad = emitEmbed(emitter, grad, shape, pad.dim, cut, cut + rows);
-  shape[pad.dim] = size;
-  Value sum = emitSlice(emitter, grad, pad.dim, before, before + size);
-  auto add = [&](Value edge, int64_t start) {
-    int64_t end = start + typeOf(edge).getDimSize(pad.dim);
-    Value placed = emitEmbed(emitter, edge, shape, pad.dim, start, end);
-    sum = emitter.createValue("add.Tensor", {sum, placed}, {}, typeOf(sum));
-  };
-  for (bool isBefore : {true, false}) {
-    int64_t count = isBefore ? before : after;
-    if (count == 0)
-      continue;
-    Value edge = isBefore ? emitSlice(emitter, grad, pad.dim, 0, count)
-                          : emitSlice(emitter, grad, pad.dim, before + size, before + size + count);
-    if (kind == PadKind::reflection)
-      add(emitFlipOf(emitter, edge, {pad.dim}), isBefore ? 1 : size - 1 - count);
-    else
-      add(emitSum(emitter, edge, {pad.dim}, /*keepDims=*/true, typeOf(edge).getElementType()), isBefore ? 0 : size - 1);
-  }
-  return sum;
-}
-
-template <PadKind kind>
-static LogicalResult emitPad(Emitter &emitter, Call &call, Results &results) {
-  Value value = call.value("self");
-  SmallVector<Pad> pads = readPads(integers(call, "padding"), typeOf(value).getRank());
-  if (!pads.empty() && pads.back().dim < 0)
-    return refuseDim(emitter, call, pads.back().dim, typeOf(value).getRank());
-  for (Pad pad : pads)
-    value = padDim(emitter, value, kind, pad);
-  results.push_back(value);
-  return success();
-}
-
-template <PadKind kind>
-static LogicalResult emitPadBackward(Emitter &emitter, Call &call, Results &results) {
-  Value grad = call.value("grad_output");
-  RankedTensorType self = typeOf(call.value("self"));
-  SmallVector<Pad> pads = readPads(integers(call, "padding"), self.getRank());
-  if (!pads.empty() && pads.back().dim < 0)
-    return refuseDim(emitter, call, pads.back().dim, self.getRank());
-  for (Pad pad : llvm::reverse(pads))
-    grad = unpadDim(emitter, grad, kind, pad, self.getDimSize(pad.dim));
-  results.push_back(grad);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
 
@@ -569,21 +302,8 @@ void spmd::addMovementNormalizers(NormalizerTable &table) {
     table[op] = &emitTriangleIndices;
   for (StringRef op : {"linspace", "logspace"})
     table[op] = &emitLinspace;
-  table["diagonal"] = {&emitDiagonal, {"self"}};
-  table["diagonal_backward"] = {&emitDiagonalBackward, {"grad_output"}};
-  table["diag_embed"] = {&emitDiagonalBackward, {"self"}};
-  table["diagonal_scatter"] = {&emitDiagonalScatter, {"self", "src"}};
-  table["trace"] = {&emitTrace, {"self"}};
-  table["block_diag"] = &emitBlockDiag;
   table["unfold"] = {&emitUnfold, {"self"}};
   table["unfold_backward"] = {&emitUnfold, {"grad_in"}};
-  table["constant_pad_nd"] = {&emitConstantPad, {"self"}};
-  for (StringRef n : {"1", "2", "3"}) {
-    table[("reflection_pad" + n + "d").str()] = {&emitPad<PadKind::reflection>, {"self"}};
-    table[("replication_pad" + n + "d").str()] = {&emitPad<PadKind::replication>, {"self"}};
-    table[("reflection_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::reflection>, {"grad_output", "self"}};
-    table[("replication_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::replication>, {"grad_output", "self"}};
-  }
   for (StringRef op : {"alias_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy", "t_copy",
                        "transpose_copy.int", "view_copy", "unfold_copy", "unsqueeze_copy", "squeeze_copy",
                        "squeeze_copy.dim", "squeeze_copy.dims", "slice_copy.Tensor", "select_copy.int",

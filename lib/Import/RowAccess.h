@@ -14,13 +14,11 @@
 #ifndef SPMD_LIB_IMPORT_ROWACCESS_H
 #define SPMD_LIB_IMPORT_ROWACCESS_H
 
-#include "Emitter.h"
+#include "Layouts.h"
 
 #include <optional>
 
 namespace spmd {
-
-using Ints = llvm::SmallVector<int64_t>;
 
 /// How one op reads or writes rows of a tensor.
 struct RowAccess {
