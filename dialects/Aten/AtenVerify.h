@@ -114,7 +114,7 @@ llvm::LogicalResult verifyPhiloxUniform(mlir::Operation *op);
 /// C1: normalized_shape is the input's last dimensions. C2: rstd has ones there.
 /// C3: weight and its gradient have these dimensions.
 llvm::LogicalResult verifyRmsNorm(mlir::Operation *op);
-/// C1: floats over [batch, channels, 1 to 3 spatial dimensions], stride, padding, dilation
+/// C1: [batch, channels, 1 to 3 spatial dimensions], stride, padding, dilation
 /// and output_padding with an entry per spatial dimension. C2: channels of input
 /// and weight fit the groups. C3: results.
 llvm::LogicalResult verifyConvolution(mlir::Operation *op);
