@@ -68,9 +68,11 @@ LogicalResult spmd::aten::verifyConvolution(Operation *op) {
   Value weight = forward ? forward.getWeight() : backward.getWeight();
   Value output = forward ? forward.getResult() : backward.getGradOutput();
   Shape in = shapeOf(input), w = shapeOf(weight), out = shapeOf(output);
-  if (in.size() < 3 || in.size() > 5 || w.size() != in.size()) // C1
+  Type element = tensorType(input).getElementType();
+  if (in.size() < 3 || in.size() > 5 || w.size() != in.size() || !isa<FloatType>(element) ||
+      tensorType(weight).getElementType() != element) // C1
     return op->emitOpError() << "has input " << tensorType(input) << " and weight " << tensorType(weight)
-                             << ", expected batch, channels and one to three spatial dimensions";
+                             << ", expected floats over batch, channels and one to three spatial dimensions";
   size_t rank = in.size() - 2;
   FailureOr<Windows> windows = getWindows(op, ArrayRef(w).drop_front(2), rank);
   if (failed(windows))

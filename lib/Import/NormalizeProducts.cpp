@@ -93,12 +93,34 @@ static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
+/// mm, bmm, addmm and baddbmm: of integers, for which there are no GEMMs, as sums of products.
+static LogicalResult emitProduct(Emitter &emitter, Call &call, Results &results) {
+  RankedTensorType type = call.resultTypes[0];
+  if (isa<FloatType>(type.getElementType()))
+    return emitSameOp(emitter, call, results);
+  bool adds = StringRef(call.op).contains("add"), batched = type.getRank() == 3;
+  Value a = call.value(!adds ? "self" : batched ? "batch1" : "mat1");
+  Value b = call.value(!adds ? "mat2" : batched ? "batch2" : "mat2");
+  if (!a || !b || typeOf(a).getRank() != type.getRank() || typeOf(b).getRank() != type.getRank())
+    return emitter.error("'") << call.op << "' needs two matrices, or batches of them";
+  SmallVector<int64_t> left(typeOf(a).getShape()), right(typeOf(b).getShape());
+  left.push_back(1);
+  right.insert(right.end() - 2, 1);
+  Arithmetic arithmetic(emitter, type.getElementType());
+  Value products = arithmetic.mul(emitter.view(a, left), emitter.view(b, right));
+  Value sum = arithmetic.sum(products, {type.getRank() - 1});
+  results.push_back(adds ? combine(emitter, call, sum) : sum);
+  return success();
+}
+
 static LogicalResult refuse(Emitter &emitter, Call &call, Results &) {
   return emitter.error("'") << call.op << "' is not supported: it is no product, and there are no kernels for it; "
                             << "write it with matmul, or compute it outside of the step";
 }
 
 void spmd::addProductNormalizers(NormalizerTable &table) {
+  for (StringRef op : {"mm", "bmm", "addmm", "baddbmm"})
+    table[op] = {&emitProduct, {"self"}};
   table["mv"] = {&emitMv, {"self", "vec"}};
   table["addmv"] = {&emitMv, {"self", "mat", "vec"}};
   table["dot"] = {&emitDot, {"self", "tensor"}};

@@ -84,6 +84,11 @@ static Operation *getLastProducer(AllReduceOp op) {
   return last;
 }
 
+/// A message has elements of one type.
+static Type getElementType(AllReduceOp op) {
+  return cast<RankedTensorType>(op.getInputs().front().getType()).getElementType();
+}
+
 Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   Operation *need = nullptr;
   AllReduceOp first;
@@ -99,7 +104,8 @@ Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   for (AllReduceOp op : open) {
     Operation *last = getLastProducer(op);
     bool ready = !dependents.contains(op) && (!last || last->isBeforeInBlock(need));
-    if (!ready || op.getMeshAttr() != first.getMeshAttr() || op.getAxes() != first.getAxes())
+    if (!ready || op.getMeshAttr() != first.getMeshAttr() || op.getAxes() != first.getAxes() ||
+        getElementType(op) != getElementType(first))
       continue;
     message.members.push_back(op);
     if (last && (!message.last || message.last->isBeforeInBlock(last)))

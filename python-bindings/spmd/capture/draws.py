@@ -9,6 +9,7 @@ PyTorch records draws what the compiled step draws. It is not what torch's own g
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any, Callable
 
 import numpy as np
@@ -46,7 +47,7 @@ class Draws(TorchDispatchMode):
     begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
     """
 
-    _entered: list[Draws] = []
+    _entered = threading.local()
 
     def __init__(self, seed: torch.Tensor, step: torch.Tensor):
         super().__init__()
@@ -56,14 +57,15 @@ class Draws(TorchDispatchMode):
     @staticmethod
     def current() -> Draws | None:
         """The innermost one entered."""
-        return Draws._entered[-1] if Draws._entered else None
+        stack = getattr(Draws._entered, "stack", [])
+        return stack[-1] if stack else None
 
     def __enter__(self) -> Draws:
-        Draws._entered.append(self)
+        Draws._entered.stack = [*getattr(Draws._entered, "stack", []), self]
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        Draws._entered.pop()
+        Draws._entered.stack.pop()
         super().__exit__(*error)
 
     def stream(self) -> tuple[torch.Tensor, torch.Tensor, int]:

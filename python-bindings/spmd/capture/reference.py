@@ -40,7 +40,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     copies = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
     losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
-    rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]
+    rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]  # seed, steps begun
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
         rows = call.rows_of_ranks(batch, ranks or 1, batch_dims)
@@ -57,8 +57,15 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
                     group["lr"] = float(rate) * schedule(number)
         for group, values in zip(optimizer.param_groups, rates):
             values.append(float(group["lr"]))
-        with _drawing(rng):
-            results = replicas.step(lambda rank, *replica: call.run([rows[n][rank] for n in call.batch_names], *replica))
+
+        def run_rank(rank: int, *replica: Any) -> Any:
+            with contextlib.ExitStack() as drawing:  # a mode holds for its thread, and each rank is one
+                if rng:
+                    drawing.enter_context(Draws(rng[0], torch.tensor(number)))
+                return call.run([rows[n][rank] for n in call.batch_names], *replica)
+
+        with _whole_ops() if rng else contextlib.nullcontext():
+            results = replicas.step(run_rank)
         of_ranks = [_leaf(package.result, returned, loss_at) for returned in results]
         losses.append(sum(loss.item() if isinstance(loss, torch.Tensor) else loss for loss in of_ranks) / len(of_ranks))
     reference["loss"] = torch.tensor(losses, dtype=torch.float64)
@@ -76,13 +83,10 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
 
 
 @contextlib.contextmanager
-def _drawing(rng: list[torch.Tensor]) -> Iterator[None]:
-    """For a step that draws: eager runs with the draws of the graph, which are numbered in its order (a checkpointed
+def _whole_ops() -> Iterator[None]:
+    """For a step that draws: draws are numbered in the graph's order, so eager makes them in that order too (a checkpointed
     forward that ran twice would shift the numbers)."""
-    if not rng:
-        yield
-        return
-    with one_op_composites(), inline_checkpoints(), Draws(*rng):
+    with one_op_composites(), inline_checkpoints():
         yield
 
 
