@@ -2,6 +2,7 @@
 
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -99,7 +100,10 @@ Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   for (AllReduceOp op : open) {
     Operation *last = getLastProducer(op);
     bool ready = !dependents.contains(op) && (!last || last->isBeforeInBlock(need));
-    if (!ready || op.getMeshAttr() != first.getMeshAttr() || op.getAxes() != first.getAxes())
+    // A message has one element type: a count of integers does not travel with losses.
+    auto elementType = [](AllReduceOp reduce) { return getElementTypeOrSelf(reduce.getInputs().front().getType()); };
+    if (!ready || op.getMeshAttr() != first.getMeshAttr() || op.getAxes() != first.getAxes() ||
+        elementType(op) != elementType(first))
       continue;
     message.members.push_back(op);
     if (last && (!message.last || message.last->isBeforeInBlock(last)))
