@@ -121,7 +121,72 @@ def written_constant(model, optimizer, x, y):
 
 COUNTER = torch.zeros(())
 
+LOG: list = []
+CALLS = 0
+
+
+class Holder:
+    parameters: list = []
+
+
+def appended_item(model, optimizer, x, y):
+    loss = finish(loss_of(model, x, y), optimizer)
+    LOG.append(loss.item())  # HERE
+    return loss
+
+
+def appended_tensor(model, optimizer, x, y):
+    loss = finish(loss_of(model, x, y), optimizer)
+    LOG.append(loss.detach())  # HERE
+    return loss
+
+
+def counter(model, optimizer, x, y):
+    global CALLS
+    CALLS += 1  # HERE
+    return finish(loss_of(model, x, y) / CALLS, optimizer)
+
+
+def held_by_an_object(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.backward()
+    for parameter in Holder.parameters:
+        parameter.grad.mul_(0.5)  # HERE
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def row_numbers(model, optimizer, x, y):
+    rows = (y > 2).nonzero()[:, 0]  # HERE
+    return finish(loss_of(model, x[rows], y[rows]), optimizer)
+
+
+def loss_scaling(model, optimizer, x, y):
+    scaler = torch.amp.GradScaler("cpu")
+    loss = loss_of(model, x, y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)  # HERE
+    scaler.update()
+    return loss
+
+
+def nonfinite_norm(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)  # HERE
+    optimizer.step()
+    return loss
+
+
 EXPECTED = {
+    appended_item: (r"keeps a traced value in LOG\[0\]", "return it from the step"),
+    appended_tensor: (r"keeps a traced value in LOG\[0\]", "return it from the step"),
+    counter: ("changes 'CALLS'", "count outside of the step"),
+    held_by_an_object: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
+    row_numbers: ("shape depends on values", "mask"),
+    loss_scaling: ("GradScaler decides in Python", "bfloat16"),
+    nonfinite_norm: ("error_if_nonfinite=True decides in Python", "return the norm"),
     branch_on_value: (r"control flow.*\baten\.gt|control flow", "torch.where"),
     to_numpy: ("numpy", "return the tensor from the step"),
     formatted: ("formatted as text", "print what the call gives back"),
@@ -149,7 +214,8 @@ def test_names_line_and_cure(step) -> None:
     what, cure = EXPECTED[step]
     example = mlp.setup()
     model, optimizer = example["model"], example["optimizer"]
-    HELD[:] = list(model.parameters())
+    HELD[:] = Holder.parameters[:] = list(model.parameters())
+    LOG.clear()
     SCHEDULER[:] = [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
     with pytest.raises(spmd.CaptureError) as error:
         spmd.capture(step, model, optimizer, *example["args"])
@@ -188,6 +254,76 @@ def test_replaced_buffer() -> None:
     x, y = mlp.setup()["args"]
     with pytest.raises(spmd.CaptureError, match=r"replaces buffer 'mean'[^\0]*self.mean.copy_"):
         spmd.capture(mlp.train_step, model, optimizer, x, y)
+
+
+class Counting(nn.Module):
+    """Counts its calls, or keeps its output."""
+
+    def __init__(self, keeps: bool):
+        super().__init__()
+        self.fc, self.keeps, self.calls, self.last = nn.Linear(12, 6), keeps, 0, None
+
+    def forward(self, x):
+        y = self.fc(x)
+        if self.keeps:
+            self.last = y.detach()
+        else:
+            self.calls += 1
+        return y
+
+
+@pytest.mark.parametrize("keeps, message", [(False, "changes 'calls' from 0 to 1[^\0]*register_buffer"),
+                                            (True, "keeps a traced value in 'last'[^\0]*return it from the step")])
+def test_attributes_of_modules(keeps: bool, message: str) -> None:
+    model = Counting(keeps)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(spmd.CaptureError, match=message):
+        spmd.capture(mlp.train_step, model, optimizer, *mlp.setup()["args"])
+    assert model.calls == 0 and model.last is None
+
+
+def test_print_is_a_warning_with_its_line() -> None:
+    def step(model, optimizer, x, y):
+        loss = finish(loss_of(model, x, y), optimizer)
+        print("one step")  # HERE
+        return loss
+
+    example = mlp.setup()
+    with pytest.warns(UserWarning, match=f"the step prints[^\0]*line {marked_line(step)}, in step"):
+        spmd.capture(step, example["model"], example["optimizer"], *example["args"])
+
+
+def test_two_models_or_optimizers() -> None:
+    example = mlp.setup()
+    model, optimizer = example["model"], example["optimizer"]
+    with pytest.raises(spmd.CaptureError, match=r"its model as an argument; 2 [^\0]*cure: .*torch.nn.ModuleDict"):
+        spmd.capture(lambda a, b, optimizer, x: None, model, mlp.MLP(2, 2, 2), optimizer, example["args"][0])
+    with pytest.raises(spmd.CaptureError, match=r"its optimizer as an argument; 2 [^\0]*cure: .*one optimizer"):
+        other = torch.optim.SGD(model.parameters(), lr=0.1)
+        spmd.capture(lambda model, a, b, x: None, model, optimizer, other, example["args"][0])
+
+
+def test_what_closures_hold_is_part_of_a_calls_key() -> None:
+    """A graph holds the numbers and tensors of closures as constants: another value is another graph."""
+    from spmd.capture.call import StepCall
+    example = mlp.setup()
+    scale, weights = 1.0, torch.ones(6)
+
+    def step(model, optimizer, x, y):
+        return finish(F.cross_entropy(model(x), y, weight=weights) * scale, optimizer)
+
+    def key():
+        return StepCall(step, (example["model"], example["optimizer"], *example["args"]), {}).key()
+
+    first = key()
+    assert key() == first
+    mlp.train_step(example["model"], example["optimizer"], *example["args"])
+    assert key() == first, "parameters are no constants"
+    weights.mul_(2)
+    second = key()
+    assert second != first
+    scale = 2.0
+    assert key() != second
 
 
 def test_another_pytorch_is_refused(monkeypatch) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
+from .side_effects import closure_values
 
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -49,8 +50,11 @@ class StepCall:
         found = {id(leaf): leaf for leaf in self._leaves if isinstance(leaf, kind) and accept(leaf)}
         if len(found) != 1:
             count = "no" if not found else str(len(found))
+            cure = "" if not found else "\n  cure: " + (
+                "put the models into one module, such as torch.nn.ModuleDict" if what == "model" else
+                "train with one optimizer of several param groups, or in one step per optimizer")
             raise CaptureError(f"{_name_of(self.train_step)} must get its {what} as an argument; "
-                               f"{count} {kind.__module__}.{kind.__qualname__} among the arguments")
+                               f"{count} {kind.__module__}.{kind.__qualname__} among the arguments{cure}")
         return next(iter(found.values()))
 
     @property
@@ -59,9 +63,11 @@ class StepCall:
         return [self._leaves[slot] for slot in self._batch_slots]
 
     def key(self) -> tuple[Any, ...]:
-        """Equal for calls whose arguments one graph serves: same structure, batch shapes, dtypes and Python values."""
+        """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same numbers
+        and tensors in the closures and globals that the step's code refers to."""
         batch = set(self._batch_slots)
-        return (self._spec, *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+        own = {id(t) for t in (*self.model.parameters(), *self.model.buffers(), *self._leaves)}
+        return (self._spec, closure_values(self.train_step, own), *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
 
     def of_one_rank(self, ranks: int, batch_dims: dict[str, int | None]) -> "StepCall":

@@ -82,6 +82,23 @@ def _user_frames(traceback: TracebackType | None) -> list[Frame]:
     return frames
 
 
+# (file in PyTorch that the exception came through, what it means, what to write instead)
+_PLACES = (
+    (os.path.join("amp", "grad_scaler.py"), "torch.amp.GradScaler decides in Python, from a tensor's value, whether to step",
+     "train in bfloat16, which needs no loss scaling: torch.autocast(x.device.type, torch.bfloat16)"),
+    (os.path.join("utils", "clip_grad.py"), "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
+     "leave error_if_nonfinite out, return the norm from the step and check it there"),
+)
+
+
+def _torch_files(traceback: TracebackType | None) -> list[str]:
+    files = []
+    while traceback is not None:
+        files.append(traceback.tb_frame.f_code.co_filename)
+        traceback = traceback.tb_next
+    return files
+
+
 def explain(error: Exception, step_file: str, last_op: str | None, last_stack: Iterable[Frame]) -> CaptureError:
     """Turns whatever the tracer raised into a CaptureError.
 
@@ -96,6 +113,9 @@ def explain(error: Exception, step_file: str, last_op: str | None, last_stack: I
     meaning, cure = next(((m, c) for key, m, c in _CURES if key in text),
                          ("PyTorch cannot trace this with fake tensors",
                           "keep the step to tensor operations; see the message above"))
+    if "data-dependent" in text or "DataDependent" in text:
+        files = _torch_files(error.__traceback__)
+        meaning, cure = next(((m, c) for place, m, c in _PLACES if any(f.endswith(place) for f in files)), (meaning, cure))
     op = f" (last operator: {last_op})" if last_op else ""
     detail = str(error).strip().split("\n\n")[0][:600]
     return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", cure)

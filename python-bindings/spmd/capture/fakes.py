@@ -17,6 +17,7 @@ from torch.utils import _foreach_utils
 from .draws import default_seed
 from .errors import CaptureError
 from .optimizer_state import choose_implementation, check_first_step, materialize
+from .side_effects import check_modules
 
 
 @dataclasses.dataclass
@@ -87,6 +88,7 @@ class FakeStep:
     def installed(self) -> Iterator["FakeStep"]:
         """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
         with contextlib.ExitStack() as undo:
+            self._modules_before = {id(m): dict(vars(m)) for m in self.model.modules()}
             for module in self.model.modules():
                 undo.callback(_restore, vars(module), dict(vars(module)))
                 for own in (module._parameters, module._buffers):
@@ -215,6 +217,7 @@ class FakeStep:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
                                    "  cure: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")
+        check_modules(self.model, self._modules_before)
         for name, _ in self.model.named_parameters():
             self._check_registered("parameter", name)
         for name, _ in self.model.named_buffers():

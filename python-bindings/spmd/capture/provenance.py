@@ -51,6 +51,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
+        self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
         self.last_op: str | None = None
         self.last_stack: tuple[Frame, ...] = ()
 
@@ -93,6 +94,8 @@ class ProvenanceMode(TorchDispatchMode):
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
         result = func(*args, **kwargs)
+        if func is torch.ops.aten._local_scalar_dense.default:
+            self.items.append((result, stack))
         if stamp.phase == "optimizer":
             parameters = set(map(id, self._parameters))
             self._from_gradients.update((id(t), t) for t in pytree.tree_leaves(result)

@@ -21,6 +21,7 @@ from .meta_kernels import meta_kernels
 from .normalize import check_pure, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
+from .side_effects import SideEffects, warn_of_print
 from .result import wrap
 
 # What a graph can give back: tensors, and .item() of one.
@@ -66,12 +67,13 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
     result: list[Any] = []
     with meta_kernels(), fakes.installed():
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
+        effects = SideEffects(call.train_step, fakes.mode)
         stamps = ProvenanceMode(call.model, call.optimizer, fakes.parameters(), fakes.foreign)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), stamps, stamps.tracking(), Draws(*fakes.rng()):
+            with one_op_composites(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
                 returned = call.run(batch)
             leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
@@ -94,6 +96,9 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
             raise explain(error, step_file, stamps.last_op, stamps.last_stack) from error
         finally:
             fx_traceback.current_meta.pop("custom", None)
+        for value, stack in stamps.items:
+            effects.note_item(value, stack)
+        effects.check()
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]

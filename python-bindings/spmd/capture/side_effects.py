@@ -1,0 +1,186 @@
+"""What a step does beside its results: a graph runs none of it, so it is an error, and print() a warning.
+
+The step's Python runs once, while it is traced. Watched are the names the step's function uses (globals, closures, the
+object it is a method of): numbers that change, and traced values that stay behind in lists, dicts and attributes.
+"""
+from __future__ import annotations
+
+import builtins
+import contextlib
+import dis
+import inspect
+import types
+import warnings
+from typing import Any, Callable, Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from .errors import CaptureError, Frame, error_at, is_user_file, where
+
+_NUMBERS = (bool, int, float, complex, str)
+_SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
+_DEPTH = 4  # of containers and objects in each other
+
+
+def used_names(function: Callable) -> dict[str, Any]:
+    """What the function's own code refers to outside of its arguments, by name: closures, globals, and `self`."""
+    function = inspect.unwrap(function)
+    names: dict[str, Any] = {}
+    owner = getattr(function, "__self__", None)
+    if owner is None and not isinstance(function, types.FunctionType):
+        owner = function
+    if owner is not None and not inspect.isclass(owner) and not inspect.ismodule(owner):
+        names["self"] = owner
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    function = getattr(function, "__func__", function)
+    if code is None:
+        return names
+    for name, cell in zip(code.co_freevars, getattr(function, "__closure__", None) or ()):
+        with contextlib.suppress(ValueError):  # an empty cell
+            names[name] = cell.cell_contents
+    own = getattr(function, "__globals__", {})
+    names.update((name, own[name]) for name in code.co_names if name in own)
+    return names
+
+
+def closure_values(function: Callable, ignored: set[int]) -> tuple[Any, ...]:
+    """Equal for two calls of a step between which no number and no tensor that its code refers to has changed.
+
+    A graph holds both as constants. `ignored` has ids of tensors that are no constants: the model's.
+    """
+    values = []
+    for name, value in sorted(used_names(function).items()):
+        if value is None or isinstance(value, _NUMBERS):
+            values.append((name, type(value), value))
+        elif isinstance(value, torch.Tensor) and id(value) not in ignored:
+            values.append((name, _Same(value), value._version))
+    return tuple(values)
+
+
+class _Same:
+    """Equal for the same object, which stays alive."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
+class SideEffects:
+    """Compares what a step's code refers to before and after it was traced."""
+
+    def __init__(self, step: Callable, mode: FakeTensorMode):
+        self._step, self._mode = step, mode
+        self._before = {n: v for n, v in used_names(step).items() if isinstance(v, _NUMBERS)}
+        self._items: list[tuple[Any, tuple[Frame, ...]]] = []
+
+    def note_item(self, value: Any, stack: tuple[Frame, ...]) -> None:
+        """A number that .item() gave, and where."""
+        self._items.append((value, stack))
+
+    def check(self) -> None:
+        """After the trace.
+
+        Raises:
+          CaptureError: naming the variable, and the line where that is known.
+        """
+        after = used_names(self._step)
+        for name, value in self._before.items():
+            if name in after and (type(after[name]) is not type(value) or after[name] != value):
+                raise error_at(self._line_of(name), f"the step changes {name!r}, which a captured step would do once, when "
+                               "it is captured", "count outside of the step, or keep it in a buffer of the model")
+        seen: set[int] = set()
+        for name, value in after.items():
+            self._search(value, name, _DEPTH, seen)
+
+    def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
+        if isinstance(value, _SYMBOLS) or (isinstance(value, FakeTensor) and value.fake_mode is self._mode):
+            stack = next((s for v, s in self._items if v is value), ())
+            raise error_at(stack or self._line_of(path.split("[")[0].split(".")[0]),
+                           f"the step keeps a traced value in {path}, where a captured step would put nothing",
+                           "return it from the step, and keep what the call gives back")
+        skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType, type, *_NUMBERS)
+        if depth == 0 or value is None or isinstance(value, skipped) or id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, dict):
+            children = [(f"{path}[{k!r}]", v) for k, v in list(value.items())]
+        elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
+            children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+        elif _has_users_class(value):
+            children = [(f"{path}.{k}", v) for k, v in vars(value).items()]
+        else:
+            return
+        for name, child in children:
+            self._search(child, name, depth - 1, seen)
+
+    def _line_of(self, name: str) -> tuple[Frame, ...]:
+        """The line of the step that assigns `name`, or else its first."""
+        function = inspect.unwrap(self._step)
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if code is None:
+            return ()
+        line, found = code.co_firstlineno, code.co_firstlineno
+        for instruction in dis.get_instructions(code):
+            if instruction.starts_line:
+                line = instruction.starts_line if not isinstance(instruction.starts_line, bool) else instruction.line_number
+            if instruction.argval == name and (instruction.opname.startswith("STORE") or found == code.co_firstlineno):
+                found = line
+                if instruction.opname.startswith("STORE"):
+                    break
+        return (Frame(code.co_filename, found, code.co_name),)
+
+
+def _has_users_class(value: Any) -> bool:
+    """An instance of a class that is defined neither in PyTorch nor in an installed library."""
+    if not hasattr(value, "__dict__"):
+        return False
+    try:
+        file = inspect.getsourcefile(type(value)) or "<"
+    except TypeError:  # a class made at run time, or built in
+        return False
+    return is_user_file(file) and "site-packages" not in file
+
+
+@contextlib.contextmanager
+def warn_of_print() -> Iterator[None]:
+    """While entered, print() in the user's code warns that a captured step prints once."""
+    original = builtins.print
+
+    def printing(*args: Any, **kwargs: Any) -> None:
+        import sys
+        frame = sys._getframe(1)
+        if is_user_file(frame.f_code.co_filename):
+            place = where([Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)])
+            warnings.warn(f"the step prints; a captured step does so once, when it is captured\n{place}\n"
+                          "  cure: return what is to be printed, and print what the call gives back", stacklevel=2)
+        original(*args, **kwargs)
+
+    builtins.print = printing
+    try:
+        yield
+    finally:
+        builtins.print = original
+
+
+def check_modules(model: torch.nn.Module, before: dict[int, dict[str, Any]]) -> None:
+    """Refuses a step that changes numbers of a module, or leaves traced tensors in it: both are undone after a trace.
+
+    Modules of PyTorch and of installed libraries keep notes of their own, which no step depends on.
+    """
+    for path, module in model.named_modules():
+        if not _has_users_class(module):
+            continue
+        for name, value in vars(module).items():
+            old = before.get(id(module), {}).get(name)
+            changed = isinstance(value, (int, float)) and not isinstance(value, bool) and type(old) is type(value) \
+                and old != value
+            kept = isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old
+            if changed or kept:
+                full = f"{path}.{name}" if path else name
+                what = f"changes {full!r} from {old} to {value}" if changed else f"keeps a traced value in {full!r}"
+                raise CaptureError(f"the step {what}, which a captured step would not do\n  cure: "
+                                   + ("make it a buffer of the module (register_buffer)" if changed else
+                                      "return it from the step, or copy it into a buffer of the module"))
