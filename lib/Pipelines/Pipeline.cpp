@@ -12,8 +12,8 @@ using namespace spmd;
 namespace {
 
 /// Whether the result depends on a pass: without a required one the next phase cannot read the IR, an optimization may
-/// be left out, and a verifier changes nothing.
-enum class Kind { required, optimization, verifier };
+/// be left out, a report is only for people, and a verifier changes nothing.
+enum class Kind { required, optimization, report, verifier };
 
 struct PassEntry {
   Phase phase;
@@ -60,6 +60,8 @@ const PassEntry kPipeline[] = {
      "turns the global step into the program of one rank, with a collective at every use"},
     {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
      "one gather per unit and direction instead of one per use"},
+    {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
+     "what more ranks do not make smaller; only here do types say so"},
     {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
      "no partial value reaches an op that is not linear in it, every gradient is reduced once"},
 
@@ -97,6 +99,8 @@ StringRef getKindName(Kind kind) {
     return "required";
   case Kind::optimization:
     return "optimization";
+  case Kind::report:
+    return "report";
   case Kind::verifier:
     return "verifier";
   }

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
          "compile": ".compiled", "CompiledStep": ".compiled", "CompileError": ".compiler",
          "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
+         "MemoryBudgetError": ".planning",
          "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "ToolError": ".tools"}
 
 

@@ -16,7 +16,8 @@ struct RawOptions {
   cl::OptionCategory category{"spmd-compile options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
                              cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (default: standard output)"),
+  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, "
+                                       "the default but for plan, which is reported)"),
                               cl::value_desc("path"), cl::cat(category)};
   cl::opt<int64_t> ranks{"ranks", cl::desc("Number of ranks (default 1)"), cl::init(1), cl::cat(category)};
   cl::opt<std::string> mode{"mode", cl::desc("fully_shard (default): each rank keeps a chunk; replicate: each all"),
@@ -50,6 +51,8 @@ struct RawOptions {
                               cl::value_desc("size"), cl::cat(category)};
   cl::opt<bool> timing{"timing", cl::desc("Print the time of each phase and pass"), cl::cat(category)};
   cl::opt<bool> quiet{"quiet", cl::desc("No report and no progress"), cl::cat(category)};
+  cl::opt<std::string> json{"json", cl::desc("Write the report of a plan as JSON (default: instead of the tables)"),
+                            cl::value_desc("file"), cl::ValueOptional, cl::cat(category)};
   cl::opt<bool> remarks{"remarks", cl::desc("Print remarks: copies, and what optimizations decided"),
                         cl::cat(category)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
@@ -139,6 +142,8 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
+  if (raw.json.getNumOccurrences() > 0)
+    options.json = raw.json.empty() ? "-" : raw.json.getValue();
   options.remarks = raw.remarks;
   options.resumes = !raw.from.empty();
   options.pipeline = {raw.ranks, raw.mode, raw.policy, raw.view, raw.reshard, raw.prefetch, raw.fuse};
@@ -168,6 +173,8 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     return check.fail("no step package given; usage: spmd-compile STEP -o ARTIFACT [options]"), std::nullopt;
   if (options.to == Phase::artifact && options.output.empty())
     return check.fail("no -o ARTIFACT given"), std::nullopt;
+  if (options.json && options.to < Phase::plan)
+    return check.fail("--json is the report of a plan; --compile-to=" + raw.to + " has none"), std::nullopt;
   if (options.resumes && options.from >= options.to)
     return check.fail("--compile-from=" + raw.from + " is not before --compile-to=" + raw.to), std::nullopt;
   return options;

@@ -22,6 +22,8 @@ struct Options {
   std::string dumpFolder;
   bool timing = false, quiet = false, remarks = false, printPipeline = false;
   std::optional<int64_t> memoryBudget;
+  /// The file for the report as JSON; - is standard output, in the place of the tables.
+  std::optional<std::string> json;
 };
 
 /// Parses the command line. Prints what is wrong with it and returns nothing when it cannot be used.

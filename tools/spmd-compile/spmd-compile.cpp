@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cures.h"
 #include "Diagnostics.h"
 #include "Options.h"
 #include "Report.h"
@@ -44,6 +45,9 @@ private:
   LogicalResult runPhase(Phase phase, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
+  LogicalResult writeJson(const spmd::runtime::PlanReport &report);
+  LogicalResult checkBudget(const spmd::runtime::PlanReport &report, int64_t budget);
+  LogicalResult writeArtifact(TimingScope &timing);
   LogicalResult finish(TimingScope &timing);
   void showProgress(StringRef text) {
     if (progress)
@@ -54,6 +58,8 @@ private:
   MLIRContext &context;
   bool progress;
   OwningOpRef<ModuleOp> module;
+  /// With a memory budget: the module after phase `import`, to plan it with other options.
+  OwningOpRef<ModuleOp> imported;
 };
 
 } // namespace
@@ -108,21 +114,55 @@ LogicalResult Compiler::dump(Phase phase) {
   return writeIR(path);
 }
 
+LogicalResult Compiler::writeJson(const spmd::runtime::PlanReport &report) {
+  if (!options.json)
+    return success();
+  std::string problem;
+  auto file = openOutputFile(*options.json, &problem);
+  if (!file)
+    return emitError(UnknownLoc::get(&context), problem);
+  file->os() << planReportJson(report);
+  file->keep();
+  return success();
+}
+
+LogicalResult Compiler::checkBudget(const spmd::runtime::PlanReport &report, int64_t budget) {
+  if (report.arenaBytes <= budget)
+    return success();
+  if (failed(writeJson(report)))
+    return failure();
+  showProgress("over budget, planning with other options");
+  std::string text = formatExcess(report, budget);
+  if (imported)
+    text += findCures(*imported, options.pipeline, budget);
+  showProgress("");
+  return emitError(UnknownLoc::get(&context)) << StringRef(text).rtrim();
+}
+
 /// Writes what was asked for, the artifact or the IR of a phase, and reports.
 LogicalResult Compiler::finish(TimingScope &timing) {
-  if (options.to >= Phase::plan && options.memoryBudget && failed(checkBudget(*module, *options.memoryBudget)))
-    return failure();
-  if (options.to != Phase::artifact)
+  if (options.to < Phase::plan)
     return writeIR(options.output.empty() ? "-" : options.output);
+  FailureOr<spmd::runtime::PlanReport> report = makeReport(*module);
+  if (failed(report) || (options.memoryBudget && failed(checkBudget(*report, *options.memoryBudget))))
+    return failure();
+  bool isPlanned = options.to == Phase::plan;
+  if (isPlanned && !options.output.empty() && failed(writeIR(options.output)))
+    return failure();
+  if (!isPlanned && failed(writeArtifact(timing)))
+    return failure();
+  showProgress("");
+  bool isTaken = options.json == "-" || (isPlanned && options.output == "-");
+  if (!options.quiet && !isTaken)
+    printReport(*report, isPlanned, llvm::outs());
+  return writeJson(*report);
+}
+
+LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
   spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
-  if (failed(spmd::writeArtifact(*module, packaging)))
-    return failure();
-  showProgress("");
-  if (!options.quiet)
-    printReport(*module, llvm::outs());
-  return success();
+  return spmd::writeArtifact(*module, packaging);
 }
 
 LogicalResult Compiler::run() {
@@ -139,6 +179,8 @@ LogicalResult Compiler::run() {
     bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
     if (isNeeded && failed(runPhase(phase, timing)))
       return failure();
+    if (isNeeded && phase == Phase::import && options.memoryBudget)
+      imported = module->clone();
   }
   return finish(timing);
 }

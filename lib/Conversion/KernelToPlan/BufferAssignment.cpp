@@ -12,6 +12,7 @@
 #include "Liveness.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -94,10 +95,9 @@ Slot Assigner::addBuffer(BufferClass bufferClass, int64_t bytes, Location loc, c
 }
 
 Slot Assigner::addBuffer(BufferClass bufferClass, Value value) {
-  Operation *op = value.getDefiningOp();
-  StringRef path = getModulePath(op->getLoc());
-  return addBuffer(bufferClass, getBytes(value.getType()), op->getLoc(),
-                   (path.empty() ? "" : path + " ") + op->getName().stripDialect());
+  auto [op, loc] = getResultSource(cast<OpResult>(value));
+  StringRef path = getModulePath(loc);
+  return addBuffer(bufferClass, getBytes(value.getType()), loc, (path.empty() ? "" : path + " ") + op);
 }
 
 //===----------------------------------------------------------------------===//

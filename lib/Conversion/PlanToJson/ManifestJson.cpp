@@ -1,6 +1,7 @@
 //===- ManifestJson.cpp - manifest.json -----------------------------------===//
 
 #include "JsonWriter.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Runtime/Core/Hash.h"
@@ -34,6 +35,7 @@ private:
   void writeHyper();
   void writeOutputs();
   void writeOutsideArena();
+  void writeReplicated();
 
   /// Offset in the arena, and the buffer's number.
   void writePlace(OStream &json, plan::RefAttr ref);
@@ -283,6 +285,18 @@ void ManifestWriter::writeOutsideArena() {
   });
 }
 
+void ManifestWriter::writeReplicated() {
+  auto values = module->getAttrOfType<ArrayAttr>(kReplicatedAttr);
+  if (!values)
+    return;
+  writer.objects("replicated", values.getAsRange<DictionaryAttr>(), [](OStream &json, DictionaryAttr value) {
+    json.attribute("op", getString(value, "op"));
+    auto bytes = value.getAs<IntegerAttr>("bytes");
+    json.attribute("bytes", bytes ? bytes.getInt() : 0);
+    json.attribute("loc", getString(value, "source"));
+  });
+}
+
 LogicalResult ManifestWriter::write() {
   auto checkLayout = [](Operation *op, Attribute layout) -> LogicalResult {
     auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
@@ -312,6 +326,7 @@ LogicalResult ManifestWriter::write() {
   writeHyper();
   writeOutputs();
   writeOutsideArena();
+  writeReplicated();
   writer.finish();
   return success();
 }

@@ -280,6 +280,10 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
     root["outside_arena"].forEach([&](JsonValue value) {
       manifest.outsideArena.push_back({value["name"].asString(), optionalInt(value, "bytes")});
     });
+  if (root.has("replicated"))
+    root["replicated"].forEach([&](JsonValue value) {
+      manifest.replicated.push_back({value["op"].asString(), optionalString(value, "loc"), value["bytes"].asSize()});
+    });
   if (!document.status().ok())
     return document.status();
   return manifest;

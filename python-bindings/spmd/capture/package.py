@@ -8,11 +8,14 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 import torch
 from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
+
+if TYPE_CHECKING:
+    from ..planning import Plan
 
 FORMAT, VERSION = "spmd-step", 1
 
@@ -44,6 +47,26 @@ class StepPackage:
     def digest(self) -> str:
         """Names the graph: equal for equal step.json."""
         return hashlib.sha256(self.text().encode()).hexdigest()
+
+    def plan(self, ranks: int, policy: Any = "none", mode: str = "fully_shard", memory_budget: int | str | None = None,
+             options: Sequence[str] = ()) -> Plan:
+        """Plans the step for `ranks` ranks: memory of a rank by class and at the peak, collectives by unit.
+
+        Needs no weights, no kernels and no ranks: Llama-3-8B for 64 ranks takes seconds.
+
+        Args:
+          ranks: how many ranks share parameters, gradients, optimizer state and batch.
+          policy: which modules are shard units, as for spmd.compile.
+          mode: "fully_shard" or "replicate".
+          memory_budget: the most bytes that a rank's arena may have, a number or "80GB".
+          options: further options of spmd-compile.
+
+        Raises:
+          MemoryBudgetError: when the arena is larger; its `plan` is the plan.
+          CompileError: when the step cannot be planned.
+        """
+        from ..planning import plan_package
+        return plan_package(self, ranks=ranks, policy=policy, mode=mode, memory_budget=memory_budget, options=options)
 
     def save(self, path: str | os.PathLike, weights: bool = True) -> Path:
         """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded).

@@ -15,7 +15,7 @@ class GraphBuilder {
 public:
   explicit GraphBuilder(Graph &graph) : graph(graph) {}
 
-  /// New nodes get the location and the segment of `op`.
+  /// New nodes get the location, the name and the segment of `op`.
   void setOrigin(mlir::Operation *op);
 
   Ref get(mlir::Value value) const { return values.lookup(value); }
@@ -77,6 +77,7 @@ private:
   Graph &graph;
   llvm::DenseMap<mlir::Value, Ref> values;
   std::optional<mlir::Location> loc;
+  llvm::StringRef opName;
   int64_t segment = -1;
 };
 

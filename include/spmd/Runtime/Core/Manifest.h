@@ -138,6 +138,13 @@ struct OutsideArena {
   std::optional<int64_t> bytes; ///< absent: the library decides
 };
 
+/// What every rank computes whole, though it is no parameter. Fused into its
+/// readers it takes no memory.
+struct ReplicatedValue {
+  std::string op, location;
+  int64_t bytes = 0;
+};
+
 struct Manifest {
   std::string compiler, step, target, mode, policy;
   std::vector<MeshAxis> mesh;
@@ -153,6 +160,7 @@ struct Manifest {
   std::vector<Output> outputs;
   std::string resultTree;
   std::vector<OutsideArena> outsideArena;
+  std::vector<ReplicatedValue> replicated;
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
 
   const Unit *findUnit(const std::string &name) const;

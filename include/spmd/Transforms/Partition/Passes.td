@@ -162,6 +162,44 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
   }];
 }
 
+def ListReplicatedValues : Pass<"spmd-list-replicated-values", "::mlir::ModuleOp"> {
+  let summary = "notes what every rank computes whole";
+  let description = [{
+    Writes the module attribute `spmd.replicated`: op, bytes and source of every
+    value of at least 4 KiB that an op computes in full on each rank. Parameters that
+    are gathered are none of them, nor are views.
+
+    Input: a partitioned `@step` on more than one rank. Output: the input with the
+    attribute, if there are such values.
+
+    Why: what does not shrink with the number of ranks (tables of positions, masks)
+    should be seen by whoever plans a run.
+
+    ```mlir
+    // spmd-opt --spmd-list-replicated-values
+    #whole = #spmd.sharding<global = [64, 32], [replicated]>
+    #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
+      %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole> loc("model.py":12:0)
+      %y = aten.cos %x : (tensor<32x32xf32, #rows>) -> tensor<32x32xf32, #rows>
+      return
+    }
+    // becomes
+    #whole = #spmd.sharding<global = [64, 32], [replicated]>
+    #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
+    module attributes {spmd.replicated = [{bytes = 8192 : i64, op = "cos", source = "model.py:12"} ]} {
+      spmd.mesh @mesh ["data" = 2]
+      func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
+        %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole>
+        %y = aten.cos %x : (tensor<32x32xf32, #rows>) -> tensor<32x32xf32, #rows>
+        return
+      }
+    }
+    ```
+  }];
+}
+
 def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
   let summary = "removes #spmd.sharding from all tensor types";
   let description = [{
