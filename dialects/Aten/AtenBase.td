@@ -31,10 +31,18 @@ def AtenDialect : Dialect {
   let extraClassDeclaration = [{
     void registerPointwiseOps();
     void registerCompareOps();
+    void registerMathOps();
+    void registerBinaryOps();
+    void registerActivationOps();
+    void registerLossOps();
     void registerViewOps();
     void registerReduceOps();
     void registerHeavyOps();
+    void registerIndexingOps();
     void registerOptimOps();
+    void registerNormOps();
+    void registerRandomOps();
+    void registerWindowOps();
   }];
 }
 
@@ -56,10 +64,20 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 // Trait and base of all ops. `rule` and `flops` are C++ expressions over the
 // operation `op`, calls of functions in AtenRules.h; `localizer` also sees the
 // wanted `types`. `verifier` calls a function in AtenVerify.h.
+//
+// `body` is one element of the result, if the op has a scalar body: a C++
+// expression, or statements that return, over a ScalarBuilder `s` and one
+// mlir::Value for each operand, under its name (null when it is absent),
+// converted as `computeIn` says (ScalarBuilder.h). Attributes are read by their
+// accessors. The value is converted to the result's element type. From it come
+// the interpreter's evaluator and the kernels of every target.
+//
+// `resultType` is a ResultType (AtenVerify.h): PyTorch's rule for the element
+// type of a pointwise op's result. Import and the verifier follow it.
 
 class Aten_Op<string mnemonic, string torchSchema, string sum,
-              list<Trait> traits = []>
-    : Op<AtenDialect, mnemonic, !listconcat([Pure, AtenOpInterface], traits)> {
+              list<Trait> traits = [], Dialect dialect = AtenDialect>
+    : Op<dialect, mnemonic, !listconcat([Pure, AtenOpInterface], traits)> {
   string rule = "noRule(op)";
   string flops = "resultElements(op)";
   string localizer = "keepAttributes(op, types)";
@@ -67,6 +85,17 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string pointwise = "false";
   string heavy = "false";
   string verifier = "noConstraints(op)";
+  string resultType = "";
+  string computeIn = "result";
+  string body = "";
+
+  // One variable per operand of the body.
+  string scalarOperands = !foldl("", !range(!size(arguments)), text, i,
+      text # !if(!initialized(!getdagarg<AttrConstraint>(arguments, i)), "",
+                 "  [[maybe_unused]] ::mlir::Value " #
+                     !getdagname(arguments, i) # " = next();\n"));
+  string scalarCode = !if(!eq(!find(body, "return "), -1),
+                          "return " # body # ";", body);
 
   let summary = sum;
   let description = "PyTorch: `" # torchSchema # "`.";
@@ -80,46 +109,100 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "bool isPointwise() { return " # pointwise # "; }\n" #
       "bool isHeavy() { return " # heavy # "; }\n" #
       "double getFlops();\n" #
-      "::llvm::LogicalResult localize(::mlir::TypeRange types);\n";
+      "::llvm::LogicalResult localize(::mlir::TypeRange types);\n" #
+      "::mlir::Type getPointwiseType();\n" #
+      "bool hasScalarBody() { return " # !if(!empty(body), "false", "true") #
+      "; }\n" #
+      "::mlir::Value buildScalarBody(::mlir::ImplicitLocOpBuilder &builder, "
+      "::mlir::ValueRange args);\n";
   let hasVerifier = 1;
   let extraClassDefinition =
       "::llvm::LogicalResult $cppClass::verify() {\n" #
+      "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
-      "  return ::spmd::aten::" # verifier # ";\n}\n" #
+      "  return " # verifier # ";\n}\n" #
       "::mlir::FailureOr<::spmd::aten::ShardingRule> " #
       "$cppClass::getShardingRule() {\n" #
+      "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
-      "  return ::spmd::aten::" # rule # ";\n}\n" #
+      "  return " # rule # ";\n}\n" #
       "double $cppClass::getFlops() {\n" #
+      "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
-      "  return ::spmd::aten::" # flops # ";\n}\n" #
+      "  return " # flops # ";\n}\n" #
       "::llvm::LogicalResult $cppClass::localize(::mlir::TypeRange types) {\n" #
+      "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
-      "  return ::spmd::aten::" # localizer # ";\n}\n";
+      "  return " # localizer # ";\n}\n" #
+      "::mlir::Type $cppClass::getPointwiseType() {\n" #
+      "  return " #
+      !if(!empty(resultType), "{}",
+          "::spmd::aten::getResultElementType(getOperation(), "
+          "::spmd::aten::ResultType::" # resultType # ")") # ";\n}\n" #
+      "::mlir::Value $cppClass::buildScalarBody("
+      "::mlir::ImplicitLocOpBuilder &builder, ::mlir::ValueRange args) {\n" #
+      !if(!empty(body), "  return {};\n",
+          "  using namespace ::spmd::aten;\n" #
+          "  using ::mlir::Value;\n" #
+          "  ScalarBodyFrame frame(getOperation(), builder, args, "
+          "ComputeIn::" # computeIn # ");\n" #
+          "  [[maybe_unused]] ScalarBuilder &s = frame.s;\n" #
+          "  unsigned group = 0;\n" #
+          "  [[maybe_unused]] auto next = [&] { auto [start, size] = "
+          "getODSOperandIndexAndLength(group++); return "
+          "frame.operand(start, size); };\n" #
+          scalarOperands #
+          "  auto compute = [&]() -> Value {\n" # scalarCode # "\n  };\n" #
+          "  return frame.result(compute());\n") #
+      "}\n";
 }
 
 // Pointwise ops broadcast their operands, aligned at the right.
 class Aten_PointwiseOp<string mnemonic, string torchSchema, string sum,
-                       list<Trait> traits = []>
-    : Aten_Op<mnemonic, torchSchema, sum, traits> {
+                       list<Trait> traits = [], Dialect dialect = AtenDialect>
+    : Aten_Op<mnemonic, torchSchema, sum, traits, dialect> {
   let rule = "pointwiseRule(op)";
   let pointwise = "true";
-  let verifier = "verifyPointwise(op)";
+  let resultType = "promoted";
+  let verifier = "verifyPointwise(op, ResultType::" # resultType # ")";
   let results = (outs Aten_Tensor:$result);
 }
-class Aten_UnaryOp<string name, string sum>
+class Aten_UnaryOp<string name, string sum, string scalar>
     : Aten_PointwiseOp<name, "aten::" # name # "(Tensor self) -> Tensor", sum> {
   let arguments = (ins Aten_Tensor:$self);
+  let body = scalar;
 }
-class Aten_BinaryOp<string name, string sum>
+// A function of real numbers: of integers it is f32.
+class Aten_RealUnaryOp<string name, string sum, string scalar>
+    : Aten_UnaryOp<name, sum, scalar> {
+  let resultType = "floating";
+}
+class Aten_BinaryOp<string name, string sum, string scalar>
     : Aten_PointwiseOp<
           name, "aten::" # name # "(Tensor self, Tensor other) -> Tensor", sum> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$other);
+  let body = scalar;
 }
-class Aten_BinaryScalarOp<string name, string sum>
+class Aten_RealBinaryOp<string name, string sum, string scalar>
+    : Aten_BinaryOp<name, sum, scalar> {
+  let resultType = "floating";
+}
+class Aten_BinaryScalarOp<string name, string sum, string scalar>
     : Aten_PointwiseOp<
           name, "aten::" # name # "(Tensor self, Scalar other) -> Tensor", sum> {
   let arguments = (ins Aten_Tensor:$self, Aten_Scalar:$other);
+  let body = scalar;
+}
+// The gradient of a function of `self` or of its `output`: linear in the
+// incoming gradient.
+class Aten_UnaryBackwardOp<string name, string saved, string sum,
+                           string scalar>
+    : Aten_PointwiseOp<name, "aten::" # name # "(Tensor grad_output, Tensor " #
+                       saved # ") -> Tensor", sum> {
+  let arguments = !con((ins Aten_Tensor:$grad_output),
+                       !dag(ins, [Aten_Tensor], [saved]));
+  let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
+  let body = scalar;
 }
 
 #endif // SPMD_ATEN_BASE_TD

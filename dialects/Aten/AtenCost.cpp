@@ -1,8 +1,12 @@
 //===- AtenCost.cpp - Floating-point operations ---------------------------===//
 
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenRules.h"
+#include "dialects/Aten/AtenWindow.h"
 #include "dialects/Aten/RuleBuilder.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace spmd::aten;
@@ -22,6 +26,20 @@ double spmd::aten::contractionFlops(Operation *op) {
   return resultElements(op, 2.0 * tensorType(left).getShape().back());
 }
 
+double spmd::aten::convolutionFlops(Operation *op) {
+  auto backward = dyn_cast<ConvolutionBackwardOp>(op);
+  auto forward = dyn_cast<ConvolutionOp>(op);
+  RankedTensorType weight = tensorType(backward ? backward.getWeight() : forward.getWeight());
+  RankedTensorType input = tensorType(backward ? backward.getInput() : forward.getInput());
+  RankedTensorType output = tensorType(backward ? backward.getGradOutput() : forward.getResult());
+  // Each window meets the weight of its group: of the input's windows, for a transposed one of the output's.
+  bool transposed = backward ? backward.getTransposed() : forward.getTransposed();
+  RankedTensorType windows = transposed ? input : output;
+  double perWindow = static_cast<double>(weight.getNumElements()) / weight.getDimSize(0);
+  double products = backward ? static_cast<bool>(backward.getGradInput()) + static_cast<bool>(backward.getGradWeight()) : 1;
+  return 2.0 * windows.getNumElements() * perWindow * products;
+}
+
 double spmd::aten::attentionFlops(Operation *op) {
   auto backward = dyn_cast<SdpaBackwardOp>(op);
   Value query = backward ? backward.getQuery() : cast<SdpaOp>(op).getQuery();
@@ -32,4 +50,16 @@ double spmd::aten::attentionFlops(Operation *op) {
   double perPair = backward ? 2.0 * (3 * q[3] + 2 * v[3]) : 2.0 * (q[3] + v[3]);
   bool causal = cast<BoolAttr>(op->getAttr("is_causal")).getValue();
   return pairs * perPair * (causal ? 0.5 : 1);
+}
+
+double spmd::aten::scatterFlops(Operation *op) {
+  auto scatter = cast<ScatterRowsOp>(op);
+  return scatter.getReduce() == "set" ? 0 : static_cast<double>(scatter.getSrc().getType().getNumElements());
+}
+
+double spmd::aten::sortFlops(Operation *op) {
+  auto sort = cast<SortStableOp>(op);
+  RankedTensorType type = sort.getSelf().getType();
+  double rows = type.getRank() ? static_cast<double>(type.getDimSize(sort.getDim())) : 1;
+  return static_cast<double>(type.getNumElements()) * std::log2(std::max(rows, 2.0));
 }

@@ -11,6 +11,10 @@
 #include "dialects/Aten/ShardingRule.h"
 #include "mlir/IR/OpDefinition.h"
 
+namespace mlir {
+class ImplicitLocOpBuilder;
+} // namespace mlir
+
 #include "dialects/Aten/AtenInterfaces.h.inc"
 
 #endif // SPMD_DIALECTS_ATEN_ATENINTERFACES_H

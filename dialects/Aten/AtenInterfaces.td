@@ -33,6 +33,21 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       that broadcasting puts at the same place.
     }], "bool", "isPointwise">,
     InterfaceMethod<[{
+      The element type that PyTorch gives the result of a pointwise op with
+      these operands and attributes; null for other ops.
+    }], "::mlir::Type", "getPointwiseType">,
+    InterfaceMethod<[{
+      The op is pointwise with one result, and says what one element of that
+      is (`buildScalarBody`).
+    }], "bool", "hasScalarBody">,
+    InterfaceMethod<[{
+      Emits one element of the result as arith and math ops: `args` has a
+      scalar per operand, of its element type. The arithmetic is PyTorch's, in
+      PyTorch's order, in the compute type that follows from the op's types.
+      Null without a scalar body.
+    }], "::mlir::Value", "buildScalarBody",
+      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::ValueRange":$args)>,
+    InterfaceMethod<[{
       Not worth computing twice and not fused into loops around it: matrix
       products, attention, row gathers and scatters.
     }], "bool", "isHeavy">,

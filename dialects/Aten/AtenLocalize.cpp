@@ -30,12 +30,35 @@ LogicalResult spmd::aten::localizeSlice(Operation *op, TypeRange types) {
   bool intoResult = isa<SliceBackwardOp, SliceScatterOp>(op);
   int64_t before = tensorType(op->getResult(0)).getDimSize(dim);
   if (result.getDimSize(dim) != before) {
-    // Only a slice of everything may have been sharded.
-    if (start != 0 || step != 1 || end != before)
+    // Only everything, or whole parts of it that are each cut alike, may have been sharded.
+    int64_t local = result.getDimSize(dim);
+    if (step != 1 || start * local % before != 0 || end * local % before != 0)
       return failure();
-    op->setAttr("end", Builder(op->getContext()).getI64IntegerAttr(result.getDimSize(dim)));
+    Builder builder(op->getContext());
+    op->setAttr("start", builder.getI64IntegerAttr(start * local / before));
+    op->setAttr("end", builder.getI64IntegerAttr(end * local / before));
   }
   if (intoResult && op->hasAttr("input_sizes"))
     return localizeShape(op, "input_sizes", types);
+  return success();
+}
+
+LogicalResult spmd::aten::localizeSplit(Operation *op, TypeRange types) {
+  int64_t dim = cast<IntegerAttr>(op->getAttr("dim")).getInt();
+  Builder builder(op->getContext());
+  SmallVector<int64_t> sizes;
+  for (Type type : types)
+    sizes.push_back(cast<RankedTensorType>(type).getDimSize(dim));
+  if (isa<SplitWithSizesOp>(op)) {
+    op->setAttr("split_sizes", builder.getDenseI64ArrayAttr(sizes));
+    return success();
+  }
+  int64_t before = tensorType(op->getResult(0)).getDimSize(dim);
+  if (sizes.front() == before)
+    return success();
+  int64_t size = cast<IntegerAttr>(op->getAttr("split_size")).getInt();
+  if (size * sizes.front() % before != 0)
+    return failure();
+  op->setAttr("split_size", builder.getI64IntegerAttr(size * sizes.front() / before));
   return success();
 }

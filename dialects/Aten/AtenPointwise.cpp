@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRules.h"
 #include "dialects/Aten/AtenVerify.h"
+#include "dialects/Aten/ScalarFunctions.h"
 
 using namespace mlir;
 

@@ -39,6 +39,8 @@ Rule wholeDimRule(mlir::Operation *op, Linearity linearity = Linearity::none);
 
 /// The dimensions that `dim` names are contracted with `kind`.
 Rule reductionRule(mlir::Operation *op, ReductionKind kind, Linearity linearity = Linearity::none);
+/// Reduced dimensions whole, the others factors.
+Rule wholeReductionRule(mlir::Operation *op, Linearity linearity = Linearity::none);
 /// A mean over dimensions that are whole: a divisor counts global rows.
 Rule meanRule(mlir::Operation *op);
 /// norm2 for order 2, max for inf, min for -inf; other orders keep dims whole.
@@ -55,7 +57,8 @@ Rule sliceRule(mlir::Operation *op);
 /// select and its relatives: one side lacks the dimension.
 Rule selectRule(mlir::Operation *op);
 Rule stackRule(mlir::Operation *op);
-Rule indexSelectRule(mlir::Operation *op);
+/// Flipped dimensions are whole.
+Rule flipRule(mlir::Operation *op);
 /// A constant tensor of any local shape is the global one's shard.
 Rule fullRule(mlir::Operation *op);
 
@@ -76,6 +79,28 @@ Rule mseLossBackwardRule(mlir::Operation *op);
 /// Attention is independent per batch row; none with dropout.
 Rule attentionRule(mlir::Operation *op);
 
+// ShardingRulesIndexing.cpp
+
+/// Batch dimensions, the index's and the row's are factors; rows are whole.
+Rule gatherRowsRule(mlir::Operation *op);
+/// The same; a sum onto zeros contracts the index's dimensions.
+Rule scatterRowsRule(mlir::Operation *op);
+/// Pointwise; padding holds a number that passes.
+Rule checkIndexRule(mlir::Operation *op);
+// ShardingRulesWindow.cpp
+
+/// Leading dimensions are factors; the weight gradient contracts them.
+Rule rmsNormRule(mlir::Operation *op);
+/// The batch is a factor.
+Rule convolutionRule(mlir::Operation *op);
+/// The weight and bias gradients contract the batch.
+Rule convolutionBackwardRule(mlir::Operation *op);
+/// Batch and channels are factors, spatial dimensions whole.
+Rule windowRule(mlir::Operation *op, Linearity linearity = Linearity::none,
+                llvm::ArrayRef<unsigned> multilinearOperands = {});
+/// The first dimension is a factor, the others are whole.
+Rule batchRule(mlir::Operation *op, Linearity linearity);
+
 // Cost (AtenCost.cpp).
 
 double noFlops(mlir::Operation *op);
@@ -84,8 +109,14 @@ double resultElements(mlir::Operation *op, double each = 1);
 double operandElements(mlir::Operation *op, double each = 1);
 /// 2 m n k of a matrix product whose last two operands are the matrices.
 double contractionFlops(mlir::Operation *op);
+/// One operation per element of src, none if it only moves them.
+double scatterFlops(mlir::Operation *op);
+/// n log n comparisons per row.
+double sortFlops(mlir::Operation *op);
 /// Two products forward, five backward; half of it if causal.
 double attentionFlops(mlir::Operation *op);
+/// 2 per multiply-add of a window, once per gradient in backward.
+double convolutionFlops(mlir::Operation *op);
 
 // Localization (AtenLocalize.cpp).
 
@@ -95,7 +126,9 @@ llvm::LogicalResult keepAttributes(mlir::Operation *op, mlir::TypeRange types);
 llvm::LogicalResult keepShape(mlir::Operation *op, mlir::TypeRange types);
 /// Sets a list of sizes to the shape of the first result.
 llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr, mlir::TypeRange types);
-/// A slice over a whole dimension follows that dimension's local size.
+/// A slice over a whole dimension, or whole parts of it that are cut alike,
+/// follows that dimension's local size; so do the pieces of a split.
+llvm::LogicalResult localizeSplit(mlir::Operation *op, mlir::TypeRange types);
 llvm::LogicalResult localizeSlice(mlir::Operation *op, mlir::TypeRange types);
 
 } // namespace spmd::aten

@@ -27,6 +27,35 @@ static FailureOr<SmallVector<int64_t>> broadcast(OperandRange operands) {
   return shape;
 }
 
+Type spmd::aten::getResultElementType(Operation *op, ResultType kind) {
+  SmallVector<RankedTensorType> tensors;
+  for (Value operand : op->getOperands())
+    tensors.push_back(tensorType(operand));
+  if (tensors.empty()) // an op that import has yet to refuse
+    return {};
+  SmallVector<Attribute> scalars;
+  for (StringRef name : {"self", "other", "exponent", "min", "max"})
+    if (Attribute scalar = op->getAttr(name))
+      scalars.push_back(scalar);
+  switch (kind) {
+  case ResultType::promoted:
+    return promoteTypes(tensors, scalars, op->getContext());
+  case ResultType::floating: {
+    Type type = promoteTypes(tensors, scalars, op->getContext());
+    return isa<FloatType>(type) ? type : Float32Type::get(op->getContext());
+  }
+  case ResultType::quotient:
+    return getResultElementType(op, op->getAttr("rounding_mode") ? ResultType::promoted : ResultType::floating);
+  case ResultType::boolean:
+    return IntegerType::get(op->getContext(), 1);
+  case ResultType::first:
+    return tensors[0].getElementType();
+  case ResultType::selected:
+    return promoteTypes(ArrayRef(tensors).drop_front(), {}, op->getContext());
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
 LogicalResult spmd::aten::verifyPointwise(Operation *op, ResultType kind) {
   RankedTensorType result = tensorType(op->getResult(0));
   // C1
@@ -36,35 +65,9 @@ LogicalResult spmd::aten::verifyPointwise(Operation *op, ResultType kind) {
   if (ArrayRef<int64_t>(*shape) != result.getShape())
     return op->emitOpError() << "has result " << result << ", its operands broadcast to shape [" << *shape << "]";
   // C2
-  SmallVector<RankedTensorType> tensors;
-  for (Value operand : op->getOperands())
-    tensors.push_back(tensorType(operand));
-  SmallVector<Attribute> scalars;
-  for (StringRef name : {"self", "other", "exponent", "min", "max"})
-    if (Attribute scalar = op->getAttr(name))
-      scalars.push_back(scalar);
-  Type expected;
-  switch (kind) {
-  case ResultType::promoted:
-    expected = promoteTypes(tensors, scalars, op->getContext());
-    break;
-  case ResultType::floating:
-    expected = promoteTypes(tensors, scalars, op->getContext());
-    if (!isa<FloatType>(expected))
-      expected = Float32Type::get(op->getContext());
-    break;
-  case ResultType::boolean:
-    expected = IntegerType::get(op->getContext(), 1);
-    break;
-  case ResultType::first:
-    expected = tensors[0].getElementType();
-    break;
-  case ResultType::selected:
-    if (!tensors[0].getElementType().isInteger(1))
-      return op->emitOpError() << "has condition " << tensors[0] << ", expected element type i1";
-    expected = promoteTypes(ArrayRef(tensors).drop_front(), {}, op->getContext());
-    break;
-  }
+  if (kind == ResultType::selected && !tensorType(op->getOperand(0)).getElementType().isInteger(1))
+    return op->emitOpError() << "has condition " << tensorType(op->getOperand(0)) << ", expected element type i1";
+  Type expected = getResultElementType(op, kind);
   if (result.getElementType() != expected)
     return op->emitOpError() << "has result " << result << ", expected element type " << expected;
   return success();

@@ -17,10 +17,14 @@ namespace spmd::aten {
 enum class ResultType {
   promoted, ///< PyTorch's promotion of all operands and scalars
   floating, ///< the same; f32 if that is no float
+  quotient, ///< floating without a rounding_mode, else promoted
   boolean,  ///< i1
   first,    ///< the first operand's
   selected, ///< the promotion of the second and third operand; the first is i1
 };
+
+/// The element type of a pointwise op's result, by the rule `kind`.
+mlir::Type getResultElementType(mlir::Operation *op, ResultType kind);
 
 llvm::LogicalResult noConstraints(mlir::Operation *op);
 /// C1: the result has the broadcast shape. C2: and the element type.
@@ -51,8 +55,8 @@ llvm::LogicalResult verifySplit(mlir::Operation *op);
 llvm::LogicalResult verifyCat(mlir::Operation *op);
 /// C1: equal tensors. C2: the result has them as rows of a new dimension.
 llvm::LogicalResult verifyStack(mlir::Operation *op);
-/// C1: a vector of i64 or i32 rows of an existing dimension. C2: their count.
-llvm::LogicalResult verifyIndexSelect(mlir::Operation *op);
+/// C1: dimensions exist and are named once. C2: the result is like the operand.
+llvm::LogicalResult verifyFlip(mlir::Operation *op);
 /// C1: the result's shape is `size`.
 llvm::LogicalResult verifyFull(mlir::Operation *op);
 /// C1: a non-zero step. C2: as many elements as steps from start below end.
@@ -62,11 +66,27 @@ llvm::LogicalResult verifyScalarTensor(mlir::Operation *op);
 /// C1: value and result agree in shape and element type.
 llvm::LogicalResult verifyConstant(mlir::Operation *op);
 
+// Rows by number, sorting (AtenVerifyIndexing.cpp).
+
+/// C1: an index of i64 or i32. C2: batch dimensions exist and agree. C3: the
+/// result has the batch, the index's and the row's dimensions.
+llvm::LogicalResult verifyGatherRows(mlir::Operation *op);
+/// C1, C2 as above. C3: src has the batch, the index's and the row's
+/// dimensions, self and result `rows` rows. C4: a known reduction; without self
+/// "set" or "sum".
+llvm::LogicalResult verifyScatterRows(mlir::Operation *op);
+/// C1: integers. C2: the result is like the operand. C3: low <= high.
+llvm::LogicalResult verifyCheckIndex(mlir::Operation *op);
+/// C1: the dimension exists. C2: values are like the operand, indices i64.
+llvm::LogicalResult verifySort(mlir::Operation *op);
+
 // The others (AtenVerifyHeavy.cpp).
 
 /// C1: `dim` is ascending, without repetition, in range. C2: results have the
 /// remaining dimensions. C3: `dtype` is the element type.
 llvm::LogicalResult verifyReduction(mlir::Operation *op);
+/// C1: the dimension exists. C2: results have the operand's shape.
+llvm::LogicalResult verifyScan(mlir::Operation *op);
 /// C1: the contracted dimensions agree. C2: the result has the others; a bias
 /// is broadcast against it. C3: element types agree.
 llvm::LogicalResult verifyContraction(mlir::Operation *op);
@@ -85,6 +105,25 @@ llvm::LogicalResult verifyMseLoss(mlir::Operation *op);
 /// C1: rank 4, equal batch; heads of key and value equal and, with enable_gqa,
 /// a divisor of the query's. C2: results. C3: the mask broadcasts.
 llvm::LogicalResult verifyAttention(mlir::Operation *op);
+/// C1: seed and step are i64 scalars. C2: the index is i64, the result f32 of its
+/// shape. C3: word is 0 to 3.
+llvm::LogicalResult verifyPhiloxUniform(mlir::Operation *op);
+
+// Norms and windows (AtenVerifyWindow.cpp).
+
+/// C1: normalized_shape is the input's last dimensions. C2: rstd has ones there.
+/// C3: weight and its gradient have these dimensions.
+llvm::LogicalResult verifyRmsNorm(mlir::Operation *op);
+/// C1: [batch, channels, 1 to 3 spatial dimensions], stride, padding, dilation
+/// and output_padding with an entry per spatial dimension. C2: channels of input
+/// and weight fit the groups. C3: results.
+llvm::LogicalResult verifyConvolution(mlir::Operation *op);
+/// C1: as convolution, padding at most half the kernel. C2: i64 indices of the
+/// output's shape, which the windows give.
+llvm::LogicalResult verifyMaxPool(mlir::Operation *op);
+/// C1: image and columns fit the windows.
+llvm::LogicalResult verifyIm2col(mlir::Operation *op);
+
 /// C1: results have the types of the first list. C2: in list form, lists of
 /// scalars have an entry per position. C3: in list form, operands broadcast.
 llvm::LogicalResult verifyForeach(mlir::Operation *op);

@@ -27,12 +27,16 @@ static LogicalResult expectDim(Operation *op, int64_t dim, int64_t rank) {
 
 LogicalResult spmd::aten::verifyReduction(Operation *op) {
   Shape shape = shapeOf(op->getOperand(0)), kept;
-  ArrayRef<int64_t> dims = cast<DenseI64ArrayAttr>(op->getAttr("dim")).asArrayRef();
+  Shape dims;
+  if (auto list = dyn_cast<DenseI64ArrayAttr>(op->getAttr("dim")))
+    dims.assign(list.asArrayRef().begin(), list.asArrayRef().end());
+  else
+    dims.push_back(cast<IntegerAttr>(op->getAttr("dim")).getInt());
   bool keepdim = cast<BoolAttr>(op->getAttr("keepdim")).getValue();
   int64_t rank = shape.size(), last = -1;
   for (int64_t dim : dims) { // C1
     if (dim <= last || dim >= rank)
-      return op->emitOpError() << "has dim [" << dims << "], expected ascending dimensions of a tensor of rank "
+      return op->emitOpError() << "has dim [" << ArrayRef<int64_t>(dims) << "], expected ascending dimensions of a tensor of rank "
                                << rank;
     last = dim;
   }
@@ -49,6 +53,17 @@ LogicalResult spmd::aten::verifyReduction(Operation *op) {
     if (tensorType(op->getResult(0)).getElementType() != dtype.getValue())
       return op->emitOpError() << "has result " << tensorType(op->getResult(0)) << ", expected element type "
                                << dtype.getValue();
+  return success();
+}
+
+LogicalResult spmd::aten::verifyScan(Operation *op) {
+  Shape shape = shapeOf(op->getOperand(0));
+  int64_t dim = cast<IntegerAttr>(op->getAttr("dim")).getInt(), rank = shape.size();
+  if (dim < 0 || dim >= rank) // C1
+    return op->emitOpError() << "has dimension " << dim << " of a tensor of rank " << rank;
+  for (Value result : op->getResults()) // C2
+    if (failed(expectShape(op, result, shape)))
+      return failure();
   return success();
 }
 

@@ -5,6 +5,7 @@
 #include "dialects/Aten/RuleBuilder.h"
 
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 using namespace spmd::aten;
@@ -191,17 +192,17 @@ LogicalResult spmd::aten::verifyStack(Operation *op) {
   return failure(failed(expectShape(op, op->getResult(0), shape)) || failed(expectOneElementType(op)));
 }
 
-LogicalResult spmd::aten::verifyIndexSelect(Operation *op) {
-  auto select = cast<IndexSelectOp>(op);
-  Shape shape = shapeOf(select.getSelf());
-  RankedTensorType index = select.getIndex().getType();
-  int64_t dim = select.getDim();
-  if (failed(expectDim(op, dim, shape.size())))
-    return failure();
-  if (index.getRank() > 1 || !isa<IntegerType>(index.getElementType())) // C1
-    return op->emitOpError() << "has index " << index << ", expected a vector of integers";
-  shape[dim] = index.getNumElements(); // C2
-  return expectShape(op, select.getResult(), shape);
+LogicalResult spmd::aten::verifyFlip(Operation *op) {
+  Shape shape = shapeOf(op->getOperand(0));
+  int64_t rank = shape.size();
+  SmallVector<bool> seen(rank, false);
+  for (int64_t dim : integers(op, "dims")) { // C1
+    if (failed(expectDim(op, dim, rank)))
+      return failure();
+    if (std::exchange(seen[dim], true))
+      return op->emitOpError() << "names dimension " << dim << " twice";
+  }
+  return failure(failed(expectShape(op, op->getResult(0), shape)) || failed(expectOneElementType(op))); // C2
 }
 
 LogicalResult spmd::aten::verifyFull(Operation *op) {

@@ -44,6 +44,7 @@ def Aten_ToCopyOp
   let arguments = (ins Aten_Tensor:$self, TypeAttr:$dtype);
   let rule = "castRule(op)";
   let pointwise = "true";
+  let body = "self";
   let verifier = "verifyCast(op)";
 }
 def Aten_CloneOp
@@ -94,6 +95,7 @@ def Aten_SplitTensorOp
                     "pieces of split_size rows of dimension dim; the last may be shorter"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
 }
@@ -103,6 +105,7 @@ def Aten_SplitWithSizesOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$split_sizes,
                    I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
+  let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
 }
@@ -156,13 +159,12 @@ def Aten_SelectScatterOp
   let rule = "selectRule(op)";
   let verifier = "verifySelect(op)";
 }
-def Aten_IndexSelectOp
-    : Aten_LayoutOp<"index_select", "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
-                    "rows of dimension dim, by number"> {
-  let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_Tensor:$index);
-  let heavy = "true";
-  let rule = "indexSelectRule(op)";
-  let verifier = "verifyIndexSelect(op)";
+def Aten_FlipOp
+    : Aten_LayoutOp<"flip", "aten::flip(Tensor self, int[] dims) -> Tensor",
+                    "the rows of each of dims from last to first"> {
+  let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
+  let rule = "flipRule(op)";
+  let verifier = "verifyFlip(op)";
 }
 
 // Factories.

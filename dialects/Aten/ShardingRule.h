@@ -55,6 +55,9 @@ struct ShardingRule {
   /// Per operand: what padded rows of a contracted factor are filled with.
   /// Absent: the neutral element of the reduction (0, -inf, +inf, 0).
   llvm::SmallVector<std::optional<double>> neutral;
+  /// Padded rows are filled with `neutral` (0 when absent) even where nothing
+  /// is contracted: the op would do something about what they hold by chance.
+  bool fillsPadding = false;
   /// Per operand: its value has no influence on the results.
   llvm::SmallVector<bool> dontCare;
 };

@@ -100,8 +100,7 @@ Rule spmd::aten::reductionRule(Operation *op, ReductionKind kind, Linearity line
   return builder.linearity(linearity).rule;
 }
 
-/// Reduced dimensions whole, the others factors.
-static Rule wholeReductionRule(Operation *op, Linearity linearity) {
+Rule spmd::aten::wholeReductionRule(Operation *op, Linearity linearity) {
   RuleBuilder builder(op);
   Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape());
   for (int64_t dim : namedDims(op))

@@ -71,16 +71,12 @@ Rule spmd::aten::stackRule(Operation *op) {
   return builder.linearity(Linearity::additive).rule;
 }
 
-Rule spmd::aten::indexSelectRule(Operation *op) {
-  auto select = cast<IndexSelectOp>(op);
+Rule spmd::aten::flipRule(Operation *op) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(select.getResult()).getShape());
-  int64_t dim = select.getDim();
-  if (tensorType(select.getIndex()).getRank() == 1)
-    builder.operand(1, {dims[dim]});
-  builder.result(0, dims);
-  dims[dim] = ShardingRule::kWhole;
-  return builder.operand(0, dims).linearity(Linearity::multilinear, {0}).rule;
+  Dims dims = builder.factors(tensorType(op->getResult(0)).getShape());
+  for (int64_t dim : cast<FlipOp>(op).getDims())
+    dims[dim] = ShardingRule::kWhole;
+  return builder.operand(0, dims).result(0, dims).linearity(Linearity::additive).rule;
 }
 
 Rule spmd::aten::fullRule(Operation *op) {

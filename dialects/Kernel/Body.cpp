@@ -58,7 +58,9 @@ DenseMap<Value, llvm::SmallBitVector> getVaryingDims(Block &body, unsigned numDi
 int64_t countBodyFlops(Block &body) {
   int64_t flops = 0;
   for (Operation &op : body)
-    if (!isa<arith::ConstantOp, IndexOp, CoordOp, SegmentConstantOp, YieldOp>(op))
+    if (isa<UniformOp>(op))
+      flops += 60;
+    else if (!isa<arith::ConstantOp, IndexOp, CoordOp, SegmentConstantOp, YieldOp>(op))
       ++flops;
   return flops;
 }

@@ -25,6 +25,13 @@ struct BoundOperands {
 mlir::ParseResult parseBoundOperands(mlir::OpAsmParser &parser, llvm::StringRef keyword, bool withMaps,
                                      BoundOperands &out);
 
+/// The mask of an attention: `mask(%arg = %operand at map : type, ...) { ... }`, or nothing.
+mlir::ParseResult parseMask(mlir::OpAsmParser &parser,
+                            llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &inputs,
+                            llvm::SmallVectorImpl<mlir::Type> &types, mlir::ArrayAttr &maps, mlir::Region &mask);
+void printMask(mlir::OpAsmPrinter &p, mlir::Operation *op, mlir::OperandRange inputs, mlir::TypeRange types,
+               mlir::ArrayAttr maps, mlir::Region &mask);
+
 /// Dims along which each body value varies. `argumentDims` says it for the
 /// arguments.
 llvm::DenseMap<mlir::Value, llvm::SmallBitVector> getVaryingDims(mlir::Block &body, unsigned numDims,

@@ -1,6 +1,6 @@
 //===- Kernel.cpp - kernel dialect, attributes, element ops ---------------===//
 
-#include "dialects/Kernel/Kernel.h"
+#include "dialects/Kernel/Body.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"

@@ -26,13 +26,28 @@ def Kernel_Dialect : Dialect {
 def Kernel_ReduceKind : I32EnumAttr<"ReduceKind", "how kernel.reduce combines two values", [
     I32EnumAttrCase<"Add", 0, "add">,
     I32EnumAttrCase<"Max", 1, "max">,
-    I32EnumAttrCase<"Min", 2, "min">]> {
+    I32EnumAttrCase<"Min", 2, "min">,
+    I32EnumAttrCase<"Mul", 3, "mul">]> {
+  let cppNamespace = "::spmd::kernel";
+  let genSpecializedAttr = 0;
+}
+
+def Kernel_ScatterKind : I32EnumAttr<"ScatterKind", "how kernel.scatter_rows combines two values", [
+    I32EnumAttrCase<"Set", 0, "set">,
+    I32EnumAttrCase<"Add", 1, "add">,
+    I32EnumAttrCase<"Mul", 2, "mul">,
+    I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"Min", 4, "min">]> {
   let cppNamespace = "::spmd::kernel";
   let genSpecializedAttr = 0;
 }
 
 class Kernel_Attr<string name, string attrMnemonic> : AttrDef<Kernel_Dialect, name> {
   let mnemonic = attrMnemonic;
+}
+
+def Kernel_ScatterKindAttr : EnumAttr<Kernel_Dialect, Kernel_ScatterKind, "scatter_kind"> {
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Kernel_ReduceKindAttr : EnumAttr<Kernel_Dialect, Kernel_ReduceKind, "kind"> {

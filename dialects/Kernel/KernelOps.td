@@ -141,17 +141,20 @@ def Kernel_SegmentedOp : Kernel_KernelOp<"segmented", [IsolatedFromAbove, Single
 }
 
 //===----------------------------------------------------------------------===//
-// Element ops: only inside a cluster
+// Element ops: only inside a body
 //===----------------------------------------------------------------------===//
 
-def Kernel_IndexOp : Kernel_Op<"index", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+/// Ops with a body of scalar operations over an iteration space.
+defvar Kernel_BodyParents = ["ClusterOp", "SegmentedOp", "AttentionOp", "AttentionBackwardOp"];
+
+def Kernel_IndexOp : Kernel_Op<"index", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Position along one dim of the iteration space";
   let arguments = (ins I64Attr:$dim);
   let results = (outs Index:$result);
   let assemblyFormat = "$dim attr-dict";
 }
 
-def Kernel_CoordOp : Kernel_Op<"coord", [Pure, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+def Kernel_CoordOp : Kernel_Op<"coord", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Coordinate of this rank along one mesh axis";
   let arguments = (ins I64Attr:$axis);
   let results = (outs Index:$result);
@@ -178,7 +181,19 @@ def Kernel_SegmentConstantOp : Kernel_Op<"segment_constant", [Pure, HasParent<"S
   let hasVerifier = 1;
 }
 
-def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "SegmentedOp"]>]> {
+def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<Kernel_BodyParents>]> {
+  let summary = "A random number in [0, 1), a function of seed, step, element and stream";
+  let description = [{
+    Word `word` of Philox4x32-10 with the seed as key and (index, stream, step) as counter, its upper 24 bits as a fraction:
+    [Note: random numbers] in Runtime/Core/Philox.h. `seed` and `step` are the same for all elements.
+  }];
+  let arguments = (ins I64:$seed, I64:$step, I64:$index, I64Attr:$stream,
+                       ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<3>]>:$word);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$seed `,` $step `,` $index `stream` $stream `word` $word attr-dict";
+}
+
+def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "Ends a body: one value per result";
   let arguments = (ins Variadic<Kernel_Scalar>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -216,54 +231,84 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm"> {
   }];
 }
 
-def Kernel_AttentionOp : Kernel_KernelOp<"attention"> {
+/// What attention's forward and backward have in common.
+class Kernel_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_KernelOp<mnemonic, [IsolatedFromAbove, SingleBlock] # traits> {
+  let regions = (region AnyRegion:$mask);
+  let hasRegionVerifier = 1;
+}
+
+def Kernel_AttentionOp : Kernel_AttentionLikeOp<"attention"> {
   let summary = "Scaled dot-product attention, forward";
   let description = [{
     `out = softmax(scale * q k^T + mask) v` per batch and head, and the row log-sum-exp `lse`, contiguous
-    [batch, heads, qLen], f32. `causal` lets query t see keys up to t (aligned at the first row and column, as PyTorch
-    does). The mask is added (float) or, when i1, keeps where true. q, k, v, mask and out are views of flat tensors, so
-    heads need not be made contiguous; `out` must be covered by its view.
+    [batch, heads, qLen], f32. q, k, v and out are views of flat tensors, so heads need not be made contiguous; `out`
+    must be covered by its view. A query that sees no key has out 0 and lse -inf.
+
+    `mask` is a body of scalar operations over [batch, head, query, key], as a cluster's, that yields i1 (the score
+    stays where true, else it is -inf) or f32 (added to the score). It is computed where scores are, so a mask made of
+    positions, of padding or of a table takes no memory; what its positions say (`key <= query`, a window) bounds the
+    loops (AttentionMask.h). Without `mask` every query sees every key.
 
     Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32 or bf16, computed in
-    f32; mask of it or i1; (C3) views inside their tensors; (C4) `mask` and `mask_view` together; (C5) lse has
-    batch * heads * qLen elements.
+    f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over [batch, heads, qLen, kvLen], that
+    yields one i1 or f32 and reduces nothing; (C5) lse has batch * heads * qLen elements.
+
+    Example, causal with padding:
+    ```mlir
+    %out, %lse = kernel.attention
+        <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
+        q(%q at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        k(%k at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        v(%v at <offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>)
+        mask(%p = %padding at (d0, d1, d2, d3) -> (d0 * 8 + d3) : tensor<2x8xi1>) {
+      %t = kernel.index 2
+      %s = kernel.index 3
+      %c = arith.cmpi sle, %s, %t : index
+      %m = arith.andi %c, %p : i1
+      kernel.yield %m : i1
+    } out(<offset = 0, batch = 96, head = 32, row = 4> : tensor<2x3x8x4xf32>) lse(tensor<2x3x8xf32>)
+    ```
   }];
   let arguments = (ins
-    Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
-    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
-    Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view, OptionalAttr<Kernel_ViewAttr>:$mask_view,
+    Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Variadic<Kernel_Tensor>:$mask_inputs,
+    Kernel_AttentionSizesAttr:$sizes, F64Attr:$scale,
+    Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view, AffineMapArrayAttr:$mask_maps,
     Kernel_ViewAttr:$out_view, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$out, Kernel_Tensor:$lse);
   let assemblyFormat = [{
-    $sizes `scale` $scale (`causal` $causal^)?
+    $sizes `scale` $scale
     `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
-    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `v` `(` $v `at` $v_view `:` type($v) `)` custom<Mask>($mask_inputs, type($mask_inputs), $mask_maps, $mask)
     `out` `(` $out_view `:` type($out) `)` `lse` `(` type($lse) `)` attr-dict
   }];
 }
 
-def Kernel_AttentionBackwardOp : Kernel_KernelOp<"attention_backward"> {
+def Kernel_AttentionBackwardOp : Kernel_AttentionLikeOp<"attention_backward", [AttrSizedResultSegments]> {
   let summary = "Scaled dot-product attention, backward";
   let description = [{
-    Gradients of q, k and v from the gradient of out, recomputing probabilities from `lse`. There are three results,
-    or one that holds all three at their views (the gradient of a packed qkv projection); views must cover them.
+    Gradients of q, k and v from the gradient of out, recomputing probabilities from `lse`. There are three,
+    or one tensor that holds all three at their views (the gradient of a packed qkv projection); views must cover them.
+    `mask_grad` is the gradient of an f32 mask, summed over batch or heads where it has one of them.
 
-    Constraints: as kernel.attention, and (C6) one or three results.
+    Constraints: as kernel.attention, and (C6) one or three gradients; (C7) mask_grad is f32
+    [1 or batch, 1 or heads, qLen, kvLen], and the mask yields f32.
   }];
   let arguments = (ins
-    Kernel_Tensor:$dout, Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Optional<Kernel_Tensor>:$mask,
+    Kernel_Tensor:$dout, Kernel_Tensor:$q, Kernel_Tensor:$k, Kernel_Tensor:$v, Variadic<Kernel_Tensor>:$mask_inputs,
     Kernel_Tensor:$out, Kernel_Tensor:$lse,
-    Kernel_AttentionSizesAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
+    Kernel_AttentionSizesAttr:$sizes, F64Attr:$scale,
     Kernel_ViewAttr:$dout_view, Kernel_ViewAttr:$q_view, Kernel_ViewAttr:$k_view, Kernel_ViewAttr:$v_view,
-    OptionalAttr<Kernel_ViewAttr>:$mask_view, Kernel_ViewAttr:$out_view,
+    AffineMapArrayAttr:$mask_maps, Kernel_ViewAttr:$out_view,
     Kernel_ViewAttr:$dq_view, Kernel_ViewAttr:$dk_view, Kernel_ViewAttr:$dv_view, OptionalAttr<StrAttr>:$symbol);
-  let results = (outs Variadic<Kernel_Tensor>:$grads);
+  let results = (outs Variadic<Kernel_Tensor>:$grads, Optional<Kernel_Tensor>:$mask_grad);
   let assemblyFormat = [{
-    $sizes `scale` $scale (`causal` $causal^)? `dout` `(` $dout `at` $dout_view `:` type($dout) `)`
+    $sizes `scale` $scale `dout` `(` $dout `at` $dout_view `:` type($dout) `)`
     `q` `(` $q `at` $q_view `:` type($q) `)` `k` `(` $k `at` $k_view `:` type($k) `)`
-    `v` `(` $v `at` $v_view `:` type($v) `)` (`mask` `(` $mask^ `at` $mask_view `:` type($mask) `)`)?
+    `v` `(` $v `at` $v_view `:` type($v) `)` custom<Mask>($mask_inputs, type($mask_inputs), $mask_maps, $mask)
     `out` `(` $out `at` $out_view `:` type($out) `)` `lse` `(` $lse `:` type($lse) `)`
-    `dq` `(` $dq_view `)` `dk` `(` $dk_view `)` `dv` `(` $dv_view `)` attr-dict `->` type($grads)
+    `dq` `(` $dq_view `)` `dk` `(` $dk_view `)` `dv` `(` $dv_view `)` (`mask_grad` `(` type($mask_grad)^ `)`)? attr-dict
+    `->` type($grads)
   }];
 }
 
@@ -272,37 +317,77 @@ def Kernel_AttentionBackwardOp : Kernel_KernelOp<"attention_backward"> {
 //===----------------------------------------------------------------------===//
 
 def Kernel_GatherRowsOp : Kernel_KernelOp<"gather_rows"> {
-  let summary = "Rows of a table by index (embedding)";
+  let summary = "Rows of a table by index (embedding, gather)";
   let description = [{
-    `result[i, :] = table[ids[i], :]`; rows of zeros where an id is outside the table. The row size is the number of
-    table elements over its first dim.
+    `result[b, i, :] = table[b, ids[b, i], :]` for the `batch` tables of `rows` rows (its first dim, if not given) that
+    lie one after the other; rows of zeros where an id is outside the table. The row size is the number of table elements
+    over its rows.
 
-    Constraints: (C1) table has at least one dim; ids are i32 or i64; (C2) result has ids' elements times the row size,
-    of the table's element type.
+    Constraints: (C1) table has at least one dim, and its elements are rows of equal size; ids are i32 or i64; (C2) ids
+    divide into batches; result has ids' elements times the row size, of the table's element type.
   }];
-  let arguments = (ins Kernel_Tensor:$table, Kernel_Tensor:$ids, OptionalAttr<StrAttr>:$symbol);
+  let arguments = (ins Kernel_Tensor:$table, Kernel_Tensor:$ids, DefaultValuedOptionalAttr<I64Attr, "1">:$batch,
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$result);
-  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
-  let extraClassDeclaration = "int64_t getRows(); int64_t getRowSize();";
+  let assemblyFormat = [{
+    $table `,` $ids (`batch` $batch^)? (`rows` $rows^)? attr-dict `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// Rows of one table, and elements of a row.
+    int64_t getNumRows();
+    int64_t getRowSize();
+  }];
 }
 
-def Kernel_ScatterAddRowsOp : Kernel_KernelOp<"scatter_add_rows"> {
-  let summary = "Adds rows into a table by index, in the order of the rows (embedding backward)";
+def Kernel_ScatterRowsOp : Kernel_KernelOp<"scatter_rows"> {
+  let summary = "Combines rows into a table by index, in the order of the rows (embedding backward, scatter)";
   let description = [{
-    `result = into` (zeros without it), then for i in order: `result[ids[i], :] += grad[i, :]`, leaving out ids that are
-    `padding_idx` or outside the table. The result may overwrite `into`.
+    `result = into` (zeros without it), then for i in order, in each of `batch` tables of `rows` rows:
+    `result[b, ids[b, i], :] = kind(result[b, ids[b, i], :], src[b, i, :])`, leaving out ids that are `padding_idx` or
+    outside the table. `set` takes the row of src. The result may overwrite `into`.
 
-    Constraints: (C1) ids are i32 or i64, rows positive; (C2) grad has ids' elements times the row size, the result
-    `rows` times; float element types are equal; (C3) into has the result's elements.
+    Constraints: (C1) ids are i32 or i64, batch and rows positive; (C2) src has ids' elements times the row size, the
+    result batch times `rows` times; element types are equal; (C3) into has the result's elements.
   }];
-  let arguments = (ins Kernel_Tensor:$grad, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into, I64Attr:$rows,
+  let arguments = (ins Kernel_ScatterKindAttr:$kind, Kernel_Tensor:$src, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$batch, I64Attr:$rows,
                        DefaultValuedOptionalAttr<I64Attr, "-1">:$padding_idx, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$result);
   let assemblyFormat = [{
-    $grad `,` $ids (`into` $into^)? `rows` $rows (`padding_idx` $padding_idx^)? attr-dict
+    $kind $src `,` $ids (`into` $into^)? (`batch` $batch^)? `rows` $rows (`padding_idx` $padding_idx^)? attr-dict
     `:` functional-type(operands, $result)
   }];
-  let extraClassDeclaration = "int64_t getRowSize();";
+  let extraClassDeclaration = [{
+    int64_t getRowSize();
+    /// Trips per table: each owns a range of its rows.
+    int64_t getTripsPerTable();
+  }];
+}
+
+def Kernel_SortOp : Kernel_KernelOp<"sort"> {
+  let summary = "Sorts rows";
+  let description = [{
+    The elements of each row of `size` elements in ascending or `descending` order, and the place in its row from which
+    each of them comes. Equal elements keep their order; not-a-number counts as greatest.
+
+    Constraints: (C1) size is positive and divides the elements; (C2) values are like self, indices i64, as many.
+  }];
+  let arguments = (ins Kernel_Tensor:$self, I64Attr:$size, UnitAttr:$descending, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$values, Kernel_Tensor:$indices);
+  let assemblyFormat = "$self `size` $size (`descending` $descending^)? attr-dict `:` functional-type($self, results)";
+}
+
+def Kernel_CheckIndexOp : Kernel_Op<"check_index", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Ends the step with an error when a row number is out of range";
+  let description = [{
+    Every element of `ids` must lie in `[low, high)` or be `ignore_index`; `use` is the op that reads rows by them, for
+    the message. Kernels that come later may not run before it.
+
+    Constraints: ids are i1, i8, i16, i32 or i64.
+  }];
+  let arguments = (ins TensorOf<[I1, I8, I16, I32, I64]>:$ids, I64Attr:$low, I64Attr:$high,
+                       OptionalAttr<I64Attr>:$ignore_index, StrAttr:$use);
+  let assemblyFormat = "$ids `in` $low `to` $high (`or` $ignore_index^)? `for` $use attr-dict `:` type($ids)";
 }
 
 def Kernel_CopyOp : Kernel_KernelOp<"copy"> {

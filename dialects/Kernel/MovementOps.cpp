@@ -1,8 +1,9 @@
-//===- MovementOps.cpp - gather_rows, scatter_add_rows, copy --------------===//
+//===- MovementOps.cpp - gather_rows, scatter_rows, sort, copy ------------===//
 
 #include "dialects/Kernel/AccessMap.h"
 #include "dialects/Kernel/Body.h"
 #include "dialects/Kernel/Kernel.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace spmd::kernel;
@@ -18,8 +19,12 @@ static LogicalResult verifyIds(Operation *op, Type type) {
 // gather_rows
 //===----------------------------------------------------------------------===//
 
-int64_t GatherRowsOp::getRows() { return cast<RankedTensorType>(getTable().getType()).getDimSize(0); }
-int64_t GatherRowsOp::getRowSize() { return getNumElements(getTable().getType()) / getRows(); }
+int64_t GatherRowsOp::getNumRows() {
+  return getRows() ? static_cast<int64_t>(*getRows()) : cast<RankedTensorType>(getTable().getType()).getDimSize(0);
+}
+int64_t GatherRowsOp::getRowSize() {
+  return getNumElements(getTable().getType()) / (static_cast<int64_t>(getBatch()) * getNumRows());
+}
 
 LogicalResult GatherRowsOp::verify() {
   if (failed(verifyIds(*this, getIds().getType())))
@@ -27,12 +32,17 @@ LogicalResult GatherRowsOp::verify() {
   auto table = cast<RankedTensorType>(getTable().getType());
   if (table.getRank() == 0 || table.getNumElements() == 0)
     return emitOpError("table ") << table << " has no rows";
+  int64_t batch = getBatch();
+  if (batch <= 0 || getNumRows() <= 0 || table.getNumElements() % (batch * getNumRows()) != 0)
+    return emitOpError("table ") << table << " is not " << batch << " times " << getNumRows() << " rows";
+  int64_t ids = getNumElements(getIds().getType());
+  if (ids % batch != 0)
+    return emitOpError("ids ") << getIds().getType() << " do not divide into " << batch << " batches";
   auto result = cast<RankedTensorType>(getResult().getType());
   if (result.getElementType() != table.getElementType())
     return emitOpError("result ") << result << " must have the element type of " << table;
-  int64_t count = getNumElements(getIds().getType()) * getRowSize();
-  if (result.getNumElements() != count)
-    return emitOpError("result ") << result << " must have " << count << " elements";
+  if (result.getNumElements() != ids * getRowSize())
+    return emitOpError("result ") << result << " must have " << ids * getRowSize() << " elements";
   return success();
 }
 
@@ -46,44 +56,82 @@ int64_t GatherRowsOp::getBytesMoved() {
 bool GatherRowsOp::canAlias(unsigned, unsigned) { return false; }
 
 //===----------------------------------------------------------------------===//
-// scatter_add_rows
+// scatter_rows
 //===----------------------------------------------------------------------===//
 
-int64_t ScatterAddRowsOp::getRowSize() { return getNumElements(getResult().getType()) / getRows(); }
+int64_t ScatterRowsOp::getRowSize() {
+  return getNumElements(getResult().getType()) / static_cast<int64_t>(getBatch() * getRows());
+}
 
-LogicalResult ScatterAddRowsOp::verify() {
+LogicalResult ScatterRowsOp::verify() {
   if (failed(verifyIds(*this, getIds().getType())))
     return failure();
-  if (static_cast<int64_t>(getRows()) <= 0)
-    return emitOpError("rows must be positive, got ") << getRows();
+  int64_t rows = getRows(), batch = getBatch();
+  if (rows <= 0)
+    return emitOpError("rows must be positive, got ") << rows;
+  if (batch <= 0)
+    return emitOpError("batch must be positive, got ") << batch;
   auto result = cast<RankedTensorType>(getResult().getType());
-  auto grad = cast<RankedTensorType>(getGrad().getType());
-  if (!isa<FloatType>(result.getElementType()) || result.getElementType() != grad.getElementType())
-    return emitOpError("adds ") << grad << " into " << result << "; both must have one float type";
+  auto src = cast<RankedTensorType>(getSrc().getType());
+  if (result.getElementType() != src.getElementType())
+    return emitOpError("scatters ") << src << " into " << result << "; both must have one element type";
   int64_t ids = getNumElements(getIds().getType());
-  if (result.getNumElements() % getRows() != 0 || grad.getNumElements() != ids * getRowSize())
-    return emitOpError("grad ") << grad << " must be " << ids << " rows of a result " << result << " of " << getRows()
-                                << " rows";
+  if (ids % batch != 0 || result.getNumElements() % (batch * rows) != 0 ||
+      src.getNumElements() != ids * getRowSize())
+    return emitOpError("src ") << src << " must be " << ids << " rows of a result " << result << " of " << batch
+                               << " times " << rows << " rows";
   if (getInto() && (getNumElements(getInto().getType()) != result.getNumElements() ||
                     getElementTypeOrSelf(getInto().getType()) != result.getElementType()))
     return emitOpError("into ") << getInto().getType() << " must be like " << result;
   return success();
 }
 
-/// Destination rows in one trip: all ids are scanned once per trip, so few
-/// enough trips to make that cheap, enough for threads to share.
+/// Destination rows in one trip: all ids of the table are scanned once per trip, so few enough trips to make that
+/// cheap, enough for threads to share.
 static constexpr int64_t kScatterTrips = 64;
 
-int64_t ScatterAddRowsOp::getParallelTrips() { return std::min<int64_t>(kScatterTrips, getRows()); }
-int64_t ScatterAddRowsOp::getGrain() {
-  double work = getFlops() + getNumElements(getIds().getType()) + getNumElements(getResult().getType()) / 4.0;
-  return getGrainFor(getParallelTrips(), work / getParallelTrips());
+int64_t ScatterRowsOp::getTripsPerTable() {
+  int64_t batch = getBatch(), wanted = (kScatterTrips + batch - 1) / batch;
+  return std::min<int64_t>(wanted, getRows());
 }
-double ScatterAddRowsOp::getFlops() { return static_cast<double>(getNumElements(getGrad().getType())); }
-int64_t ScatterAddRowsOp::getBytesMoved() { return getTensorBytes(*this); }
-bool ScatterAddRowsOp::canAlias(unsigned operand, unsigned) {
-  return getInto() && operand == 2 && getInto() != getGrad();
+int64_t ScatterRowsOp::getParallelTrips() { return static_cast<int64_t>(getBatch()) * getTripsPerTable(); }
+int64_t ScatterRowsOp::getGrain() {
+  double ids = static_cast<double>(getNumElements(getIds().getType())) / static_cast<double>(getBatch());
+  double work = getNumElements(getSrc().getType()) + getNumElements(getResult().getType()) / 4.0;
+  return getGrainFor(getParallelTrips(), work / getParallelTrips() + ids);
 }
+double ScatterRowsOp::getFlops() {
+  return getKind() == ScatterKind::Set ? 0 : static_cast<double>(getNumElements(getSrc().getType()));
+}
+int64_t ScatterRowsOp::getBytesMoved() { return getTensorBytes(*this); }
+bool ScatterRowsOp::canAlias(unsigned operand, unsigned) {
+  return getInto() && operand == 2 && getInto() != getSrc();
+}
+
+//===----------------------------------------------------------------------===//
+// sort
+//===----------------------------------------------------------------------===//
+
+LogicalResult SortOp::verify() {
+  int64_t size = getSize(), elements = getNumElements(getSelf().getType());
+  if (size <= 0 || elements % size != 0)
+    return emitOpError("cannot cut ") << getSelf().getType() << " into rows of " << size;
+  if (getNumElements(getValues().getType()) != elements || getNumElements(getIndices().getType()) != elements ||
+      getElementTypeOrSelf(getValues().getType()) != getElementTypeOrSelf(getSelf().getType()) ||
+      !getElementTypeOrSelf(getIndices().getType()).isInteger(64))
+    return emitOpError("has values ") << getValues().getType() << " and indices " << getIndices().getType() << " of "
+                                      << getSelf().getType();
+  return success();
+}
+
+int64_t SortOp::getParallelTrips() { return getNumElements(getSelf().getType()) / static_cast<int64_t>(getSize()); }
+int64_t SortOp::getGrain() { return getGrainFor(getParallelTrips(), getFlops() / getParallelTrips()); }
+double SortOp::getFlops() {
+  double size = getSize();
+  return getNumElements(getSelf().getType()) * 4 * std::log2(std::max(size, 2.0));
+}
+int64_t SortOp::getBytesMoved() { return getTensorBytes(*this); }
+bool SortOp::canAlias(unsigned operand, unsigned result) { return operand == 0 && result == 0; }
 
 //===----------------------------------------------------------------------===//
 // copy

@@ -17,6 +17,7 @@ SmallVector<RefAttr> AllGatherOp::getRefs() { return {getSend(), getRecv()}; }
 SmallVector<RefAttr> ReduceScatterOp::getRefs() { return {getSend(), getRecv()}; }
 SmallVector<RefAttr> AllReduceOp::getRefs() { return llvm::to_vector(getBuffers().getAsRange<RefAttr>()); }
 SmallVector<RefAttr> CopyOp::getRefs() { return {getSrc(), getDst()}; }
+SmallVector<RefAttr> CheckIndexOp::getRefs() { return {getIds()}; }
 SmallVector<RefAttr> FillOp::getRefs() { return {getDst()}; }
 
 //===----------------------------------------------------------------------===//

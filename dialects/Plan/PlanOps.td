@@ -173,6 +173,22 @@ def Plan_CopyOp : Plan_Command<"copy"> {
   let hasVerifier = 1;
 }
 
+def Plan_CheckIndexOp : Plan_Command<"check_index"> {
+  let summary = "ends the step with an error when a row number is out of range";
+  let description = [{
+    Every one of the `count` integers must lie in `[low, high)` or be `ignore_index`; `use` is the op that takes them.
+    ```mlir
+    %4 = plan.check_index(r @b2[0 : 512]) count 64 : i64 in 0 to 65 for "embedding" on "compute"
+    ```
+  }];
+  let arguments = (ins Plan_RefAttr:$ids, I64Attr:$count, TypeAttr:$dtype, I64Attr:$low, I64Attr:$high,
+                       OptionalAttr<I64Attr>:$ignore_index, StrAttr:$use, StrAttr:$stream);
+  let assemblyFormat = [{
+    `(` custom<Ref>($ids) `)` `count` $count `:` $dtype `in` $low `to` $high (`or` $ignore_index^)? `for` $use
+    `on` $stream attr-dict
+  }];
+}
+
 def Plan_FillOp : Plan_Command<"fill"> {
   let summary = "sets every byte of a range to `value`";
   let arguments = (ins Plan_RefAttr:$dst, I64Attr:$value, StrAttr:$stream);

@@ -65,6 +65,10 @@ static ParseResult parseState(AsmParser &parser, AxisState &state) {
     state = AxisState::owned();
     return success();
   }
+  if (name == "varying") {
+    state = AxisState::varying();
+    return success();
+  }
   if (name == "partial") {
     state = AxisState::partial(ReduceKind::sum);
     return failure(parser.parseLess() || parseKindName(parser, state.kind) || parser.parseGreater());
@@ -75,7 +79,7 @@ static ParseResult parseState(AsmParser &parser, AxisState &state) {
                    parser.parseInteger(state.pre) || parser.parseComma() || parser.parseInteger(state.chunk) ||
                    parser.parseGreater());
   }
-  return parser.emitError(loc, "unknown state '") << name << "', expected replicated, shard, partial or owned";
+  return parser.emitError(loc, "unknown state '") << name << "', expected replicated, shard, partial, owned or varying";
 }
 
 ParseResult parseStates(AsmParser &parser, SmallVector<AxisState> &states) {
@@ -87,6 +91,25 @@ void printStates(AsmPrinter &printer, ArrayRef<AxisState> states) {
   printer << '[';
   llvm::interleaveComma(states, printer, [&](const AxisState &s) { printer << s.str(); });
   printer << ']';
+}
+
+ParseResult parseBatchDim(AsmParser &parser, int64_t &dim) {
+  dim = -1;
+  if (succeeded(parser.parseOptionalKeyword("none")))
+    return success();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseInteger(dim))
+    return failure();
+  if (dim < 0)
+    return parser.emitError(loc, "expected a dimension or none");
+  return success();
+}
+
+void printBatchDim(AsmPrinter &printer, int64_t dim) {
+  if (dim < 0)
+    printer << "none";
+  else
+    printer << dim;
 }
 
 ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64ArrayAttr &sizes) {

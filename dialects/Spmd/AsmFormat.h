@@ -24,6 +24,10 @@ mlir::ParseResult parseSegments(mlir::AsmParser &parser, llvm::SmallVector<Segme
 void printSegments(mlir::AsmPrinter &printer, llvm::ArrayRef<SegmentAttr> segments);
 
 // [replicated, shard<0, 1, 4>, partial<sum>, owned]
+/// A dimension, or `none`, which is -1.
+mlir::ParseResult parseBatchDim(mlir::AsmParser &parser, int64_t &dim);
+void printBatchDim(mlir::AsmPrinter &printer, int64_t dim);
+
 mlir::ParseResult parseStates(mlir::AsmParser &parser, llvm::SmallVector<AxisState> &states);
 void printStates(mlir::AsmPrinter &printer, llvm::ArrayRef<AxisState> states);
 

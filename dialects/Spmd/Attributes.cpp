@@ -29,6 +29,8 @@ std::string AxisState::str() const {
     return "replicated";
   case Tag::owned:
     return "owned";
+  case Tag::varying:
+    return "varying";
   case Tag::partial:
     return ("partial<" + stringifyReduceKind(kind) + ">").str();
   case Tag::shard:

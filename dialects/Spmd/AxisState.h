@@ -17,7 +17,7 @@ namespace spmd {
 /// In exactly one of these states is every value on every mesh axis; the
 /// description of #spmd.sharding says what they mean.
 struct AxisState {
-  enum class Tag { replicated, shard, partial, owned };
+  enum class Tag { replicated, shard, partial, owned, varying };
 
   Tag tag = Tag::replicated;
   /// Only for shard.
@@ -26,6 +26,7 @@ struct AxisState {
   ReduceKind kind = ReduceKind::sum;
 
   static AxisState replicated() { return {}; }
+  static AxisState varying() { return {Tag::varying, 0, 1, 0, ReduceKind::sum}; }
   static AxisState owned() { return {Tag::owned, 0, 1, 0, ReduceKind::sum}; }
   static AxisState partial(ReduceKind kind) { return {Tag::partial, 0, 1, 0, kind}; }
   static AxisState shard(int64_t dim, int64_t pre, int64_t chunk) {
@@ -36,6 +37,7 @@ struct AxisState {
   bool isShard() const { return tag == Tag::shard; }
   bool isPartial() const { return tag == Tag::partial; }
   bool isOwned() const { return tag == Tag::owned; }
+  bool isVarying() const { return tag == Tag::varying; }
 
   bool operator==(const AxisState &o) const {
     return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk && kind == o.kind;

@@ -1,7 +1,6 @@
 //===- FlatLayout.cpp - arithmetic of a unit's flat buffer ----------------===//
 
 #include "dialects/Spmd/FlatLayout.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -9,22 +8,17 @@ namespace spmd {
 
 FlatAttr buildFlatLayout(Type dtype, ArrayRef<FlatParameter> parameters, int64_t ranks) {
   MLIRContext *ctx = dtype.getContext();
-  SmallVector<const FlatParameter *> order;
-  for (const FlatParameter &parameter : parameters)
-    order.push_back(&parameter);
-  llvm::sort(order, [](const FlatParameter *a, const FlatParameter *b) {
-    return std::tie(a->group, a) < std::tie(b->group, b);
-  });
-  SmallVector<SegmentAttr> segments;
-  int64_t offset = 0;
-  for (const FlatParameter *parameter : order) {
-    int64_t numel = ShapedType::getNumElements(parameter->shape);
-    segments.push_back(SegmentAttr::get(ctx, parameter->name, parameter->shape, parameter->group, offset, numel,
-                                        parameter->trainable));
-    offset += llvm::alignTo(numel, kSegmentAlignment);
+  std::vector<int64_t> numels, groups;
+  for (const FlatParameter &parameter : parameters) {
+    numels.push_back(ShapedType::getNumElements(parameter.shape));
+    groups.push_back(parameter.group);
   }
-  int64_t padded = llvm::alignTo(offset, ranks * kSegmentAlignment);
-  return FlatAttr::get(ctx, dtype, padded, segments);
+  units::FlatLayout layout = units::layOut(numels, groups, ranks);
+  SmallVector<SegmentAttr> segments;
+  for (size_t i : layout.order)
+    segments.push_back(SegmentAttr::get(ctx, parameters[i].name, parameters[i].shape, parameters[i].group,
+                                        layout.offsets[i], numels[i], parameters[i].trainable));
+  return FlatAttr::get(ctx, dtype, layout.padded, segments);
 }
 
 int64_t getSegmentIndex(FlatAttr layout, StringRef name) {

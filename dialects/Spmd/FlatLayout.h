@@ -4,12 +4,11 @@
 #define SPMD_DIALECTS_SPMD_FLATLAYOUT_H
 
 #include "dialects/Spmd/Spmd.h"
+#include "spmd/ShardUnits/FlatLayout.h"
 
 namespace spmd {
 
-/// Offsets of segments, and the chunk of a rank, are multiples of this many
-/// elements, so that the wire dtype and the master copy share offsets.
-constexpr int64_t kSegmentAlignment = 128;
+using units::kSegmentAlignment;
 
 /// What a layout needs to know of one parameter.
 struct FlatParameter {

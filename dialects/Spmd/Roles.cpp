@@ -7,8 +7,8 @@ using namespace mlir;
 namespace spmd {
 
 bool isArgRole(Attribute attr) {
-  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr, HyperAttr, BatchAttr, ShardAttr, TableAttr>(
-      attr);
+  return isa_and_nonnull<ParamAttr, BufferAttr, ConstantAttr, StateAttr, HyperAttr, RngAttr, BatchAttr, ShardAttr,
+                         TableAttr>(attr);
 }
 
 func::FuncOp getStep(ModuleOp module) {
@@ -50,6 +50,16 @@ std::optional<unsigned> findUpdate(func::FuncOp func, unsigned arg) {
     if (auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, i)); update && update.getArg() == role)
       return i;
   return std::nullopt;
+}
+
+ShardingAttr getVaryingBatchLayout(BatchAttr batch, RankedTensorType type, int64_t ranks) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding());
+  if (!sharding || sharding.getStates().size() != 1 || !sharding.getStates().front().isVarying())
+    return nullptr;
+  SmallVector<int64_t> global(type.getShape());
+  int64_t rows = global[batch.getDim()];
+  global[batch.getDim()] *= ranks;
+  return ShardingAttr::get(type.getContext(), global, AxisState::shard(batch.getDim(), 1, rows));
 }
 
 std::optional<int64_t> getSegment(Operation *op) {

@@ -49,6 +49,10 @@ std::optional<unsigned> findState(mlir::func::FuncOp func, llvm::StringRef state
 /// Number of the result that is the new value of argument `arg`.
 std::optional<unsigned> findUpdate(mlir::func::FuncOp func, unsigned arg);
 
+/// How the global batch of `ranks` ranks is cut when each has a batch input of its own, as with view=local: they are
+/// together in rank order in the batch dimension. Null for a type that is not varying.
+ShardingAttr getVaryingBatchLayout(BatchAttr batch, mlir::RankedTensorType type, int64_t ranks);
+
 /// The op's segment (see `spmd.segment`), if it has one.
 std::optional<int64_t> getSegment(mlir::Operation *op);
 /// Phase of a segment: "forward", "backward" or "optimizer"; empty if unknown.

@@ -64,14 +64,26 @@ def Spmd_HyperAttr : Spmd_Attr<"Hyper", "hyper"> {
       "`<` $name `,` `group` `=` $group (`,` `value` `=` $value^)? `>`";
 }
 
+def Spmd_RngAttr : Spmd_Attr<"Rng", "rng"> {
+  let summary = "what random numbers are a function of: the seed, or the count of training steps";
+  let description = [{
+    `#spmd.rng<"seed", init = 42>` and `#spmd.rng<"step", init = 0>`: 0-dimensional i64,
+    the same on all ranks. The step counts itself up; `init` is the value when the
+    weights file does not have it.
+  }];
+  let parameters = (ins StringRefParameter<"seed or step">:$name,
+                        "int64_t":$init);
+  let assemblyFormat = "`<` $name `,` `init` `=` $init `>`";
+}
+
 def Spmd_BatchAttr : Spmd_Attr<"Batch", "batch"> {
-  let summary = "a batch input; dim is the batch dimension, -1 when it has none";
+  let summary = "a batch input; dim is the batch dimension, none when all ranks share it";
   let description = [{
     `dim` decides only where the rows of the batch live: a wrong dimension costs
-    communication, never a wrong result.
+    communication, never a wrong result. In C++ none is -1.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$dim);
-  let assemblyFormat = "`<` $name `,` `dim` `=` $dim `>`";
+  let assemblyFormat = "`<` $name `,` `dim` `=` custom<BatchDim>($dim) `>`";
 }
 
 def Spmd_ShardAttr : Spmd_Attr<"Shard", "shard"> {
@@ -154,6 +166,25 @@ def Spmd_FlatAttr : Spmd_Attr<"Flat", "flat"> {
   let genVerifyDecl = 1;
 }
 
+def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
+  let summary = "what the model's author said of one unit in Python";
+  let description = [{
+    `#spmd.annotation<modules = ["norm", "head"], reshard = 0, ignored = ["head.scale"]>`,
+    in the module attribute `spmd.annotations`, from `fully_shard` or `wrap`.
+    `reshard` is 1 to free gathered parameters between forward and backward, 0 to
+    keep them, or the size of a group of ranks; `precision` as in `spmd.shard_unit`;
+    `ranks` the size of the mesh that was named.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$modules,
+                        OptionalParameter<"::mlir::ArrayAttr">:$ignored,
+                        OptionalParameter<"::mlir::StringAttr">:$mode,
+                        OptionalParameter<"::mlir::IntegerAttr">:$reshard,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$precision,
+                        OptionalParameter<"::mlir::IntegerAttr">:$prefetch,
+                        OptionalParameter<"::mlir::IntegerAttr">:$ranks);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 //===----------------------------------------------------------------------===//
 // Sharding of a value
 //===----------------------------------------------------------------------===//
@@ -170,7 +201,10 @@ def Spmd_ShardingAttr : Spmd_Attr<"Sharding", "sharding",
       cut into chunks of `chunk` rows, this rank has the one of its coordinate (rows
       past the end are padding);
     * `partial<kind>`: the value is the combination by `kind` of all ranks' values;
-    * `owned`: this rank's chunk of a unit's flat buffer.
+    * `owned`: this rank's chunk of a unit's flat buffer;
+    * `varying`: every rank has a value of its own, and there is no global one: what a
+      rank computes from its rows when the captured step is one rank's (`view=local`).
+      The global shape is the local one.
 
     ```mlir
     tensor<4x16xf32, #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>>

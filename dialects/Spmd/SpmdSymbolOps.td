@@ -72,7 +72,11 @@ def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
     `modules` are the modules whose parameters the unit has. Under `fully_shard` each
     rank of `axes` owns one chunk of the flat buffer; under `replicate` each has it
     all. With `reshard_after_forward` the gathered buffer is freed between forward
-    and backward and gathered again.
+    and backward and gathered again; `reshard_group` keeps it over a group of this
+    many ranks instead. `prefetch` is how many units ahead it is gathered, if not as
+    the pass is told. `precision` has the dtypes of mixed precision: `param` (gathered
+    and computed with), `reduce` (gradients), `buffer`, `output`. The parameters of an
+    `ignored` unit were to be left alone: they are whole on every rank.
 
     ```mlir
     spmd.shard_unit @unit0 modules ["h.0"] mesh @mesh axes ["data"]
@@ -84,7 +88,11 @@ def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$modules,
                        FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes,
                        Spmd_UnitModeAttr:$mode, UnitAttr:$reshard_after_forward,
-                       Spmd_FlatAttr:$layout);
+                       Spmd_FlatAttr:$layout,
+                       OptionalAttr<I64Attr>:$reshard_group,
+                       OptionalAttr<I64Attr>:$prefetch,
+                       OptionalAttr<DictionaryAttr>:$precision,
+                       UnitAttr:$ignored);
   let assemblyFormat = [{
     $sym_name `modules` $modules `mesh` $mesh `axes` $axes custom<Mode>($mode)
     (`reshard_after_forward` $reshard_after_forward^)? `layout` qualified($layout) attr-dict

@@ -108,6 +108,20 @@ LogicalResult ShardUnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   if (getLayout().getPadded() % (*ranks * kSegmentAlignment) != 0)
     return emitOpError() << "has padded size " << getLayout().getPadded() << ", which is not a multiple of "
                          << kSegmentAlignment << " times " << *ranks << " ranks";
+  // C4
+  if (std::optional<int64_t> group = getReshardGroup(); group && (*group < 1 || *ranks % *group != 0))
+    return emitOpError() << "has a reshard_group of " << *group << ", which is no factor of " << *ranks << " ranks";
+  // C5
+  for (NamedAttribute entry : getPrecisionAttr() ? getPrecisionAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    auto type = dyn_cast<TypeAttr>(entry.getValue());
+    if (!llvm::is_contained({"param", "reduce", "buffer", "output"}, entry.getName()) || !type ||
+        !isa<FloatType>(type.getValue()))
+      return emitOpError() << "has " << entry.getName() << " = " << entry.getValue()
+                           << " in its precision, expected param, reduce, buffer or output and a float type";
+  }
+  // C6
+  if (getIgnored() && getMode() != UnitMode::replicate)
+    return emitOpError("is ignored and not replicated");
   return success();
 }
 

@@ -11,10 +11,18 @@ namespace mlir {
 class DialectRegistry;
 } // namespace mlir
 
+#include <string>
+#include <vector>
+
 namespace spmd {
 
 /// Adds our dialects, and the upstream dialects that our IR uses, to `registry`.
 void registerAllDialects(mlir::DialectRegistry &registry);
+
+/// Adds the dialects of shared libraries (mlirGetDialectPluginInfo), for ops that import, interpreter and kernels then
+/// know by what they say of themselves (AtenOpInterface). False, after a message on standard error, when one cannot be
+/// loaded.
+bool loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry);
 
 /// Registers our passes and pipelines, and the few upstream passes that are useful beside them (canonicalize, cse).
 void registerAllPasses();

@@ -19,6 +19,7 @@ static std::string weightsKey(const Input &input) {
   case InputKind::constant:
     return "constant/" + input.name;
   case InputKind::hyper:
+  case InputKind::rng:
   case InputKind::batch:
     return "";
   }

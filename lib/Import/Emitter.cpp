@@ -11,33 +11,6 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-Type spmd::getElementType(runtime::DType dtype, MLIRContext *context) {
-  Builder builder(context);
-  switch (dtype) {
-  case runtime::DType::F32:
-    return builder.getF32Type();
-  case runtime::DType::F64:
-    return builder.getF64Type();
-  case runtime::DType::F16:
-    return builder.getF16Type();
-  case runtime::DType::BF16:
-    return builder.getBF16Type();
-  case runtime::DType::I64:
-    return builder.getI64Type();
-  case runtime::DType::I32:
-    return builder.getI32Type();
-  case runtime::DType::I16:
-    return builder.getIntegerType(16);
-  case runtime::DType::I8:
-    return builder.getIntegerType(8);
-  case runtime::DType::U8:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case runtime::DType::I1:
-    return builder.getI1Type();
-  }
-  llvm_unreachable("covered switch");
-}
-
 RankedTensorType spmd::getTensorType(const step::TensorSpec &spec, MLIRContext *context) {
   return RankedTensorType::get(spec.shape, getElementType(spec.dtype, context));
 }
@@ -72,8 +45,14 @@ InFlightDiagnostic Emitter::error(const Twine &message) {
   return diagnostic;
 }
 
+/// "mylib::swish" is an op of the dialect mylib, all others are ops of aten.
+static std::string getOperationName(StringRef op) {
+  auto [library, name] = op.split("::");
+  return name.empty() ? ("aten." + op).str() : (library + "." + name).str();
+}
+
 Operation *Emitter::create(StringRef op, ValueRange operands, ArrayRef<NamedAttribute> attrs, TypeRange results) {
-  OperationState state(loc, ("aten." + op).str(), operands, results, attrs);
+  OperationState state(loc, getOperationName(op), operands, results, attrs);
   state.addAttribute(kSegmentAttr, builder.getI64IntegerAttr(segment));
   return builder.create(state);
 }
@@ -124,8 +103,22 @@ static Attribute convertLiteral(Emitter &emitter, const step::Arg &arg, StringRe
   return {};
 }
 
+/// A Python number in the place of a tensor, as a 0-dimensional one: of the type of the call's tensors, or, if it is of
+/// a higher kind, of the default type of its own kind, so that it promotes as the number does.
+static void wrapNumber(Emitter &emitter, Call &call, BoundArg &arg) {
+  SmallVector<RankedTensorType> tensors;
+  for (BoundArg &other : call.args)
+    for (Value value : other.values)
+      if (value)
+        tensors.push_back(typeOf(value));
+  Attribute number = emitter.scalar(arg.literal);
+  Type type = aten::promoteTypes(tensors, {number}, emitter.builder.getContext());
+  arg.values = {emitter.createValue("scalar_tensor", {}, emitter.named("s", number), RankedTensorType::get({}, type))};
+  arg.literal.kind = Kind::value;
+}
+
 Operation *Emitter::createFromSchema(Call &call) {
-  auto name = RegisteredOperationName::lookup("aten." + call.op, builder.getContext());
+  auto name = RegisteredOperationName::lookup(getOperationName(call.op), builder.getContext());
   auto *interface = name ? name->getInterface<aten::AtenOpInterface>() : nullptr;
   if (!interface) {
     error("unknown op '") << call.op << "'";
@@ -139,6 +132,8 @@ Operation *Emitter::createFromSchema(Call &call) {
     BoundArg *arg = call.find(schemaArg.name);
     if (schemaArg.isTensor()) {
       size_t before = operands.size();
+      if (arg && arg->isNumber() && schemaArg.type == "Tensor")
+        wrapNumber(*this, call, *arg);
       if (arg)
         for (Value value : arg->values)
           operands.push_back(value);

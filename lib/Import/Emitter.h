@@ -5,14 +5,13 @@
 
 #include "StepPackage.h"
 
+#include "dialects/Spmd/ElementType.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
 
 namespace spmd {
 
-/// The element type for a dtype; bool is i1, u8 is ui8.
-mlir::Type getElementType(runtime::DType dtype, mlir::MLIRContext *context);
 mlir::RankedTensorType getTensorType(const step::TensorSpec &spec, mlir::MLIRContext *context);
 
 /// An argument of a captured call with its tensors read.

@@ -9,16 +9,22 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List".
+/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List"; "mylib.swish.default": "mylib::swish".
 static std::string functionalName(StringRef op, bool inPlace) {
-  op.consume_front("aten.") || op.consume_front("spmd.");
-  auto [packet, overload] = op.split('.');
+  std::string library;
+  if (!op.consume_front("aten.") && !op.consume_front("spmd.")) {
+    auto [name, rest] = op.split('.');
+    library = name.str() + "::";
+    op = rest;
+  }
+  auto [name, overload] = op.split('.');
   if (inPlace)
-    packet.consume_back("_");
+    name.consume_back("_");
+  std::string packet = library + name.str();
   // The overload that writes a scalar into a tensor has another name.
   if (overload == "default" || overload.empty())
-    return packet.str();
-  return (packet + "." + overload).str();
+    return packet;
+  return packet + "." + overload.str();
 }
 
 void Functionalizer::bindInput(int64_t id, Value value) {
@@ -83,7 +89,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     return value;
   Call call = bind(maker, &maker);
   int64_t rank = type.getRank();
-  enum class Inverse { same, view, permute, slice, select, split, unknown };
+  enum class Inverse { same, view, permute, slice, select, split, diagonal, unknown };
   auto inverse =
       llvm::StringSwitch<Inverse>(call.op)
           .Cases({"detach", "alias"}, Inverse::same)
@@ -93,6 +99,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
           .Case("slice.Tensor", Inverse::slice)
           .Cases({"select.int", "unbind.int"}, Inverse::select)
           .Cases({"split.Tensor", "split_with_sizes"}, Inverse::split)
+          .Case("diagonal", Inverse::diagonal)
           .Default(Inverse::unknown);
 
   Call scatter;
@@ -150,6 +157,11 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     setInteger(scatter, "step", 1);
     return emitScatter("slice_scatter");
   }
+  case Inverse::diagonal:
+    setInteger(scatter, "offset", call.integer("offset", 0));
+    setInteger(scatter, "dim1", call.integer("dim1", 0));
+    setInteger(scatter, "dim2", call.integer("dim2", 1));
+    return emitScatter("diagonal_scatter");
   case Inverse::unknown:
     break;
   }
@@ -203,6 +215,11 @@ LogicalResult Functionalizer::emitWrites(const step::Node &node, Call &call) {
     else
       targets.append(arg.integers.begin(), arg.integers.end());
   }
+  // An op that gives new tensors, and writes others: its results come first.
+  size_t created = node.viewOf.empty() ? node.results.size() : 0;
+  for (size_t i = 0; i < created; ++i)
+    call.resultTypes.push_back(node.results[i] ? getTensorType(node.results[i]->spec, emitter.builder.getContext())
+                                               : RankedTensorType());
   for (int64_t id : targets) {
     if (id < 0)
       return emitter.error("'" + node.op + "' writes an absent tensor");
@@ -211,21 +228,15 @@ LogicalResult Functionalizer::emitWrites(const step::Node &node, Call &call) {
   SmallVector<Value> results;
   if (failed(emitCall(emitter, call, results)))
     return failure();
-  if (results.size() != targets.size())
+  if (results.size() != created + targets.size())
     return emitter.error("'" + node.op + "' writes ")
-           << targets.size() << " tensors, the op has " << results.size() << " results";
-  for (auto [id, value] : llvm::zip_equal(targets, results))
+           << targets.size() << " tensors and makes " << created << ", the op has " << results.size() << " results";
+  for (auto [id, value] : llvm::zip_equal(targets, ArrayRef(results).drop_front(created)))
     if (failed(write(id, value)))
       return failure();
-  for (auto [index, result] : llvm::enumerate(node.results)) {
-    if (!result)
-      continue;
-    if (node.viewOf.empty())
-      return emitter.error("'" + node.op +
-                           "' both writes in place and returns a new tensor; "
-                           "this is not supported");
-    bindResult(node, index, read(node.findArg(node.viewOf)->integer));
-  }
+  for (auto [index, result] : llvm::enumerate(node.results))
+    if (result)
+      bindResult(node, index, created ? results[index] : read(node.findArg(node.viewOf)->integer));
   return success();
 }
 

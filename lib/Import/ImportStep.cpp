@@ -29,6 +29,7 @@ private:
   void addModuleTree(ModuleOp module);
   Attribute getRole(const step::Input &input);
   Attribute getOption(const step::Option &option);
+  Attribute getAnnotation(const units::Annotation &annotation);
   Location getLocation(const step::Node &node);
   FailureOr<SmallVector<Attribute>> emitNodes(Emitter &emitter, Functionalizer &values);
   LogicalResult addResults(func::FuncOp func, Emitter &emitter, Functionalizer &values);
@@ -55,6 +56,8 @@ Attribute StepImporter::getRole(const step::Input &input) {
     return StateAttr::get(context, input.name, input.of, number);
   case step::InputKind::hyper:
     return HyperAttr::get(context, input.name, input.group, number);
+  case step::InputKind::rng:
+    return RngAttr::get(context, input.name, input.integer);
   case step::InputKind::batch:
     return BatchAttr::get(context, input.name, input.batchDim);
   }
@@ -82,6 +85,24 @@ Attribute StepImporter::getOption(const step::Option &option) {
 static ArrayAttr getStrings(Builder &builder, const std::vector<std::string> &strings) {
   SmallVector<StringRef> refs(strings.begin(), strings.end());
   return builder.getStrArrayAttr(refs);
+}
+
+Attribute StepImporter::getAnnotation(const units::Annotation &annotation) {
+  const units::UnitOptions &options = annotation.options;
+  auto number = [&](std::optional<int64_t> value) { return value ? builder.getI64IntegerAttr(*value) : IntegerAttr(); };
+  DictionaryAttr precision;
+  if (options.precision) {
+    NamedAttrList dtypes;
+    for (auto &[name, dtype] : options.precision->entries())
+      if (dtype)
+        dtypes.set(name, TypeAttr::get(getElementType(*dtype, context)));
+    precision = dtypes.getDictionary(context);
+  }
+  return AnnotationAttr::get(context, getStrings(builder, annotation.modules),
+                             annotation.ignored.empty() ? ArrayAttr() : getStrings(builder, annotation.ignored),
+                             options.mode ? builder.getStringAttr(units::nameOf(*options.mode)) : StringAttr(),
+                             number(options.reshardAfterForward), precision, number(options.prefetch),
+                             number(options.ranks));
 }
 
 /// Frames as a call-site chain, innermost first, under the module path.
@@ -117,6 +138,9 @@ void StepImporter::addModuleAttributes(ModuleOp module, ArrayRef<Attribute> phas
   module->setAttr("spmd.result_tree", builder.getStringAttr(step.resultTree));
   if (!step.zeroGradient.empty())
     module->setAttr("spmd.zero_gradient", getStrings(builder, step.zeroGradient));
+  if (!step.units.empty())
+    module->setAttr("spmd.annotations", builder.getArrayAttr(llvm::map_to_vector(
+                                            step.units, [&](const auto &unit) { return getAnnotation(unit); })));
   NamedAttrList tied;
   for (const step::Parameter &param : step.parameters)
     if (!param.aliases.empty())

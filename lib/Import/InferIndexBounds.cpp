@@ -1,8 +1,12 @@
-//===- InferIndexBounds.cpp - Which row numbers a batch input may hold ----===//
+//===- InferIndexBounds.cpp - Where row numbers have to be checked --------===//
+
+#include "IntegerRange.h"
 
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Import/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_INFERINDEXBOUNDSPASS
@@ -11,70 +15,93 @@ namespace spmd {
 
 using namespace mlir;
 using namespace spmd;
+using aten::CheckIndexOp;
 
 namespace {
 
-/// What the uses of an input say of its values.
+/// What the checks of an input ask of its values.
 struct Bounds {
   std::optional<int64_t> bound, ignored;
-  /// Some use allows nothing but row numbers.
+  /// Some check allows nothing but row numbers.
   bool strict = false;
 
-  void addBound(int64_t rows) { bound = bound ? std::min(*bound, rows) : rows; }
+  void add(CheckIndexOp check) {
+    int64_t high = check.getHigh();
+    bound = bound ? std::min(*bound, high) : high;
+    std::optional<int64_t> other = check.getIgnoreIndex();
+    strict |= !other || (ignored && *ignored != *other);
+    if (other)
+      ignored = other;
+  }
+};
+
+class Inference {
+public:
+  explicit Inference(func::FuncOp step) : step(step) {}
+  void run();
+
+private:
+  bool isProven(Value value, CheckIndexOp check);
+  bool collectInputs(Value value, CheckIndexOp check, llvm::SetVector<BlockArgument> &inputs);
+
+  func::FuncOp step;
+  IntegerRanges ranges;
 };
 
 struct InferIndexBoundsPass : spmd::impl::InferIndexBoundsPassBase<InferIndexBoundsPass> {
-  void runOnOperation() override;
+  void runOnOperation() override {
+    func::FuncOp step = getStep(getOperation());
+    if (!step)
+      return signalPassFailure();
+    Inference(step).run();
+  }
 };
 
 } // namespace
 
-/// Ops whose results are elements of the operand, in whatever order.
-static bool keepsElements(Operation *op) {
-  if (auto cast = dyn_cast<aten::ToCopyOp>(op)) // between widths of integers: row numbers fit in all of them
-    return getElementTypeOrSelf(cast.getSelf().getType()).isInteger() &&
-           getElementTypeOrSelf(cast->getResult(0).getType()).isInteger();
-  return isa<aten::ViewOp, aten::UnsqueezeOp, aten::SqueezeDimOp, aten::PermuteOp, aten::ExpandOp, aten::SliceTensorOp,
-             aten::SelectIntOp, aten::SplitTensorOp, aten::CloneOp, aten::CatOp, aten::StackOp>(op);
+bool Inference::isProven(Value value, CheckIndexOp check) {
+  std::optional<IntegerRange> range = ranges.get(value);
+  int64_t low = check.getLow(), high = check.getHigh();
+  if (!range)
+    return false;
+  return (range->low >= low && range->high < high) ||
+         (range->low == range->high && check.getIgnoreIndex() == range->low);
 }
 
-static int64_t getRows(Value table, unsigned dim) { return cast<RankedTensorType>(table.getType()).getDimSize(dim); }
-
-static void collectBounds(Value value, Bounds &bounds) {
-  for (OpOperand &use : value.getUses()) {
-    Operation *op = use.getOwner();
-    if (keepsElements(op)) {
-      for (Value result : op->getResults())
-        collectBounds(result, bounds);
-    } else if (auto embedding = dyn_cast<aten::EmbeddingOp>(op); embedding && embedding.getIndices() == value) {
-      bounds.addBound(getRows(embedding.getWeight(), 0));
-      bounds.strict = true;
-    } else if (auto loss = dyn_cast<aten::NllLossForwardOp>(op); loss && loss.getTarget() == value) {
-      // Classes are dimension 1 of a batch of rows, and the only one of a single row.
-      auto rows = cast<RankedTensorType>(loss.getSelf().getType());
-      bounds.addBound(getRows(loss.getSelf(), rows.getRank() > 1 ? 1 : 0));
-      int64_t ignored = loss.getIgnoreIndex();
-      bounds.strict |= bounds.ignored && *bounds.ignored != ignored;
-      bounds.ignored = ignored;
-    }
+/// Follows a value to the batch inputs whose elements it has. False if it has
+/// others, which are not proven to pass.
+bool Inference::collectInputs(Value value, CheckIndexOp check, llvm::SetVector<BlockArgument> &inputs) {
+  if (isProven(value, check))
+    return true;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (!getArgRole<BatchAttr>(step, argument.getArgNumber()))
+      return false;
+    inputs.insert(argument);
+    return true;
   }
+  Operation *op = value.getDefiningOp();
+  return keepsElements(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return collectInputs(operand, check, inputs);
+         });
 }
 
-void InferIndexBoundsPass::runOnOperation() {
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
-  Builder builder(&getContext());
-  for (BlockArgument argument : step.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    if (!getArgRole<BatchAttr>(step, index))
+void Inference::run() {
+  Builder builder(step.getContext());
+  llvm::MapVector<BlockArgument, Bounds> bounds;
+  for (CheckIndexOp check : llvm::make_early_inc_range(step.getOps<CheckIndexOp>())) {
+    llvm::SetVector<BlockArgument> inputs;
+    bool everything = collectInputs(check.getSelf(), check, inputs);
+    // An input is checked against [0, bound) only.
+    if (!everything || (!inputs.empty() && static_cast<int64_t>(check.getLow()) != 0))
       continue;
-    Bounds bounds;
-    collectBounds(argument, bounds);
-    if (!bounds.bound)
-      continue;
-    step.setArgAttr(index, kIndexBoundAttr, builder.getI64IntegerAttr(*bounds.bound));
-    if (bounds.ignored && !bounds.strict)
-      step.setArgAttr(index, kIgnoreIndexAttr, builder.getI64IntegerAttr(*bounds.ignored));
+    for (BlockArgument input : inputs)
+      bounds[input].add(check);
+    check.getResult().replaceAllUsesWith(check.getSelf());
+    check.erase();
+  }
+  for (auto &[input, of] : bounds) {
+    step.setArgAttr(input.getArgNumber(), kIndexBoundAttr, builder.getI64IntegerAttr(*of.bound));
+    if (of.ignored && !of.strict)
+      step.setArgAttr(input.getArgNumber(), kIgnoreIndexAttr, builder.getI64IntegerAttr(*of.ignored));
   }
 }

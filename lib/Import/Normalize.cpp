@@ -2,6 +2,8 @@
 
 #include "Normalize.h"
 
+#include "dialects/Aten/AtenInterfaces.h"
+
 using namespace mlir;
 using namespace spmd;
 
@@ -26,16 +28,42 @@ void spmd::setInteger(Call &call, StringRef name, int64_t value) {
   arg.integer = value;
 }
 
+void spmd::setBoolean(Call &call, StringRef name, bool value) {
+  step::Arg &arg = literal(call, name);
+  arg.kind = step::Arg::Kind::boolean;
+  arg.boolean = value;
+}
+
 void spmd::setIntegers(Call &call, StringRef name, ArrayRef<int64_t> values) {
   step::Arg &arg = literal(call, name);
   arg.kind = step::Arg::Kind::integers;
   arg.integers.assign(values.begin(), values.end());
 }
 
+SmallVector<int64_t> spmd::getIntegers(Call &call, StringRef name) {
+  BoundArg *arg = call.find(name);
+  if (!arg)
+    return {};
+  if (arg->literal.kind == step::Arg::Kind::integer)
+    return {arg->literal.integer};
+  return SmallVector<int64_t>(arg->literal.integers.begin(), arg->literal.integers.end());
+}
+
+LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t rank) {
+  return emitter.error("'") << call.op << "' of dimension " << dim << " of a tensor of rank " << rank;
+}
+
 LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   Operation *op = emitter.createFromSchema(call);
   if (!op)
     return failure();
+  // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
+  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType(); type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
+    RankedTensorType wanted = call.resultTypes[0];
+    op->getResult(0).setType(wanted.clone(type));
+    results.push_back(emitter.cast(op->getResult(0), wanted.getElementType()));
+    return success();
+  }
   auto next = op->result_begin();
   for (RankedTensorType type : call.resultTypes)
     results.push_back(type ? *next++ : Value());
@@ -49,7 +77,18 @@ static const NormalizerTable &getTable() {
     addFactoryNormalizers(entries);
     addArithmeticNormalizers(entries);
     addReductionNormalizers(entries);
+    addActivationNormalizers(entries);
+    addLossNormalizers(entries);
     addListNormalizers(entries);
+    addIndexingNormalizers(entries);
+    addSortingNormalizers(entries);
+    addMovementNormalizers(entries);
+    addDiagonalNormalizers(entries);
+    addPadNormalizers(entries);
+    addNormNormalizers(entries);
+    addProductNormalizers(entries);
+    addSamplingNormalizers(entries);
+    addWindowNormalizers(entries);
     addOptimizerNormalizers(entries);
     return entries;
   }();
@@ -71,10 +110,17 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
     if (!call.value(name))
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
   bool isList = StringRef(call.op).starts_with("_foreach") || StringRef(call.op).starts_with("_fused");
-  if (isNormalized && !isList && (call.resultTypes.empty() || !call.resultTypes[0]))
+  bool hasResults = call.resultTypes.size() >= normalization.results &&
+                    (normalization.masksResults ||
+                     llvm::all_of(ArrayRef(call.resultTypes).take_front(normalization.results),
+                                  [](RankedTensorType type) { return static_cast<bool>(type); }));
+  if (isNormalized && !isList && !hasResults)
     return emitter.error("'") << call.op << "' has no result";
   if (failed(normalization.run(emitter, call, results)))
     return failure();
+  if (results.size() != call.resultTypes.size())
+    return emitter.error("'") << call.op << "' has " << results.size() << " results, the capture says "
+                              << call.resultTypes.size();
   for (auto [value, type] : llvm::zip_equal(results, call.resultTypes)) {
     if (value && value.getType() != type)
       return emitter.error("'") << call.op << "' gives " << value.getType() << ", the capture says " << type;

@@ -26,8 +26,13 @@ struct Normalization {
   /// Tensor arguments that `run` may take for granted, as it may a first result (but for list ops): a package that
   /// lacks them gets an error before.
   llvm::SmallVector<llvm::StringRef, 2> tensors;
+  /// Entries of the call's results that `run` reads, and whether they may be null (an output mask).
+  unsigned results = 1;
+  bool masksResults = false;
 
   Normalization() = default;
+  Normalization(Normalizer run, llvm::ArrayRef<llvm::StringRef> tensors, unsigned results, bool masksResults = false)
+      : run(run), tensors(tensors), results(results), masksResults(masksResults) {}
   Normalization(Normalizer run, llvm::ArrayRef<llvm::StringRef> tensors = {}) : run(run), tensors(tensors) {}
 };
 using NormalizerTable = llvm::StringMap<Normalization>;
@@ -41,8 +46,19 @@ llvm::LogicalResult emitSameOp(Emitter &emitter, Call &call, Results &results);
 void addViewNormalizers(NormalizerTable &table);
 void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);
+void addActivationNormalizers(NormalizerTable &table);
+void addLossNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);
+void addIndexingNormalizers(NormalizerTable &table);
+void addSortingNormalizers(NormalizerTable &table);
+void addMovementNormalizers(NormalizerTable &table);
+void addDiagonalNormalizers(NormalizerTable &table);
+void addPadNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
+void addNormNormalizers(NormalizerTable &table);
+void addProductNormalizers(NormalizerTable &table);
+void addSamplingNormalizers(NormalizerTable &table);
+void addWindowNormalizers(NormalizerTable &table);
 void addOptimizerNormalizers(NormalizerTable &table);
 
 /// True for a list op that the dialect does not have in list form; `known`: it has
@@ -56,7 +72,12 @@ int64_t wrapDim(int64_t dim, int64_t rank);
 /// Sets the number (or absent number) that argument `name` is; an argument of
 /// another kind stays, for the op to refuse.
 void setInteger(Call &call, llvm::StringRef name, int64_t value);
+void setBoolean(Call &call, llvm::StringRef name, bool value);
 void setIntegers(Call &call, llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+/// The integers of a list argument, or one integer.
+llvm::SmallVector<int64_t> getIntegers(Call &call, llvm::StringRef name);
+/// An error: the call names a dimension that a tensor does not have.
+llvm::LogicalResult refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t rank);
 
 } // namespace spmd
 

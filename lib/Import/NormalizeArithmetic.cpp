@@ -9,32 +9,6 @@ using namespace spmd;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The op, in the type that its operands promote to, converted to the
-/// captured result type: an in-place op keeps the type of what it writes.
-static LogicalResult emitPromoted(Emitter &emitter, Call &call, Results &results) {
-  SmallVector<RankedTensorType> tensors;
-  SmallVector<Attribute> scalars;
-  for (BoundArg &arg : call.args) {
-    for (Value value : arg.values)
-      if (value)
-        tensors.push_back(typeOf(value));
-    StringRef name = arg.name();
-    if (arg.isNumber() && (name == "self" || name == "other" || name == "exponent" || name == "min" || name == "max"))
-      scalars.push_back(emitter.scalar(arg.literal));
-  }
-  RankedTensorType wanted = call.resultTypes[0];
-  Type promoted = aten::promoteTypes(tensors, scalars, emitter.builder.getContext());
-  bool divides = StringRef(call.op).starts_with("div.");
-  if (divides && !isa<FloatType>(promoted))
-    promoted = emitter.builder.getF32Type();
-  call.resultTypes[0] = wanted.clone(promoted);
-  LogicalResult emitted = emitSameOp(emitter, call, results);
-  call.resultTypes[0] = wanted;
-  if (succeeded(emitted))
-    results.back() = emitter.cast(results.back(), wanted.getElementType());
-  return emitted;
-}
-
 /// Multiplies `other` by an alpha that is a tensor, which then is 1.
 static void foldTensorAlpha(Emitter &emitter, Call &call) {
   BoundArg *alpha = call.find("alpha");
@@ -57,7 +31,7 @@ static LogicalResult emitAddc(Emitter &emitter, Call &call, Results &results) {
     tensor->values[0] = emitter.createValue("mul.Tensor", {scaled, by}, {}, shape.clone(type));
     value->setInteger(1);
   }
-  return emitPromoted(emitter, call, results);
+  return emitSameOp(emitter, call, results);
 }
 
 /// "x.Tensor" with a number is "x.Scalar", and the other way round.
@@ -74,10 +48,7 @@ static LogicalResult emitBinary(Emitter &emitter, Call &call, Results &results) 
     call.op = "sub.Tensor";
     std::swap(call.find("self")->literal.name, other->literal.name);
   }
-  if (name == "eq" || name == "ne" || name == "lt" || name == "le" || name == "gt" || name == "ge" ||
-      name == "logical_and")
-    return emitSameOp(emitter, call, results);
-  return emitPromoted(emitter, call, results);
+  return emitSameOp(emitter, call, results);
 }
 
 static LogicalResult emitPow(Emitter &emitter, Call &call, Results &results) {
@@ -85,14 +56,24 @@ static LogicalResult emitPow(Emitter &emitter, Call &call, Results &results) {
     call.op = "pow.Tensor_Tensor";
   if (BoundArg *self = call.find("self"); call.op == "pow.Scalar" && self && self->isValue())
     call.op = "pow.Tensor_Tensor";
-  return emitPromoted(emitter, call, results);
+  return emitSameOp(emitter, call, results);
 }
 
 /// clamp_min and clamp_max, of a number or a tensor.
 static LogicalResult emitClampSide(Emitter &emitter, Call &call, Results &results) {
   bool tensor = StringRef(call.op).ends_with(".Tensor");
   call.op = tensor ? "clamp.Tensor" : "clamp";
-  return emitPromoted(emitter, call, results);
+  return emitSameOp(emitter, call, results);
+}
+
+/// "__and__.Tensor" as "bitwise_and.Tensor".
+static LogicalResult emitPythonOperator(Emitter &emitter, Call &call, Results &results) {
+  auto [name, overload] = StringRef(call.op).split('.');
+  name = name.drop_front(2).drop_back(2);
+  bool isShift = name.ends_with("shift");
+  std::string base = isShift ? (name == "lshift" ? "left_shift" : "right_shift") : name.str();
+  call.op = "bitwise_" + base + "." + (isShift && overload == "Scalar" ? "Tensor_Scalar" : overload.str());
+  return emitSameOp(emitter, call, results);
 }
 
 /// where with numbers: a number becomes a 0-dimensional tensor.
@@ -136,8 +117,9 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
     table[op] = &emitPow;
   for (StringRef op : {"clamp_min", "clamp_max", "clamp_min.Tensor", "clamp_max.Tensor"})
     table[op] = &emitClampSide;
-  for (StringRef op : {"clamp", "clamp.Tensor", "maximum", "minimum", "lerp.Scalar"})
-    table[op] = &emitPromoted;
+  for (StringRef op : {"__and__", "__or__", "__xor__", "__lshift__", "__rshift__"})
+    for (StringRef overload : {".Tensor", ".Scalar"})
+      table[(op + overload).str()] = &emitPythonOperator;
   for (StringRef op : {"addcmul", "addcdiv"})
     table[op] = &emitAddc;
   for (StringRef op : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})

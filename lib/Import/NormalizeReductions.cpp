@@ -5,10 +5,12 @@
 using namespace mlir;
 using namespace spmd;
 
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
 /// The reduced dimensions, counted from the front and ascending; none and an
 /// empty list mean all.
-static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &results) {
-  int64_t rank = cast<RankedTensorType>(call.value("self").getType()).getRank();
+static SmallVector<int64_t> reducedDims(Call &call) {
+  int64_t rank = typeOf(call.value("self")).getRank();
   SmallVector<int64_t> dims;
   if (BoundArg *dim = call.find("dim")) {
     if (dim->literal.kind == step::Arg::Kind::integer)
@@ -18,19 +20,186 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
   }
   for (int64_t &dim : dims)
     dim = wrapDim(dim, rank);
-  if (dims.empty())
+  // A tensor without dimensions may be reduced over "dimension 0".
+  if (dims.empty() || rank == 0)
     dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   llvm::sort(dims);
-  setIntegers(call, "dim", dims);
+  return dims;
+}
+
+static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &results) {
+  setIntegers(call, "dim", reducedDims(call));
   if (call.op == "sum")
     call.op = "sum.dim_IntList";
   if (call.op == "mean")
     call.op = "mean.dim";
+  if (call.op == "max" || call.op == "min")
+    call.op = call.op == "max" ? "amax" : "amin";
   return emitSameOp(emitter, call, results);
 }
 
+namespace {
+/// Reductions of a call's `self`, written as other ops.
+struct Reducer {
+  Reducer(Emitter &emitter, Call &call)
+      : emitter(emitter), dims(reducedDims(call)), keepdim(call.boolean("keepdim")) {}
+
+  SmallVector<int64_t> shapeOf(Value value, bool keep) {
+    SmallVector<int64_t> shape;
+    for (auto [dim, size] : llvm::enumerate(typeOf(value).getShape()))
+      if (!llvm::is_contained(dims, static_cast<int64_t>(dim)))
+        shape.push_back(size);
+      else if (keep)
+        shape.push_back(1);
+    return shape;
+  }
+  Value reduce(StringRef op, Value value, Type type, bool keep) {
+    return emitter.createValue(op, value,
+                               {emitter.named("dim", emitter.builder.getDenseI64ArrayAttr(dims)),
+                                emitter.named("keepdim", emitter.builder.getBoolAttr(keep))},
+                               RankedTensorType::get(shapeOf(value, keep), type));
+  }
+  Value unary(StringRef op, Value value) { return emitter.createValue(op, value, {}, typeOf(value)); }
+  Value compareZero(StringRef op, Value value) {
+    return emitter.createValue(op, value, emitter.named("other", emitter.builder.getI64IntegerAttr(0)),
+                               typeOf(value).clone(emitter.builder.getI1Type()));
+  }
+
+  Emitter &emitter;
+  SmallVector<int64_t> dims;
+  bool keepdim;
+};
+} // namespace
+
+/// any: some element is not zero; all: no element is. Counts add up over ranks.
+static LogicalResult emitTruth(Emitter &emitter, Call &call, Results &results) {
+  bool isAny = StringRef(call.op).starts_with("any");
+  Reducer r(emitter, call);
+  Value found = r.compareZero(isAny ? "ne.Scalar" : "eq.Scalar", call.value("self"));
+  Value count = r.reduce("sum.dim_IntList", found, emitter.builder.getI64Type(), r.keepdim);
+  Value truth = r.compareZero(isAny ? "ne.Scalar" : "eq.Scalar", count);
+  results.push_back(emitter.cast(truth, call.resultTypes[0].getElementType()));
+  return success();
+}
+
+static LogicalResult emitCountNonzero(Emitter &emitter, Call &call, Results &results) {
+  Reducer r(emitter, call);
+  Value found = r.compareZero("ne.Scalar", call.value("self"));
+  results.push_back(r.reduce("sum.dim_IntList", found, emitter.builder.getI64Type(), /*keep=*/false));
+  return success();
+}
+
+/// log(sum(exp(self - max))) + max, where a maximum that is infinite counts as 0.
+static LogicalResult emitLogSumExp(Emitter &emitter, Call &call, Results &results) {
+  Reducer r(emitter, call);
+  Type type = call.resultTypes[0].getElementType();
+  Value self = emitter.cast(call.value("self"), type);
+  Value max = r.reduce("amax", self, type, /*keep=*/true);
+  Value isInfinite = emitter.createValue("isinf", max, {}, typeOf(max).clone(emitter.builder.getI1Type()));
+  Value zero = emitter.full(RankedTensorType::get({}, type), emitter.builder.getF64FloatAttr(0.0));
+  Value base = emitter.createValue("where.self", {isInfinite, zero, max}, {}, typeOf(max));
+  Value exponentials = r.unary("exp", emitter.createValue("sub.Tensor", {self, base}, {}, typeOf(self)));
+  Value sum = r.unary("log", r.reduce("sum.dim_IntList", exponentials, type, r.keepdim));
+  base = emitter.view(base, typeOf(sum).getShape());
+  results.push_back(emitter.createValue("add.Tensor", {sum, base}, {}, typeOf(sum)));
+  return success();
+}
+
+/// Sums of what is a number.
+static LogicalResult emitNanSum(Emitter &emitter, Call &call, Results &results) {
+  Reducer r(emitter, call);
+  Type type = call.resultTypes[0].getElementType();
+  Value self = call.value("self");
+  if (isa<FloatType>(typeOf(self).getElementType())) {
+    Value isNan = emitter.createValue("isnan", self, {}, typeOf(self).clone(emitter.builder.getI1Type()));
+    Value zero = emitter.full(RankedTensorType::get({}, typeOf(self).getElementType()),
+                              emitter.builder.getF64FloatAttr(0.0));
+    self = emitter.createValue("where.self", {isNan, zero, self}, {}, typeOf(self));
+  }
+  results.push_back(r.reduce("sum.dim_IntList", emitter.cast(self, type), type, r.keepdim));
+  return success();
+}
+
+/// var, std, std_mean by var_mean.
+static LogicalResult emitVariance(Emitter &emitter, Call &call, Results &results) {
+  StringRef name = StringRef(call.op).split('.').first;
+  setIntegers(call, "dim", reducedDims(call));
+  RankedTensorType type = call.resultTypes[0];
+  Call both = call;
+  both.op = "var_mean.correction";
+  both.resultTypes.assign({type, type});
+  SmallVector<Value> values;
+  if (failed(emitSameOp(emitter, both, values)))
+    return failure();
+  results.push_back(name.starts_with("std") ? emitter.createValue("sqrt", values[0], {}, type) : values[0]);
+  if (name.ends_with("_mean"))
+    results.push_back(values[1]);
+  return success();
+}
+
+/// Ops along one dimension: max.dim, prod.dim_int, cumsum and their relatives. Without a dimension they see the tensor
+/// as one line; a tensor without dimensions is a line of one.
+static LogicalResult emitAlongDim(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *self = call.find("self"), *dim = call.find("dim");
+  if (llvm::is_contained(call.resultTypes, RankedTensorType()))
+    return emitter.error("'") << call.op << "' lacks a result";
+  Value value = self->values[0];
+  int64_t rank = typeOf(value).getRank();
+  bool isFlat = rank == 0 || !dim || dim->isNone();
+  StringRef name = StringRef(call.op).split('.').first;
+  bool isScan = name.contains("cum"), isPlace = name.starts_with("arg"), isProduct = name.ends_with("prod");
+  if (isProduct || name == "cumsum")
+    value = emitter.cast(value, call.resultTypes[0].getElementType());
+  if (isFlat)
+    value = emitter.view(value, {typeOf(value).getNumElements()});
+  setInteger(call, "dim", isFlat ? 0 : wrapDim(call.integer("dim", 0), rank));
+
+  Call along = call;
+  if (isPlace)
+    along.op = name == "argmax" ? "max.dim" : "min.dim";
+  else if (name == "prod")
+    along.op = "prod.dim_int";
+  along.find("self")->values = {value};
+  SmallVector<int64_t> shape(call.resultTypes.back().getShape());
+  if (isFlat)
+    shape.assign(isScan ? typeOf(value).getShape() : ArrayRef<int64_t>());
+  if (isFlat && !isScan)
+    setBoolean(along, "keepdim", false);
+  along.resultTypes.clear();
+  if (isPlace)
+    along.resultTypes.push_back(RankedTensorType::get(shape, typeOf(value).getElementType()));
+  for (RankedTensorType type : call.resultTypes)
+    along.resultTypes.push_back(type.clone(shape));
+  SmallVector<Value> values;
+  if (failed(emitSameOp(emitter, along, values)))
+    return failure();
+  for (auto [result, type] : llvm::zip_equal(ArrayRef<Value>(values).take_back(call.resultTypes.size()), call.resultTypes))
+    results.push_back(emitter.view(result, type.getShape()));
+  return success();
+}
+
+static LogicalResult emitMinMax(Emitter &emitter, Call &call, Results &results) {
+  for (StringRef op : {"amin", "amax"}) {
+    Reducer r(emitter, call);
+    results.push_back(r.reduce(op, call.value("self"), call.resultTypes[0].getElementType(), r.keepdim));
+  }
+  return success();
+}
+
 void spmd::addReductionNormalizers(NormalizerTable &table) {
-  for (StringRef op :
-       {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "linalg_vector_norm", "var_mean.correction"})
+  for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "linalg_vector_norm",
+                       "var_mean.correction"})
     table[op] = {&emitReduction, {"self"}};
+  for (StringRef op : {"any", "any.dim", "any.dims", "all", "all.dim", "all.dims"})
+    table[op] = {&emitTruth, {"self"}};
+  for (StringRef op : {"count_nonzero", "count_nonzero.dim_IntList"})
+    table[op] = {&emitCountNonzero, {"self"}};
+  for (StringRef op : {"var.correction", "std.correction", "std_mean.correction"})
+    table[op] = {&emitVariance, {"self"}};
+  for (StringRef op : {"max.dim", "min.dim", "argmax", "argmin", "prod", "prod.dim_int", "cumsum", "cumprod",
+                       "logcumsumexp", "cummax", "cummin"})
+    table[op] = {&emitAlongDim, {"self"}};
+  table["logsumexp"] = {&emitLogSumExp, {"self"}};
+  table["nansum"] = {&emitNanSum, {"self"}};
+  table["aminmax"] = {&emitMinMax, {"self"}};
 }

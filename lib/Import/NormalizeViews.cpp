@@ -158,7 +158,7 @@ void spmd::addViewNormalizers(NormalizerTable &table) {
   table["slice_backward"] = {&emitSlice, {"grad_output"}};
   table["slice_scatter"] = {&emitSlice, {"self", "src"}};
   for (StringRef op : {"select.int", "select_backward", "select_scatter", "split.Tensor", "split_with_sizes",
-                       "index_select", "_softmax", "_log_softmax"})
+                       "_softmax", "_log_softmax"})
     table[op] = &emitWrapped;
   for (StringRef op : {"_softmax_backward_data", "_log_softmax_backward_data"})
     table[op] = &emitResultDim;

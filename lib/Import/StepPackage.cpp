@@ -10,7 +10,8 @@ using namespace spmd;
 using namespace spmd::step;
 using runtime::JsonValue;
 
-static constexpr int64_t kVersion = 1;
+/// The newest; every older one is read too.
+static constexpr int64_t kVersion = 2;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -93,6 +94,11 @@ static Input readInput(JsonValue json) {
     input.group = json["group"].asSize();
     if (json.has("value"))
       input.number = readReal(json["value"]);
+  } else if (kind == "rng") {
+    input.kind = InputKind::rng;
+    input.integer = json["value"].asSize();
+    if (input.spec.dtype != runtime::DType::I64 || !input.spec.shape.empty())
+      json.fail("expected an i64 scalar, found " + formatSpec(input.spec));
   } else if (kind == "batch") {
     input.kind = InputKind::batch;
     if (json.has("batch_dim"))
@@ -100,7 +106,7 @@ static Input readInput(JsonValue json) {
     if (input.batchDim >= static_cast<int64_t>(input.spec.shape.size()))
       json["batch_dim"].fail("no such dimension in shape " + runtime::formatShape(input.spec.shape));
   } else {
-    json["kind"].fail("expected param, buffer, state, hyper, batch or "
+    json["kind"].fail("expected param, buffer, state, hyper, rng, batch or "
                       "constant, found \"" +
                       kind + "\"");
   }
@@ -245,6 +251,8 @@ static void readModel(JsonValue root, Step &step) {
   });
   if (root.has("zero_gradient"))
     step.zeroGradient = root["zero_gradient"].asStrings();
+  if (root.has("units"))
+    step.units = units::readAnnotations(root["units"]);
 }
 
 /// A parameter or buffer input is one of the declared ones, and looks the same.
@@ -266,6 +274,20 @@ static void checkDeclared(const Input &input, const Step &step, JsonValue json) 
     check(step.buffers, "buffer");
 }
 
+/// What no two inputs of a step can both be; empty where any number may be alike.
+static std::string identityOf(const Input &input) {
+  switch (input.kind) {
+  case InputKind::param:
+    return "parameter \"" + input.name + "\"";
+  case InputKind::buffer:
+    return "buffer \"" + input.name + "\"";
+  case InputKind::state:
+    return "\"" + input.name + "\" of \"" + input.of + "\"";
+  default:
+    return "";
+  }
+}
+
 runtime::Expected<Step> step::readStep(const std::string &path) {
   runtime::Expected<std::string> text = runtime::readFile(path);
   if (!text)
@@ -279,8 +301,8 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
   JsonValue root = document.root();
   if (std::string format = root["format"].asString(); format != "spmd-step")
     root["format"].fail("expected \"spmd-step\", found \"" + format + "\"");
-  if (int64_t version = root["version"].asInt(); version != kVersion)
-    root["version"].fail("expected version " + std::to_string(kVersion) + ", found " + std::to_string(version));
+  if (int64_t version = root["version"].asInt(); version < 1 || version > kVersion)
+    root["version"].fail("expected version 1 to " + std::to_string(kVersion) + ", found " + std::to_string(version));
   if (!document.status().ok())
     return document.status();
 
@@ -295,10 +317,13 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
   });
 
   NodeReader nodes(step);
+  std::set<std::string> seen;
   root["inputs"].forEach([&](JsonValue json) {
     step.inputs.push_back(readInput(json));
     nodes.define(step.inputs.back().id, json);
     checkDeclared(step.inputs.back(), step, json);
+    if (std::string identity = identityOf(step.inputs.back()); !identity.empty() && !seen.insert(identity).second)
+      json.fail("a second input that is " + identity);
   });
   root["nodes"].forEach([&](JsonValue json) { nodes.read(json); });
   root["outputs"].forEach([&](JsonValue json) {

@@ -10,6 +10,7 @@
 #define SPMD_LIB_IMPORT_STEPPACKAGE_H
 
 #include "spmd/Runtime/Core/Json.h"
+#include "spmd/ShardUnits/ShardUnits.h"
 
 #include <optional>
 #include <string>
@@ -66,7 +67,7 @@ struct Frame {
   int64_t line = 0;
 };
 
-enum class InputKind { param, buffer, state, hyper, batch, constant };
+enum class InputKind { param, buffer, state, hyper, rng, batch, constant };
 
 struct Input {
   InputKind kind = InputKind::param;
@@ -75,6 +76,7 @@ struct Input {
   std::string name; ///< of a state, the state's name
   std::string of;
   std::optional<double> number; ///< init of a state, value of a hyper-parameter
+  int64_t integer = 0;          ///< value of a seed or step counter
   int64_t group = 0;
   int64_t batchDim = -1;
   std::string pointer;
@@ -138,6 +140,7 @@ struct Step {
   std::vector<Buffer> buffers;
   std::vector<ParamGroup> groups;
   std::vector<std::string> zeroGradient;
+  std::vector<units::Annotation> units;
   std::vector<std::vector<Frame>> stacks;
   std::vector<Input> inputs;
   std::vector<Node> nodes;

@@ -135,6 +135,11 @@ llvm::SmallVector<bool> OpCall::flags(llvm::StringRef name) const {
   return llvm::SmallVector<bool>(list.begin(), list.end());
 }
 
+Tensor emptyResult(OpCall &call, unsigned i) {
+  auto type = cast<RankedTensorType>(call.op->getResult(i).getType());
+  return Tensor(*getDType(type.getElementType()), type.getShape());
+}
+
 DType OpCall::resultType(unsigned i) const {
   return *getDType(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
 }
@@ -149,6 +154,13 @@ void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
 
 Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const { return evaluators.lookup(name); }
 
+Evaluator findEvaluator(Operation *op) {
+  if (Evaluator own = EvaluatorRegistry::get().lookup(op->getName().getStringRef()))
+    return own;
+  auto aten = dyn_cast<aten::AtenOpInterface>(op);
+  return aten && aten.hasScalarBody() ? &evaluateScalarBody : nullptr;
+}
+
 const EvaluatorRegistry &EvaluatorRegistry::get() {
   static const EvaluatorRegistry registry = [] {
     EvaluatorRegistry r;
@@ -158,16 +170,21 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerSlices(r);
     registerFactories(r);
     registerReductions(r);
+    registerScans(r);
     registerMatmul(r);
     registerNorms(r);
     registerSoftmax(r);
     registerLosses(r);
     registerIndexing(r);
+    registerSorting(r);
     registerAttention(r);
     registerForeach(r);
     registerFusedOptimizers(r);
     registerSharding(r);
+    registerRandom(r);
+    registerWindows(r);
     registerKernelClusters(r);
+    registerKernelAttention(r);
     registerKernelHeavy(r);
     return r;
   }();

@@ -1,6 +1,7 @@
 //===- IndexUse.cpp - which row numbers an integer input may hold ---------===//
 
 #include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Interpreter/Inputs.h"
 #include "llvm/ADT/SetVector.h"
@@ -15,7 +16,7 @@ static bool movesElements(Operation *op) {
   if (isa<SliceOp, MaskOp, AllGatherOp>(op))
     return true;
   return llvm::StringSwitch<bool>(op->getName().getStringRef())
-      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.permute"}, true)
+      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.permute", "aten.flip", "aten.check_index"}, true)
       .Cases({"aten.expand", "aten.clone", "aten._to_copy", "aten.slice.Tensor"}, true)
       .Cases({"aten.select.int", "aten.split.Tensor", "aten.split_with_sizes", "aten.cat", "aten.stack"}, true)
       .Default(false);
@@ -29,6 +30,10 @@ IndexUse findIndexUse(BlockArgument argument) {
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
     return type.getDimSize(dim < 0 ? dim + type.getRank() : dim);
   };
+  // What import found, also where numbers are computed from the input.
+  if (auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+    if (auto bound = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kIndexBoundAttr))
+      use.bound = bound.getInt();
   llvm::SetVector<Value> reached;
   reached.insert(argument);
   for (size_t i = 0; i < reached.size(); ++i)
@@ -36,14 +41,21 @@ IndexUse findIndexUse(BlockArgument argument) {
       Operation *op = operand.getOwner();
       unsigned number = operand.getOperandNumber();
       llvm::StringRef name = op->getName().getStringRef();
+      if (name == "aten.check_index") {
+        narrow(use.bound, op->getAttrOfType<IntegerAttr>("high").getInt());
+        if (auto ignored = op->getAttrOfType<IntegerAttr>("ignore_index"))
+          use.ignored = ignored.getInt();
+      }
       if (movesElements(op)) {
         reached.insert(op->result_begin(), op->result_end());
       } else if (name == "aten.embedding" && number == 1) {
         narrow(use.bound, rows(op, 0, 0));
       } else if (name == "aten.embedding_dense_backward" && number == 1) {
         narrow(use.bound, op->getAttrOfType<IntegerAttr>("num_weights").getInt());
-      } else if (name == "aten.index_select" && number == 1) {
-        narrow(use.bound, rows(op, 0, op->getAttrOfType<IntegerAttr>("dim").getInt()));
+      } else if (name == "aten.gather_rows" && number == 1) {
+        narrow(use.bound, rows(op, 0, op->getAttrOfType<IntegerAttr>("batch_dims").getInt()));
+      } else if (name == "aten.scatter_rows" && number + 2 == op->getNumOperands()) {
+        narrow(use.bound, op->getAttrOfType<IntegerAttr>("rows").getInt());
       } else if (name == "aten.nll_loss_forward" && number == 1) {
         narrow(use.bound, rows(op, 0, -1));
         use.ignored = op->getAttrOfType<IntegerAttr>("ignore_index").getInt();

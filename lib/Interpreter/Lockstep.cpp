@@ -23,7 +23,7 @@ LogicalResult Lockstep::checkSupported() {
   }
   for (Operation &op : function.getBody().front()) {
     llvm::StringRef name = op.getName().getStringRef();
-    if (isa<CollectiveOpInterface, WaitOp, ReleaseOp, func::ReturnOp>(op) || EvaluatorRegistry::get().lookup(name))
+    if (isa<CollectiveOpInterface, WaitOp, ReleaseOp, func::ReturnOp>(op) || findEvaluator(&op))
       continue;
     InFlightDiagnostic diag = op.emitError() << "the interpreter has no evaluator of '" << name << "'";
     std::string source = describeSource(op.getLoc());
@@ -105,7 +105,7 @@ LogicalResult Lockstep::execute(Operation &op) {
 }
 
 LogicalResult Lockstep::executeOnEachRank(Operation &op, const Operands &operands) {
-  Evaluator evaluator = EvaluatorRegistry::get().lookup(op.getName().getStringRef());
+  Evaluator evaluator = findEvaluator(&op);
   auto [names, isNew] = groups.try_emplace(op.getName());
   if (isNew)
     names->second = getOperandGroups(&op);

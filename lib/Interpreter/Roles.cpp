@@ -33,7 +33,16 @@ static RankedTensorType withLayout(Type type, Attribute layout) {
 }
 
 RankedTensorType getArgumentType(func::FuncOp step, unsigned index) {
-  return withLayout(step.getArgument(index).getType(), step.getArgAttr(index, kLayoutAttr));
+  RankedTensorType type = withLayout(step.getArgument(index).getType(), step.getArgAttr(index, kLayoutAttr));
+  auto batch = dyn_cast_or_null<BatchAttr>(step.getArgAttr(index, "spmd.arg"));
+  if (!batch)
+    return type;
+  int64_t ranks = 1;
+  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
+    ranks = mesh.getNumRanks();
+  // What ranks have of their own is given as one global batch.
+  ShardingAttr layout = getVaryingBatchLayout(batch, type, ranks);
+  return layout ? withLayout(type, layout) : type;
 }
 
 RankedTensorType getResultType(func::FuncOp step, unsigned index) {
@@ -89,6 +98,7 @@ FailureOr<SmallVector<GlobalTensor>> describeRole(Attribute role, RankedTensorTy
       .Case([&](HyperAttr a) {
         return one("hyper/" + a.getName().str() + "/" + std::to_string(a.getGroup()), "hyper", initial(a.getValue()));
       })
+      .Case([&](RngAttr a) { return one("rng/" + a.getName().str(), "rng", static_cast<double>(a.getInit())); })
       .Case([&](BatchAttr a) { return one("batch/" + a.getName().str(), "batch"); })
       .Case([&](ShardAttr a) {
         return describeUnit(a.getUnit(), a.getState(), /*isTable=*/false, *dtype, initial(a.getInit()), scope);
@@ -151,7 +161,7 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
     for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
       if (state.isShard())
         result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, coordinates[axis]);
-      else if (!state.isReplicated())
+      else if (!state.isReplicated() && !state.isVarying())
         return scope->emitError() << "an argument cannot be " << state.str() << ": " << role;
     }
   }
@@ -196,6 +206,14 @@ static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, Attribute ro
   return result;
 }
 
+/// The mean of 0-dim values, as the runtime gives it.
+static Tensor mean(ArrayRef<Tensor> values) {
+  double sum = 0;
+  for (const Tensor &value : values)
+    sum += value.at(0);
+  return Tensor::scalar(values[0].dtype(), sum / static_cast<double>(values.size()));
+}
+
 FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Operation *scope, const PerRank &locals,
                                        const Mesh &mesh) {
   role = withoutUpdate(role);
@@ -237,6 +255,8 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
           return failure();
       } else if (state.isShard()) {
         whole = joinRows(members, state.dim, state.pre, sharding.getGlobalShape()[state.dim] / state.pre);
+      } else if (state.isVarying()) {
+        whole = members[0].isFloating() && members[0].shape().empty() ? mean(members) : members[0];
       } else if (state.isPartial()) {
         whole = combine(members, state.kind, /*roundEach=*/false);
       } else {

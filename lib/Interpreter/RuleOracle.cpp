@@ -1,6 +1,7 @@
 //===- RuleOracle.cpp - sharding rules against what ops compute -----------===//
 
 #include "spmd/Interpreter/RuleOracle.h"
+#include "dialects/Spmd/ReduceKinds.h"
 #include "mlir/IR/Verifier.h"
 #include "spmd/Interpreter/Compare.h"
 #include "spmd/Interpreter/RankRows.h"
@@ -37,20 +38,6 @@ func::FuncOp isolate(Operation *op, ArrayRef<Type> operandTypes, ModuleOp scratc
     result.setType(type);
   func::ReturnOp::create(builder, op->getLoc(), clone->getResults());
   return function;
-}
-
-ReduceKind toReduceKind(aten::ReductionKind kind) {
-  switch (kind) {
-  case aten::ReductionKind::sum:
-    return ReduceKind::sum;
-  case aten::ReductionKind::max:
-    return ReduceKind::max;
-  case aten::ReductionKind::min:
-    return ReduceKind::min;
-  case aten::ReductionKind::norm2:
-    return ReduceKind::norm2;
-  }
-  return ReduceKind::sum;
 }
 
 double neutralOf(ReduceKind kind) {
@@ -148,6 +135,8 @@ Tensor Oracle::shardOf(unsigned index, int64_t factor, int64_t chunk, int64_t ra
     fill = neutralOf(kindOf(*result));
     if (index < rule.neutral.size() && rule.neutral[index])
       fill = *rule.neutral[index];
+  } else if (rule.fillsPadding) {
+    fill = index < rule.neutral.size() ? rule.neutral[index].value_or(0) : 0;
   } else if (!local.isFloating()) {
     return local;
   }

@@ -1,6 +1,7 @@
 //===- ElementEmitter.cpp - scalar ops of a body at a width ---------------===//
 
 #include "ElementEmitter.h"
+#include "PhiloxEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -29,6 +30,8 @@ Value emitElementOp(KernelBuilder &b, Operation &op, ValueRange operands) {
       return b.i64(value.getInt());
     return b.constant(constant.getValue());
   }
+  if (auto uniform = dyn_cast<UniformOp>(op))
+    return emitUniform(b, operands[0], operands[1], operands[2], uniform.getStream(), uniform.getWord());
   int64_t width = 1;
   for (Value operand : operands)
     if (auto vector = dyn_cast<VectorType>(operand.getType()))

@@ -8,13 +8,15 @@
 // Forward, for each key block: S = scale q k^T + mask, softmax of the block, and out and lse are merged with those of
 // the blocks before (weights exp(lse_old - lse), exp(lse_block - lse)). Backward makes the probabilities again from
 // lse: P = exp(S - lse), dP = dout v^T, dS = scale P (dP - delta) with delta = rowsum(dout out), then dv += P^T dout,
-// dk += dS^T q, dq += dS k. Causality bounds the blocks and blanks keys inside them. Sums run in the order of keys and
-// queries, fixed by the sizes alone.
+// dk += dS^T q, dq += dS k. The mask is computed on the scores; the window of keys that its positions leave (see
+// [Note: key windows]) bounds the blocks and blanks keys inside them. Sums run in the order of keys and queries, fixed
+// by the sizes alone.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ElementEmitter.h"
 #include "Emitters.h"
+#include "MaskEmitter.h"
 #include "Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -37,13 +39,9 @@ class AttentionEmitter {
 public:
   template <typename OpT>
   AttentionEmitter(KernelBuilder &b, OpT op)
-      : b(b), sizes(op.getSizes()), causal(op.getCausal()), scale(op.getScale().convertToDouble()), f32(b.getF32Type()),
-        wide(getWideType(f32, kLanes)), keyBlock(std::min(kKeyBlock, padTo(sizes.getKvLen(), kKeyTile))) {
-    if (op.getMask()) {
-      maskView = op.getMaskViewAttr();
-      maskType = getElementTypeOrSelf(op.getMask().getType());
-    }
-  }
+      : b(b), sizes(op.getSizes()), scale(op.getScale().convertToDouble()), f32(b.getF32Type()),
+        wide(getWideType(f32, kLanes)), keyBlock(std::min(kKeyBlock, padTo(sizes.getKvLen(), kKeyTile))),
+        mask(b, op, std::is_same_v<OpT, AttentionOp> ? 3 : 4), window(mask.getWindow()) {}
 
 protected:
   Panel panel(Value pointer, ViewAttr view, Value batch, Value head) {
@@ -111,35 +109,41 @@ protected:
                     [&](Value r, Value c, Value sum) { b.store(sum, scores.pointer, scores.index(b, r, c)); }});
   }
 
-  /// 16 scores of row `query`, scaled and masked; -inf for keys from `valid` on. `key` counts inside the block.
-  Value finishScores(Value raw, Value query, Value firstKey, Value key, Value valid, const Panel &mask) {
+  /// 16 scores of a row, scaled and masked; -inf for keys outside [hidden, valid). `key` counts inside the block.
+  Value finishScores(Value raw, Value firstKey, Value key, Value hidden, Value valid) {
     Value value = mulf(raw, b.broadcast(number(scale), kLanes));
     Value blank = b.broadcast(infinity(), kLanes);
-    if (maskType) {
-      Value loaded;
-      Value column = b.add(firstKey, key);
-      if (sizes.getKvLen() % kLanes == 0) {
-        loaded = b.load(mask.pointer, maskType, mask.index(b, query, column), kLanes);
-      } else {
-        SmallVector<Value> lanes;
-        for (int64_t l = 0; l < kLanes; ++l) {
-          Value inside = b.min(b.add(column, l), b.i64(sizes.getKvLen() - 1));
-          lanes.push_back(b.load(mask.pointer, maskType, mask.index(b, query, inside)));
-        }
-        loaded = b.pack(lanes);
-      }
-      value = maskType.isF32() ? addf(value, loaded) : Value(arith::SelectOp::create(b, loaded, value, blank));
-    }
-    Value isValid =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, emitIota(b, key, kLanes), b.broadcast(valid, kLanes));
-    return arith::SelectOp::create(b, isValid, value, blank);
+    if (mask.isComputed())
+      value = mask.apply(value, b.add(firstKey, key));
+    Value keys = emitIota(b, key, kLanes);
+    Value isValid = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keys, b.broadcast(valid, kLanes));
+    value = arith::SelectOp::create(b, isValid, value, blank);
+    if (!window.low)
+      return value;
+    Value isHidden = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keys, b.broadcast(hidden, kLanes));
+    return arith::SelectOp::create(b, isHidden, blank, value);
   }
 
-  /// Keys of the block at `firstKey` that queries up to `lastQuery` may see.
+  /// Keys of the block at `firstKey` up to the last that queries up to `lastQuery` may see.
   Value getVisible(Value firstKey, Value keys, Value lastQuery) {
-    if (!causal)
+    if (!window.high)
       return keys;
-    return b.max(b.min(b.sub(b.add(lastQuery, 1), firstKey), keys), b.i64(0));
+    return b.max(b.min(b.sub(b.add(lastQuery, *window.high + 1), firstKey), keys), b.i64(0));
+  }
+
+  /// Keys of the block at `firstKey` before the first that query `query` may see.
+  Value getHidden(Value firstKey, Value query) {
+    return window.low ? b.max(b.sub(b.add(query, *window.low), firstKey), b.i64(0)) : b.i64(0);
+  }
+
+  /// Whether some query does not come to the first block of keys, so that what it adds to is zero before.
+  bool startsFromZero() const { return window.low || (window.high && *window.high < 0); }
+
+  /// Whether `firstKey` begins the first block of keys of all queries.
+  Value isFirstBlock(Value firstKey) {
+    if (startsFromZero())
+      return b.constant(b.getBoolAttr(false));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstKey, b.i64(0));
   }
 
   /// Runs `body(firstKey, keys)` for the key blocks.
@@ -148,11 +152,15 @@ protected:
            [&](Value firstKey) { body(firstKey, b.min(b.sub(b.i64(sizes.getKvLen()), firstKey), b.i64(keyBlock))); });
   }
 
-  /// Runs `body(firstQuery, rows)` for the query blocks that may see keys from `firstKey` on.
-  void forQueryBlocks(Value firstKey, llvm::function_ref<void(Value, Value)> body) {
-    Value first = causal ? b.mul(b.floorDiv(firstKey, kQueryBlock), kQueryBlock) : b.i64(0);
-    b.loop(first, b.i64(sizes.getQLen()), kQueryBlock, [&](Value firstQuery) {
-      body(firstQuery, b.min(b.sub(b.i64(sizes.getQLen()), firstQuery), b.i64(kQueryBlock)));
+  /// Runs `body(firstQuery, rows)` for the query blocks that may see some of `keys` keys from `firstKey` on.
+  void forQueryBlocks(Value firstKey, Value keys, llvm::function_ref<void(Value, Value)> body) {
+    Value first = b.i64(0), end = b.i64(sizes.getQLen());
+    if (window.high)
+      first = b.max(b.mul(b.floorDiv(b.add(firstKey, -*window.high), kQueryBlock), kQueryBlock), first);
+    if (window.low)
+      end = b.min(b.sub(b.add(firstKey, keys), b.i64(*window.low)), end);
+    b.loop(first, end, kQueryBlock, [&](Value firstQuery) {
+      body(firstQuery, b.min(b.sub(end, firstQuery), b.i64(kQueryBlock)));
     });
   }
 
@@ -168,12 +176,11 @@ protected:
 
   KernelBuilder &b;
   AttentionSizesAttr sizes;
-  bool causal;
   double scale;
   Type f32, wide;
   int64_t keyBlock;
-  ViewAttr maskView;
-  Type maskType;
+  MaskEmitter mask;
+  KeyWindow window;
   Value spill;
 };
 
@@ -183,8 +190,7 @@ public:
   LogicalResult emit();
 
 private:
-  void emitSoftmaxRow(const Panel &scores, const Panel &mask, Value row, Value firstQuery, Value firstKey, Value keys,
-                      Value padded);
+  void emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys, Value padded);
 
   AttentionOp op;
   /// Weights of the merge, per row of the query block.
@@ -194,10 +200,19 @@ private:
 
 class BackwardEmitter : public AttentionEmitter {
 public:
-  BackwardEmitter(KernelBuilder &b, AttentionBackwardOp op) : AttentionEmitter(b, op), op(op) {}
+  BackwardEmitter(KernelBuilder &b, AttentionBackwardOp op) : AttentionEmitter(b, op), op(op) {
+    if (op.getMaskGrad())
+      maskShape = cast<RankedTensorType>(op.getMaskGrad().getType()).getShape();
+  }
   LogicalResult emit();
 
 private:
+  void forHeads(llvm::function_ref<void(Value, Value)> body);
+  Panel getMaskGradient(Value batch, Value head);
+  void zeroMaskGradient(Value batch, Value kvHead);
+  void addToMaskGradient(const Panel &maskGrad, Value query, Value firstKey, Value key, Value keys, Value gradient);
+
+  ArrayRef<int64_t> maskShape;
   AttentionBackwardOp op;
 };
 
@@ -209,13 +224,12 @@ private:
 
 /// Softmax of one row over one key block, in place and not normalized; the row's weights and lse. The order of the sum
 /// is 16 lanes in order of keys, then halves.
-void ForwardEmitter::emitSoftmaxRow(const Panel &scores, const Panel &mask, Value row, Value firstQuery, Value firstKey,
-                                    Value keys, Value padded) {
-  Value query = b.add(firstQuery, row);
-  Value valid = getVisible(firstKey, keys, query);
+void ForwardEmitter::emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys,
+                                    Value padded) {
+  Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
   Value zero = number(0), one = number(1);
   Value maxima = b.loop(b.i64(0), padded, kLanes, b.broadcast(infinity(), kLanes), [&](Value key, ValueRange carried) {
-    Value s = finishScores(vector(scores, row, key), query, firstKey, key, valid, mask);
+    Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
     b.store(s, scores.pointer, scores.index(b, row, key));
     return SmallVector<Value>{b.combine(ReduceKind::Max, carried[0], s)};
   })[0];
@@ -232,7 +246,7 @@ void ForwardEmitter::emitSoftmaxRow(const Panel &scores, const Panel &mask, Valu
   Value inverse = arith::SelectOp::create(b, isEmpty, zero, arith::DivFOp::create(b, one, sum));
   Value blockLse = arith::SelectOp::create(b, isEmpty, infinity(), addf(shift, math::LogOp::create(b, sum)));
 
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstKey, b.i64(0));
+  Value isFirst = isFirstBlock(firstKey);
   Value old = arith::SelectOp::create(b, isFirst, infinity(), scalar(lse, b.i64(0), query));
   Value top = arith::MaximumFOp::create(b, old, blockLse);
   Value base = arith::SelectOp::create(b, isMinusInfinity(top), zero, top);
@@ -248,7 +262,6 @@ void ForwardEmitter::emitSoftmaxRow(const Panel &scores, const Panel &mask, Valu
 
 LogicalResult ForwardEmitter::emit() {
   int64_t heads = sizes.getHeads(), depth = sizes.getHeadDim(), vDim = sizes.getVDim();
-  unsigned maskOperand = 3;
   Panel keysT = scratch(depth, keyBlock), scores = scratch(kQueryBlock, keyBlock);
   Panel valueBuffer = paddedScratch(keyBlock, vDim);
   oldWeight = scratch(1, kQueryBlock);
@@ -259,19 +272,26 @@ LogicalResult ForwardEmitter::emit() {
     Panel q = panel(b.getPointer(0), op.getQView(), batch, head);
     Panel k = panel(b.getPointer(1), op.getKView(), batch, kvHead);
     Panel v = panel(b.getPointer(2), op.getVView(), batch, kvHead);
-    Panel mask = maskType ? panel(b.getPointer(maskOperand), maskView, batch, head) : Panel();
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
     lse = {b.getResultPointer(1), b.mul(trip, sizes.getQLen()), 0};
+    if (startsFromZero())
+      b.loop(b.i64(0), b.i64(sizes.getQLen()), 1, [&](Value query) {
+        zeroRow(out, query, vDim);
+        b.store(infinity(), lse.pointer, lse.index(b, b.i64(0), query));
+      });
     forKeyBlocks([&](Value firstKey, Value keys) {
       packTransposed(b, k.from(b, firstKey), keysT, keys, roundUp(keys, kKeyTile), depth);
       Panel values = readable(v.from(b, firstKey), valueBuffer, keys, vDim);
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstKey, b.i64(0));
-      forQueryBlocks(firstKey, [&](Value firstQuery, Value rows) {
+      Value isFirst = isFirstBlock(firstKey);
+      forQueryBlocks(firstKey, keys, [&](Value firstQuery, Value rows) {
         Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
         Value padded = roundUp(visible, kKeyTile);
         emitScores(q.from(b, firstQuery), keysT, scores, rows, padded, depth);
-        b.loop(b.i64(0), rows, 1,
-               [&](Value row) { emitSoftmaxRow(scores, mask, row, firstQuery, firstKey, keys, padded); });
+        b.loop(b.i64(0), rows, 1, [&](Value row) {
+          Value query = b.add(firstQuery, row);
+          mask.beginRow(batch, head, query);
+          emitSoftmaxRow(scores, row, query, firstKey, keys, padded);
+        });
         Panel outRows = out.from(b, firstQuery);
         emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
                         [&](Value r, Value key) { return scalar(scores, r, key); },
@@ -293,13 +313,56 @@ LogicalResult ForwardEmitter::emit() {
 // Backward
 //===----------------------------------------------------------------------===//
 
+/// Adds 16 gradients of scores from `key` of the block into the gradient of the mask.
+void BackwardEmitter::addToMaskGradient(const Panel &maskGrad, Value query, Value firstKey, Value key, Value keys,
+                                        Value gradient) {
+  // Once, or not at all when the vector is outside of the block.
+  b.loop(key, b.min(b.add(key, 1), keys), 1, [&](Value) {
+    Value column = b.add(firstKey, key);
+    Value sum = addf(loadColumns(maskGrad, query, column, sizes.getKvLen()), gradient);
+    storeColumns(maskGrad, query, column, sum, sizes.getKvLen());
+  });
+}
+
+/// One trip is what shares no gradient with another: a batch and key/value head, or several where the gradient of the
+/// mask is summed over them.
+void BackwardEmitter::forHeads(llvm::function_ref<void(Value, Value)> body) {
+  int64_t batches = sizes.getBatch(), kvHeads = sizes.getKvHeads();
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
+    bool sumsBatches = op.getMaskGrad() && maskShape[0] == 1, sumsHeads = op.getMaskGrad() && maskShape[1] == 1;
+    Value batch = sumsHeads ? trip : b.floorDiv(trip, kvHeads), head = sumsHeads ? b.i64(0) : b.mod(trip, kvHeads);
+    if (op.getMaskGrad())
+      zeroMaskGradient(sumsBatches ? b.i64(0) : batch, head);
+    Value one = b.i64(1);
+    Value firstBatch = sumsBatches ? b.i64(0) : batch, endBatch = sumsBatches ? b.i64(batches) : b.add(batch, one);
+    b.loop(firstBatch, endBatch, 1, [&](Value batch) {
+      b.loop(head, sumsHeads ? b.i64(kvHeads) : b.add(head, one), 1, [&](Value kvHead) { body(batch, kvHead); });
+    });
+  });
+}
+
+/// The rows of the mask's gradient for one query head.
+Panel BackwardEmitter::getMaskGradient(Value batch, Value head) {
+  int64_t plane = sizes.getQLen() * sizes.getKvLen();
+  Value base = b.add(b.mul(batch, maskShape[0] == 1 ? 0 : maskShape[1] * plane),
+                     b.mul(head, maskShape[1] == 1 ? 0 : plane));
+  return {b.getResultPointer(op.getGrads().size()), base, sizes.getKvLen()};
+}
+
+void BackwardEmitter::zeroMaskGradient(Value batch, Value kvHead) {
+  int64_t group = maskShape[1] == 1 ? 1 : sizes.getHeads() / sizes.getKvHeads();
+  b.loop(b.i64(0), b.i64(group), 1, [&](Value member) {
+    Panel rows = getMaskGradient(batch, b.add(b.mul(kvHead, group), member));
+    b.loop(b.i64(0), b.i64(sizes.getQLen()), 1, [&](Value row) { zeroRow(rows, row, sizes.getKvLen()); });
+  });
+}
+
 LogicalResult BackwardEmitter::emit() {
-  int64_t kvHeads = sizes.getKvHeads(), group = sizes.getHeads() / kvHeads;
+  int64_t group = sizes.getHeads() / sizes.getKvHeads();
   int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
-  unsigned next = 0;
-  Value doutPointer = b.getPointer(next++), qPointer = b.getPointer(next++), kPointer = b.getPointer(next++);
-  Value vPointer = b.getPointer(next++), maskPointer = maskType ? b.getPointer(next++) : Value();
-  Value outPointer = b.getPointer(next++), lsePointer = b.getPointer(next++);
+  Value doutPointer = b.getPointer(0), qPointer = b.getPointer(1), kPointer = b.getPointer(2);
+  unsigned next = 4 + op.getMaskInputs().size();
+  Value vPointer = b.getPointer(3), outPointer = b.getPointer(next), lsePointer = b.getPointer(next + 1);
   unsigned results = op.getGrads().size();
   Value dqPointer = b.getResultPointer(0), dkPointer = b.getResultPointer(results / 2);
   Value dvPointer = b.getResultPointer(results - 1);
@@ -309,8 +372,7 @@ LogicalResult BackwardEmitter::emit() {
   Panel keyBuffer = paddedScratch(keyBlock, depth), queryBuffer = paddedScratch(kQueryBlock, depth);
   Panel doutBuffer = paddedScratch(kQueryBlock, vDim), outBuffer = paddedScratch(kQueryBlock, vDim);
 
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
-    Value batch = b.floorDiv(trip, kvHeads), kvHead = b.mod(trip, kvHeads);
+  forHeads([&](Value batch, Value kvHead) {
     Panel k = panel(kPointer, op.getKView(), batch, kvHead), v = panel(vPointer, op.getVView(), batch, kvHead);
     Panel dk = panel(dkPointer, op.getDkView(), batch, kvHead), dv = panel(dvPointer, op.getDvView(), batch, kvHead);
     b.loop(b.i64(0), b.i64(sizes.getKvLen()), 1, [&](Value row) {
@@ -322,16 +384,18 @@ LogicalResult BackwardEmitter::emit() {
       Panel q = panel(qPointer, op.getQView(), batch, head), dq = panel(dqPointer, op.getDqView(), batch, head);
       Panel dout = panel(doutPointer, op.getDoutView(), batch, head);
       Panel out = panel(outPointer, op.getOutView(), batch, head);
-      Panel mask = maskType ? panel(maskPointer, maskView, batch, head) : Panel();
+      Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
       Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
+      if (startsFromZero())
+        b.loop(b.i64(0), b.i64(sizes.getQLen()), 1, [&](Value row) { zeroRow(dq, row, depth); });
       forKeyBlocks([&](Value firstKey, Value keys) {
         Panel blockK = k.from(b, firstKey);
         packTransposed(b, blockK, keysT, keys, roundUp(keys, kKeyTile), depth);
         packTransposed(b, v.from(b, firstKey), valuesT, keys, roundUp(keys, kKeyTile), vDim);
         Panel keyRows = readable(blockK, keyBuffer, keys, depth);
         Panel dkRows = dk.from(b, firstKey), dvRows = dv.from(b, firstKey);
-        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstKey, b.i64(0));
-        forQueryBlocks(firstKey, [&](Value firstQuery, Value rows) {
+        Value isFirst = isFirstBlock(firstKey);
+        forQueryBlocks(firstKey, keys, [&](Value firstQuery, Value rows) {
           Panel doutRows = readable(dout.from(b, firstQuery), doutBuffer, rows, vDim);
           Panel outRows = readable(out.from(b, firstQuery), outBuffer, rows, vDim);
           Panel queryRows = readable(q.from(b, firstQuery), queryBuffer, rows, depth);
@@ -350,13 +414,17 @@ LogicalResult BackwardEmitter::emit() {
             Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
             Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
             rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
-            Value valid = getVisible(firstKey, keys, query);
+            Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
+            mask.beginRow(batch, head, query);
             b.loop(b.i64(0), padded, kLanes, [&](Value key) {
-              Value s = finishScores(vector(scores, row, key), query, firstKey, key, valid, mask);
+              Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
               Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
-              Value ds = mulf(mulf(p, subf(vector(dScores, row, key), rowDelta)), b.broadcast(number(scale), kLanes));
+              Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
+              if (op.getMaskGrad())
+                addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
               b.store(p, scores.pointer, scores.index(b, row, key));
-              b.store(ds, dScores.pointer, dScores.index(b, row, key));
+              b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer,
+                      dScores.index(b, row, key));
             });
           });
           auto addInto = [&](const Panel &to, int64_t columns) {

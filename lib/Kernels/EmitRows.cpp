@@ -1,4 +1,4 @@
-//===- EmitRows.cpp - loops of gather_rows and scatter_add_rows -----------===//
+//===- EmitRows.cpp - loops of gather_rows and scatter_rows ---------------===//
 
 #include "Emitters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,12 +31,14 @@ static Value isWithin(KernelBuilder &b, Value value, Value low, Value high) {
 
 LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
   Type element = getElementTypeOrSelf(op.getTable().getType());
-  int64_t size = op.getRowSize();
+  int64_t size = op.getRowSize(), rows = op.getNumRows(), batch = op.getBatch();
+  int64_t idsPerTable = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
   Value table = b.getPointer(0), ids = b.getPointer(1), result = b.getResultPointer(0);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value row) {
     Value id = loadId(b, ids, op.getIds().getType(), row);
-    Value to = b.mul(row, size), from = b.mul(id, size);
-    auto choice = scf::IfOp::create(b, isWithin(b, id, b.i64(0), b.i64(op.getRows())), /*withElseRegion=*/true);
+    Value first = batch == 1 ? id : b.add(id, b.mul(b.floorDiv(row, idsPerTable), rows));
+    Value to = b.mul(row, size), from = b.mul(first, size);
+    auto choice = scf::IfOp::create(b, isWithin(b, id, b.i64(0), b.i64(rows)), /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
     forRow(b, size, [&](Value i, int64_t width) {
@@ -49,36 +51,59 @@ LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
   return success();
 }
 
-/// A trip owns a range of the table's rows and goes through all ids, so the rows of a gradient are added in their order
-/// whoever runs the trip.
-LogicalResult emitScatterAddRows(KernelBuilder &b, ScatterAddRowsOp op) {
-  Type element = getElementTypeOrSelf(op.getGrad().getType());
-  int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getParallelTrips();
-  int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements();
-  Value grad = b.getPointer(0), idPointer = b.getPointer(1), result = b.getResultPointer(0);
+/// What a row holds after `value` is scattered onto `old`.
+static Value combineRows(KernelBuilder &b, ScatterKind kind, Value old, Value value) {
+  switch (kind) {
+  case ScatterKind::Set:
+    return value;
+  case ScatterKind::Add:
+    return b.combine(ReduceKind::Add, old, value);
+  case ScatterKind::Max:
+    return b.combine(ReduceKind::Max, old, value);
+  case ScatterKind::Min:
+    return b.combine(ReduceKind::Min, old, value);
+  case ScatterKind::Mul:
+    if (isa<FloatType>(getElementTypeOrSelf(old.getType())))
+      return arith::MulFOp::create(b, old, value);
+    return arith::MulIOp::create(b, old, value);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes in
+/// the order of src whoever runs the trip.
+LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
+  Type element = getElementTypeOrSelf(op.getSrc().getType());
+  int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getTripsPerTable(), batch = op.getBatch();
+  int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
+  Value src = b.getPointer(0), idPointer = b.getPointer(1), result = b.getResultPointer(0);
   Value into = op.getInto() ? b.getPointer(2) : Value();
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value anyTrip) {
+    Value table = batch == 1 ? b.i64(0) : b.floorDiv(anyTrip, trips);
+    Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);
+    Value firstRow = b.mul(table, rows), firstId = b.mul(table, ids);
     Value low = b.floorDiv(b.mul(trip, rows), trips), high = b.floorDiv(b.mul(b.add(trip, 1), rows), trips);
     b.loop(low, high, 1, [&](Value row) {
       forRow(b, size, [&](Value i, int64_t width) {
-        Value index = b.add(b.mul(row, size), i);
+        Value index = b.add(b.mul(b.add(firstRow, row), size), i);
         Value start = into ? b.load(into, element, index, width) : b.number(getWideType(element, width), 0);
         b.store(start, result, index);
       });
     });
     b.loop(b.i64(0), b.i64(ids), 1, [&](Value i) {
-      Value id = loadId(b, idPointer, op.getIds().getType(), i);
+      Value position = b.add(firstId, i);
+      Value id = loadId(b, idPointer, op.getIds().getType(), position);
       Value mine = isWithin(b, id, low, high);
       Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, id, b.i64(op.getPaddingIdx()));
       auto choice = scf::IfOp::create(b, arith::AndIOp::create(b, mine, counts), /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(choice.thenBlock());
-      Value to = b.mul(id, size), from = b.mul(i, size);
+      Value to = b.mul(b.add(firstRow, id), size), from = b.mul(position, size);
       forRow(b, size, [&](Value c, int64_t width) {
-        Value index = b.add(to, c);
-        Value sum = arith::AddFOp::create(b, b.load(result, element, index, width),
-                                          b.load(grad, element, b.add(from, c), width));
-        b.store(sum, result, index);
+        Value index = b.add(to, c), value = b.load(src, element, b.add(from, c), width);
+        if (op.getKind() != ScatterKind::Set)
+          value = combineRows(b, op.getKind(), b.load(result, element, index, width), value);
+        b.store(value, result, index);
       });
     });
   });

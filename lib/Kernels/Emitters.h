@@ -17,7 +17,8 @@ mlir::LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &b, AttentionOp op);
 mlir::LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op);
 mlir::LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op);
-mlir::LogicalResult emitScatterAddRows(KernelBuilder &b, ScatterAddRowsOp op);
+mlir::LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op);
+mlir::LogicalResult emitSort(KernelBuilder &b, SortOp op);
 mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
 
 /// Where a cluster finds its operands and results, and which trips to run.

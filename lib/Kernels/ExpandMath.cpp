@@ -6,78 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandMath.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "MathArithmetic.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace spmd::kernel {
-namespace {
-
-/// Arithmetic on values of one floating-point type (f32, f64 or a vector of them).
-class Arithmetic {
-public:
-  Arithmetic(ImplicitLocOpBuilder &b, Type type)
-      : b(b), type(type), bits(getElementTypeOrSelf(type).getIntOrFloatBitWidth()) {
-    Type integer = b.getIntegerType(bits);
-    auto vector = dyn_cast<VectorType>(type);
-    intType = vector ? Type(VectorType::get(vector.getShape(), integer)) : integer;
-  }
-
-  bool isF64() const { return bits == 64; }
-  Value c(double value) { return splat(type, b.getFloatAttr(getElementTypeOrSelf(type), value)); }
-  Value ci(int64_t value) { return splat(intType, b.getIntegerAttr(getElementTypeOrSelf(intType), value)); }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
-  Value abs(Value x) { return math::AbsFOp::create(b, x); }
-  Value sqrt(Value x) { return math::SqrtOp::create(b, x); }
-  Value copySign(Value x, Value sign) { return math::CopySignOp::create(b, x, sign); }
-  Value less(Value x, Value y) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y); }
-  Value equal(Value x, Value y) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y); }
-  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-  Value toBits(Value x) { return arith::BitcastOp::create(b, intType, x); }
-  Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
-
-  /// Coefficients from the highest power down.
-  Value polynomial(Value x, ArrayRef<double> coefficients) {
-    Value sum = c(coefficients.front());
-    for (double coefficient : coefficients.drop_front())
-      sum = fma(sum, x, c(coefficient));
-    return sum;
-  }
-
-  Value exp(Value x) { return power(x, /*isBase2=*/false); }
-  Value exp2(Value x) { return power(x, /*isBase2=*/true); }
-  Value log(Value x);
-  Value expm1(Value x);
-  Value log1p(Value x);
-  Value tanh(Value x);
-  Value erf(Value x);
-  Value pow(Value x, Value y);
-  Value remainder(Value x, Value y);
-
-private:
-  Value power(Value x, bool isBase2);
-  Value splat(Type to, TypedAttr value) {
-    if (auto vector = dyn_cast<VectorType>(to))
-      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, Attribute(value)));
-    return arith::ConstantOp::create(b, value);
-  }
-
-  ImplicitLocOpBuilder &b;
-  Type type, intType;
-  unsigned bits;
-};
-
-} // namespace
-
 /// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). The scale is added to the exponent's bits, which is right
 /// wherever the result is a normal number; below, it is 0. Infinity and NaN come from x itself. exp2(x) is the same
 /// with x = n + r / ln 2.
@@ -204,6 +140,28 @@ Value Arithmetic::erf(Value x) {
   return select(isNaN, x, result);
 }
 
+/// Cephes: 1 - erf up to 1, exp(-x^2) times a rational above.
+Value Arithmetic::erfc(Value x) {
+  Value a = abs(x), gauss = exp(sub(c(0), mul(x, x)));
+  Value p = polynomial(a, {2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
+                           4.86371970985681366614e1, 1.96520832956077098242e2, 5.26445194995477358631e2,
+                           9.34528527171957607540e2, 1.02755188689515710272e3, 5.57535335369399327526e2});
+  Value q = polynomial(a, {1.0, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2,
+                           9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
+                           1.65666309194161350182e3, 5.57535340817727675546e2});
+  Value r = polynomial(a, {5.64189583547755073984e-1, 1.27536670759978104416e0, 5.01905042251180477414e0,
+                           6.16021097993053585195e0, 7.40974269950448939160e0, 2.97886665372100240670e0});
+  Value s = polynomial(a, {1.0, 2.26052863220117276590e0, 9.39603524938001434673e0, 1.20489539808096656605e1,
+                           1.70814450747565897222e1, 9.60896809063285878198e0, 3.36907645100081516050e0});
+  Value far = mul(gauss, select(less(a, c(8)), div(p, q), div(r, s)));
+  // Beyond, the quotients are of infinities, and the Gaussian is zero.
+  far = select(less(c(27), a), c(0), far);
+  far = select(less(x, c(0)), sub(c(2), far), far);
+  Value result = select(less(a, c(1)), sub(c(1), erf(x)), far);
+  Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+  return select(isNaN, x, result);
+}
+
 /// exp(y log |x|), with the sign of odd integer powers of negative numbers.
 Value Arithmetic::pow(Value x, Value y) {
   Value result = exp(mul(y, log(abs(x))));
@@ -233,49 +191,63 @@ Value Arithmetic::remainder(Value x, Value y) {
   return copySign(r, x);
 }
 
+/// Whether f32 is computed in f64, where quotients, products and arguments have bits to spare.
+static bool isComputedWide(Operation &op) {
+  return isa<math::PowFOp, arith::RemFOp, math::Log10Op, math::ErfcOp, math::TanOp, math::AsinOp, math::AcosOp,
+             math::AtanOp, math::Atan2Op, math::SinhOp, math::CoshOp, math::AsinhOp, math::AcoshOp, math::AtanhOp>(op);
+}
+
+/// Our expansion of `op` on operands of the arithmetic's type, or null.
+static Value expand(Arithmetic &m, Operation &op, ValueRange x) {
+  return llvm::TypeSwitch<Operation *, Value>(&op)
+      .Case([&](math::RsqrtOp) { return m.div(m.c(1), m.sqrt(x[0])); })
+      .Case([&](math::ExpOp) { return m.exp(x[0]); })
+      .Case([&](math::Exp2Op) { return m.exp2(x[0]); })
+      .Default([&](Operation *) -> Value {
+        if (!m.isF64())
+          return {};
+        return llvm::TypeSwitch<Operation *, Value>(&op)
+            .Case([&](math::LogOp) { return m.log(x[0]); })
+            .Case([&](math::Log2Op) { return m.mul(m.log(x[0]), m.c(1.4426950408889634)); })
+            .Case([&](math::Log10Op) { return m.mul(m.log(x[0]), m.c(0.4342944819032518)); })
+            .Case([&](math::ExpM1Op) { return m.expm1(x[0]); })
+            .Case([&](math::Log1pOp) { return m.log1p(x[0]); })
+            .Case([&](math::ErfOp) { return m.erf(x[0]); })
+            .Case([&](math::ErfcOp) { return m.erfc(x[0]); })
+            .Case([&](math::SinOp) { return m.sin(x[0]); })
+            .Case([&](math::CosOp) { return m.cos(x[0]); })
+            .Case([&](math::TanOp) { return m.tan(x[0]); })
+            .Case([&](math::AsinOp) { return m.asin(x[0]); })
+            .Case([&](math::AcosOp) { return m.acos(x[0]); })
+            .Case([&](math::AtanOp) { return m.atan(x[0]); })
+            .Case([&](math::Atan2Op) { return m.atan2(x[0], x[1]); })
+            .Case([&](math::SinhOp) { return m.sinh(x[0]); })
+            .Case([&](math::CoshOp) { return m.cosh(x[0]); })
+            .Case([&](math::TanhOp) { return m.tanh(x[0]); })
+            .Case([&](math::AsinhOp) { return m.asinh(x[0]); })
+            .Case([&](math::AcoshOp) { return m.acosh(x[0]); })
+            .Case([&](math::AtanhOp) { return m.atanh(x[0]); })
+            .Case([&](math::PowFOp) { return m.pow(x[0], x[1]); })
+            .Case([&](arith::RemFOp) { return m.remainder(x[0], x[1]); })
+            .Default([](Operation *) { return Value(); });
+      });
+}
+
 /// Our expansion of `op`, or null.
 static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
   Type type = op.getResult(0).getType();
-  Type element = getElementTypeOrSelf(type);
-  Value x = op.getOperand(0);
-  if (isa<math::PowFOp, arith::RemFOp>(op) && element.isF32()) {
-    // In f64, where the product y log(x) and the quotient have bits to spare.
-    Type wide = b.getF64Type();
-    if (auto vector = dyn_cast<VectorType>(type))
-      wide = VectorType::get(vector.getShape(), wide);
-    Arithmetic m(b, wide);
-    Value wideX = arith::ExtFOp::create(b, wide, x), wideY = arith::ExtFOp::create(b, wide, op.getOperand(1));
-    Value result = isa<math::PowFOp>(op) ? m.pow(wideX, wideY) : m.remainder(wideX, wideY);
-    return arith::TruncFOp::create(b, type, result);
+  if (!getElementTypeOrSelf(type).isF32() || !isComputedWide(op)) {
+    Arithmetic m(b, type);
+    return expand(m, op, op.getOperands());
   }
-  Arithmetic m(b, type);
-  if (isa<math::RsqrtOp>(op))
-    return m.div(m.c(1), m.sqrt(x));
-  if (isa<math::ExpOp>(op))
-    return m.exp(x);
-  if (isa<math::Exp2Op>(op))
-    return m.exp2(x);
-  if (!element.isF64())
-    return {};
-  if (isa<math::LogOp>(op))
-    return m.log(x);
-  if (isa<math::Log2Op>(op))
-    return m.mul(m.log(x), m.c(1.4426950408889634));
-  if (isa<math::Log10Op>(op))
-    return m.mul(m.log(x), m.c(0.4342944819032518));
-  if (isa<math::ExpM1Op>(op))
-    return m.expm1(x);
-  if (isa<math::Log1pOp>(op))
-    return m.log1p(x);
-  if (isa<math::TanhOp>(op))
-    return m.tanh(x);
-  if (isa<math::ErfOp>(op))
-    return m.erf(x);
-  if (isa<math::PowFOp>(op))
-    return m.pow(x, op.getOperand(1));
-  if (isa<arith::RemFOp>(op))
-    return m.remainder(x, op.getOperand(1));
-  return {};
+  Type wide = b.getF64Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    wide = VectorType::get(vector.getShape(), wide);
+  Arithmetic m(b, wide);
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(arith::ExtFOp::create(b, wide, operand));
+  return arith::TruncFOp::create(b, type, expand(m, op, operands));
 }
 
 /// Whether LLVM would call a library for `op`. Of arith, that is only the remainder.

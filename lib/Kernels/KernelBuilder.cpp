@@ -275,6 +275,8 @@ Value KernelBuilder::combine(ReduceKind kind, Value a, Value b) {
     if (isBool)
       return arith::AndIOp::create(*this, a, b);
     return isFloat ? choose(arith::CmpFPredicate::OLT) : Value(arith::MinSIOp::create(*this, a, b));
+  case ReduceKind::Mul:
+    return isFloat ? Value(arith::MulFOp::create(*this, a, b)) : Value(arith::MulIOp::create(*this, a, b));
   }
   llvm_unreachable("all kinds are handled");
 }
@@ -283,6 +285,8 @@ Value KernelBuilder::neutral(ReduceKind kind, Type type) {
   Type element = getElementTypeOrSelf(type);
   if (kind == ReduceKind::Add)
     return number(type, 0);
+  if (kind == ReduceKind::Mul)
+    return number(type, 1);
   bool isMax = kind == ReduceKind::Max;
   if (isa<FloatType>(element)) {
     double infinity = std::numeric_limits<double>::infinity();

@@ -44,7 +44,8 @@ LogicalResult lowerKernel(Operation *op, ModuleOp target, int64_t accumulators) 
                              .Case([&](AttentionOp attention) { return emitAttention(b, attention); })
                              .Case([&](AttentionBackwardOp backward) { return emitAttentionBackward(b, backward); })
                              .Case([&](GatherRowsOp gather) { return emitGatherRows(b, gather); })
-                             .Case([&](ScatterAddRowsOp scatter) { return emitScatterAddRows(b, scatter); })
+                             .Case([&](ScatterRowsOp scatter) { return emitScatterRows(b, scatter); })
+                             .Case([&](SortOp sort) { return emitSort(b, sort); })
                              .Case([&](CopyOp copy) { return emitCopy(b, copy); })
                              .Default([](Operation *op) { return op->emitOpError("has no code generation for CPUs"); });
   b.finish();

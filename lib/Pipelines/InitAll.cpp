@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Transforms/Passes.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
@@ -29,6 +30,18 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
   // What spmd-lower-kernels writes, so that the tools read it again.
   registry.insert<mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+}
+
+bool spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry) {
+  for (const std::string &path : paths) {
+    llvm::Expected<mlir::DialectPlugin> plugin = mlir::DialectPlugin::load(path);
+    if (!plugin) {
+      llvm::errs() << "error: " << llvm::toString(plugin.takeError()) << "\n";
+      return false;
+    }
+    plugin->registerDialectRegistryCallbacks(registry);
+  }
+  return true;
 }
 
 void spmd::registerAllPasses() {

@@ -2,6 +2,7 @@
 
 #include "spmd/Pipelines/Packaging.h"
 #include "dialects/Kernel/Kernel.h"
+#include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Kernels/SharedObject.h"
@@ -120,7 +121,29 @@ LogicalResult Packager::write() {
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
 
-LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options) {
+/// Options of shard units that only later targets can keep.
+static LogicalResult checkUnits(ModuleOp module) {
+  for (ShardUnitOp unit : module.getOps<ShardUnitOp>()) {
+    std::string name = unit.getModules().empty() ? "" : cast<StringAttr>(unit.getModules()[0]).getValue().str();
+    auto fail = [&] {
+      return unit.emitError() << "shard unit '" << (name.empty() ? "(root)" : name) << "' (@" << unit.getSymName()
+                              << ") ";
+    };
+    for (NamedAttribute entry :
+         unit.getPrecisionAttr() ? unit.getPrecisionAttr().getValue() : ArrayRef<NamedAttribute>())
+      if (Type type = cast<TypeAttr>(entry.getValue()).getValue(); type != unit.getLayout().getDtype())
+        return fail() << "has mixed precision (" << entry.getName().getValue() << " = " << type << ", parameters are "
+                      << unit.getLayout().getDtype() << "), for which no code can be generated yet";
+    if (std::optional<int64_t> group = unit.getReshardGroup())
+      return fail() << "reshards after forward to groups of " << *group
+                    << " ranks, for which no code can be generated yet; use true or false";
+  }
+  return success();
+}
+
+LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
+  if (!getProgram(module) || failed(checkUnits(module)))
+    return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
   if (fs::exists(target) && !fs::exists(join(target, "manifest.json")))
@@ -131,6 +154,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
   fs::createUniquePath(target + ".%%%%%%", temporary, /*MakeAbsolute=*/false);
   if (std::error_code error = fs::create_directories(temporary, /*IgnoreExisting=*/false, fs::all_all))
     return fail("cannot create '" + temporary + "': " + error.message());
+  isInternal = true;
   llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
   if (failed(Packager(module, options, temporary).write()))
     return failure();

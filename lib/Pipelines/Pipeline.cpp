@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -12,8 +13,8 @@ using namespace spmd;
 namespace {
 
 /// Whether the result depends on a pass: without a required one the next phase cannot read the IR, an optimization may
-/// be left out, and a verifier changes nothing.
-enum class Kind { required, optimization, verifier };
+/// be left out, a report is only for people, and a verifier changes nothing.
+enum class Kind { required, optimization, report, verifier };
 
 struct PassEntry {
   Phase phase;
@@ -30,8 +31,25 @@ std::string verifyOptions(const PipelineOptions &) {
   return "phase=" + getPhaseName(phase).str();
 }
 
+/// What pass options would take apart, in quotes.
+std::string quote(const std::string &text) {
+  if (text.find_first_of(" {}'\"") == std::string::npos)
+    return text;
+  const char *mark = text.find('\'') == std::string::npos ? "'" : "\"";
+  return mark + text + mark;
+}
+
 std::string unitOptions(const PipelineOptions &options) {
-  return "policy=" + options.policy + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
+  std::string text = "policy=" + quote(options.policy);
+  if (!options.policyFile.empty())
+    text += " policy-file=" + quote(options.policyFile);
+  if (!options.ignoredModules.empty())
+    text += " ignored-modules=" + llvm::join(options.ignoredModules, ",");
+  if (!options.ignoredParameters.empty())
+    text += " ignored-parameters=" + llvm::join(options.ignoredParameters, ",");
+  if (options.strictTied)
+    text += " strict-tied=true";
+  return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
          " reshard-after-forward=" + (options.reshardAfterForward ? "true" : "false");
 }
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
@@ -43,7 +61,7 @@ std::string fuseOptions(const PipelineOptions &options) {
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
-     "the runtime checks token ids before a step; only here are embeddings and losses still recognizable"},
+     "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
      "every argument and result has a role, every op a segment"},
 
@@ -60,6 +78,8 @@ const PassEntry kPipeline[] = {
      "turns the global step into the program of one rank, with a collective at every use"},
     {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
      "one gather per unit and direction instead of one per use"},
+    {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
+     "what more ranks do not make smaller; only here do types say so"},
     {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
      "no partial value reaches an op that is not linear in it, every gradient is reduced once"},
 
@@ -97,6 +117,8 @@ StringRef getKindName(Kind kind) {
     return "required";
   case Kind::optimization:
     return "optimization";
+  case Kind::report:
+    return "report";
   case Kind::verifier:
     return "verifier";
   }
@@ -173,8 +195,7 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
   Option<std::string> to{*this, "to", llvm::cl::desc("last phase to run"), llvm::cl::init("plan")};
   Option<int64_t> ranks{*this, "ranks", llvm::cl::desc("number of ranks"), llvm::cl::init(1)};
   Option<std::string> mode{*this, "mode", llvm::cl::desc("fully_shard or replicate"), llvm::cl::init("fully_shard")};
-  Option<std::string> policy{*this, "policy", llvm::cl::desc("none, always, class:A,B or size:N"),
-                             llvm::cl::init("none")};
+  Option<std::string> policy{*this, "policy", llvm::cl::desc("which modules are shard units"), llvm::cl::init("auto")};
   Option<std::string> view{*this, "view", llvm::cl::desc("what the captured batch is"), llvm::cl::init("global")};
   Option<bool> reshard{*this, "reshard-after-forward", llvm::cl::desc("free parameters between forward and backward"),
                        llvm::cl::init(true)};
@@ -183,10 +204,26 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
 };
 } // namespace
 
+/// The phase of this name; an error lists the names there are.
+static FailureOr<Phase> parsePhase(StringRef option, StringRef name, function_ref<LogicalResult(const Twine &)> error) {
+  if (std::optional<Phase> phase = findPhase(name))
+    return *phase;
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  os << "spmd-pipeline: " << option << "=" << name << ": expected ";
+  llvm::interleaveComma(kPhases, os, [&](Phase phase) { os << getPhaseName(phase); });
+  (void)error(message);
+  return failure();
+}
+
 void spmd::registerPipelines() {
-  PassPipelineRegistration<TextOptions>(
+  // PassPipelineRegistration cannot refuse options.
+  registerPassPipeline(
       "spmd-pipeline", "the phases of spmd-compile after `from`, up to `to`",
-      [](OpPassManager &pm, const TextOptions &text) {
+      [](OpPassManager &pm, StringRef given, function_ref<LogicalResult(const Twine &)> error) -> LogicalResult {
+        TextOptions text;
+        if (failed(text.parseFromString(given)))
+          return failure();
         PipelineOptions options;
         options.ranks = text.ranks;
         options.mode = text.mode;
@@ -195,8 +232,10 @@ void spmd::registerPipelines() {
         options.reshardAfterForward = text.reshard;
         options.prefetch = text.prefetch;
         options.fuse = text.fuse;
-        std::optional<Phase> from = findPhase(text.from), to = findPhase(text.to);
-        if (!from || !to || failed(buildPipeline(pm, options, *from, *to, llvm::errs())))
-          llvm::report_fatal_error("spmd-pipeline: unknown phase or option", /*gen_crash_diag=*/false);
-      });
+        FailureOr<Phase> from = parsePhase("from", text.from, error), to = parsePhase("to", text.to, error);
+        if (failed(from) || failed(to))
+          return failure();
+        return buildPipeline(pm, options, *from, *to, llvm::errs());
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)> show) { show(TextOptions()); });
 }

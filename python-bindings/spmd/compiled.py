@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import torch
 from safetensors.torch import save_file
@@ -22,9 +22,9 @@ from .capture.trace import Output
 from .compiler import compile_package, report_of
 from .livestate import LiveState
 from .native import FAILED
-from .policies import policy_option
 from .remarks import remark
 from .runtime import RunError, Trainer
+from .units.choice import UnitChoice
 
 
 @dataclasses.dataclass
@@ -58,16 +58,16 @@ class CompiledStep:
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
-                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str):
+                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice):
         functools.update_wrapper(self, train_step)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles = ranks, view, 0, 0
-        self._options, self._run_options = list(options), run_options
+        self._options, self._run_options, self._units = list(options), run_options, units
         self._lock = threading.RLock()
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
-        self._structure: tuple[Any, ...] | None = None
+        self._structure: list[int] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
@@ -108,7 +108,8 @@ class CompiledStep:
 
     def _program_for(self, call: StepCall) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
-        structure, key, options = _structure(call.model), call.key() + _modes(call), _options(call.optimizer)
+        structure, modes = _look_at(call.model)
+        key, options = (*call.key(), modes), _options(call.optimizer)
         if self._current is not None and (structure != self._structure or self._live.is_replaced()):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
             self._forget()
@@ -116,11 +117,13 @@ class CompiledStep:
         if program is None:
             program = self._compile(call, key, options)
             self._programs.append(program)
-            self._structure = _structure(call.model)
+            self._structure = structure
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
+            _carry_rng(self._live.trainer, program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, is_fresh=False)
+            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, program.package.unkept_gradients,
+                                   is_fresh=False)
         self._current = program
         return program
 
@@ -134,10 +137,11 @@ class CompiledStep:
             remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
         package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
-        artifact = compile_package(package, self._options)
+        artifact = compile_package(package, [*self._options, *self._units.words(call.model)],
+                                   self._units.plan(call.model, self.ranks))
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, trainer, self._lock)
+            self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
@@ -217,7 +221,8 @@ class CompiledStep:
             shutil.copytree(program.artifact, folder)
             constants = {f"constant/{i.name}": program.package.weights[f"constant/{i.name}"]
                          for i in program.trainer.tensors if i.state == "constant"}
-            _save(constants | self._live.tensors(), folder / "weights.safetensors")
+            rng = {f"rng/{name}": value for name, value in _rng(program.home).items()}
+            _save(constants | rng | self._live.tensors(), folder / "weights.safetensors")
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)
@@ -270,17 +275,29 @@ def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
     save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format) for n, t in tensors.items()}, path)
 
 
-def _structure(model: torch.nn.Module) -> tuple[Any, ...]:
-    """Which modules and tensors the model is made of, by identity."""
-    return tuple((id(module), tuple(map(id, module._parameters.values())), tuple(map(id, module._buffers.values())))
-                 for module in model.modules())
-
-
-def _modes(call: StepCall) -> tuple[Any, ...]:
-    """What a graph holds of the model besides its tensors."""
+def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[bool, ...]]:
+    """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
+    train, which parameters want a gradient. At every call, so it is one plain loop."""
+    ids: list[int] = []
+    modes: list[bool] = []
+    seen: set[int] = set()
+    stack = [model]
     with torch._C.DisableTorchFunctionSubclass():
-        return (tuple(module.training for module in call.model.modules()),
-                tuple(p.requires_grad for p in call.model.parameters()))
+        while stack:
+            module = stack.pop()
+            if module is None or id(module) in seen:
+                continue
+            seen.add(id(module))
+            ids.append(id(module))
+            modes.append(module.training)
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    ids.append(id(parameter))
+                    modes.append(parameter.requires_grad)
+            for buffer in module._buffers.values():
+                ids.append(id(buffer))
+            stack.extend(module._modules.values())
+    return ids, tuple(modes)
 
 
 def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, str]]:
@@ -300,19 +317,36 @@ def _shapes(call: StepCall) -> str:
     return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
 
 
-def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = "none", mode: str = "fully_shard",
+def _rng(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """Seed and step counter of random numbers; empty when the step draws none."""
+    return {i.name: to_torch(trainer.read("rng", i.name), i.dtype) for i in trainer.tensors if i.state == "rng"}
+
+
+def _carry_rng(source: Trainer, target: Trainer) -> None:
+    """Another program goes on with the seed, and with the steps counted so far."""
+    known = _rng(target)
+    for name, value in _rng(source).items():
+        if name in known:
+            target.write("rng", name, value)
+
+
+def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = None, mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
-            timeout: float | None = None) -> Any:
+            timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] = (),
+            ignored_states: Iterable[Any] = ()) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
         def train_step(model, optimizer, x, y): ...
 
+    Random numbers are drawn with torch.initial_seed() as it is at the first call; the seed is not read again.
+
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.
       ranks: how many ranks share parameters, gradients, optimizer state and batch.
-      policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies.
+      policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
+        callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
       mode: "fully_shard" or "replicate".
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on its
         rows of the batch, and gradients are averaged, as FSDP does.
@@ -322,17 +356,19 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank is an error.
+      ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
 
     Returns:
       A CompiledStep.
     """
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
-    words = [f"--ranks={ranks}", f"--mode={mode}", f"--policy={policy_option(policy)}", f"--target={target}",
+    units = UnitChoice(policy, tuple(ignored_modules), tuple(ignored_states))
+    words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
-        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view)
+        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units)
 
     return wrap if train_step is None else wrap(train_step)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Sequence
+from typing import Any, Sequence
 
 from .capture.package import StepPackage
 from .remarks import CompilerWarning, remark
@@ -24,19 +24,21 @@ def cache_folder() -> Path:
     return Path(base) / "spmd"
 
 
-def compile_package(package: StepPackage, options: Sequence[str]) -> Path:
+def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str, Any] | None = None) -> Path:
     """The artifact of a package, compiled with `options` of spmd-compile, without weights.
+
+    `plan` is the content of a plan file, which then decides the shard units.
 
     Equal graph, equal options and the same compiler give the artifact that is in the cache. The compiler's warnings are
     given as CompilerWarning, also when it did not run again.
     """
     compiler = find_tool("spmd-compile")
     stat = compiler.stat()
-    identity = json.dumps([package.digest(), list(options), str(compiler), stat.st_size, stat.st_mtime_ns])
+    identity = json.dumps([package.digest(), list(options), plan, str(compiler), stat.st_size, stat.st_mtime_ns])
     key = hashlib.sha256(identity.encode()).hexdigest()[:32]
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
-        _compile(package, [str(compiler)], list(options), artifact)
+        _compile(package, [str(compiler)], list(options), plan, artifact)
     for warning in _warnings(_said(artifact, "diagnostics.txt")):
         remark(warning, CompilerWarning)
     return artifact
@@ -47,12 +49,16 @@ def report_of(artifact: Path) -> str:
     return _said(artifact, "report.txt")
 
 
-def _compile(package: StepPackage, compiler: list[str], options: list[str], artifact: Path) -> None:
+def _compile(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
+             artifact: Path) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiling.", dir=cache_folder()) as work:
         step, folder = Path(work) / f"{package.step['name']}.step", Path(work) / "result"
         package.save(step, weights=False)
         folder.mkdir()
+        if plan is not None:
+            (Path(work) / "plan.json").write_text(json.dumps(plan, indent=2))
+            options = [*options, f"--policy-file={Path(work) / 'plan.json'}"]
         command = [*compiler, str(step), "-o", str(folder / artifact.name), *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:

@@ -18,7 +18,7 @@ import copy
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
@@ -46,6 +46,7 @@ def _metadata() -> set[Any]:
 
 
 _METADATA = _metadata()
+_CLEARS = {torch.Tensor.zero_, torch._foreach_zero_}
 
 
 class StateLostError(RuntimeError):
@@ -105,14 +106,22 @@ class Slot:
         return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
 
 
+class UnkeptGradient(Slot):
+    """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
+
+    def fetch(self) -> None:
+        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the ranks\n"
+                           "  cure: return it, or what you want to know of it, from the step")
+
+
 class LiveState:
     """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
 
-    `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    `unkept_gradients`: parameters in which the step leaves a gradient that the ranks do not keep. `is_fresh`: the trainer has been loaded with the values that the tensors have.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer, lock: threading.RLock,
-                 is_fresh: bool = True):
+                 unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
         self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
         self.lost: str | None = None
         self._parameters = dict(model.named_parameters(remove_duplicate=False))
@@ -121,7 +130,7 @@ class LiveState:
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
         for info in trainer.tensors:
-            if info.state == "constant":
+            if info.state in ("constant", "rng"):
                 continue
             if info.state in ("param", "buffer"):
                 self.slots.append(Slot(info, tensors[info.name], self))
@@ -130,7 +139,9 @@ class LiveState:
             slot = Slot(info, self._state_tensor(info, parameter), self)
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
-        with_gradient = {id(parameter) for _, parameter in self._gradients}
+        self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()), torch.empty_like(self._parameters[name]).detach(),
+                                        self), self._parameters[name]) for name in unkept_gradients]
+        with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
         self.here: list[Slot] = list(self.slots)
         self._is_fresh = is_fresh  # what is here is what the ranks have
@@ -203,8 +214,7 @@ class LiveState:
 
     def _replace(self, slot: Slot, tensor: torch.Tensor) -> None:
         """Another tensor takes the slot; the old one keeps its value, as in eager."""
-        other = getattr(tensor, "_spmd_slot", None)
-        if other is not None:
+        for other in _slots((tensor,)):
             other.fetch()
         slot.fetch()
         slot.tensor, self._is_fresh = tensor, False
@@ -219,6 +229,11 @@ class LiveState:
     def after_step(self) -> None:
         """The ranks have stepped: the tensors go away."""
         here, self.here = self.here, []
+        for slot, parameter in self._unkept:
+            with _no_torch_function():
+                parameter.grad = slot.tensor
+            if slot.is_here:
+                slot.go_away()
         for slot in here:
             if slot.has_alias():
                 slot.download()
@@ -249,6 +264,10 @@ class LiveState:
     def release(self) -> None:
         """Gives all tensors back as they are, without fetching."""
         with self.lock:
+            for slot, parameter in self._unkept:
+                with _no_torch_function():
+                    if parameter.grad is slot.tensor:
+                        parameter.grad = None
             for slot in self.slots:
                 if not slot.is_here:
                     slot.come_back()
@@ -258,9 +277,8 @@ class LiveState:
 
 def fetch(model: torch.nn.Module) -> None:
     """Brings everything of a model here, and of the optimizer that a compiled step trains it with."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        if hasattr(tensor, "_spmd_slot"):
-            tensor._spmd_slot.owner.fetch_all()
+    for slot in _slots((*model.parameters(), *model.buffers())):
+        slot.owner.fetch_all()
 
 
 def _owners_of_memory(tensor: torch.Tensor) -> int:
@@ -270,33 +288,40 @@ def _owners_of_memory(tensor: torch.Tensor) -> int:
 _OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
 
 
-def _away_tensors(values: Any) -> Iterator[torch.Tensor]:
+def _slots(values: Any) -> Iterator[Slot]:
+    """The slots of the tensors that are away; another thread may bring one here at any time."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            if hasattr(value, "_spmd_slot"):
-                yield value
+            slot = getattr(value, "_spmd_slot", None)
+            if slot is not None:
+                yield slot
         elif isinstance(value, (list, tuple)):
-            yield from _away_tensors(value)
+            yield from _slots(value)
         elif isinstance(value, dict):
-            yield from _away_tensors(value.values())
+            yield from _slots(value.values())
 
 
 def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     if func in _METADATA:
         with _no_torch_function():
             return func(*args, **(kwargs or {}))
-    for tensor in _away_tensors((args, kwargs or {})):
-        tensor._spmd_slot.fetch()
+    for slot in _slots((args, kwargs or {})):
+        if func in _CLEARS and isinstance(slot, UnkeptGradient):
+            slot.come_back()  # zero_grad(set_to_none=False)
+        else:
+            slot.fetch()
     return func(*args, **(kwargs or {}))
 
 
 def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:
-    self._spmd_slot.fetch()
+    for slot in _slots((self,)):
+        slot.fetch()
     return copy.deepcopy(self, memo)
 
 
 def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
-    self._spmd_slot.fetch()
+    for slot in _slots((self,)):
+        slot.fetch()
     return self.__reduce_ex__(protocol)
 
 

@@ -20,11 +20,15 @@ def find_tool(name: str) -> Path:
 
 
 def find_runtime() -> Path:
-    """The runtime's library: SPMD_RUNTIME, beside the package, beside spmd-run, or in the checkout's build."""
-    name = "libspmd_runtime.so"
+    """The runtime's library."""
+    return find_library("libspmd_runtime.so", "SPMD_RUNTIME")
+
+
+def find_library(name: str, variable: str) -> Path:
+    """A library: the environment variable, beside the package, beside spmd-run, or in the checkout's build."""
     program = shutil.which("spmd-run")
     beside = Path(program).resolve().parent.parent / "lib" / name if program else None
-    return _find(name, [_PACKAGE / "lib" / name, beside, _BUILD / "lib" / name], "SPMD_RUNTIME", "put spmd-run on PATH")
+    return _find(name, [_PACKAGE / "lib" / name, beside, _BUILD / "lib" / name], variable, "put spmd-run on PATH")
 
 
 def _find(name: str, places: list, variable: str, cure: str) -> Path:

@@ -1,5 +1,45 @@
-"""Elementwise arithmetic, comparisons, casts."""
-from samples import from_database
+"""Elementwise arithmetic, elementary and special functions, comparisons, logic, selection, casts."""
+import torch
 
-OPS = [from_database(name) for name in (
-    "abs", "add", "sub", "mul", "div.no_rounding_mode", "exp", "log", "sin", "tanh", "maximum", "where", "eq")]
+from samples import by_hand, from_database, real, sample
+
+
+ARITHMETIC = ("add", "sub", "rsub", "mul", "div.no_rounding_mode", "div.trunc_rounding", "div.floor_rounding", "true_divide",
+              "floor_divide", "fmod", "remainder", "neg", "positive", "reciprocal", "pow", "float_power", "square", "sqrt",
+              "rsqrt", "abs", "sign", "sgn", "signbit", "copysign", "addcmul", "addcdiv", "lerp", "ldexp", "heaviside",
+              "__radd__", "__rdiv__", "__rmul__", "__rsub__", "__rpow__", "__rmod__")
+ROUNDING = ("floor", "ceil", "trunc", "frac", "round", "round.decimals_0", "round.decimals_3", "round.decimals_neg_3")
+FUNCTIONS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "xlogy", "special.xlog1py",
+             "special.entr", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh",
+             "atanh", "hypot", "sinc", "deg2rad", "rad2deg", "angle", "sigmoid", "logit", "erf", "erfc", "erfinv", "lgamma",
+             "digamma", "polygamma.polygamma_n_0", "polygamma.polygamma_n_1", "polygamma.polygamma_n_2",
+             "polygamma.polygamma_n_3", "mvlgamma.mvlgamma_p_1", "special.ndtr", "special.log_ndtr", "special.erfcx",
+             "special.ndtri", "i0", "special.i1", "igamma", "nextafter", "gcd")
+EXTREMES = ("maximum", "minimum", "max.binary", "min.binary", "fmax", "fmin", "clamp", "clamp_min", "clamp_max", "nan_to_num")
+LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "isclose",
+         "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and", "bitwise_or",
+         "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "__rand__", "__ror__", "__rxor__")
+SELECTION = ("where", "masked_fill")
+CASTS = ("double", "float", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "to")
+
+TOLERANCES = {
+    # Our series and PyTorch's are both good to a few parts in 1e14 of the larger of result and 1.
+    "lgamma": dict(tolerance=1e-11), "digamma": dict(tolerance=1e-11), "erfinv": dict(tolerance=1e-11),
+    "mvlgamma.mvlgamma_p_1": dict(tolerance=1e-11), "logit": dict(tolerance=1e-11),
+    # PyTorch's own zeta function ends its series at 1e-8 or so.
+    **{f"polygamma.polygamma_n_{n}": dict(tolerance=1e-6) for n in (1, 2, 3)},
+    # Samples run to 9 and beyond a pole; float32 loses digits to the argument's rounding there.
+    "tan": dict(host_tolerance=1e-4),
+}
+
+OPS = [from_database(name, **TOLERANCES.get(name, {}))
+       for name in (*ARITHMETIC, *ROUNDING, *FUNCTIONS, *EXTREMES, *LOGIC, *SELECTION, *CASTS)]
+
+X = (3, 4)
+OPS += [
+    by_hand("addcdiv, tensor value", lambda x, a, b, v: torch.addcdiv(x, a, b, value=v.item()),
+            lambda t: sample(real(*X, dtype=t), real(4, dtype=t), 1 + real(*X, dtype=t).abs().detach(), real(dtype=t, gradient=False)),
+            gradient=False),
+    by_hand("lerp, tensor weight", torch.lerp,
+            lambda t: sample(real(*X, dtype=t), real(*X, dtype=t), torch.rand(4, dtype=t))),
+]

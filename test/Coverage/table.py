@@ -12,6 +12,15 @@ from pathlib import Path
 
 FAMILIES = {
     "pointwise": "Pointwise arithmetic, comparisons and casts",
+    "activations": "Activation functions",
+    "losses": "Losses",
+    "reductions": "Reductions and scans",
+    "views": "Views, copies of other shapes, pads, factories",
+    "indexing": "Reading and writing by number",
+    "sorting": "Order",
+    "nn": "Convolutions, pools, normalizations, resampling",
+    "matmul": "Products",
+    "random_numbers": "Random numbers",
 }
 COLUMNS = ("import", "shard rule", "interpreter", "host")
 TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" / "coverage.md"

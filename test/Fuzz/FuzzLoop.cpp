@@ -21,11 +21,12 @@
 using namespace spmd::fuzz;
 namespace fs = std::filesystem;
 
-static constexpr size_t kAllocationLimit = size_t(64) << 20;
 static constexpr double kTimeLimit = 5;
 
 // Sanitizers bring their own (ASAN_OPTIONS=max_allocation_size_mb=64 says the same).
 #if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
+static constexpr size_t kAllocationLimit = size_t(64) << 20;
+
 static void *allocate(size_t size) {
   if (size > kAllocationLimit) {
     std::fprintf(stderr, "allocation of %zu bytes\n", size);

@@ -33,9 +33,9 @@ func.func @step(
     %step_c: tensor<f32> {spmd.arg = #spmd.state<"step", of = "c", init = 0.0>},
     %lr0: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 0.01>},
     %lr1: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 1, value = 0.02>},
-    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = -1>},
-    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = -1>},
-    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = -1>})
+    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = none>},
+    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = none>},
+    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = none>})
     -> (tensor<f32> {spmd.result = #spmd.output<"norm">},
         tensor<10x20xf32> {spmd.result = #spmd.update<#spmd.param<"a", trainable>>},
         tensor<300xf32> {spmd.result = #spmd.update<#spmd.param<"b", trainable>>},
@@ -82,9 +82,9 @@ func.func @step(
     %step: tensor<3xf32> {spmd.arg = #spmd.table<@unit0, "step", init = 0.0>},
     %lr0: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 0.01>},
     %lr1: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 1, value = 0.02>},
-    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = -1>},
-    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = -1>},
-    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = -1>})
+    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = none>},
+    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = none>},
+    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = none>})
     -> (tensor<f32> {spmd.result = #spmd.output<"norm">},
         tensor<256xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
         tensor<256xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "exp_avg", init = 0.0>>},
@@ -115,9 +115,9 @@ func.func @step(
     %step: tensor<3xf32> {spmd.arg = #spmd.table<@unit0, "step", init = 0.0>},
     %lr0: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 0.01>},
     %lr1: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 1, value = 0.02>},
-    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = -1>},
-    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = -1>},
-    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = -1>})
+    %g_a: tensor<10x20xf32> {spmd.arg = #spmd.batch<"g_a", dim = none>},
+    %g_b: tensor<300xf32> {spmd.arg = #spmd.batch<"g_b", dim = none>},
+    %g_c: tensor<7xf32> {spmd.arg = #spmd.batch<"g_c", dim = none>})
     -> (tensor<f32> {spmd.result = #spmd.output<"norm">},
         tensor<256xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
         tensor<256xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "exp_avg", init = 0.0>>},

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import spmd.capture.composites  # registers spmd::sdpa  # noqa: F401
+import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
@@ -26,6 +27,9 @@ class StepInterpreter:
                 key = f"optimizer/{i['state']}/{i['of']}"
             elif i["kind"] == "hyper":
                 self.state[i["id"]] = torch.tensor(i["value"], dtype=torch.float64)
+                continue
+            elif i["kind"] == "rng":
+                self.state[i["id"]] = torch.tensor(i["value"])
                 continue
             else:
                 continue

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file
+from spmd.capture.draws import Draws
 from step_interpreter import StepInterpreter
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -304,7 +305,7 @@ def test_attention_masks(mask: str) -> None:
     assert (backward["results"][3] is not None) == (mask == "learned")
 
 
-def test_dropout_is_one_op() -> None:
+def test_dropout_is_a_mask_of_drawn_numbers() -> None:
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -316,13 +317,14 @@ def test_dropout_is_one_op() -> None:
     model = Net()
     x, y = mlp.setup()["args"]
     package = spmd.capture(mlp.train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), x.requires_grad_(), y)
-    assert ops(package).count("aten.native_dropout.default") == 1
-    assert ops(package).count("aten.native_dropout_backward.default") == 1
+    assert ops(package).count("spmd.philox_uniform.default") == 1
+    assert [i["name"] for i in package.step["inputs"] if i["kind"] == "rng"] == ["seed", "step"]
     run = StepInterpreter(package.step, package.weights)
-    torch.manual_seed(1)
     loss, = run({"x": x, "y": y})
-    torch.manual_seed(1)
-    assert loss.item() == F.cross_entropy(model(x), y).item()
+    seed, step = torch.tensor(torch.initial_seed()), torch.tensor(0)
+    with Draws(seed, step):
+        assert loss.item() == F.cross_entropy(model(x), y).item()
+    assert step == 1
     model.eval()
     evaluated = spmd.capture(mlp.train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), x, y)
     assert ops(evaluated)[:2] == ["aten.t.default", "aten.addmm.default"]

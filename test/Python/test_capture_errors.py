@@ -98,12 +98,6 @@ def held_parameter_in_forward(model, optimizer, x, y):
     return finish(loss, optimizer)
 
 
-def attention_dropout(model, optimizer, x, y):
-    q = model(x).view(2, 2, 2, -1)
-    loss = F.scaled_dot_product_attention(q, q, q, dropout_p=0.5).sum()  # HERE
-    return finish(loss, optimizer)
-
-
 def autocast_for_cuda(model, optimizer, x, y):
     with torch.autocast("cuda", torch.bfloat16):  # HERE
         loss = loss_of(model, x, y)
@@ -203,7 +197,6 @@ EXPECTED = {
     explicit_generator: ("torch.Generator", "default generator"),
     held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
     held_parameter_in_forward: ("parameter 'fc1.weight'", r"model.parameters\(\)"),
-    attention_dropout: ("dropout_p > 0", "set attention dropout to 0"),
     autocast_for_cuda: ("autocast for 'cuda'", r"torch.autocast\(x.device.type"),
     changed_rate: ("learning rate", "after the training step"),
     written_constant: ("neither model, optimizer nor argument", "register_buffer"),

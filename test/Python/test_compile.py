@@ -5,20 +5,22 @@ another shape. test_compile_end_to_end.py runs the real ones.
 """
 from __future__ import annotations
 
+import collections
 import copy
+import dataclasses
 import functools
+import warnings
+from typing import Any
 import gpt2
 import mlp
 import pytest
 import torch
 import torch.nn.functional as F
 from stand_ins import compiler  # noqa: F401
-from torch.distributed.fsdp.wrap import (ModuleWrapPolicy, always_wrap_policy, size_based_auto_wrap_policy,
-                                         transformer_auto_wrap_policy)
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
 import spmd
 from spmd.compiler import cache_folder
-from spmd.policies import policy_option
 from spmd.tools import find_tool
 
 
@@ -53,7 +55,7 @@ def test_trains_like_eager_with_a_scheduler(compiler) -> None:
                                    rtol=0, atol=1e-7)
         assert optimizer.state[parameter]["step"] == 5
     gpt2.train_step(model, optimizer, *example["args"])  # eager goes on from there
-    assert compiler.read_text() == "--ranks=4 --mode=fully_shard --policy=class:gpt2.Block --target=host\n"
+    assert compiler.read_text().startswith("--ranks=4 --mode=fully_shard --target=host --policy-file=")
 
 
 def test_another_shape_carries_the_state_over(compiler) -> None:
@@ -138,6 +140,129 @@ def test_results_of_any_structure_and_python_arguments(compiler) -> None:
     assert len(compiler.read_text().splitlines()) == 2
 
 
+@dataclasses.dataclass(frozen=True)
+class Result:
+    loss: torch.Tensor
+    inner: Any
+    name: str = "result"
+
+
+Pair = collections.namedtuple("Pair", "loss logits")
+
+
+class Plain:
+    def __init__(self, loss):
+        self.loss = loss
+
+
+def returning(make):
+    def train_step(model, optimizer, x, y):
+        logits = model(x)
+        loss = F.cross_entropy(logits, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return make(loss, logits)
+    return train_step
+
+
+@pytest.mark.parametrize("make", [
+    lambda loss, logits: None, lambda loss, logits: loss.item(), lambda loss, logits: (loss, (logits.argmax(-1) == 0).sum().item()),
+    lambda loss, logits: {"loss": loss, "logits": logits}, lambda loss, logits: [loss, None, 3, "text"],
+    lambda loss, logits: Result(loss, {"logits": (logits,)}), lambda loss, logits: [Result(loss, Result(logits, None, "inner"))],
+    lambda loss, logits: Pair(loss, logits),
+    lambda loss, logits: collections.OrderedDict(loss=loss, logits=logits)])
+def test_a_result_is_what_eager_returns(compiler, make) -> None:
+    example = mlp.setup()
+    model, optimizer = eager_twin(example)
+    ours = spmd.compile(returning(make), ranks=2)(example["model"], example["optimizer"], *example["args"])
+    theirs = returning(make)(model, optimizer, *example["args"])
+    assert type(ours) is type(theirs)
+
+    def plain(value):
+        if dataclasses.is_dataclass(value):
+            return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        return value.detach() if isinstance(value, torch.Tensor) else value
+
+    def assert_same_parts(a, b):
+        assert type(a) is type(b)
+        if isinstance(a, (list, dict)):
+            assert len(a) == len(b)
+            for key in a if isinstance(a, dict) else range(len(a)):
+                assert_same_parts(a[key], b[key])
+        elif isinstance(a, torch.Tensor):
+            torch.testing.assert_close(a, b)
+        else:
+            assert a == pytest.approx(b) if isinstance(a, float) else a == b
+
+    assert_same_parts(plain(ours), plain(theirs))
+
+
+def test_a_result_that_hides_tensors_is_refused(compiler) -> None:
+    example = mlp.setup()
+    with pytest.raises(spmd.CaptureError, match="returns a Plain, and what it computed is in its attribute 'loss'"):
+        spmd.compile(returning(lambda loss, logits: Plain(loss)), ranks=2)(example["model"], example["optimizer"],
+                                                                           *example["args"])
+
+
+def test_every_way_to_compile(compiler) -> None:
+    """Without parentheses, with, as a function; keyword arguments, dict batches, None."""
+    @spmd.compile
+    def bare(model, optimizer, batch, weight=None):
+        loss = F.cross_entropy(model(batch["x"]), batch["y"], weight)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    assert isinstance(bare, spmd.CompiledStep) and "1 rank, not called yet" in repr(bare)
+    for step in (bare, spmd.compile()(bare.train_step), spmd.compile(bare.train_step), spmd.compile(bare.train_step, ranks=2)):
+        example = mlp.setup()
+        twin, twin_optimizer = eager_twin(example)
+        x, y = example["args"]
+        for weight in (None, torch.linspace(1, 2, 6)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", spmd.Remark)
+                loss = step(batch={"y": y, "x": x}, weight=weight, optimizer=example["optimizer"], model=example["model"])
+            expected = bare.train_step(twin, twin_optimizer, {"x": x, "y": y}, weight)
+            torch.testing.assert_close(loss, expected.detach())
+        assert step.compiles == 2
+    assert [line.split()[0] for line in compiler.read_text().splitlines()] == ["--ranks=1"] * 2 + ["--ranks=2"] * 2
+
+
+def test_python_arguments_are_part_of_the_key(compiler) -> None:
+    @spmd.compile(ranks=2)
+    def train_step(model, optimizer, x, y, smoothing, flags):
+        loss = F.cross_entropy(model(x), y, label_smoothing=smoothing) * (2 if flags["double"] else 1)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    example = mlp.setup()
+    model, optimizer = eager_twin(example)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for smoothing, double in ((0.0, False), (0.1, False), (0.1, True), (0.0, False)):
+            arguments = (*example["args"], smoothing, {"double": double})
+            loss = train_step(example["model"], example["optimizer"], *arguments)
+            torch.testing.assert_close(loss, train_step.train_step(model, optimizer, *arguments).detach())
+        assert train_step.compiles == 3
+        example["model"].eval(), example["model"].train()
+        train_step(example["model"], example["optimizer"], *arguments)
+        assert train_step.compiles == 3
+        example["model"].eval()
+        train_step(example["model"], example["optimizer"], *arguments)
+        example["model"].fc1.weight.requires_grad_(False)
+        before = example["model"].fc1.weight.clone()
+        train_step(example["model"], example["optimizer"], *arguments)
+        assert train_step.compiles == 5 and torch.equal(example["model"].fc1.weight, before)
+
+
 def test_cache(compiler, tmp_path) -> None:
     def run(**options):
         example = mlp.setup()
@@ -177,15 +302,21 @@ def test_another_model_is_refused(compiler) -> None:
     step(second["model"], second["optimizer"], *second["args"])
 
 
-@pytest.mark.parametrize("policy, expected", [
-    (None, "none"), ("size:1000", "size:1000"), (ModuleWrapPolicy({gpt2.MLP, gpt2.Block}), "class:gpt2.Block,gpt2.MLP"),
-    (always_wrap_policy, "always"), (size_based_auto_wrap_policy, "size:100000000"),
-    (functools.partial(size_based_auto_wrap_policy, min_num_params=1000), "size:1000"),
-    (functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={gpt2.Block}), "class:gpt2.Block")])
-def test_policies(policy, expected) -> None:
-    assert policy_option(policy) == expected
+@pytest.mark.parametrize("policy, words", [
+    (None, ""), ("size:1000", " --policy=size:1000"), (ModuleWrapPolicy({gpt2.Block}), None),
+    (lambda module, recurse, nonwrapped_numel: True, None)])
+def test_policies_for_the_compiler(compiler, policy, words) -> None:
+    example = gpt2.setup("tiny")
+    step = spmd.compile(gpt2.train_step, ranks=2, policy=policy, ignored_states=[example["model"].wpe.weight])
+    step(example["model"], example["optimizer"], *example["args"])
+    said = compiler.read_text().replace("--ranks=2 --mode=fully_shard --target=host", "", 1).strip()
+    if words is None:
+        assert said.startswith("--policy-file=") and said.endswith("plan.json")
+    else:
+        assert said == (words + " --ignored-parameter=wpe.weight").strip()
 
 
-def test_unknown_policy() -> None:
-    with pytest.raises(ValueError, match="allowed: none, always, class:A,B, size:N, ModuleWrapPolicy"):
-        policy_option(lambda module, recurse, nonwrapped_numel: True)
+def test_unknown_policy(compiler) -> None:
+    example = mlp.setup()
+    with pytest.raises(TypeError, match="policy is 3; expected one of torch.distributed.fsdp.wrap's"):
+        spmd.compile(mlp.train_step, ranks=2, policy=3)(example["model"], example["optimizer"], *example["args"])

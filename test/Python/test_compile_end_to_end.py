@@ -115,6 +115,22 @@ def test_saved_with_the_state_of_now(tmp_path) -> None:
         train_step.save(tmp_path / "other")
 
 
+def test_the_compilers_warnings_and_wrong_hints() -> None:
+    """Inputs without batch dim: the same numbers, computed on every rank alike, and the user is told."""
+    example = mlp.setup()
+    model, optimizer = example["model"], example["optimizer"]
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    for _ in range(2):  # compiled, and from the cache
+        step = spmd.compile(mlp.train_step, ranks=2, threads=2, batch_dims={"x": None, "y": None})
+        with pytest.warns(spmd.CompilerWarning, match=r"mlp.py:\d+: 100 % of .* run on every rank alike; .* bytes .*--batch-dim"):
+            loss = step(model, optimizer, *example["args"])
+        assert abs(loss.item() - mlp.train_step(twin, twin_optimizer, *example["args"]).item()) < 1e-5
+    with pytest.warns(spmd.CompilerWarning, match="gathers an activation .* bytes, .*mlp.py:.*--batch-dim"):
+        loss = spmd.compile(mlp.train_step, ranks=2, threads=2, batch_dims={"x": 1})(model, optimizer, *example["args"])
+    assert abs(loss.item() - mlp.train_step(twin, twin_optimizer, *example["args"]).item()) < 1e-5
+    assert_same_parameters(model, twin)
+
+
 def test_a_forked_child_reads_and_does_not_step() -> None:
     example = mlp.setup()
     model, batch = example["model"], example["args"]

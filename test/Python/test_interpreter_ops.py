@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import spmd.capture.composites  # registers spmd::rms_norm  # noqa: F401
+import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
 from safetensors.torch import load_file, save_file
 
@@ -140,7 +142,13 @@ sample("slice_backward", grad_output=real(5, 3), input_sizes=[5, 7], dim=1, star
 sample("select_backward", grad_output=real(5), input_sizes=[5, 7], dim=1, index=3)
 sample("slice_scatter", self=real(5, 7), src=real(5, 3), dim=1, start=1, end=6, step=2)
 sample("select_scatter", self=real(5, 7), src=real(5), dim=1, index=3)
-sample("index_select", self=real(5, 7), dim=1, index=ints(7, 4))
+sample("flip", self=real(3, 4, 5), dims=[0, 2])
+sample("flip", self=ints(9, 4), dims=[0])
+
+# Order.
+sample("sort.stable", self=special(real(3, 7)), stable=True, dim=1, descending=False)
+sample("sort.stable", self=special(real(7, 3)), stable=True, dim=0, descending=True)
+sample("sort.stable", self=ints(3, 2, 9, 2), stable=True, dim=1, descending=True)
 
 # Factories.
 sample("full", size=[2, 3], fill_value=1.5, dtype=torch.float64)
@@ -159,6 +167,22 @@ sample("sum.dim_IntList", self=ints(9, 3, 4), dim=[0, 1], keepdim=False, dtype=t
 sample("mean.dim", self=real(2, 3, 4), dim=[0, 1], keepdim=True)
 sample("amax", self=special(real(3, 4)), dim=[1], keepdim=False)
 sample("amax", self=ints(9, 3, 4), dim=[0], keepdim=True)
+sample("amin", self=special(real(3, 4)), dim=[1], keepdim=False)
+sample("amin", self=ints(9, 3, 4), dim=[0], keepdim=True)
+for name in ("max.dim", "min.dim"):
+    sample(name, self=special(real(3, 4)), dim=1, keepdim=False)
+    sample(name, self=ints(3, 3, 4, 2) + 2**60, dim=1, keepdim=True)
+    sample(name, self=mask(3, 4), dim=0, keepdim=False)
+for name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
+    sample(name, self=real(3, 4, 2), dim=1)
+    sample(name, self=special(real(5)), dim=0)
+for name in ("cumsum", "cumprod", "cummax", "cummin"):
+    sample(name, self=ints(5, 3, 4), dim=1)
+sample("logcumsumexp", self=torch.tensor([-torch.inf, -torch.inf, 1.0, torch.inf, 2.0], dtype=torch.float64), dim=0)
+sample("prod.dim_int", self=real(3, 4, 2), dim=1, keepdim=False)
+sample("prod.dim_int", self=ints(9, 3, 4) + 1, dim=0, keepdim=True)
+sample("linalg_vector_norm", self=real(3, 4), ord=0, dim=[0], keepdim=False)
+sample("linalg_vector_norm", self=real(3, 4), ord=float("-inf"), dim=[0], keepdim=False)
 sample("linalg_vector_norm", self=real(3, 4), ord=2, dim=[0, 1], keepdim=False)
 sample("linalg_vector_norm", self=real(3, 4), ord=float("inf"), dim=[1], keepdim=True)
 sample("linalg_vector_norm", self=real(3, 4), ord=1, dim=[0], keepdim=False)
@@ -182,6 +206,48 @@ for output_mask in ([True, True, True], [True, False, False], [False, True, True
     _, mean, rstd = torch.native_layer_norm(x, [8], w, b, 1e-5)
     sample("native_layer_norm_backward", grad_out=real(2, 3, 8), input=x, normalized_shape=[8], mean=mean, rstd=rstd, weight=w, bias=b,
            output_mask=output_mask)
+
+# Windows.
+def convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
+    rank = weight.dim() - 2
+    given = dict(zip(("stride", "padding", "dilation", "output_padding"), ([n] * rank for n in (stride, padding, dilation, output_padding))))
+    given |= dict(transposed=transposed, groups=groups)
+    sample("convolution", input=x, weight=weight, bias=bias, **given)
+    out = torch.ops.aten.convolution(x, weight, bias, **given)
+    for output_mask in ([True, True, True], [False, True, False], [True, False, False]):
+        sample("convolution_backward", grad_output=real(*out.shape), input=x, weight=weight, bias_sizes=[out.shape[1]], **given,
+               output_mask=output_mask)
+
+
+convolution(real(2, 3, 5, 6), real(4, 3, 3, 2), real(4), padding=1)
+convolution(real(2, 4, 7, 6), real(6, 2, 3, 3), stride=2, padding=1, dilation=2, groups=2)
+convolution(real(2, 4, 7), real(4, 1, 3), groups=4)
+convolution(real(1, 2, 3, 4, 4), real(3, 2, 2, 2, 2), real(3), stride=2, padding=1)
+convolution(real(2, 4, 3, 3), real(4, 3, 3, 3), real(6), stride=2, padding=1, transposed=True, output_padding=1, groups=2)
+for kernel, options in (([2, 2], {}), ([3, 3], dict(stride=[2, 2], padding=[1, 1])), ([3, 2], dict(stride=[1, 2], dilation=[2, 1], ceil_mode=True))):
+    x, ceil_mode = special(real(2, 3, 6, 7)), options.pop("ceil_mode", False)
+    given = dict(kernel_size=kernel, stride=kernel, padding=[0, 0], dilation=[1, 1]) | options | dict(ceil_mode=ceil_mode)
+    sample("max_pool2d_with_indices", self=x, **given)
+    out, indices = torch.ops.aten.max_pool2d_with_indices(x, **given)
+    sample("max_pool2d_with_indices_backward", grad_output=real(*out.shape), self=x, **given, indices=indices)
+given = dict(kernel_size=[2, 2, 2], stride=[2, 2, 2], padding=[1, 1, 1], dilation=[1, 1, 1], ceil_mode=False)
+x = real(2, 3, 4, 4, 5)
+sample("max_pool3d_with_indices", self=x, **given)
+out, indices = torch.ops.aten.max_pool3d_with_indices(x, **given)
+sample("max_pool3d_with_indices_backward", grad_output=real(*out.shape), self=x, **given, indices=indices)
+given = dict(kernel_size=[3, 2], dilation=[1, 2], padding=[1, 0], stride=[2, 1])
+columns = torch.ops.aten.im2col(real(2, 3, 5, 6), **given)
+sample("im2col", self=real(2, 3, 5, 6), **given)
+sample("col2im", self=real(*columns.shape), output_size=[5, 6], **given)
+sample("philox_uniform", seed=torch.tensor(2**52 + 17), step=torch.tensor(3), index=ints(2**40, 4, 5), stream=2)
+sample("philox_uniform", seed=torch.tensor(5), step=torch.tensor(1), index=ints(9, 4), stream=0, word=3)
+for shape, inner in (((2, 3, 8), [8]), ((2, 3, 8), [3, 8])):
+    for weight in (real(*inner), None):
+        x = real(*shape)
+        sample("rms_norm", input=x, normalized_shape=inner, weight=weight, eps=1e-5)
+        _, rstd = torch.ops.spmd.rms_norm(x, inner, weight, 1e-5)
+        sample("rms_norm_backward", grad_out=real(*shape), input=x, normalized_shape=inner, rstd=rstd, weight=weight,
+               output_mask=[True, weight is not None])
 
 # Embedding.
 sample("embedding", weight=real(6, 4), indices=ints(6, 2, 3), padding_idx=-1)
@@ -294,7 +360,8 @@ def attribute(value, kind):
 
 def overload(name):
     packet, _, suffix = name.partition(".")
-    return getattr(getattr(torch.ops.aten, packet), suffix or "default")
+    ours = packet == "philox_uniform" or packet.startswith("rms_norm")
+    return getattr(getattr(torch.ops.spmd if ours else torch.ops.aten, packet), suffix or "default")
 
 
 # The dialect's name for PyTorch's clamp list ops.
@@ -317,7 +384,7 @@ def build(name, arguments):
     results = list(results) if isinstance(results, (tuple, list)) else [results]
     if name in SEGMENTED:
         attributes["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
-    if name == "native_layer_norm_backward":
+    if name in ("native_layer_norm_backward", "rms_norm_backward", "convolution_backward"):
         present = [int(r is not None) for r in results]
         attributes["resultSegmentSizes"] = f"array<i32: {', '.join(map(str, present))}>"
     return Case(name, operands, attributes, [r for r in results if r is not None])
@@ -345,6 +412,27 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=None):
     masks = [attn_mask] if attn_mask is not None else []
     yield Case("sdpa", [query, key, value, *masks], attributes, [out, lse])
     yield Case("sdpa_backward", [grad_out, query, key, value, *masks, out.detach(), lse.detach()], attributes, grads)
+
+
+def rows():
+    """gather_rows and scatter_rows, against loops over batches of index_select and index_reduce; check_index."""
+    x, index = real(2, 5, 3), ints(5, 2, 4)
+    gathered = torch.stack([table[i] for table, i in zip(x, index)])
+    yield Case("gather_rows", [x, index], {"batch_dims": "1 : i64"}, [gathered])
+    yield Case("gather_rows", [x[0], index], {}, [x[0][index]])
+    yield Case("gather_rows", [x[0], index.int()], {}, [x[0][index]])
+    src = real(2, 4, 3)
+    onto_zeros = torch.stack([torch.zeros(5, 3, dtype=x.dtype).index_add(0, i, s) for i, s in zip(index, src)])
+    attributes = {"rows": "5 : i64", "batch_dims": "1 : i64"}
+    yield Case("scatter_rows", [index, src], attributes | {"reduce": '"sum"'}, [onto_zeros])
+    yield Case("scatter_rows", [x, index, src], attributes | {"reduce": '"sum"'}, [x + onto_zeros])
+    for reduce in ("prod", "amax", "amin"):
+        expected = torch.stack([table.index_reduce(0, i, s, reduce) for table, i, s in zip(x, index, src)])
+        yield Case("scatter_rows", [x, index, src], attributes | {"reduce": f'"{reduce}"'}, [expected])
+    once = torch.tensor([3, 0, 4])
+    yield Case("scatter_rows", [x[0], once, src[0, :3]], {"rows": "5 : i64", "reduce": '"set"'}, [x[0].index_copy(0, once, src[0, :3])])
+    labels = torch.tensor([3, -100, 0])
+    yield Case("check_index", [labels], {"low": "0 : i64", "high": "4 : i64", "ignore_index": "-100 : i64", "use": '"nll_loss"'}, [labels])
 
 
 def optimizer(kind, steps=3, **options):
@@ -395,6 +483,7 @@ def optimizer(kind, steps=3, **options):
 
 def all_cases():
     cases = [build(name, arguments) for name, arguments in SAMPLES]
+    cases += rows()
     q, k, v = real(2, 4, 5, 6), real(2, 4, 7, 6), real(2, 4, 7, 3)
     cases += attention(q, k, v)
     cases += attention(q, k, v, scale=0.3, is_causal=True)
@@ -437,6 +526,7 @@ def test_values_are_pytorchs(checked):
     for case in cases:
         for i, expected in enumerate(case.expected):
             got = results[f"{case.label}/{i}"]
+            expected = expected.double() if expected.dtype == torch.float32 else expected  # all floats are doubles here
             close = got.dtype == expected.dtype and got.shape == expected.shape and (
                 torch.allclose(got, expected, rtol=1e-13, atol=1e-13, equal_nan=True) if expected.is_floating_point() else torch.equal(got, expected))
             if not close:
@@ -459,6 +549,21 @@ def test_program_types_round_once_per_op(tmp_path):
     results = run([case, cast], tmp_path, "--dtype=program")
     assert torch.equal(results["f0/0"], case.expected[0])
     assert torch.equal(results["f1/0"], cast.expected[0])
+
+
+@pytest.mark.parametrize("op, tensors, attributes, message", [
+    ("check_index", [torch.tensor([3, 4])], {"low": "0 : i64", "high": "4 : i64", "use": '"gather"'}, "element 1 is 4, 'gather' allows [0, 4)"),
+    ("gather_rows", [torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 3])], {}, "row number 3 is not in [0, 3)"),
+    ("scatter_rows", [torch.tensor([-1]), torch.zeros(1, 2, dtype=torch.float64)], {"rows": "3 : i64", "reduce": '"sum"'}, "row number -1 is not in [0, 3)"),
+])
+def test_row_number_out_of_range_is_an_error(tmp_path, op, tensors, attributes, message):
+    expected = {"check_index": tensors[0], "gather_rows": torch.zeros(2, 2, dtype=torch.float64), "scatter_rows": torch.zeros(3, 2, dtype=torch.float64)}
+    case = Case(op, tensors, attributes, [expected[op]])
+    (tmp_path / "ops.mlir").write_text(case.text("f"))
+    save_file({f"f/{i}": t for i, t in enumerate(tensors)}, tmp_path / "in.safetensors")
+    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}", f"--results={tmp_path / 'out'}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
 
 
 def test_missing_input_is_named(tmp_path):

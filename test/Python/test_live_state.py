@@ -285,6 +285,31 @@ def test_gradients_that_outlive_the_step(compiler, clear) -> None:
     pair.check()
 
 
+def clearing_step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def test_a_gradient_that_is_left_and_not_kept_says_so(compiler) -> None:
+    pair = Pair(steps=2, function=clearing_step)
+    p = pair.model.first.weight
+    assert p.grad is not None and p.grad.shape == p.shape
+    with pytest.raises(RuntimeError, match="leaves in parameter 'first.weight' is not kept on the ranks"):
+        p.grad.norm()
+    for clear in (lambda: None, pair.optimizer.zero_grad, lambda: pair.optimizer.zero_grad(set_to_none=False),
+                  lambda: pair.model(pair.batch[0]).sum().backward()):
+        clear()
+        pair.step()
+        pair.twin.load_state_dict(pair.model.state_dict())  # the backward counted a call
+    pair.compiled.reset()
+    assert p.grad is None
+    pair.step()
+    pair.check()
+
+
 def test_a_gradient_from_outside_is_refused(pair) -> None:
     pair.model(pair.batch[0]).sum().backward()
     with pytest.raises(ValueError, match="(?s)'first.weight' has a gradient from outside the step.*zero_grad"):

@@ -2,6 +2,7 @@
 
 #include "Options.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/ShardUnits/Policy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,18 +17,34 @@ struct RawOptions {
   cl::OptionCategory category{"spmd-compile options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
                              cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (default: standard output)"),
+  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, the default "
+                                       "but for plan, which is reported)"),
                               cl::value_desc("path"), cl::cat(category)};
   cl::opt<int64_t> ranks{"ranks", cl::desc("Number of ranks (default 1)"), cl::init(1), cl::cat(category)};
   cl::opt<std::string> mode{"mode", cl::desc("fully_shard (default): each rank keeps a chunk; replicate: each all"),
                             cl::init("fully_shard"), cl::cat(category)};
-  cl::opt<std::string> policy{"policy",
-                              cl::desc("Which modules are shard units: none (default), always, class:A,B or size:N"),
-                              cl::init("none"), cl::cat(category)};
+  cl::list<std::string> policies{
+      "policy",
+      cl::desc("Which modules are shard units: auto (default: the model's annotations, or one unit), none, always, "
+               "class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); several are or-ed"),
+      cl::value_desc("policy"), cl::cat(category)};
+  cl::opt<std::string> policyFile{"policy-file", cl::desc("Rules and options per shard unit (docs/shard-units.md)"),
+                                  cl::value_desc("plan.json"), cl::cat(category)};
+  cl::list<std::string> ignoredModules{"ignored-module",
+                                       cl::desc("Path of a module whose parameters are in no shard unit, but whole on "
+                                                "every rank; repeatable"),
+                                       cl::value_desc("path"), cl::cat(category)};
+  cl::list<std::string> ignoredParameters{"ignored-parameter", cl::desc("Name of such a parameter; repeatable"),
+                                          cl::value_desc("name"), cl::cat(category)};
+  cl::opt<bool> strictTied{"strict-tied", cl::desc("A tied parameter with owners in different shard units is an error"),
+                           cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("host (default)"), cl::init("host"), cl::cat(category)};
-  cl::opt<std::string> view{"view", cl::desc("What the captured batch is: global (default), all ranks' rows"),
-                            cl::init("global"), cl::cat(category)};
-  cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, -1 for none; repeatable"),
+  cl::opt<std::string> view{
+      "view",
+      cl::desc("What the captured batch is: global (default), all ranks' rows; local, one rank's, and "
+               "gradients are averaged"),
+      cl::init("global"), cl::cat(category)};
+  cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, or none; repeatable"),
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
   cl::opt<bool> reshard{"reshard-after-forward",
                         cl::desc("Free gathered parameters between forward and backward (default true)"),
@@ -50,8 +67,12 @@ struct RawOptions {
                               cl::value_desc("size"), cl::cat(category)};
   cl::opt<bool> timing{"timing", cl::desc("Print the time of each phase and pass"), cl::cat(category)};
   cl::opt<bool> quiet{"quiet", cl::desc("No report and no progress"), cl::cat(category)};
+  cl::opt<std::string> json{"json", cl::desc("Write the report of a plan as JSON (default: instead of the tables)"),
+                            cl::value_desc("file"), cl::ValueOptional, cl::cat(category)};
   cl::opt<bool> remarks{"remarks", cl::desc("Print remarks: copies, and what optimizations decided"),
                         cl::cat(category)};
+  cl::list<std::string> plugins{"load-dialect-plugin", cl::desc("Shared library with further ops; repeatable"),
+                                cl::value_desc("file"), cl::cat(category)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
                               cl::cat(category)};
 };
@@ -77,27 +98,31 @@ public:
     phase = *spmd::findPhase(value);
     return true;
   }
-  bool policy(StringRef value);
+  bool policy(ArrayRef<std::string> values, std::string &policy);
   bool batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims);
   bool size(StringRef text, std::optional<int64_t> &bytes);
 };
 
 } // namespace
 
-bool Checker::policy(StringRef value) {
-  int64_t elements;
-  StringRef argument = value;
-  if (value == "none" || value == "always" || (argument.consume_front("class:") && !argument.empty()) ||
-      (argument.consume_front("size:") && !argument.getAsInteger(10, elements) && elements > 0))
+bool Checker::policy(ArrayRef<std::string> values, std::string &policy) {
+  if (values.empty())
     return true;
-  return fail("--policy=" + value + ": expected none, always, class:A,B or size:N");
+  // Each by itself first, so that a position counts from its beginning.
+  for (const std::string &value : values)
+    if (auto parsed = spmd::units::parsePolicy(value); !parsed)
+      return fail("--policy: " + parsed.error().message);
+  policy = values.size() == 1 ? values.front() : "or(" + join(values, ";") + ")";
+  if (auto parsed = spmd::units::parsePolicy(policy); !parsed)
+    return fail("--policy: " + parsed.error().message);
+  return true;
 }
 
 bool Checker::batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims) {
   auto [name, number] = text.split('=');
-  int64_t dim;
-  if (name.empty() || number.getAsInteger(10, dim))
-    return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=-1 for none");
+  int64_t dim = -1;
+  if (name.empty() || (number != "none" && (number.getAsInteger(10, dim) || dim < 0)))
+    return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=none");
   dims.emplace_back(name.str(), dim);
   return true;
 }
@@ -139,9 +164,24 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
+  options.plugins = raw.plugins;
+  if (raw.json.getNumOccurrences() > 0)
+    options.json = raw.json.empty() ? "-" : raw.json.getValue();
   options.remarks = raw.remarks;
   options.resumes = !raw.from.empty();
-  options.pipeline = {raw.ranks, raw.mode, raw.policy, raw.view, raw.reshard, raw.prefetch, raw.fuse};
+  spmd::PipelineOptions &pipeline = options.pipeline;
+  pipeline.ranks = raw.ranks;
+  pipeline.mode = raw.mode;
+  pipeline.view = raw.view;
+  pipeline.reshardAfterForward = raw.reshard;
+  pipeline.prefetch = raw.prefetch;
+  pipeline.fuse = raw.fuse;
+  pipeline.policyFile = raw.policyFile;
+  pipeline.ignoredModules = raw.ignoredModules;
+  pipeline.ignoredParameters = raw.ignoredParameters;
+  pipeline.strictTied = raw.strictTied;
+  if (!check.policy(raw.policies, pipeline.policy))
+    return std::nullopt;
   if (options.printPipeline)
     return options;
 
@@ -154,12 +194,14 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     options.cpus.push_back(cpu.str());
   }
   bool valid = check.oneOf("mode", raw.mode, {"fully_shard", "replicate"}) &&
-               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global"}) &&
-               check.policy(raw.policy) && check.phase("compile-to", raw.to, options.to) &&
+               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global", "local"}) &&
+               check.phase("compile-to", raw.to, options.to) &&
                (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
                (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));
   if (!valid)
     return std::nullopt;
+  if (!raw.policies.empty() && !raw.policyFile.empty())
+    return check.fail("--policy and --policy-file exclude each other"), std::nullopt;
   if (raw.ranks < 1)
     return check.fail("--ranks=" + Twine(raw.ranks) + ": expected at least 1"), std::nullopt;
   if (raw.prefetch < 0 || raw.prefetch > 1)
@@ -168,6 +210,8 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     return check.fail("no step package given; usage: spmd-compile STEP -o ARTIFACT [options]"), std::nullopt;
   if (options.to == Phase::artifact && options.output.empty())
     return check.fail("no -o ARTIFACT given"), std::nullopt;
+  if (options.json && options.to < Phase::plan)
+    return check.fail("--json is the report of a plan; --compile-to=" + raw.to + " has none"), std::nullopt;
   if (options.resumes && options.from >= options.to)
     return check.fail("--compile-from=" + raw.from + " is not before --compile-to=" + raw.to), std::nullopt;
   return options;

@@ -14,14 +14,16 @@ struct Options {
   std::string input, output;
   spmd::PipelineOptions pipeline;
   std::string target;
-  std::vector<std::string> cpus;
-  std::vector<std::pair<std::string, int64_t>> batchDims;
+  std::vector<std::string> cpus, plugins;
+  std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.
   bool resumes = false;
   std::string dumpFolder;
   bool timing = false, quiet = false, remarks = false, printPipeline = false;
   std::optional<int64_t> memoryBudget;
+  /// The file for the report as JSON; - is standard output, in the place of the tables.
+  std::optional<std::string> json;
 };
 
 /// Parses the command line. Prints what is wrong with it and returns nothing when it cannot be used.

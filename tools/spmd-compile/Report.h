@@ -1,14 +1,19 @@
-//===- Report.h - What was compiled, in a few lines -------------*- C++ -*-===//
+//===- Report.h - What was compiled, in tables ------------------*- C++ -*-===//
 #ifndef SPMD_TOOLS_SPMD_COMPILE_REPORT_H
 #define SPMD_TOOLS_SPMD_COMPILE_REPORT_H
 
+#include "spmd/Runtime/Core/PlanReport.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 
-/// Prints shard units, collectives per step with their bytes, and the arena by class, of a module after phase `plan`.
-void printReport(mlir::ModuleOp module, llvm::raw_ostream &os);
+/// The report of a module after phase `plan`.
+mlir::FailureOr<spmd::runtime::PlanReport> makeReport(mlir::ModuleOp module);
 
-/// Checks the arena of a rank against `budget` bytes; an error names the buffers alive at the peak.
-mlir::LogicalResult checkBudget(mlir::ModuleOp module, int64_t budget);
+/// Prints shard units, collectives per step with their bytes, and the arena by class; of a step that is only planned
+/// also the tensors at the peak and what every rank computes whole.
+void printReport(const spmd::runtime::PlanReport &report, bool isPlanned, llvm::raw_ostream &os);
+
+/// By how much the arena exceeds `budget`, and what takes the bytes.
+std::string formatExcess(const spmd::runtime::PlanReport &report, int64_t budget);
 
 #endif // SPMD_TOOLS_SPMD_COMPILE_REPORT_H

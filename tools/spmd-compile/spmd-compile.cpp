@@ -1,9 +1,10 @@
 //===- spmd-compile.cpp - From a step package to an artifact --------------===//
 //
-// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself.
+// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself, or of the disk.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cures.h"
 #include "Diagnostics.h"
 #include "Options.h"
 #include "Report.h"
@@ -11,10 +12,12 @@
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/BatchDims.h"
 #include "spmd/Pipelines/Packaging.h"
+#include "spmd/Runtime/Core/Safetensors.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
@@ -29,7 +32,17 @@ using spmd::Phase;
 
 namespace {
 
-constexpr int kDone = 0, kBadInput = 2;
+enum ExitCode { kDone = 0, kBadInput = 2, kFailed = 3 };
+
+/// Remembers which pass failed.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+
+private:
+  std::string &name;
+};
 
 /// Compiles one step; the state is what the phases share.
 class Compiler {
@@ -37,13 +50,18 @@ public:
   Compiler(const Options &options, MLIRContext &context)
       : options(options), context(context), progress(!options.quiet && llvm::sys::Process::StandardErrIsDisplayed()) {}
 
-  LogicalResult run();
+  ExitCode run();
 
 private:
   LogicalResult read();
+  LogicalResult checkTensors(StringRef name);
+  LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
+  LogicalResult writeJson(const spmd::runtime::PlanReport &report);
+  LogicalResult checkBudget(const spmd::runtime::PlanReport &report, int64_t budget);
+  LogicalResult writeArtifact(TimingScope &timing);
   LogicalResult finish(TimingScope &timing);
   void showProgress(StringRef text) {
     if (progress)
@@ -53,10 +71,24 @@ private:
   const Options &options;
   MLIRContext &context;
   bool progress;
+  /// The failure is none of the step's or of the options'.
+  bool isInternal = false;
   OwningOpRef<ModuleOp> module;
+  /// With a memory budget: the module after phase `import`, to plan it with other options.
+  OwningOpRef<ModuleOp> imported;
 };
 
 } // namespace
+
+/// A file that was cut short is found out here, not by whoever runs the artifact.
+LogicalResult Compiler::checkTensors(StringRef name) {
+  SmallString<256> path(options.input);
+  llvm::sys::path::append(path, name);
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  auto file = spmd::runtime::SafetensorsFile::open(path.str().str());
+  return file ? success() : LogicalResult(emitError(UnknownLoc::get(&context), file.error().message));
+}
 
 LogicalResult Compiler::read() {
   if (options.resumes) {
@@ -64,14 +96,18 @@ LogicalResult Compiler::read() {
     return success(static_cast<bool>(module));
   }
   module = spmd::importStep(options.input, &context);
-  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)))
+  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)) ||
+      failed(checkTensors("weights.safetensors")) || failed(checkTensors("reference.safetensors")))
     return failure();
   // What the artifact's manifest says of how it was compiled; no pass reads it.
   Builder builder(&context);
   auto text = [&](StringRef key, StringRef value) { return builder.getNamedAttr(key, builder.getStringAttr(value)); };
-  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr(
-                                         {text("mode", options.pipeline.mode), text("policy", options.pipeline.policy),
-                                          text("target", options.target), text("view", options.pipeline.view)}));
+  const spmd::PipelineOptions &pipeline = options.pipeline;
+  std::string policy =
+      pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
+  (*module)->setAttr("spmd.compile",
+                     builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
+                                                text("target", options.target), text("view", pipeline.view)}));
   return success();
 }
 
@@ -80,9 +116,22 @@ LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
   TimingScope scope = timing.nest(spmd::getPhaseName(phase));
   PassManager pm(&context);
   pm.enableTiming(scope);
-  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs())) || failed(pm.run(*module)))
+  std::string failedPass;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
+  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs()))) {
+    isInternal = true;
     return failure();
-  return dump(phase);
+  }
+  if (succeeded(pm.run(*module)))
+    return dump(phase);
+  // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
+  if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
+    isInternal = true;
+    llvm::errs()
+        << "spmd-compile: note: " << failedPass
+        << " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it\n";
+  }
+  return failure();
 }
 
 LogicalResult Compiler::writeIR(StringRef path) {
@@ -93,6 +142,12 @@ LogicalResult Compiler::writeIR(StringRef path) {
   // Locations are part of the IR: errors of later phases are told by them.
   module->print(file->os(), OpPrintingFlags().enableDebugInfo());
   file->os() << '\n';
+  file->os().flush();
+  if (std::error_code error = file->os().error()) {
+    file->os().clear_error(); // else its destructor ends the process
+    isInternal = true;
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': " << error.message();
+  }
   file->keep();
   return success();
 }
@@ -108,24 +163,64 @@ LogicalResult Compiler::dump(Phase phase) {
   return writeIR(path);
 }
 
-/// Writes what was asked for, the artifact or the IR of a phase, and reports.
-LogicalResult Compiler::finish(TimingScope &timing) {
-  if (options.to >= Phase::plan && options.memoryBudget && failed(checkBudget(*module, *options.memoryBudget)))
-    return failure();
-  if (options.to != Phase::artifact)
-    return writeIR(options.output.empty() ? "-" : options.output);
-  showProgress("artifact");
-  TimingScope scope = timing.nest("artifact");
-  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
-  if (failed(spmd::writeArtifact(*module, packaging)))
-    return failure();
-  showProgress("");
-  if (!options.quiet)
-    printReport(*module, llvm::outs());
+LogicalResult Compiler::writeJson(const spmd::runtime::PlanReport &report) {
+  if (!options.json)
+    return success();
+  std::string problem;
+  auto file = openOutputFile(*options.json, &problem);
+  if (!file)
+    return emitError(UnknownLoc::get(&context), problem);
+  file->os() << planReportJson(report);
+  file->keep();
   return success();
 }
 
-LogicalResult Compiler::run() {
+LogicalResult Compiler::checkBudget(const spmd::runtime::PlanReport &report, int64_t budget) {
+  if (report.arenaBytes <= budget)
+    return success();
+  if (failed(writeJson(report)))
+    return failure();
+  showProgress("over budget, planning with other options");
+  std::string text = formatExcess(report, budget);
+  if (imported)
+    text += findCures(*imported, options.pipeline, budget);
+  showProgress("");
+  return emitError(UnknownLoc::get(&context)) << StringRef(text).rtrim();
+}
+
+/// Writes what was asked for, the artifact or the IR of a phase, and reports.
+LogicalResult Compiler::finish(TimingScope &timing) {
+  if (options.to < Phase::plan)
+    return writeIR(options.output.empty() ? "-" : options.output);
+  FailureOr<spmd::runtime::PlanReport> report = makeReport(*module);
+  if (failed(report) || (options.memoryBudget && failed(checkBudget(*report, *options.memoryBudget))))
+    return failure();
+  bool isPlanned = options.to == Phase::plan;
+  if (isPlanned && !options.output.empty() && failed(writeIR(options.output)))
+    return failure();
+  if (!isPlanned && failed(writeArtifact(timing)))
+    return failure();
+  showProgress("");
+  bool isTaken = options.json == "-" || (isPlanned && options.output == "-");
+  if (!options.quiet && !isTaken)
+    printReport(*report, isPlanned, llvm::outs());
+  return writeJson(*report);
+}
+
+LogicalResult Compiler::writeArtifact(TimingScope &timing) {
+  showProgress("artifact");
+  TimingScope scope = timing.nest("artifact");
+  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
+  return spmd::writeArtifact(*module, packaging, isInternal);
+}
+
+ExitCode Compiler::run() {
+  if (succeeded(runAll()))
+    return kDone;
+  return isInternal ? kFailed : kBadInput;
+}
+
+LogicalResult Compiler::runAll() {
   DefaultTimingManager manager;
   manager.setEnabled(options.timing);
   TimingScope timing = manager.getRootScope();
@@ -139,6 +234,8 @@ LogicalResult Compiler::run() {
     bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
     if (isNeeded && failed(runPhase(phase, timing)))
       return failure();
+    if (isNeeded && phase == Phase::import && options.memoryBudget)
+      imported = module->clone();
   }
   return finish(timing);
 }
@@ -155,10 +252,12 @@ int main(int argc, char **argv) {
   }
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
+  if (!spmd::loadDialectPlugins(options->plugins, registry))
+    return kBadInput;
   spmd::registerAllPasses();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
   DiagnosticPrinter printer(&context, options->remarks);
-  return succeeded(Compiler(*options, context).run()) ? kDone : kBadInput;
+  return Compiler(*options, context).run();
 }

@@ -60,6 +60,8 @@ static cl::opt<std::string> resultsFile("results", cl::value_desc("file.safetens
 static cl::opt<bool> checkRules("check-rules", cl::cat(category),
                                 cl::desc("check the sharding rule of every aten op in the program by execution "
                                          "on random operands, instead of running @step"));
+static cl::list<std::string> plugins("load-dialect-plugin", cl::cat(category), cl::value_desc("file"),
+                                     cl::desc("shared library with further ops"));
 static cl::opt<bool> listOps("list-ops", cl::cat(category), cl::desc("print the ops that can be run and stop"));
 
 static int exitCode(Failure failure) {
@@ -294,6 +296,8 @@ int main(int argc, char **argv) {
     return kBadInput;
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
+  if (!spmd::loadDialectPlugins(plugins, registry))
+    return kBadInput;
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // An error names its place; a whole program printed behind it hides it.
   context.printOpOnDiagnostic(false);

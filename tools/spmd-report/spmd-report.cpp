@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Units.h"
 #include "spmd/Runtime/Core/Artifact.h"
+#include "spmd/Runtime/Core/PlanReport.h"
 #include "spmd/Runtime/Core/Text.h"
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -28,90 +29,18 @@ static void printHeader(const Manifest &manifest) {
               manifest.compiler.c_str());
 }
 
-static void printArena(const Manifest &manifest) {
-  std::printf("\narena: %s bytes per rank\n", formatCount(manifest.arenaBytes).c_str());
-  printTable({{"persistent", formatCount(manifest.stateBytes)}, {"transient", formatCount(manifest.transientBytes)}});
-  std::printf("by class, at the transient peak:\n");
-  Rows rows;
-  for (const auto &[name, bytes] : manifest.classBytes)
-    rows.push_back({name, formatCount(bytes)});
-  printTable(rows);
-  if (manifest.outsideArena.empty())
+static void printText(const std::string &text) {
+  if (!text.empty())
+    std::printf("\n%s", text.c_str());
+}
+
+static void printOutsideArena(const PlanReport &report) {
+  if (report.outsideArena.empty())
     return;
   std::printf("outside the arena:\n");
-  rows.clear();
-  for (const OutsideArena &entry : manifest.outsideArena)
-    rows.push_back({entry.name, entry.bytes ? formatCount(*entry.bytes) : "up to the library"});
-  printTable(rows);
-}
-
-/// A buffer lives from its first to its last command, in program order.
-static void printPeak(const Plan &plan) {
-  struct Life {
-    size_t first = SIZE_MAX, last = 0;
-  };
-  std::vector<Life> lives(plan.buffers.size());
-  for (size_t id = 0; id < plan.commands.size(); ++id)
-    for (const Ref &ref : plan.commands[id].refs) {
-      Life &life = lives[static_cast<size_t>(ref.buffer)];
-      life.first = std::min(life.first, id);
-      life.last = std::max(life.last, id);
-    }
-  // The bytes alive change only where a buffer begins or has ended.
-  std::vector<int64_t> change(plan.commands.size() + 1);
-  for (const Buffer &buffer : plan.buffers) {
-    const Life &life = lives[static_cast<size_t>(buffer.id)];
-    if (buffer.state || life.first == SIZE_MAX)
-      continue;
-    change[life.first] += buffer.bytes;
-    change[life.last + 1] -= buffer.bytes;
-  }
-  int64_t alive = 0, most = 0;
-  size_t peak = 0;
-  for (size_t id = 0; id < plan.commands.size(); ++id) {
-    alive += change[id];
-    if (alive > most) {
-      most = alive;
-      peak = id;
-    }
-  }
-  if (most == 0)
-    return;
-  const Command &command = plan.commands[peak];
-  std::printf("\nmemory peak, in program order: %s transient bytes alive at "
-              "command %zu (%s)%s%s\n",
-              formatCount(most).c_str(), peak, command.describe().c_str(), command.location.empty() ? "" : ", ",
-              command.location.c_str());
-  std::vector<const Buffer *> largest;
-  for (const Buffer &buffer : plan.buffers) {
-    const Life &life = lives[static_cast<size_t>(buffer.id)];
-    if (!buffer.state && life.first <= peak && peak <= life.last)
-      largest.push_back(&buffer);
-  }
-  std::sort(largest.begin(), largest.end(), [](const Buffer *a, const Buffer *b) {
-    return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
-  });
   Rows rows;
-  for (size_t i = 0; i < std::min<size_t>(largest.size(), 10); ++i)
-    rows.push_back({largest[i]->name, largest[i]->memoryClass, formatCount(largest[i]->bytes), largest[i]->location});
-  printTable(rows);
-  if (largest.size() > rows.size())
-    std::printf("  and %zu smaller ones\n", largest.size() - rows.size());
-}
-
-static void printUnits(const Manifest &manifest) {
-  std::printf("\nshard units:\n");
-  Rows rows = {{"unit", "modules", "parameters", "elements", "padded", "bytes per rank"}};
-  for (const Unit &unit : manifest.units) {
-    int64_t elements = 0;
-    for (const Segment &segment : unit.segments)
-      elements += segment.numel;
-    std::string modules;
-    for (const std::string &module : unit.modules)
-      modules += (modules.empty() ? "" : " ") + (module.empty() ? std::string("(root)") : module);
-    rows.push_back({unit.name, modules, formatCount(unit.segments.size()), formatCount(elements),
-                    formatCount(unit.padded), formatCount(unit.chunk * sizeOf(unit.dtype))});
-  }
+  for (const OutsideArena &entry : report.outsideArena)
+    rows.push_back({entry.name, entry.bytes ? formatCount(*entry.bytes) : "up to the library"});
   printTable(rows);
 }
 
@@ -146,20 +75,33 @@ static void printCommands(const Plan &plan) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("Prints memory, shard units and collectives of an artifact.", "spmd-report");
+  if (argc > 1 && argv[1] == std::string("units"))
+    return reportUnits(argc - 1, argv + 1);
+  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report units STEP` prints the shard "
+               "units of a step package.",
+               "spmd-report");
   std::string folder;
   try {
+    bool json = false;
     app.add_option("artifact", folder, "folder made by spmd-compile")->required();
+    app.add_flag("--json", json, "the report as JSON (docs/planning.md)");
     app.parse(argc, argv);
     Expected<Artifact> artifact = loadArtifact(folder);
     if (!artifact) {
       std::fprintf(stderr, "spmd-report: error: %s\n", artifact.error().message.c_str());
       return static_cast<int>(artifact.error().code);
     }
+    PlanReport report = makePlanReport(artifact->manifest, artifact->plan);
+    if (json) {
+      std::fputs(planReportJson(report).c_str(), stdout);
+      return 0;
+    }
     printHeader(artifact->manifest);
-    printArena(artifact->manifest);
-    printPeak(artifact->plan);
-    printUnits(artifact->manifest);
+    printText(formatArena(report));
+    printOutsideArena(report);
+    printText(formatPeak(report));
+    printText(formatReplicated(report));
+    printText(formatUnits(report));
     printCollectives(artifact->plan);
     printCommands(artifact->plan);
     return 0;

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 using namespace spmd::runtime;
@@ -27,6 +28,7 @@ struct Arguments {
   bool check = false, quiet = false;
   Tolerances tolerances;
   std::string save;
+  std::optional<int64_t> seed;
   TrainerOptions trainer;
 };
 } // namespace
@@ -57,6 +59,8 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
       ->check(number(/*mayBeZero=*/true));
   app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
+  app.add_option("--seed", arguments.seed,
+                 "seed of random numbers such as dropout (default: the captured one, or that of --weights)");
   app.add_option("--threads", arguments.trainer.threads, "threads of all ranks together (default: one per core)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--ranks", arguments.trainer.ranks, "must be what the artifact was compiled for")
@@ -190,11 +194,28 @@ static void printNextSteps(const Arguments &arguments) {
   std::printf("  spmd-report %s               memory and collectives\n", arguments.artifact.c_str());
 }
 
+static Status setSeed(Trainer &trainer, const Arguments &arguments) {
+  if (!arguments.seed)
+    return Status::success();
+  const StateTensor *seed = trainer.state().find("rng", "seed");
+  if (!seed)
+    return Status::badInput("the artifact draws no random numbers: --seed has nothing to set");
+  int64_t before = 0;
+  if (Status status = trainer.readTensor("rng", "seed", &before, sizeof before); !status.ok())
+    return status;
+  if (arguments.check && before != *arguments.seed)
+    return Status::badInput("--check compares with eager PyTorch's run, which drew with seed " +
+                            std::to_string(before) + "; leave out --seed");
+  return trainer.writeTensor("rng", "seed", &*arguments.seed, sizeof(int64_t));
+}
+
 static int runTool(const Arguments &arguments) {
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());
   Trainer &trainer = **loaded;
+  if (Status status = setSeed(trainer, arguments); !status.ok())
+    return fail(status);
   Expected<Reference> reference =
       Reference::open(trainer.artifact().pathOf("reference.safetensors"), trainer.manifest());
   if (!reference)

@@ -36,6 +36,8 @@ struct Options {
                                    llvm::cl::cat(category)};
   llvm::cl::opt<std::string> output{"o", llvm::cl::desc("Output file"), llvm::cl::value_desc("file"),
                                     llvm::cl::init("-"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> plugins{"load-dialect-plugin", llvm::cl::desc("Shared library with further ops"),
+                                      llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<bool> noLocations{"no-locations", llvm::cl::desc("Writes IR without locations"),
                                   llvm::cl::cat(category)};
 };
@@ -81,6 +83,8 @@ int main(int argc, char **argv) {
 
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
+  if (!spmd::loadDialectPlugins(options.plugins, registry))
+    return 2;
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   llvm::SourceMgr sources;

@@ -74,6 +74,9 @@ private:
   llvm::ArrayRef<Tensor> values;
 };
 
+/// A tensor of the type of result `i`, all zero.
+Tensor emptyResult(OpCall &call, unsigned i);
+
 using Evaluator = mlir::LogicalResult (*)(OpCall &);
 
 /// Evaluators of all ops that a rank executes alone, by op name.
@@ -91,6 +94,12 @@ private:
   llvm::StringMap<Evaluator> evaluators;
 };
 
+/// How `op` is evaluated: by its entry in the registry, or by its scalar body. Null when it has neither.
+Evaluator findEvaluator(mlir::Operation *op);
+
+/// Evaluates any op that has a scalar body, in float64 and in whole integers, by running the body for every element.
+mlir::LogicalResult evaluateScalarBody(OpCall &call);
+
 /// The operand groups of `op` (cached by the caller per op name).
 OperandGroups getOperandGroups(mlir::Operation *op);
 
@@ -100,16 +109,21 @@ void registerViews(EvaluatorRegistry &registry);
 void registerSlices(EvaluatorRegistry &registry);
 void registerFactories(EvaluatorRegistry &registry);
 void registerReductions(EvaluatorRegistry &registry);
+void registerScans(EvaluatorRegistry &registry);
 void registerMatmul(EvaluatorRegistry &registry);
 void registerNorms(EvaluatorRegistry &registry);
 void registerSoftmax(EvaluatorRegistry &registry);
 void registerLosses(EvaluatorRegistry &registry);
 void registerIndexing(EvaluatorRegistry &registry);
+void registerSorting(EvaluatorRegistry &registry);
 void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);
 void registerSharding(EvaluatorRegistry &registry);
+void registerRandom(EvaluatorRegistry &registry);
+void registerWindows(EvaluatorRegistry &registry);
 void registerKernelClusters(EvaluatorRegistry &registry);
+void registerKernelAttention(EvaluatorRegistry &registry);
 void registerKernelHeavy(EvaluatorRegistry &registry);
 
 } // namespace spmd::interp

@@ -68,6 +68,13 @@ public:
   /// Element `i` of the flat order, whatever the type.
   double at(int64_t i) const { return floats ? (*floats)[i] : static_cast<double>((*ints)[i]); }
   void set(int64_t i, double value);
+  /// Element `i` becomes element `j` of a tensor of the same kind, exactly.
+  void copyElement(int64_t i, const Tensor &from, int64_t j) {
+    if (floats)
+      (*floats)[i] = (*from.floats)[j];
+    else
+      (*ints)[i] = (*from.ints)[j];
+  }
 
   /// The same elements under another shape of equal size.
   Tensor reshaped(ShapeRef shape) const;

@@ -19,7 +19,8 @@ struct PackagingOptions {
 
 /// Writes the artifact of a module after phase `plan`: plan, manifest, kernels, weights and reference. Everything is
 /// written to a folder beside the target that takes its name when it is complete, so nobody ever sees half an artifact.
-mlir::LogicalResult writeArtifact(mlir::ModuleOp module, const PackagingOptions &options);
+/// After a failure `isInternal` says whether it is none of the module's or the options': the disk is full.
+mlir::LogicalResult writeArtifact(mlir::ModuleOp module, const PackagingOptions &options, bool &isInternal);
 
 } // namespace spmd
 

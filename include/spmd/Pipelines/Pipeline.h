@@ -9,6 +9,7 @@
 #include "mlir/Pass/PassManager.h"
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spmd {
 
@@ -25,8 +26,12 @@ struct PipelineOptions {
   int64_t ranks = 1;
   /// fully_shard or replicate.
   std::string mode = "fully_shard";
-  /// none, always, class:A,B or size:N.
-  std::string policy = "none";
+  /// auto, none, always, class:A,B, size:N[,...], name:REGEX or or(P;P): docs/shard-units.md.
+  std::string policy = "auto";
+  /// A plan file instead of a policy.
+  std::string policyFile;
+  std::vector<std::string> ignoredModules, ignoredParameters;
+  bool strictTied = false;
   /// global or local.
   std::string view = "global";
   bool reshardAfterForward = true;

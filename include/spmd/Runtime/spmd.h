@@ -63,14 +63,14 @@ typedef struct spmd_status {
 typedef struct spmd_trainer spmd_trainer;
 
 typedef struct spmd_options {
-  size_t size;            /* sizeof(spmd_options), set by spmd_options_init */
-  int64_t ranks;          /* 0: what the artifact was compiled for */
-  int64_t threads;        /* of all ranks together; 0: one per core */
-  double timeout_seconds; /* of a collective */
-  const char *weights;    /* safetensors; NULL: the artifact's own */
-  const char *cpu;        /* "x86-64-v3"; NULL: the best this machine runs */
-  const char *fault;      /* for tests: "exit:RANK:COMMAND", "stall:...",
-                             "skip:..."; NULL: none */
+  size_t size;                /* sizeof(spmd_options), set by spmd_options_init */
+  int64_t ranks;              /* 0: what the artifact was compiled for */
+  int64_t threads;            /* of all ranks together; 0: one per core */
+  double timeout_seconds;     /* of a collective */
+  const char *weights;        /* safetensors; NULL: the artifact's own */
+  const char *cpu;            /* "x86-64-v3"; NULL: the best this machine runs */
+  const char *fault;          /* for tests: "exit:RANK:COMMAND", "stall:...",
+                                 "skip:..."; NULL: none */
   const spmd_trainer *shares; /* train the state of this trainer too, as another
                              program over it: a batch of another shape; NULL: a
                              state of its own. Both artifacts must lay the state
@@ -92,7 +92,8 @@ typedef struct spmd_tensor {
 typedef struct spmd_tensor_info {
   const char *name;  /* input or parameter name; output: path in the result */
   const char *state; /* "batch"; "loss" or "output"; "param", "buffer",
-                        "constant" or the kind of optimizer state */
+                        "constant", "rng" (its "seed" and "step") or the kind
+                        of optimizer state */
   int32_t dtype;
   int32_t rank;
   const int64_t *shape; /* global shape */
@@ -158,12 +159,14 @@ SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t
    and closed. */
 SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status);
 
-/* Copies an output of the latest step; `bytes` is the size of the buffer. */
+/* Copies an output of the latest step; `bytes` is the size of the buffer. Where
+   every rank has its own (a step compiled with --view=local): the mean over the
+   ranks of a floating number, else what rank 0 has. */
 SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes,
                                   spmd_status *status);
 
 /* Copy a full tensor of the state, by any of its names: state "param",
-   "buffer", "constant", or the kind of optimizer state ("exp_avg"). */
+   "buffer", "constant", "rng" or the kind of optimizer state ("exp_avg"). */
 SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data,
                                   size_t bytes, spmd_status *status);
 SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *name, const void *data,

@@ -43,7 +43,8 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
       return failure();
   g.setOrigin(op);
   for (auto *lower :
-       {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp, lowerSpmdOp})
+       {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerScanOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp,
+        lowerAttentionOp, lowerIndexingOp, lowerWindowOp, lowerSpmdOp})
     if (Lowered lowered = lower(g, op))
       return *lowered;
   return op->emitOpError("has no kernel");

@@ -4,6 +4,7 @@
 
 #include "BodyBuilder.h"
 #include "dialects/Spmd/Roles.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "spmd/Conversion/AtenToKernel/RankGroup.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -89,6 +90,17 @@ void Emitter::run() {
   }
 }
 
+/// Where a kernel comes from: its results first, then what else is in it.
+static Location getResultsLocation(MLIRContext *context, ArrayRef<Node *> outputs, ArrayRef<Node *> members) {
+  llvm::SetVector<Location> locations;
+  for (auto [index, node] : llvm::enumerate(outputs))
+    locations.insert(getResultLoc(node->opName, index, node->loc));
+  for (Node *member : members)
+    if (!llvm::is_contained(outputs, member))
+      locations.insert(member->loc);
+  return FusedLoc::get(context, locations.getArrayRef());
+}
+
 void Emitter::emitAnchor(Node *anchor) {
   SmallVector<Value> operands;
   for (const Ref &input : anchor->inputs)
@@ -105,7 +117,8 @@ void Emitter::emitAnchor(Node *anchor) {
   SmallVector<Type> types;
   for (Node *result : anchor->results)
     types.push_back(result->getType());
-  SmallVector<Value> results = anchor->emit(builder, anchor->loc, operands, types);
+  Location loc = getResultsLocation(builder.getContext(), anchor->results, {});
+  SmallVector<Value> results = anchor->emit(builder, loc, operands, types);
   if (anchor->segment >= 0)
     results.front().getDefiningOp()->setAttr(kSegmentAttr, builder.getI64IntegerAttr(anchor->segment));
   for (auto [node, value] : llvm::zip_equal(anchor->results, results))
@@ -125,10 +138,7 @@ void Emitter::emitCluster(const Cluster &cluster) {
 }
 
 Location Emitter::getLocation(const Cluster &cluster) {
-  llvm::SetVector<Location> locations;
-  for (Node *member : cluster.members)
-    locations.insert(member->loc);
-  return FusedLoc::get(func.getContext(), locations.getArrayRef());
+  return getResultsLocation(func.getContext(), getOutputs(cluster), cluster.members);
 }
 
 SmallVector<Node *> Emitter::getOutputs(const Cluster &cluster) {
@@ -288,7 +298,7 @@ void Emitter::emitChunk(const Cluster &cluster) {
 void Emitter::emitSegmentReduce(const Cluster &cluster) {
   Node *node = cluster.members.front();
   Node *chunk = node->inputs.front().node;
-  kernel::SegmentedOp kernel = createSegmented(builder, node->loc, node->unit, chunk->getNumElements(), node->getType(),
+  kernel::SegmentedOp kernel = createSegmented(builder, getLocation(cluster), node->unit, chunk->getNumElements(), node->getType(),
                                                values.lookup(chunk), {}, {}, node->pieces);
   ImplicitLocOpBuilder b = ImplicitLocOpBuilder::atBlockEnd(node->loc, kernel.getBodyBlock());
   Value term = node->body(b, kernel.getBodyBlock()->getArguments());
@@ -318,7 +328,7 @@ void Emitter::emitCopy(const Cluster &cluster) {
     pieces.push_back(kernel::PieceAttr::get(context, number, dims, getAccessMap(context, input.layout, dims),
                                             getAccessMap(context, box.to, dims)));
   }
-  auto kernel = kernel::CopyOp::create(builder, node->loc, node->getType(), sources.getArrayRef(),
+  auto kernel = kernel::CopyOp::create(builder, getLocation(cluster), node->getType(), sources.getArrayRef(),
                                        builder.getArrayAttr(pieces), /*symbol=*/StringAttr());
   finish(cluster, kernel, node);
 }

@@ -18,10 +18,15 @@ namespace spmd::fusion {
 
 void GraphBuilder::setOrigin(Operation *op) {
   loc = op->getLoc();
+  opName = op->getName().stripDialect();
   segment = getSegment(op).value_or(-1);
 }
 
-Node *GraphBuilder::create(NodeKind kind) { return graph.create(kind, *loc, segment); }
+Node *GraphBuilder::create(NodeKind kind) {
+  Node *node = graph.create(kind, *loc, segment);
+  node->opName = opName;
+  return node;
+}
 
 Ref GraphBuilder::asRef(Node *node) { return {node, Layout::contiguous(node->getNumElements()), node->shape, false}; }
 

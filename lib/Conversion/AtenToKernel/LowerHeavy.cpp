@@ -1,4 +1,4 @@
-//===- LowerHeavy.cpp - matrix products, attention, row gathers -----------===//
+//===- LowerHeavy.cpp - matrix products, row gathers ----------------------===//
 
 #include "Lowering.h"
 
@@ -61,7 +61,10 @@ bool isOnlyReadTransposed(Value value) {
          });
 }
 
-/// result[i] = a[i] * b[i] for refs of shape [batch, m, k] and [batch, k, n]; as [batch, m, n].
+} // namespace
+
+Ref asGemmOperand(GraphBuilder &g, Ref ref) { return asMatrix(g, std::move(ref)).first; }
+
 Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
   int64_t batch = a.shape[0], m = a.shape[1], k = a.shape[2], n = b.shape[2];
   auto [left, leftView] = asMatrix(g, a);
@@ -76,6 +79,8 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
                   });
   return g.addResult(anchor, {batch, m, n}, left.getElementType());
 }
+
+namespace {
 
 LogicalResult checkFloat(Operation *op, Type type) {
   if (type.isF32() || type.isF64() || type.isBF16())
@@ -133,152 +138,6 @@ LogicalResult lowerAddProduct(GraphBuilder &g, OpTy op, Value lhs, Value rhs) {
 }
 
 //===----------------------------------------------------------------------===//
-// Attention
-//===----------------------------------------------------------------------===//
-
-/// [batch, heads, rows, columns] with contiguous columns.
-std::optional<kernel::ViewAttr> getHeadView(MLIRContext *context, const Ref &ref) {
-  if (ref.node->isVirtual() || !ref.layout.getCoordStrides().empty() || ref.layout.getOffset() < 0)
-    return std::nullopt;
-  auto strides = ref.layout.getStrides(ref.shape);
-  if (!strides || ((*strides)[3] != 1 && ref.shape[3] != 1))
-    return std::nullopt;
-  if (llvm::any_of(*strides, [](int64_t stride) { return stride < 0; }))
-    return std::nullopt;
-  return kernel::ViewAttr::get(context, ref.layout.getOffset(), (*strides)[0], (*strides)[1], (*strides)[2]);
-}
-
-/// One operand of an attention: a base tensor and where its heads lie in it.
-struct Heads {
-  Ref ref;
-  kernel::ViewAttr view;
-};
-
-Heads asHeads(GraphBuilder &g, MLIRContext *context, Ref ref) {
-  if (std::optional<kernel::ViewAttr> view = getHeadView(context, ref))
-    return {ref, *view};
-  ref = g.materialize(ref);
-  return {ref, *getHeadView(context, ref)};
-}
-
-/// Attention results are stored [batch, rows, heads, columns]: the projection after it wants heads side by side.
-struct HeadResult {
-  SmallVector<int64_t> storedShape;
-  kernel::ViewAttr view;
-
-  HeadResult(MLIRContext *context, int64_t batch, int64_t heads, int64_t rows, int64_t columns)
-      : storedShape({batch, rows, heads, columns}),
-        view(kernel::ViewAttr::get(context, 0, rows * heads * columns, columns, heads * columns)) {}
-
-  Ref add(GraphBuilder &g, Node *anchor, Type type) const {
-    return g.permute(g.addResult(anchor, storedShape, type), {0, 2, 1, 3});
-  }
-};
-
-/// What forward and backward have in common.
-template <typename OpTy>
-struct AttentionProblem {
-  kernel::AttentionSizesAttr sizes;
-  double scale;
-  bool causal;
-  Heads q, k, v;
-  std::optional<Heads> mask;
-
-  AttentionProblem(GraphBuilder &g, OpTy op) {
-    MLIRContext *context = op.getContext();
-    Ref query = g.get(op.getQuery()), key = g.get(op.getKey()), value = g.get(op.getValue());
-    int64_t batch = query.shape[0], heads = query.shape[1], qLen = query.shape[2], headDim = query.shape[3];
-    int64_t kvLen = key.shape[2];
-    sizes = kernel::AttentionSizesAttr::get(context, batch, heads, key.shape[1], qLen, kvLen, headDim, value.shape[3]);
-    scale = op.getScale() ? op.getScale()->convertToDouble() : 1 / std::sqrt(static_cast<double>(headDim));
-    causal = op.getIsCausal();
-    q = asHeads(g, context, query);
-    k = asHeads(g, context, key);
-    v = asHeads(g, context, value);
-    if (op.getAttnMask())
-      mask = asHeads(g, context, g.expand(g.get(op.getAttnMask()), {batch, heads, qLen, kvLen}));
-  }
-};
-
-template <typename OpTy>
-LogicalResult checkAttention(OpTy op) {
-  RankedTensorType type = getTensorType(op.getQuery());
-  if (type.getRank() != 4)
-    return op.emitOpError("has no kernel for a query of rank ") << type.getRank() << ", only for rank 4";
-  if (!type.getElementType().isF32() && !type.getElementType().isBF16())
-    return op.emitOpError("has no kernel for element type ") << type.getElementType() << ", only for f32 and bf16";
-  if (op.getDropoutP().convertToDouble() != 0)
-    return op.emitOpError("has no kernel for dropout ") << op.getDropoutP().convertToDouble();
-  return success();
-}
-
-LogicalResult lowerAttention(GraphBuilder &g, aten::SdpaOp op) {
-  if (failed(checkAttention(op)))
-    return failure();
-  AttentionProblem<aten::SdpaOp> p(g, op);
-  kernel::AttentionSizesAttr s = p.sizes;
-  HeadResult out(op.getContext(), s.getBatch(), s.getHeads(), s.getQLen(), s.getVDim());
-  SmallVector<Ref> inputs = {p.q.ref, p.k.ref, p.v.ref};
-  if (p.mask)
-    inputs.push_back(p.mask->ref);
-  bool causal = p.causal, hasMask = p.mask.has_value();
-  double scale = p.scale;
-  kernel::ViewAttr qView = p.q.view, kView = p.k.view, vView = p.v.view;
-  kernel::ViewAttr maskView = hasMask ? p.mask->view : kernel::ViewAttr(), outView = out.view;
-  Node *anchor = g.addAnchor(
-      inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-        auto attention = kernel::AttentionOp::create(
-            b, loc, results[0], results[1], operands[0], operands[1], operands[2], hasMask ? operands[3] : Value(), s,
-            causal, APFloat(scale), qView, kView, vView, maskView, outView, /*symbol=*/StringAttr());
-        return {attention.getOut(), attention.getLse()};
-      });
-  Type type = getTensorType(op.getOut()).getElementType();
-  g.set(op.getOut(), out.add(g, anchor, type));
-  RankedTensorType lse = getTensorType(op.getLogsumexp());
-  g.set(op.getLogsumexp(), g.addResult(anchor, lse.getShape(), lse.getElementType()));
-  return success();
-}
-
-LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
-  if (failed(checkAttention(op)))
-    return failure();
-  if (op.getGradMask())
-    return op.emitOpError("has no kernel for the gradient of the mask");
-  MLIRContext *context = op.getContext();
-  AttentionProblem<aten::SdpaBackwardOp> p(g, op);
-  kernel::AttentionSizesAttr s = p.sizes;
-  Heads dout = asHeads(g, context, g.get(op.getGradOut())), out = asHeads(g, context, g.get(op.getOut()));
-  HeadResult dq(context, s.getBatch(), s.getHeads(), s.getQLen(), s.getHeadDim());
-  HeadResult dk(context, s.getBatch(), s.getKvHeads(), s.getKvLen(), s.getHeadDim());
-  HeadResult dv(context, s.getBatch(), s.getKvHeads(), s.getKvLen(), s.getVDim());
-  SmallVector<Ref> inputs = {dout.ref, p.q.ref, p.k.ref, p.v.ref};
-  if (p.mask)
-    inputs.push_back(p.mask->ref);
-  inputs.push_back(out.ref);
-  inputs.push_back(g.contiguous(g.get(op.getLogsumexp())));
-  bool causal = p.causal, hasMask = p.mask.has_value();
-  double scale = p.scale;
-  kernel::ViewAttr doutView = dout.view, qView = p.q.view, kView = p.k.view, vView = p.v.view, outView = out.view;
-  kernel::ViewAttr maskView = hasMask ? p.mask->view : kernel::ViewAttr();
-  Node *anchor = g.addAnchor(inputs, nullptr);
-  anchor->gradientViews = {dq.view, dk.view, dv.view};
-  anchor->emit = [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-    unsigned next = hasMask ? 5 : 4;
-    ArrayRef<kernel::ViewAttr> views = anchor->gradientViews;
-    auto attention = kernel::AttentionBackwardOp::create(
-        b, loc, results, operands[0], operands[1], operands[2], operands[3], hasMask ? operands[4] : Value(),
-        operands[next], operands[next + 1], s, causal, APFloat(scale), doutView, qView, kView, vView, maskView, outView,
-        views[0], views[1], views[2], /*symbol=*/StringAttr());
-    return llvm::to_vector_of<Value>(attention.getGrads());
-  };
-  Type type = getTensorType(op.getGradQuery()).getElementType();
-  g.set(op.getGradQuery(), dq.add(g, anchor, type));
-  g.set(op.getGradKey(), dk.add(g, anchor, type));
-  g.set(op.getGradValue(), dv.add(g, anchor, type));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Rows by number
 //===----------------------------------------------------------------------===//
 
@@ -297,8 +156,8 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
   Node *anchor =
       g.addAnchor({g.contiguous(table), g.contiguous(ids)},
                   [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-                    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1],
-                                                         /*symbol=*/StringAttr())};
+                    return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*batch=*/1,
+                                                         /*rows=*/IntegerAttr(), /*symbol=*/StringAttr())};
                   });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
@@ -319,9 +178,9 @@ LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwa
   Node *anchor =
       g.addAnchor({g.contiguous(grad), g.contiguous(ids)},
                   [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-                    return {kernel::ScatterAddRowsOp::create(b, loc, results[0], operands[0], operands[1],
-                                                             /*into=*/Value(), rows, padding,
-                                                             /*symbol=*/StringAttr())};
+                    return {kernel::ScatterRowsOp::create(b, loc, results[0], kernel::ScatterKind::Add, operands[0],
+                                                          operands[1], /*into=*/Value(), /*batch=*/1, rows, padding,
+                                                          /*symbol=*/StringAttr())};
                   });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();
@@ -344,8 +203,6 @@ Lowered lowerHeavyOp(GraphBuilder &g, Operation *op) {
       .Case([&](aten::BaddbmmOp addmm) -> Lowered {
         return lowerAddProduct(g, addmm, addmm.getBatch1(), addmm.getBatch2());
       })
-      .Case([&](aten::SdpaOp sdpa) -> Lowered { return lowerAttention(g, sdpa); })
-      .Case([&](aten::SdpaBackwardOp sdpa) -> Lowered { return lowerAttentionBackward(g, sdpa); })
       .Case([&](aten::EmbeddingOp embedding) -> Lowered { return lowerEmbedding(g, embedding); })
       .Case([&](aten::EmbeddingDenseBackwardOp embedding) -> Lowered { return lowerEmbeddingBackward(g, embedding); })
       .Default([](Operation *) -> Lowered { return std::nullopt; });

@@ -1,4 +1,4 @@
-//===- LowerNormalizations.cpp - softmax, layer norm ----------------------===//
+//===- LowerNormalizations.cpp - softmax, layer norm, rms norm ------------===//
 //
 // Each is taken apart into row reductions and scalar functions; fusion puts them together again, with their
 // neighbours, into one pass over rows that are in the cache.
@@ -8,6 +8,7 @@
 #include "Lowering.h"
 
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenNorm.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -145,6 +146,45 @@ void lowerLayerNormBackward(GraphBuilder &g, aten::NativeLayerNormBackwardOp op)
     columnSum(result, grad);
 }
 
+void lowerRmsNorm(GraphBuilder &g, aten::RmsNormOp op) {
+  Type resultType = getTensorType(op.getOut()).getElementType(), compute = getComputeType(resultType);
+  Ref x = g.cast(g.get(op.getInput()), compute);
+  RowMath m(g, compute, innerDims(x.shape.size(), op.getNormalizedShape().size()));
+  double eps = op.getEps().convertToDouble();
+  Ref rstd = m.map({m.mean(m.mul(x, x))}, [eps](ScalarBuilder &s, ValueRange a) {
+    return s.div(s.constant(1), s.sqrt(s.add(a[0], s.constant(eps))));
+  });
+  Ref out = m.mul(x, rstd);
+  if (op.getWeight())
+    out = m.mul(out, g.cast(g.get(op.getWeight()), compute));
+  g.set(op.getOut(), g.cast(out, resultType));
+  RankedTensorType type = getTensorType(op.getRstd());
+  g.set(op.getRstd(), g.reshape(g.cast(rstd, type.getElementType()), type.getShape()));
+}
+
+void lowerRmsNormBackward(GraphBuilder &g, aten::RmsNormBackwardOp op) {
+  Ref input = g.get(op.getInput());
+  Type compute = getComputeType(input.getElementType());
+  int64_t rank = input.shape.size();
+  SmallVector<int64_t> inner = innerDims(rank, op.getNormalizedShape().size());
+  RowMath m(g, compute, inner);
+  Ref grad = g.cast(g.get(op.getGradOut()), compute), rstd = g.cast(g.get(op.getRstd()), compute);
+  Ref normalized = m.mul(g.cast(input, compute), rstd);
+  if (Value result = op.getGradInput()) {
+    Ref scaled = op.getWeight() ? m.mul(grad, g.cast(g.get(op.getWeight()), compute)) : grad;
+    Ref mean = m.mean(m.mul(scaled, normalized));
+    Ref value = m.map({scaled, normalized, mean, rstd}, [](ScalarBuilder &s, ValueRange a) {
+      return s.mul(s.sub(a[0], s.mul(a[1], a[2])), a[3]);
+    });
+    g.set(result, g.cast(value, getTensorType(result).getElementType()));
+  }
+  if (Value result = op.getGradWeight()) {
+    auto rows = llvm::to_vector(llvm::seq<int64_t>(0, rank - static_cast<int64_t>(inner.size())));
+    Ref sum = g.reduce(kernel::ReduceKind::Add, m.mul(grad, normalized), rows, /*keepDims=*/false);
+    g.set(result, g.cast(sum, getTensorType(result).getElementType()));
+  }
+}
+
 } // namespace
 
 Lowered lowerNormalizationOp(GraphBuilder &g, Operation *op) {
@@ -173,6 +213,14 @@ Lowered lowerNormalizationOp(GraphBuilder &g, Operation *op) {
       })
       .Case([&](aten::NativeLayerNormBackwardOp norm) -> Lowered {
         lowerLayerNormBackward(g, norm);
+        return success();
+      })
+      .Case([&](aten::RmsNormOp norm) -> Lowered {
+        lowerRmsNorm(g, norm);
+        return success();
+      })
+      .Case([&](aten::RmsNormBackwardOp norm) -> Lowered {
+        lowerRmsNormBackward(g, norm);
         return success();
       })
       .Default([](Operation *) -> Lowered { return std::nullopt; });

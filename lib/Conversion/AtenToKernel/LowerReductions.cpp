@@ -29,25 +29,31 @@ Ref divideBy(GraphBuilder &g, Ref ref, double count) {
   });
 }
 
-LogicalResult lowerNorm(GraphBuilder &g, aten::LinalgVectorNormOp op) {
+void lowerNorm(GraphBuilder &g, aten::LinalgVectorNormOp op) {
   Ref ref = g.cast(g.get(op.getSelf()), getTensorType(op.getResult()).getElementType());
   Type type = ref.getElementType(), compute = getComputeType(type);
   ref = g.cast(ref, compute);
   double order = getScalarValue(op.getOrd());
-  bool isMax = std::isinf(order) && order > 0;
-  if (order != 2 && order != 1 && !isMax)
-    return op.emitOpError("has no kernel for the norm of order ") << order << ", only for 1, 2 and inf";
+  bool isExtreme = std::isinf(order);
+  kernel::ReduceKind kind = !isExtreme    ? kernel::ReduceKind::Add
+                            : order > 0 ? kernel::ReduceKind::Max
+                                        : kernel::ReduceKind::Min;
   Ref term = g.pointwise({ref}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
     ScalarBuilder s(b, compute);
-    return order == 2 ? s.square(args[0]) : s.abs(args[0]);
+    if (order == 2)
+      return s.square(args[0]);
+    if (order == 0)
+      return s.cast(s.compare("ne", args[0], 0));
+    Value size = s.abs(args[0]);
+    return order == 1 || isExtreme ? size : s.pow(size, s.constant(order));
   });
-  Ref total = g.reduce(isMax ? kernel::ReduceKind::Max : kernel::ReduceKind::Add, term, op.getDim(), op.getKeepdim());
-  if (order == 2)
+  Ref total = g.reduce(kind, term, op.getDim(), op.getKeepdim());
+  if (order != 0 && order != 1 && !isExtreme)
     total = g.pointwise({total}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
-      return ScalarBuilder(b, compute).sqrt(args[0]);
+      ScalarBuilder s(b, compute);
+      return order == 2 ? s.sqrt(args[0]) : s.pow(args[0], s.constant(1 / order));
     });
   g.set(op.getResult(), g.cast(total, type));
-  return success();
 }
 
 LogicalResult lowerVarMean(GraphBuilder &g, aten::VarMeanCorrectionOp op) {
@@ -86,7 +92,15 @@ Lowered lowerReductionOp(GraphBuilder &g, Operation *op) {
               g.reduce(kernel::ReduceKind::Max, g.get(amax.getSelf()), amax.getDim(), amax.getKeepdim()));
         return success();
       })
-      .Case([&](aten::LinalgVectorNormOp norm) -> Lowered { return lowerNorm(g, norm); })
+      .Case([&](aten::AminOp amin) -> Lowered {
+        g.set(amin.getResult(),
+              g.reduce(kernel::ReduceKind::Min, g.get(amin.getSelf()), amin.getDim(), amin.getKeepdim()));
+        return success();
+      })
+      .Case([&](aten::LinalgVectorNormOp norm) -> Lowered {
+        lowerNorm(g, norm);
+        return success();
+      })
       .Case([&](aten::VarMeanCorrectionOp varMean) -> Lowered { return lowerVarMean(g, varMean); })
       .Default([](Operation *) -> Lowered { return std::nullopt; });
 }

@@ -3,6 +3,7 @@
 #include "Lowering.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,16 +25,52 @@ int64_t normalizeStart(int64_t start, int64_t size) {
   return std::clamp<int64_t>(start, 0, size);
 }
 
-LogicalResult lowerSliceWrite(GraphBuilder &g, Operation *op, Value source, Value background, Value result, int64_t dim,
+/// `source` with `step - 1` rows of zeros after each row of `dim`, `rows` of them.
+Ref spreadRows(GraphBuilder &g, Ref source, int64_t dim, int64_t step, int64_t rows) {
+  SmallVector<int64_t> shape(source.shape);
+  int64_t count = shape[dim];
+  shape.insert(shape.begin() + dim + 1, 1);
+  source = g.reshape(source, shape);
+  shape[dim + 1] = step;
+  source = g.embedRows(source, std::nullopt, shape, dim + 1, 0);
+  shape.erase(shape.begin() + dim + 1);
+  shape[dim] = count * step;
+  return g.slice(g.reshape(source, shape), dim, 0, 1, std::min(rows, count * step));
+}
+
+LogicalResult lowerSliceWrite(GraphBuilder &g, Value source, Value background, Value result, int64_t dim,
                               int64_t start, int64_t step) {
-  if (step != 1)
-    return op->emitOpError("has no kernel for step ") << step;
   ArrayRef<int64_t> shape = getTensorType(result).getShape();
   dim = normalizeDim(dim, shape.size());
-  std::optional<Ref> rest;
-  if (background)
-    rest = g.get(background);
-  g.set(result, g.embedRows(g.get(source), rest, shape, dim, normalizeStart(start, shape[dim])));
+  start = normalizeStart(start, shape[dim]);
+  Ref ref = g.get(source);
+  if (step == 1) {
+    std::optional<Ref> rest;
+    if (background)
+      rest = g.get(background);
+    g.set(result, g.embedRows(ref, rest, shape, dim, start));
+    return success();
+  }
+  int64_t end = start + (ref.shape[dim] - 1) * step + 1;
+  Ref spread = g.embedRows(spreadRows(g, ref, dim, step, shape[dim] - start), std::nullopt, shape, dim, start);
+  if (!background) {
+    g.set(result, spread);
+    return success();
+  }
+  Type i64 = IntegerType::get(result.getContext(), 64);
+  SmallVector<int64_t> rowShape(shape.size(), 1);
+  rowShape[dim] = shape[dim];
+  Ref row = g.reshape(g.iota(shape[dim], i64), rowShape);
+  Type type = ref.getElementType();
+  g.set(result, g.pointwise({row, spread, g.get(background)}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder s(b, i64);
+    Value distance = s.sub(args[0], s.constant(start));
+    Value onStep =
+        s.compare("eq", arith::RemSIOp::create(b, distance, s.constant(step)), s.constant(0));
+    Value inside = arith::AndIOp::create(b, s.compare("ge", distance, s.constant(0)),
+                                         s.compare("lt", args[0], s.constant(end)));
+    return s.select(arith::AndIOp::create(b, inside, onStep), args[1], args[2]);
+  }));
   return success();
 }
 
@@ -113,6 +150,13 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
                                          getTensorType(slice.getResult()).getShape()[dim]));
         return success();
       })
+      .Case([&](aten::FlipOp flip) -> Lowered {
+        Ref ref = g.get(flip.getSelf());
+        for (int64_t dim : flip.getDims())
+          ref = g.slice(ref, dim, ref.shape[dim] - 1, -1, ref.shape[dim]);
+        g.set(flip.getResult(), ref);
+        return success();
+      })
       .Case([&](aten::SelectIntOp select) -> Lowered {
         Ref ref = g.get(select.getSelf());
         int64_t dim = normalizeDim(select.getDim(), ref.shape.size());
@@ -133,11 +177,11 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
         return lowerCat(g, stack.getTensors(), stack.getResult(), stack.getDim(), /*isStack=*/true);
       })
       .Case([&](aten::SliceBackwardOp slice) -> Lowered {
-        return lowerSliceWrite(g, op, slice.getGradOutput(), {}, slice.getResult(), slice.getDim(), slice.getStart(),
+        return lowerSliceWrite(g, slice.getGradOutput(), {}, slice.getResult(), slice.getDim(), slice.getStart(),
                                slice.getStep());
       })
       .Case([&](aten::SliceScatterOp slice) -> Lowered {
-        return lowerSliceWrite(g, op, slice.getSrc(), slice.getSelf(), slice.getResult(), slice.getDim(),
+        return lowerSliceWrite(g, slice.getSrc(), slice.getSelf(), slice.getResult(), slice.getDim(),
                                slice.getStart(), slice.getStep());
       })
       .Case([&](aten::SelectBackwardOp select) -> Lowered {

@@ -21,18 +21,30 @@ Lowered lowerPointwiseOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerViewOp(GraphBuilder &g, mlir::Operation *op);
 /// sum, mean, amax, norms, variance.
 Lowered lowerReductionOp(GraphBuilder &g, mlir::Operation *op);
+/// Cumulative sums, products and extremes; products and extremes of one dim.
+Lowered lowerScanOp(GraphBuilder &g, mlir::Operation *op);
 /// softmax and layer norm, with their gradients.
 Lowered lowerNormalizationOp(GraphBuilder &g, mlir::Operation *op);
 /// Losses and their gradients.
 Lowered lowerLossOp(GraphBuilder &g, mlir::Operation *op);
-/// Matrix products, attention, row gathers and scatters.
+/// Matrix products, row gathers and scatters.
 Lowered lowerHeavyOp(GraphBuilder &g, mlir::Operation *op);
+/// Gathers, scatters, sorting, checks of row numbers.
+Lowered lowerIndexingOp(GraphBuilder &g, mlir::Operation *op);
+/// Convolutions, max pools, im2col.
+Lowered lowerWindowOp(GraphBuilder &g, mlir::Operation *op);
+Lowered lowerAttentionOp(GraphBuilder &g, mlir::Operation *op);
 /// Collectives, pack and unpack, rank-dependent slices and masks, tables of a unit.
 Lowered lowerSpmdOp(GraphBuilder &g, mlir::Operation *op);
 
 inline mlir::RankedTensorType getTensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
+
+/// `ref`, of shape [batch, rows, columns], or a copy of it, as a GEMM reads it.
+Ref asGemmOperand(GraphBuilder &g, Ref ref);
+/// result[i] = a[i] * b[i] for refs of shape [batch, m, k] and [batch, k, n]; as [batch, m, n].
+Ref buildGemm(GraphBuilder &g, Ref a, Ref b);
 
 /// All dims of a tensor of this rank.
 llvm::SmallVector<int64_t> allDims(int64_t rank);

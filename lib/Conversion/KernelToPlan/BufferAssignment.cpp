@@ -12,6 +12,7 @@
 #include "Liveness.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -94,10 +95,9 @@ Slot Assigner::addBuffer(BufferClass bufferClass, int64_t bytes, Location loc, c
 }
 
 Slot Assigner::addBuffer(BufferClass bufferClass, Value value) {
-  Operation *op = value.getDefiningOp();
-  StringRef path = getModulePath(op->getLoc());
-  return addBuffer(bufferClass, getBytes(value.getType()), op->getLoc(),
-                   (path.empty() ? "" : path + " ") + op->getName().stripDialect());
+  auto [op, loc] = getResultSource(cast<OpResult>(value));
+  StringRef path = getModulePath(loc);
+  return addBuffer(bufferClass, getBytes(value.getType()), loc, (path.empty() ? "" : path + " ") + op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,6 +121,10 @@ void Assigner::assignArguments() {
         .Case<StateAttr>([&](StateAttr state) {
           bufferClass = BufferClass::optimizer_state;
           label = (state.getOf() + " " + state.getState()).str();
+        })
+        .Case<RngAttr>([&](RngAttr rng) {
+          bufferClass = BufferClass::optimizer_state;
+          label = ("rng " + rng.getName()).str();
         })
         .Case<ShardAttr, TableAttr>([&](auto part) {
           bufferClass = part.getState() == "param" ? BufferClass::parameters : BufferClass::optimizer_state;

@@ -261,7 +261,12 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
     events[start.getHandle()] = *event;
     return success();
   };
-  if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
+  if (auto check = dyn_cast<kernel::CheckIndexOp>(op)) {
+    auto ids = cast<RankedTensorType>(check.getIds().getType());
+    lastCompute = create<plan::CheckIndexOp>(loc, readRef(check.getIds()), ids.getNumElements(), ids.getElementType(),
+                                             check.getLow(), check.getHigh(), check.getIgnoreIndexAttr(),
+                                             check.getUse(), kCompute);
+  } else if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
     emitGemm(gemm);
   } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
     emitKernel(kernel);

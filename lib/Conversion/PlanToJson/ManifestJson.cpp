@@ -1,6 +1,7 @@
 //===- ManifestJson.cpp - manifest.json -----------------------------------===//
 
 #include "JsonWriter.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Runtime/Core/Hash.h"
@@ -34,6 +35,7 @@ private:
   void writeHyper();
   void writeOutputs();
   void writeOutsideArena();
+  void writeReplicated();
 
   /// Offset in the arena, and the buffer's number.
   void writePlace(OStream &json, plan::RefAttr ref);
@@ -82,6 +84,11 @@ const AxisState *ManifestWriter::findShard(Attribute layout) {
     if (state.isShard())
       return &state;
   return nullptr;
+}
+
+static bool isVarying(Attribute layout) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
+  return sharding && llvm::any_of(sharding.getStates(), [](const AxisState &state) { return state.isVarying(); });
 }
 
 void ManifestWriter::writeLayout(OStream &json, Attribute layout, RankedTensorType local) {
@@ -194,7 +201,7 @@ void ManifestWriter::writeState() {
     else
       json.attribute("init", nullptr);
   };
-  auto inputs = inputsWithRole<ShardAttr, TableAttr, ParamAttr, BufferAttr, ConstantAttr, StateAttr>();
+  auto inputs = inputsWithRole<ShardAttr, TableAttr, ParamAttr, BufferAttr, ConstantAttr, StateAttr, RngAttr>();
   writer.objects("state", inputs, [&](OStream &json, plan::InputOp input) {
     auto type = cast<RankedTensorType>(input.getType());
     auto writeWhole = [&](StringRef name, StringRef state, FloatAttr init) {
@@ -225,6 +232,9 @@ void ManifestWriter::writeState() {
       writeWhole(constant.getName(), "constant", {});
     else if (auto state = dyn_cast<StateAttr>(role))
       writeWhole(state.getOf(), state.getState(), state.getInit());
+    else if (auto rng = dyn_cast<RngAttr>(role))
+      writeWhole(rng.getName(), "rng",
+                 FloatAttr::get(Float64Type::get(module.getContext()), static_cast<double>(rng.getInit())));
     json.attribute("dtype", getDTypeName(type.getElementType()));
     writePlace(json, input.getRef());
   });
@@ -258,7 +268,9 @@ void ManifestWriter::writeOutputs() {
     auto loss = dyn_cast<LossAttr>(output.getRole());
     json.attribute("kind", loss ? "loss" : "output");
     json.attribute("path", loss ? loss.getPath() : cast<OutputAttr>(output.getRole()).getPath());
-    json.attribute("state", findShard(output.getLayoutAttr()) ? "sharded" : "replicated");
+    json.attribute("state", isVarying(output.getLayoutAttr())   ? "varying"
+                            : findShard(output.getLayoutAttr()) ? "sharded"
+                                                                : "replicated");
     writeLayout(json, output.getLayoutAttr(), cast<RankedTensorType>(output.getType()));
     writePlace(json, output.getRef());
   });
@@ -280,6 +292,18 @@ void ManifestWriter::writeOutsideArena() {
   writer.objects("outside_arena", names, [](OStream &json, StringRef name) {
     json.attribute("name", name);
     json.attribute("bytes", nullptr);
+  });
+}
+
+void ManifestWriter::writeReplicated() {
+  auto values = module->getAttrOfType<ArrayAttr>(kReplicatedAttr);
+  if (!values)
+    return;
+  writer.objects("replicated", values.getAsRange<DictionaryAttr>(), [](OStream &json, DictionaryAttr value) {
+    json.attribute("op", getString(value, "op"));
+    auto bytes = value.getAs<IntegerAttr>("bytes");
+    json.attribute("bytes", bytes ? bytes.getInt() : 0);
+    json.attribute("loc", getString(value, "source"));
   });
 }
 
@@ -312,6 +336,7 @@ LogicalResult ManifestWriter::write() {
   writeHyper();
   writeOutputs();
   writeOutsideArena();
+  writeReplicated();
   writer.finish();
   return success();
 }

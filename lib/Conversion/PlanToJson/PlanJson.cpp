@@ -43,6 +43,7 @@ private:
   void writeFields(OStream &json, plan::WaitOp op) { json.attribute("for", ids.at(op.getAwaited())); }
   void writeFields(OStream &json, plan::CopyOp op);
   void writeFields(OStream &json, plan::FillOp op);
+  void writeFields(OStream &json, plan::CheckIndexOp op);
 
   llvm::StringMap<int64_t> buffers;
   DenseMap<Value, int64_t> ids;
@@ -118,12 +119,23 @@ void CommandWriter::writeFields(OStream &json, plan::FillOp op) {
   writeRef(json, "dst", op.getDst());
 }
 
+void CommandWriter::writeFields(OStream &json, plan::CheckIndexOp op) {
+  json.attribute("count", static_cast<int64_t>(op.getCount()));
+  json.attribute("dtype", getDTypeName(op.getDtype()));
+  json.attribute("low", static_cast<int64_t>(op.getLow()));
+  json.attribute("high", static_cast<int64_t>(op.getHigh()));
+  if (op.getIgnoreIndex())
+    json.attribute("ignore_index", static_cast<int64_t>(*op.getIgnoreIndex()));
+  json.attribute("use", op.getUse());
+  writeRef(json, "ids", op.getIds());
+}
+
 void CommandWriter::write(OStream &json, plan::CommandOpInterface command) {
   json.attribute("op", command->getName().stripDialect());
   json.attribute("stream", command.getStream());
   llvm::TypeSwitch<Operation *>(command)
       .Case<plan::KernelOp, plan::GemmOp, plan::AllGatherOp, plan::ReduceScatterOp, plan::AllReduceOp, plan::WaitOp,
-            plan::CopyOp, plan::FillOp>([&](auto op) { writeFields(json, op); });
+            plan::CopyOp, plan::FillOp, plan::CheckIndexOp>([&](auto op) { writeFields(json, op); });
   json.attribute("loc", describeSource(command.getLoc()));
 }
 

@@ -45,11 +45,6 @@ struct Access {
 
 double coordinateOf(OpCall &call, int64_t axis) { return static_cast<double>(call.context.coordinates[axis]); }
 
-Tensor emptyResult(OpCall &call, unsigned i) {
-  auto type = cast<RankedTensorType>(call.op->getResult(i).getType());
-  return Tensor(*getDType(type.getElementType()), type.getShape());
-}
-
 /// Reduces lanes over some dims of a box; all points of a group get the result.
 Lanes reduceOver(ShapeRef dims, kernel::ReduceOp op, const Lanes &value) {
   SmallVector<bool> reduced(dims.size(), false);

@@ -1,4 +1,4 @@
-//===- Norms.cpp - layer norm ---------------------------------------------===//
+//===- Norms.cpp - layer norm, rms norm -----------------------------------===//
 
 #include "spmd/Interpreter/Evaluator.h"
 #include <cmath>
@@ -90,7 +90,58 @@ static LogicalResult evaluateLayerNormBackward(OpCall &call) {
   return success();
 }
 
+static LogicalResult evaluateRmsNorm(OpCall &call) {
+  const Tensor &input = call.tensor("input"), &weight = call.tensor("weight");
+  NormShape shape(input.shape(), call.integers("normalized_shape"));
+  Tensor out(call.resultType(0), input.shape()), rstd(call.resultType(1), shape.statistics);
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    const double *x = input.reals().data() + r * shape.width;
+    long double squares = 0;
+    for (int64_t i = 0; i < shape.width; ++i)
+      squares += x[i] * x[i];
+    double s = 1 / std::sqrt(static_cast<double>(squares / shape.width) + call.number("eps"));
+    for (int64_t i = 0; i < shape.width; ++i)
+      out.realData()[r * shape.width + i] = x[i] * s * (weight ? weight.reals()[i] : 1);
+    rstd.set(r, s);
+  }
+  call.result(std::move(out));
+  call.result(std::move(rstd));
+  return success();
+}
+
+static LogicalResult evaluateRmsNormBackward(OpCall &call) {
+  const Tensor &grad = call.tensor("grad_out"), &input = call.tensor("input"), &rstd = call.tensor("rstd"),
+               &weight = call.tensor("weight");
+  ShapeRef normalized = call.integers("normalized_shape");
+  NormShape shape(input.shape(), normalized);
+  int64_t width = shape.width;
+  Tensor gradInput(input.dtype(), input.shape());
+  std::vector<long double> gradWeight(width);
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    const double *x = input.reals().data() + r * width;
+    const double *g = grad.reals().data() + r * width;
+    // With h = normalized x and d = g * weight, the gradient of the input is s * (d - h * mean(d * h)).
+    double s = rstd.reals()[r];
+    long double sum = 0;
+    for (int64_t i = 0; i < width; ++i) {
+      sum += g[i] * (weight ? weight.reals()[i] : 1) * x[i] * s;
+      gradWeight[i] += g[i] * x[i] * s;
+    }
+    double mean = sum / width;
+    for (int64_t i = 0; i < width; ++i)
+      gradInput.realData()[r * width + i] = s * (g[i] * (weight ? weight.reals()[i] : 1) - x[i] * s * mean);
+  }
+  SmallVector<bool> mask = call.flags("output_mask");
+  if (mask[0])
+    call.result(std::move(gradInput));
+  if (mask[1])
+    call.result(Tensor(input.dtype(), normalized, std::vector<double>(gradWeight.begin(), gradWeight.end())));
+  return success();
+}
+
 void registerNorms(EvaluatorRegistry &r) {
+  r.add("aten.rms_norm", evaluateRmsNorm);
+  r.add("aten.rms_norm_backward", evaluateRmsNormBackward);
   r.add("aten.native_layer_norm", evaluateLayerNorm);
   r.add("aten.native_layer_norm_backward", evaluateLayerNormBackward);
 }

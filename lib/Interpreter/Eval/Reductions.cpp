@@ -47,11 +47,13 @@ static void sumRow(Tensor &out, int64_t at, const Tensor &t, int64_t begin, int6
     out.integerData()[at] = wrapTo(out.dtype(), sum);
 }
 
-static void largestRow(Tensor &out, int64_t at, const Tensor &t, int64_t begin, int64_t count) {
-  double best = count == 0 ? -INFINITY : t.at(begin);
+/// Sign 1: the largest; -1: the smallest.
+template <int sign>
+static void extremeRow(Tensor &out, int64_t at, const Tensor &t, int64_t begin, int64_t count) {
+  double best = count == 0 ? -sign * INFINITY : t.at(begin);
   for (int64_t i = 1; i < count && !std::isnan(best); ++i) {
     double value = t.at(begin + i);
-    if (std::isnan(value) || value > best)
+    if (std::isnan(value) || sign * value > sign * best)
       best = value;
   }
   out.set(at, best);
@@ -110,7 +112,8 @@ void registerReductions(EvaluatorRegistry &r) {
       out.set(at, sumOf(t, begin, count) / count);
     });
   });
-  r.add("aten.amax", [](OpCall &c) { return reduce(c, largestRow); });
+  r.add("aten.amax", [](OpCall &c) { return reduce(c, extremeRow<1>); });
+  r.add("aten.amin", [](OpCall &c) { return reduce(c, extremeRow<-1>); });
   r.add("aten.linalg_vector_norm", evaluateVectorNorm);
   r.add("aten.var_mean.correction", evaluateVarMean);
 }

@@ -1,10 +1,10 @@
 //===- ScalarCode.h - the body of a kernel, point by point ------*- C++ -*-===//
 //
-// The definition of a kernel's body: every scalar value is a function over the
-// iteration space, so it is evaluated as a vector with one double per point (one
-// alone when it is the same everywhere). Nothing is known here of stages, vectors
-// or threads: this judges the code generator. Integers of kernels are positions,
-// which doubles hold exactly.
+// The definition of arith and math: every scalar value is a function over an
+// iteration space, so it is evaluated as a vector with one number per point (one
+// alone when it is the same everywhere), a double or a whole 64-bit integer.
+// Nothing is known here of stages, vectors or threads: this judges the code
+// generator, and evaluates the scalar bodies of aten ops.
 //===----------------------------------------------------------------------===//
 #ifndef SPMD_LIB_INTERPRETER_EVAL_SCALARCODE_H
 #define SPMD_LIB_INTERPRETER_EVAL_SCALARCODE_H
@@ -16,6 +16,15 @@
 namespace spmd::interp {
 
 using Lanes = std::vector<double>;
+
+/// A value by its type: floats as doubles, integers and truth values (0 and 1) as they are.
+struct TypedLanes {
+  std::vector<double> reals;
+  std::vector<int64_t> integers;
+  bool isInteger = false;
+
+  size_t size() const { return isInteger ? integers.size() : reals.size(); }
+};
 
 /// What a body needs to know of the kernel around it.
 struct ScalarContext {
@@ -32,6 +41,9 @@ struct ScalarContext {
 /// meaning here.
 mlir::FailureOr<std::vector<Lanes>> runScalarCode(mlir::Block &block, std::vector<Lanes> arguments,
                                                   const ScalarContext &context);
+
+/// The same for code that knows of no kernel: arith and math alone.
+mlir::FailureOr<std::vector<TypedLanes>> runScalarCode(mlir::Block &block, std::vector<TypedLanes> arguments);
 
 /// Combines two values of a reduction.
 double combine(kernel::ReduceKind kind, double a, double b);

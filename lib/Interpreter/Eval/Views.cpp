@@ -55,12 +55,25 @@ static LogicalResult evaluateExpand(OpCall &call) {
   return success();
 }
 
+static LogicalResult evaluateFlip(OpCall &call) {
+  const Tensor &self = call.tensor("self");
+  Shape strides = contiguousStrides(self.shape());
+  int64_t offset = 0;
+  for (int64_t dim : call.integers("dims")) {
+    offset += (self.dim(dim) - 1) * strides[dim];
+    strides[dim] = -strides[dim];
+  }
+  call.result(gatherStrided(self, self.shape(), strides, offset));
+  return success();
+}
+
 void registerViews(EvaluatorRegistry &r) {
   r.add("aten.view", evaluateView);
   r.add("aten.unsqueeze", evaluateUnsqueeze);
   r.add("aten.squeeze.dim", evaluateSqueeze);
   r.add("aten.permute", evaluatePermute);
   r.add("aten.expand", evaluateExpand);
+  r.add("aten.flip", evaluateFlip);
 }
 
 } // namespace spmd::interp

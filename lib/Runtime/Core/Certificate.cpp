@@ -200,6 +200,11 @@ Status StructureChecker::checkOperands(int32_t id) const {
       if (ref.bytes != command.bytes)
         return error(
             id, 2, "moves " + std::to_string(command.bytes) + " bytes, its reference has " + std::to_string(ref.bytes));
+  if (command.kind == CommandKind::CheckIndex &&
+      static_cast<__int128>(command.counts[0]) * sizeOf(command.dtype) != command.refs[0].bytes)
+    return error(id, 2,
+                 "checks " + std::to_string(command.counts[0]) + " integers, its reference has " +
+                     std::to_string(command.refs[0].bytes) + " bytes");
   if (command.kind == CommandKind::Copy)
     return checkDisjoint(id, command.refs[0], command.refs[1]);
   return Status::success();

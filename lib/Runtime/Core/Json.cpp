@@ -1,4 +1,4 @@
-//===- Json.cpp - The only file that sees nlohmann_json -------------------===//
+//===- Json.cpp - The only reader that sees nlohmann_json -------------===//
 
 #include "spmd/Runtime/Core/Json.h"
 

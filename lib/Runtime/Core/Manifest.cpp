@@ -204,8 +204,9 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
   output.offset = value["offset"].asSize();
   output.buffer = optionalInt(value, "buffer");
   std::string state = value["state"].asString();
-  if (state != "replicated" && state != "sharded")
-    value["state"].fail("expected replicated or sharded, found '" + state + "'");
+  if (state != "replicated" && state != "sharded" && state != "varying")
+    value["state"].fail("expected replicated, sharded or varying, found '" + state + "'");
+  output.isVarying = state == "varying";
   if (state == "sharded")
     output.split = readSplit(value, output.shape, output.localShape, manifest.ranks);
   checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes, "arena");
@@ -279,6 +280,10 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   if (root.has("outside_arena"))
     root["outside_arena"].forEach([&](JsonValue value) {
       manifest.outsideArena.push_back({value["name"].asString(), optionalInt(value, "bytes")});
+    });
+  if (root.has("replicated"))
+    root["replicated"].forEach([&](JsonValue value) {
+      manifest.replicated.push_back({value["op"].asString(), optionalString(value, "loc"), value["bytes"].asSize()});
     });
   if (!document.status().ok())
     return document.status();

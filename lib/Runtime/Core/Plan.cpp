@@ -38,6 +38,8 @@ const char *spmd::runtime::nameOf(CommandKind kind) {
     return "copy";
   case CommandKind::Fill:
     return "fill";
+  case CommandKind::CheckIndex:
+    return "check_index";
   }
   return "";
 }

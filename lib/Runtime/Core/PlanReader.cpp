@@ -158,7 +158,8 @@ void PlanReader::readCommand(JsonValue value) {
                                                            {"all_reduce", CommandKind::AllReduce},
                                                            {"wait", CommandKind::Wait},
                                                            {"copy", CommandKind::Copy},
-                                                           {"fill", CommandKind::Fill}};
+                                                           {"fill", CommandKind::Fill},
+                                                           {"check_index", CommandKind::CheckIndex}};
   Command command;
   std::string op = value["op"].asString();
   auto found = kinds.find(op);
@@ -199,6 +200,19 @@ void PlanReader::readCommand(JsonValue value) {
     if (command.value > 255)
       value["value"].fail("expected a byte, found " + std::to_string(command.value));
     command.refs = {readRef(value["dst"], Access::Write)};
+    break;
+  case CommandKind::CheckIndex:
+    command.dtype = value["dtype"].asDType();
+    if (command.dtype == DType::F64 || command.dtype == DType::F32 || command.dtype == DType::F16 ||
+        command.dtype == DType::BF16)
+      value["dtype"].fail(std::string("expected integers, found ") + nameOf(command.dtype));
+    command.counts = {value["count"].asSize()};
+    command.low = value["low"].asInt();
+    command.high = value["high"].asInt();
+    if (value.has("ignore_index"))
+      command.ignoreIndex = value["ignore_index"].asInt();
+    command.use = value["use"].asString();
+    command.refs = {readRef(value["ids"], Access::Read)};
     break;
   }
   plan.commands.push_back(std::move(command));

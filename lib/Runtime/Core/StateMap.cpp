@@ -10,8 +10,8 @@ using namespace spmd::runtime;
 std::string StateTensor::fileKey(const std::string &name) const {
   if (state == "param" || state == "buffer")
     return name;
-  if (state == "constant")
-    return "constant/" + name;
+  if (state == "constant" || state == "rng")
+    return state + "/" + name;
   return "optimizer/" + state + "/" + name;
 }
 

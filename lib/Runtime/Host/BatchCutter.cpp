@@ -1,6 +1,7 @@
 //===- BatchCutter.cpp ----------------------------------------------------===//
 
 #include "spmd/Runtime/Host/BatchCutter.h"
+#include "spmd/Runtime/Host/CheckIndex.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,41 +47,10 @@ void spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &
   });
 }
 
-/// Index of the first value that is no row id, or -1.
-template <typename T>
-static int64_t findBadId(const T *data, int64_t count, int64_t bound, std::optional<int64_t> ignored) {
-  for (int64_t i = 0; i < count; ++i) {
-    auto value = static_cast<int64_t>(data[i]);
-    if ((value < 0 || value >= bound) && (!ignored || value != *ignored))
-      return i;
-  }
-  return -1;
-}
-
 Status spmd::runtime::checkRowIds(const BatchInput &input, const void *data) {
   if (!input.indexBound)
     return Status::success();
-  int64_t count = numElements(input.shape), bad = -1;
-  auto search = [&](auto *typed) { bad = findBadId(typed, count, *input.indexBound, input.ignoreIndex); };
-  switch (input.dtype) {
-  case DType::I64:
-    search(static_cast<const int64_t *>(data));
-    break;
-  case DType::I32:
-    search(static_cast<const int32_t *>(data));
-    break;
-  case DType::I16:
-    search(static_cast<const int16_t *>(data));
-    break;
-  case DType::I8:
-    search(static_cast<const int8_t *>(data));
-    break;
-  case DType::U8:
-    search(static_cast<const uint8_t *>(data));
-    break;
-  default:
-    return Status::success(); // no integers: nothing to index with
-  }
+  int64_t bad = findBadIndex(data, input.dtype, numElements(input.shape), 0, *input.indexBound, input.ignoreIndex);
   if (bad < 0)
     return Status::success();
   std::vector<int64_t> position(input.shape.size());

@@ -1,6 +1,7 @@
 //===- Executor.cpp -------------------------------------------------------===//
 
 #include "spmd/Runtime/Host/Executor.h"
+#include "spmd/Runtime/Host/CheckIndex.h"
 #include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Host/ThreadsCommunicator.h"
 
@@ -275,6 +276,8 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand
   case CommandKind::Fill:
     std::memset(item.pointers[0], command.value, static_cast<size_t>(command.bytes));
     return Status::success();
+  case CommandKind::CheckIndex:
+    return runCheckIndex(command, item.id, rank.number, item.pointers[0]);
   }
   return Status::success();
 }

@@ -176,6 +176,10 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   return memory.failure;
 }
 
+static bool isFloatingPoint(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16;
+}
+
 static Status checkBytes(const std::string &what, int64_t needed, size_t found) {
   if (static_cast<size_t>(needed) == found)
     return Status::success();
@@ -192,6 +196,13 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
           checkBytes("output " + std::to_string(index), numElements(output.shape) * sizeOf(output.dtype), bytes);
       !status.ok())
     return status;
+  if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
+    double sum = 0;
+    for (const char *base : content->bases())
+      sum += loadAsDouble(base + output.offset, output.dtype, 0);
+    storeFromDouble(destination, output.dtype, 0, sum / static_cast<double>(manifest().ranks));
+    return Status::success();
+  }
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; ++rank)
     joinRows(output.split, output.shape, output.dtype, rank,
@@ -227,7 +238,7 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
   for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
+    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));

@@ -2,7 +2,6 @@
 
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -85,6 +84,11 @@ static Operation *getLastProducer(AllReduceOp op) {
   return last;
 }
 
+/// A message has elements of one type.
+static Type getElementType(AllReduceOp op) {
+  return cast<RankedTensorType>(op.getInputs().front().getType()).getElementType();
+}
+
 Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   Operation *need = nullptr;
   AllReduceOp first;
@@ -100,10 +104,8 @@ Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   for (AllReduceOp op : open) {
     Operation *last = getLastProducer(op);
     bool ready = !dependents.contains(op) && (!last || last->isBeforeInBlock(need));
-    // A message has one element type: a count of integers does not travel with losses.
-    auto elementType = [](AllReduceOp reduce) { return getElementTypeOrSelf(reduce.getInputs().front().getType()); };
     if (!ready || op.getMeshAttr() != first.getMeshAttr() || op.getAxes() != first.getAxes() ||
-        elementType(op) != elementType(first))
+        getElementType(op) != getElementType(first))
       continue;
     message.members.push_back(op);
     if (last && (!message.last || message.last->isBeforeInBlock(last)))

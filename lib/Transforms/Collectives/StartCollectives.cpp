@@ -22,6 +22,8 @@ struct StartCollectivesPass : spmd::impl::StartCollectivesBase<StartCollectivesP
 private:
   WaitOp split(CollectiveOpInterface op);
   void prefetchGathers(ArrayRef<WaitOp> gathers);
+  void boundGradients(ArrayRef<WaitOp> scatters);
+  int64_t getPrefetch(Operation *start);
 };
 
 } // namespace
@@ -64,6 +66,12 @@ WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   return wait;
 }
 
+/// How many gathers ahead: what the unit says, or else the option.
+int64_t StartCollectivesPass::getPrefetch(Operation *start) {
+  auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(start, cast<AllGatherStartOp>(start).getUnitAttr());
+  return unit ? unit.getPrefetch().value_or(prefetch) : static_cast<int64_t>(prefetch);
+}
+
 /// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
 /// a release after its last use. What is gathered is an argument, so a start may
 /// stand anywhere above its wait; but not where the unit's buffer of an earlier
@@ -73,8 +81,9 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
   for (auto [index, gather] : llvm::enumerate(gathers)) {
     WaitOp wait = gather;
     Operation *start = wait.getHandle().getDefiningOp();
-    int64_t ahead = static_cast<int64_t>(index) - prefetch;
-    if (prefetch == 0)
+    int64_t distance = getPrefetch(start);
+    int64_t ahead = static_cast<int64_t>(index) - distance;
+    if (distance == 0)
       start->moveBefore(wait);
     else if (ahead >= 0)
       start->moveAfter(gathers[ahead]);
@@ -96,6 +105,18 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
   }
 }
 
+/// [Note: gradients in flight] Until computation has waited for a unit's reduction, nothing proves that its unsharded
+/// gradients have been read, and they keep their bytes. So the reduction of one unit is waited for when that of the next
+/// one starts: it has had a unit's whole backward pass to end, and no more than two units' gradients are there at once.
+void StartCollectivesPass::boundGradients(ArrayRef<WaitOp> scatters) {
+  for (size_t i = 1; i < scatters.size(); ++i) {
+    WaitOp wait = scatters[i - 1], next = scatters[i];
+    Operation *start = next.getHandle().getDefiningOp();
+    if (start->isBeforeInBlock(wait))
+      wait->moveAfter(start);
+  }
+}
+
 void StartCollectivesPass::runOnOperation() {
   if (prefetch < 0 || prefetch > 1) {
     getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
@@ -109,11 +130,14 @@ void StartCollectivesPass::runOnOperation() {
   for (auto op : body.getOps<CollectiveOpInterface>())
     if (isMemoryEffectFree(op))
       all.push_back(op);
-  SmallVector<WaitOp> gathers;
+  SmallVector<WaitOp> gathers, scatters;
   for (CollectiveOpInterface op : all) {
     bool ofArgument =
         isa<AllGatherOp>(*op) && op.getUnitAttr() && isa<BlockArgument>(op->getOperand(0)) && !op->use_empty();
+    bool isScatter = isa<ReduceScatterOp>(*op) && op.getUnitAttr();
     WaitOp wait = split(op);
+    if (isScatter)
+      scatters.push_back(wait);
     if (ofArgument)
       gathers.push_back(wait);
   }
@@ -124,4 +148,5 @@ void StartCollectivesPass::runOnOperation() {
     return last && last->hasTrait<OpTrait::IsTerminator>();
   });
   prefetchGathers(gathers);
+  boundGradients(scatters);
 }

@@ -53,10 +53,18 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
     int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     if (isFinal)
       emitWarning(loc) << "gathers an activation of type " << type << " (" << bytes << " bytes, dimension " << from.dim
-                       << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole";
+                       << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole; "
+                       << "to avoid it, compute on another dimension here, or choose another batch dimension "
+                          "(--batch-dim=NAME=DIM)";
     return create<AllGatherOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),
                                builder.getI64IntegerAttr(from.dim), builder.getI64IntegerAttr(from.pre),
                                builder.getI64IntegerAttr(type.getDimSize(from.dim) / from.pre));
+  }
+  if (from.isVarying()) {
+    if (!cannotConvert)
+      emitVaryingError(current ? current : step.func.getOperation());
+    cannotConvert = true;
+    return local;
   }
   if (to.isReplicated()) {
     if (!cannotConvert)

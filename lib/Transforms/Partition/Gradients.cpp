@@ -43,7 +43,7 @@ LogicalResult Partitioner::reduceGradients(int64_t unit, ArrayRef<Member> reques
       return emitError(loc) << "a gradient of type " << type << " is used with parameter '" << segmentAttr.getName()
                             << "' (" << describeSource(loc) << ")";
     AxisState state = getState(value);
-    bool isSum = state.isPartial() && state.kind == ReduceKind::sum;
+    bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
     (isSum ? partial : whole).push_back({static_cast<int64_t>(index), value});
   }
   Value chunk;
@@ -63,7 +63,8 @@ LogicalResult Partitioner::reduceGradients(int64_t unit, ArrayRef<Member> reques
 
 Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool partial) {
   Unit &unit = step.units[number];
-  AxisState state = partial ? AxisState::partial(ReduceKind::sum) : AxisState::replicated();
+  AxisState summands = step.isLocalView ? AxisState::varying() : AxisState::partial(ReduceKind::sum);
+  AxisState state = partial ? summands : AxisState::replicated();
   SmallVector<Value> values;
   SmallVector<Attribute> names;
   Operation *last = nullptr;
@@ -97,6 +98,8 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
     flat = allReduce(flat, flatType, ReduceKind::sum, name);
   else if (unit.sharded)
     flat = create<SliceOp>(chunkType, flat, step.meshRef(), step.axes(), zero, one, rows);
+  if (partial && step.isLocalView)
+    flat = average(flat);
   loc = locHere;
   segment = segmentHere;
   return flat;

@@ -38,12 +38,13 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
   FailureOr<aten::ShardingRule> rule = cast<AtenOpInterface>(op).getShardingRule();
   if (failed(rule))
     return true;
-  unsigned partials = llvm::count_if(op->getOperands(), [&](Value operand) { return getState(operand).isPartial(); });
+  auto isSummand = [&](Value operand) { return getState(operand).isPartial() || getState(operand).isVarying(); };
+  unsigned partials = llvm::count_if(op->getOperands(), isSummand);
   if (rule->linearity == aten::Linearity::additive)
     return partials != 0 && partials != op->getNumOperands();
   // gradient × number
   bool scales = rule->linearity == aten::Linearity::multilinear && llvm::is_contained(rule->multilinearOperands, 0u) &&
-                !domain.isNormed(op->getOperand(0)) && (partials == 0 || getState(op->getOperand(0)).isPartial());
+                !domain.isNormed(op->getOperand(0)) && (partials == 0 || isSummand(op->getOperand(0)));
   return !scales || partials > 1;
 }
 

@@ -32,11 +32,13 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (view != "global") {
-      module.emitError() << "view '" << view << "' is not one of: global";
+    if (view != "global" && view != "local") {
+      module.emitError() << "view '" << view << "' is not one of: global, local";
       return signalPassFailure();
     }
     FailureOr<partition::Step> step = partition::Step::read(module);
+    if (succeeded(step))
+      step->isLocalView = view == "local" && step->ranks > 1;
     if (failed(step) || failed(partition::Partitioner::run(*step)))
       return signalPassFailure();
     markWholeGradients(module);

@@ -125,6 +125,11 @@ LogicalResult Partitioner::emit(Operation *op) {
 }
 
 LogicalResult Partitioner::emitGeneric(Operation *op) {
+  if (step.isLocalView) {
+    FailureOr<bool> done = emitVarying(op);
+    if (failed(done) || *done)
+      return success(succeeded(done));
+  }
   SmallVector<AxisState> operandStates;
   for (Value operand : op->getOperands()) {
     AxisState state = getState(operand);
@@ -199,7 +204,7 @@ void Partitioner::shardAgain(Value value) {
 /// Counts heavy work, and what of it no mesh axis cuts.
 void Partitioner::countWork(Operation *op, const OpStates &chosen) {
   auto iface = cast<AtenOpInterface>(op);
-  if (!iface.isHeavy() || step.ranks == 1)
+  if (!iface.isHeavy() || step.ranks == 1 || step.isLocalView)
     return;
   double flops = iface.getFlops();
   totalWork += flops;
@@ -212,6 +217,11 @@ void Partitioner::countWork(Operation *op, const OpStates &chosen) {
   }
 }
 
+static int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
 void Partitioner::warnOfReplicatedWork() {
   constexpr double kWorthAWarning = 0.01;
   if (!largestReplicated || replicatedWork <= kWorthAWarning * totalWork)
@@ -220,7 +230,9 @@ void Partitioner::warnOfReplicatedWork() {
   emitWarning(largestReplicated->getLoc())
       << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
       << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
-      << "); none of its operands is cut over the ranks";
+      << "), whose result of " << getBytes(largestReplicated->getResult(0)) << " bytes every rank has whole; "
+      << "none of its operands is cut over the ranks; to cut them, give the inputs they come from a batch dimension "
+         "(--batch-dim=NAME=DIM), and keep it apart from dimensions that an op needs whole";
 }
 
 } // namespace spmd::partition

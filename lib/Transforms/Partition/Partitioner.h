@@ -73,6 +73,13 @@ private:
   }
   void tag(mlir::Operation *op);
 
+  // LocalView.cpp: the captured step is one rank's.
+  mlir::FailureOr<bool> emitVarying(mlir::Operation *op);
+  void takeReduced(mlir::Value value);
+  mlir::LogicalResult reduceVaryingOperands(mlir::Operation *op);
+  mlir::Value average(mlir::Value sum);
+  mlir::InFlightDiagnostic emitVaryingError(mlir::Operation *op);
+
   // Conversions.cpp: a value in a wanted state.
   mlir::Value get(mlir::Value value, AxisState want);
   mlir::Value getMasked(mlir::Value value, AxisState want, double fill);
@@ -117,6 +124,7 @@ private:
   mlir::BlockArgument addArgument(mlir::Type type, mlir::DictionaryAttr attrs, mlir::Location at);
   void addUnitArguments();
   void addOtherArguments();
+  AxisState getArgumentState(mlir::BlockArgument argument) const;
   mlir::LogicalResult emitReturn();
 
   Step &step;

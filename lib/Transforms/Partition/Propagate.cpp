@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagate.h"
+#include "Parts.h"
 
+#include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -40,20 +42,6 @@ std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t fact
   if (llvm::count(value.dims, factor) != 1)
     return std::nullopt;
   return llvm::find(value.dims, factor) - value.dims.begin();
-}
-
-ReduceKind toReduceKind(aten::ReductionKind kind) {
-  switch (kind) {
-  case aten::ReductionKind::sum:
-    return ReduceKind::sum;
-  case aten::ReductionKind::max:
-    return ReduceKind::max;
-  case aten::ReductionKind::min:
-    return ReduceKind::min;
-  case aten::ReductionKind::norm2:
-    return ReduceKind::norm2;
-  }
-  llvm_unreachable("all kinds are handled");
 }
 
 /// Ops that only move elements: max, min and norm2 commute with them.
@@ -167,10 +155,11 @@ void Propagation::shardOn(const Choice &choice) {
       continue;
     AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk);
     out.operands[index] = want;
-    if (!contracted || isDontCare(index) || !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
+    if (!(contracted || rule->fillsPadding) || isDontCare(index) ||
+        !hasPadding(shapeOf(op->getOperand(index)), want, ranks))
       continue;
     std::optional<double> own = index < rule->neutral.size() ? rule->neutral[index] : std::nullopt;
-    out.fill[index] = own.value_or(getNeutral(*contracted));
+    out.fill[index] = own.value_or(contracted ? getNeutral(*contracted) : 0);
   }
 }
 
@@ -246,6 +235,11 @@ FailureOr<OpStates> Propagation::run() {
   if (iface && iface.isViewLike()) {
     if (!runView())
       passPartials();
+    return out;
+  }
+  if (std::optional<SmallVector<AxisState>> parts = mapThroughParts(op, states)) {
+    out.operands.assign(states.begin(), states.end());
+    out.results.assign(parts->begin(), parts->end());
     return out;
   }
   FailureOr<ShardingRule> found = iface ? iface.getShardingRule() : FailureOr<ShardingRule>(failure());

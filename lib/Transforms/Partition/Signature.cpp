@@ -48,15 +48,27 @@ void Partitioner::addUnitArguments() {
   }
 }
 
+/// Batch inputs are cut; with view=local they are each rank's own, and so is a buffer that the step updates.
+AxisState Partitioner::getArgumentState(BlockArgument argument) const {
+  auto type = cast<RankedTensorType>(argument.getType());
+  unsigned number = argument.getArgNumber();
+  auto batch = getArgRole<BatchAttr>(step.func, number);
+  bool isCut = batch && batch.getDim() >= 0 && batch.getDim() < type.getRank();
+  if (step.isLocalView) {
+    bool isUpdated = getArgRole<BufferAttr>(step.func, number) && findUpdate(step.func, number);
+    return isCut || isUpdated ? AxisState::varying() : AxisState::replicated();
+  }
+  if (!isCut || step.ranks == 1)
+    return AxisState::replicated();
+  return AxisState::shard(batch.getDim(), 1, getChunk(type.getDimSize(batch.getDim()), step.ranks));
+}
+
 void Partitioner::addOtherArguments() {
   for (BlockArgument old : step.func.getArguments()) {
     if (step.places.count(old))
       continue;
     auto type = cast<RankedTensorType>(old.getType());
-    AxisState state = AxisState::replicated();
-    auto batch = getArgRole<BatchAttr>(step.func, old.getArgNumber());
-    if (batch && batch.getDim() >= 0 && batch.getDim() < type.getRank() && step.ranks > 1)
-      state = AxisState::shard(batch.getDim(), 1, getChunk(type.getDimSize(batch.getDim()), step.ranks));
+    AxisState state = getArgumentState(old);
     BlockArgument arg =
         addArgument(getLocalType(type, state), step.func.getArgAttrDict(old.getArgNumber()), old.getLoc());
     setLocal(old, state, arg);
@@ -88,7 +100,9 @@ LogicalResult Partitioner::emitReturn() {
         continue;
       }
     }
-    values.push_back(get(value, AxisState::replicated()));
+    takeReduced(value);
+    // Whole on every rank; what varies (view=local) stays each rank's own.
+    values.push_back(get(value, getState(value).isVarying() ? AxisState::varying() : AxisState::replicated()));
     roles.push_back(role);
   }
   // One result per flat argument that any parameter of the unit updates.

@@ -50,6 +50,8 @@ public:
   mlir::func::FuncOp func;
   MeshOp mesh;
   int64_t ranks = 1;
+  /// The captured step is one rank's; see [Note: local view].
+  bool isLocalView = false;
   llvm::SmallVector<Unit> units;
   /// Of the arguments that are parameters or their state.
   llvm::DenseMap<mlir::Value, Place> places;

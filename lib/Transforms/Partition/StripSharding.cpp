@@ -19,12 +19,20 @@ static void keepLayouts(func::FuncOp step) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
   };
+  int64_t ranks = 1;
+  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
+    ranks = mesh.getNumRanks();
   for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
-    if (ShardingAttr layout = getLayout(type); layout && getArgRole<BatchAttr>(step, index))
-      step.setArgAttr(index, kLayoutAttr, layout);
+    if (auto batch = getArgRole<BatchAttr>(step, index); batch && getLayout(type)) {
+      ShardingAttr own = getVaryingBatchLayout(batch, cast<RankedTensorType>(type), ranks);
+      step.setArgAttr(index, kLayoutAttr, own ? own : getLayout(type));
+    }
   for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
-    if (ShardingAttr layout = getLayout(type); layout && !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
-      step.setResultAttr(index, kLayoutAttr, layout);
+    if (ShardingAttr layout = getLayout(type)) {
+      bool isOwn = llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isVarying(); });
+      if (isOwn || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
+        step.setResultAttr(index, kLayoutAttr, layout);
+    }
 }
 
 namespace {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ListOps.h"
+#include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
 #include "dialects/Spmd/Roles.h"
@@ -44,6 +45,7 @@ private:
   LogicalResult verifyPartials(AtenOpInterface op, const ShardingRule *rule);
   LogicalResult verifyShards(AtenOpInterface op, const ShardingRule &rule);
   LogicalResult verifyList(Operation *op);
+  LogicalResult verifyVarying(Operation *op);
   LogicalResult verifyReductions();
   LogicalResult verifyReturn();
 
@@ -83,10 +85,12 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     if (isa<AllGatherOp>(op))
       ok = ok && (from.isShard() || from.isOwned()) && to.isReplicated();
     else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
-      ok = ok && from == AxisState::partial(scatter.getKind()) && (to.isShard() || to.isOwned());
+      ok = ok && (from == AxisState::partial(scatter.getKind()) || from.isVarying()) && (to.isShard() || to.isOwned());
     else if (auto reduce = dyn_cast<AllReduceOp>(op))
-      ok = ok && from == AxisState::partial(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue()) &&
-           to.isReplicated();
+      ok =
+          ok &&
+          (from == AxisState::partial(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue()) || from.isVarying()) &&
+          to.isReplicated();
     else if (isa<SliceOp>(op))
       ok = ok && from.isReplicated() && (to.isShard() || to.isOwned());
     else if (auto mask = dyn_cast<MaskOp>(op))
@@ -175,7 +179,7 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
     if (!has && !contracted)
       contracted = want.kind;
   }
-  if (!contracted)
+  if (!contracted && !rule.fillsPadding)
     return success();
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisState state = stateOf(operand);
@@ -184,8 +188,9 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
       continue;
     auto mask = operand.getDefiningOp<MaskOp>();
     if (!mask)
-      return error(op) << "adds up padded rows of operand " << index << ", which no spmd.mask has filled";
-    double neutral = getNeutral(*contracted);
+      return error(op) << (contracted ? "adds up" : "looks at") << " padded rows of operand " << index
+                       << ", which no spmd.mask has filled";
+    double neutral = contracted ? getNeutral(*contracted) : 0;
     if (index < rule.neutral.size() && rule.neutral[index])
       neutral = *rule.neutral[index];
     if (mask.getFill().convertToDouble() != neutral)
@@ -221,6 +226,17 @@ LogicalResult Verifier::verifyList(Operation *op) {
   return success();
 }
 
+/// 9
+LogicalResult Verifier::verifyVarying(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (!stateOf(operand).isVarying() && !stateOf(operand).isReplicated())
+      return error(op) << "has an operand that is varying and one that is " << stateOf(operand).str();
+  for (Value result : op->getResults())
+    if (!stateOf(result).isVarying())
+      return error(op) << "has an operand that is varying, but gives a " << stateOf(result).str() << " value";
+  return success();
+}
+
 LogicalResult Verifier::verifyAten(AtenOpInterface op) {
   if (ListOp::isListOp(op))
     return verifyList(op);
@@ -235,10 +251,19 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
         return error(op) << "cannot run on chunks of a unit";
     return success();
   }
+  if (llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isVarying(); }))
+    return verifyVarying(op);
   if (op.isViewLike())
     return verifyPartials(op, nullptr);
   if (llvm::all_of(op->getOperands(), [](Value v) { return stateOf(v).isReplicated(); }))
     return success();
+  if (auto parts = mapThroughParts(op, llvm::map_to_vector(op->getOperands(), stateOf))) {
+    for (auto [index, want] : llvm::enumerate(*parts))
+      if (stateOf(op->getResult(index)) != want)
+        return error(op) << "gives result " << index << " as " << stateOf(op->getResult(index)).str() << ", expected "
+                         << want.str();
+    return success();
+  }
   FailureOr<ShardingRule> rule = op.getShardingRule();
   if (failed(rule))
     return error(op) << "has no sharding rule, but an operand is not replicated";
@@ -251,7 +276,7 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
 LogicalResult Verifier::verifyReductions() {
   llvm::StringMap<PackOp> seen;
   for (auto pack : step.getBody().front().getOps<PackOp>()) {
-    if (!stateOf(pack).isPartial())
+    if (!stateOf(pack).isPartial() && !stateOf(pack).isVarying())
       continue;
     for (Operation *user : pack->getUsers()) {
       auto collective = dyn_cast<CollectiveOpInterface>(user);
@@ -277,7 +302,8 @@ LogicalResult Verifier::verifyReturn() {
     AxisState state = stateOf(value);
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, index));
     bool chunk = update && isa<ShardAttr>(update.getArg());
-    if (!state.isReplicated() && !(chunk && state.isOwned()))
+    bool own = state.isVarying() && (!update || isa<BufferAttr>(update.getArg()));
+    if (!state.isReplicated() && !(chunk && state.isOwned()) && !own)
       return step.emitError() << "result " << index << " of @step is " << state.str() << ", expected replicated";
   }
   return success();

@@ -1,12 +1,16 @@
 //===- AssignShardUnits.cpp - spmd-assign-shard-units ---------------------===//
+//
+// The IR's side of lib/ShardUnits: the module tree and the parameters out of
+// the IR, the units into it.
+//
+//===----------------------------------------------------------------------===//
 
+#include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
-#include "spmd/Transforms/Units/ModuleTree.h"
+#include "spmd/ShardUnits/ShardUnits.h"
 #include "spmd/Transforms/Units/Passes.h"
-#include "spmd/Transforms/Units/WrapPolicy.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_ASSIGNSHARDUNITS
@@ -18,36 +22,33 @@ using namespace spmd;
 
 namespace {
 
-/// One parameter argument of @step.
-struct Parameter {
-  StringRef name;
-  RankedTensorType type;
-  bool trainable;
-  /// The step gives it a new value.
-  bool updated;
-  int64_t group = -1;
-  /// Nearest common ancestor of the modules that own it.
-  int64_t module = 0;
-};
-
-/// Parameters in one unit agree on all of these; units are made in this order.
-struct UnitKey {
-  int64_t module;
-  bool updated;
-  Type dtype;
-  bool operator==(const UnitKey &o) const { return module == o.module && updated == o.updated && dtype == o.dtype; }
-};
-
 struct AssignShardUnitsPass : spmd::impl::AssignShardUnitsBase<AssignShardUnitsPass> {
   using AssignShardUnitsBase::AssignShardUnitsBase;
   void runOnOperation() override;
 
 private:
-  FailureOr<UnitMode> parseOptions();
-  SmallVector<Parameter> readParameters(func::FuncOp step, const ModuleTree &tree);
+  FailureOr<units::ModuleTree> readTree(func::FuncOp step);
+  FailureOr<units::Request> readRequest();
+  void createUnits(OpBuilder &builder, const units::ModuleTree &tree, const units::Unit &unit);
+  /// At the location alone: with the op, a diagnostic would print the whole program.
+  LogicalResult fail(const runtime::Status &status) { return emitError(getOperation().getLoc()) << status.message; }
+
+  int64_t numUnits = 0;
 };
 
 } // namespace
+
+static std::vector<std::string> getStrings(ArrayAttr array) {
+  std::vector<std::string> strings;
+  if (array)
+    for (StringRef text : array.getAsValueRange<StringAttr>())
+      strings.push_back(text.str());
+  return strings;
+}
+
+//===----------------------------------------------------------------------===//
+// From IR
+//===----------------------------------------------------------------------===//
 
 /// Group of each parameter by name, from `spmd.param_groups`.
 static llvm::StringMap<int64_t> readGroups(ModuleOp module) {
@@ -63,85 +64,160 @@ static llvm::StringMap<int64_t> readGroups(ModuleOp module) {
   return groups;
 }
 
-FailureOr<UnitMode> AssignShardUnitsPass::parseOptions() {
+FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
   ModuleOp module = getOperation();
-  if (ranks < 1)
-    return module.emitError() << "ranks is " << static_cast<int64_t>(ranks) << ", expected at least 1";
-  std::optional<UnitMode> parsed = symbolizeUnitMode(mode);
-  if (!parsed)
-    return module.emitError() << "mode '" << mode << "' is not one of: fully_shard, replicate";
-  if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
-    return module.emitError("already has a mesh or shard units");
-  return *parsed;
-}
+  auto trees = module.getOps<ModuleTreeOp>();
+  if (trees.empty() || (*trees.begin()).getBody().front().empty())
+    return module.emitError("has no spmd.module_tree with modules");
+  std::vector<units::ModuleRecord> modules;
+  for (auto entry : (*trees.begin()).getBody().getOps<TreeModuleOp>())
+    modules.push_back({entry.getPath().str(), entry.getClassName().str(), getStrings(entry.getBases()),
+                       getStrings(entry->getAttrOfType<ArrayAttr>("params")), getStrings(entry.getChildren())});
 
-SmallVector<Parameter> AssignShardUnitsPass::readParameters(func::FuncOp step, const ModuleTree &tree) {
-  llvm::StringMap<int64_t> groups = readGroups(getOperation());
-  auto tied = getOperation()->getAttrOfType<DictionaryAttr>("spmd.tied");
-  SmallVector<Parameter> parameters;
+  llvm::StringMap<int64_t> groups = readGroups(module);
+  auto tied = module->getAttrOfType<DictionaryAttr>("spmd.tied");
+  std::vector<units::ParameterRecord> parameters;
   for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i) {
     auto role = getArgRole<ParamAttr>(step, i);
     if (!role)
       continue;
-    Parameter parameter{role.getName(), cast<RankedTensorType>(step.getArgument(i).getType()), role.getTrainable(),
-                        findUpdate(step, i).has_value()};
+    auto type = cast<RankedTensorType>(step.getArgument(i).getType());
+    std::optional<runtime::DType> dtype = getDType(type.getElementType());
+    if (!dtype)
+      return step.emitError() << "parameter '" << role.getName() << "' has type " << type
+                              << ", whose elements no shard unit can hold";
+    units::ParameterRecord parameter{role.getName().str(), {}, type.getShape().vec(), *dtype, role.getTrainable()};
+    if (tied)
+      parameter.aliases = getStrings(tied.getAs<ArrayAttr>(role.getName()));
+    parameter.updated = findUpdate(step, i).has_value();
     if (auto group = groups.find(role.getName()); group != groups.end())
       parameter.group = group->second;
-    SmallVector<StringRef> names{role.getName()};
-    if (auto aliases = tied ? tied.getAs<ArrayAttr>(role.getName()) : ArrayAttr())
-      for (auto alias : aliases.getAsRange<StringAttr>())
-        names.push_back(alias.getValue());
-    parameter.module = tree.getCommonAncestor(tree.getOwners(names));
-    parameters.push_back(parameter);
+    parameters.push_back(std::move(parameter));
   }
-  return parameters;
+  runtime::Expected<units::ModuleTree> tree = units::ModuleTree::create(std::move(modules), std::move(parameters));
+  if (!tree)
+    return fail(tree.error());
+  return std::move(*tree);
+}
+
+/// The `precision` dictionary; present and empty when it switches mixed precision off.
+static units::Precision readPrecision(DictionaryAttr dictionary) {
+  auto get = [&](StringRef key) -> std::optional<runtime::DType> {
+    auto type = dictionary.getAs<TypeAttr>(key);
+    return type ? getDType(type.getValue()) : std::nullopt;
+  };
+  return {get("param"), get("reduce"), get("buffer"), get("output")};
+}
+
+static units::Annotation readAnnotation(AnnotationAttr attr) {
+  units::Annotation annotation;
+  annotation.modules = getStrings(attr.getModules());
+  annotation.ignored = getStrings(attr.getIgnored());
+  auto number = [](IntegerAttr value) { return value ? std::optional<int64_t>(value.getInt()) : std::nullopt; };
+  if (attr.getMode())
+    annotation.options.mode = units::parseMode(attr.getMode().getValue().str());
+  annotation.options.reshardAfterForward = number(attr.getReshard());
+  if (attr.getPrecision())
+    annotation.options.precision = readPrecision(attr.getPrecision());
+  annotation.options.prefetch = number(attr.getPrefetch());
+  annotation.options.ranks = number(attr.getRanks());
+  return annotation;
+}
+
+FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
+  ModuleOp module = getOperation();
+  if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
+    return module.emitError("already has a mesh or shard units");
+  units::Request request;
+  request.ranks = ranks;
+  request.defaults.mode = units::parseMode(mode);
+  if (!request.defaults.mode)
+    return module.emitError() << "mode '" << mode << "' is not one of: fully_shard, replicate";
+  request.defaults.reshardAfterForward = reshardAfterForward ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  runtime::Expected<units::Policy> parsed = units::parsePolicy(policy);
+  if (!parsed)
+    return fail(parsed.error());
+  request.policy = *parsed;
+  if (!policyFile.empty()) {
+    if (request.policy.kind != units::Policy::Kind::automatic)
+      return module.emitError("policy and policy-file exclude each other");
+    if (runtime::Status status = units::readPlanFile(policyFile, request); !status.ok())
+      return fail(status);
+  }
+  llvm::append_range(request.ignoredModules, ignoredModules);
+  llvm::append_range(request.ignoredParameters, ignoredParameters);
+  request.strictTied |= strictTied;
+  if (auto annotations = module->getAttrOfType<ArrayAttr>("spmd.annotations"))
+    for (auto annotation : annotations.getAsRange<AnnotationAttr>())
+      request.annotations.push_back(readAnnotation(annotation));
+  return request;
+}
+
+//===----------------------------------------------------------------------===//
+// Into IR
+//===----------------------------------------------------------------------===//
+
+static DictionaryAttr writePrecision(OpBuilder &builder, const units::Precision &precision) {
+  NamedAttrList attrs;
+  for (auto &[name, dtype] : precision.entries())
+    if (dtype)
+      attrs.set(name, TypeAttr::get(getElementType(*dtype, builder.getContext())));
+  return attrs.empty() ? DictionaryAttr() : attrs.getDictionary(builder.getContext());
+}
+
+/// One op per flat buffer of the unit; none when it has no parameters.
+void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTree &tree, const units::Unit &unit) {
+  SmallVector<Attribute> modules;
+  for (size_t module : unit.modules)
+    modules.push_back(builder.getStringAttr(tree.getModule(module).path));
+  const units::UnitOptions &options = unit.options;
+  int64_t reshard = *options.reshardAfterForward;
+  bool isGroup = reshard > units::UnitOptions::kReshard;
+  for (const units::UnitBuffer &buffer : unit.buffers) {
+    SmallVector<FlatParameter> parameters;
+    for (size_t number : buffer.parameters) {
+      const units::ParameterRecord &record = tree.getParameter(number);
+      parameters.push_back({record.name, record.shape, record.group, record.trainable});
+    }
+    FlatAttr layout = buildFlatLayout(getElementType(buffer.dtype, builder.getContext()), parameters, ranks);
+    ShardUnitOp::create(
+        builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),
+        builder.getArrayAttr(modules), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
+        builder.getStrArrayAttr({"data"}),
+        UnitModeAttr::get(builder.getContext(),
+                          *options.mode == units::Mode::replicate ? UnitMode::replicate : UnitMode::fully_shard),
+        reshard == units::UnitOptions::kKeep ? UnitAttr() : builder.getUnitAttr(), layout,
+        isGroup ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),
+        options.prefetch ? builder.getI64IntegerAttr(*options.prefetch) : IntegerAttr(),
+        writePrecision(builder, *options.precision), unit.isIgnored ? builder.getUnitAttr() : UnitAttr());
+  }
 }
 
 void AssignShardUnitsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  FailureOr<UnitMode> unitMode = parseOptions();
-  FailureOr<WrapPolicy> wrapPolicy = WrapPolicy::parse(policy, module.getLoc());
   func::FuncOp step = getStep(module);
-  if (failed(unitMode) || failed(wrapPolicy) || !step)
+  FailureOr<units::Request> request = readRequest();
+  if (!step || failed(request))
     return signalPassFailure();
-  FailureOr<ModuleTree> tree = ModuleTree::read(module);
+  FailureOr<units::ModuleTree> tree = readTree(step);
   if (failed(tree))
     return signalPassFailure();
-
-  SmallVector<Parameter> parameters = readParameters(step, *tree);
-  SmallVector<int64_t> elements(tree->size(), 0);
-  for (const Parameter &parameter : parameters)
-    elements[parameter.module] += parameter.type.getNumElements();
-  FailureOr<SmallVector<bool>> wrapped = wrapPolicy->wrap(*tree, elements, module.getLoc());
-  if (failed(wrapped))
+  runtime::Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, *request);
+  if (!assigned) {
+    (void)fail(assigned.error());
     return signalPassFailure();
-
-  // In the order of the tree; within a module as the parameters come.
-  SmallVector<std::pair<UnitKey, SmallVector<FlatParameter>>> units;
-  for (int64_t wrap = 0; wrap < tree->size(); ++wrap) {
-    size_t first = units.size();
-    for (const Parameter &parameter : parameters) {
-      int64_t home = parameter.module;
-      while (!(*wrapped)[home])
-        home = std::max<int64_t>(tree->getParent(home), 0);
-      if (home != wrap)
-        continue;
-      UnitKey key{wrap, parameter.updated, parameter.type.getElementType()};
-      auto unit = std::find_if(units.begin() + first, units.end(), [&](auto &entry) { return entry.first == key; });
-      if (unit == units.end())
-        unit = units.insert(units.end(), {key, {}});
-      unit->second.push_back({parameter.name, parameter.type.getShape(), parameter.group, parameter.trainable});
-    }
   }
+  for (const std::string &warning : assigned->warnings)
+    emitWarning(module.getLoc()) << warning;
+  for (const std::string &remark : assigned->remarks)
+    emitRemark(module.getLoc()) << remark;
 
   OpBuilder builder(step);
-  Location loc = module.getLoc();
-  auto axes = builder.getStrArrayAttr({"data"});
-  MeshOp::create(builder, loc, "mesh", axes, builder.getDenseI64ArrayAttr({ranks}));
-  for (auto [number, unit] : llvm::enumerate(units)) {
-    const UnitKey &key = unit.first;
-    ShardUnitOp::create(builder, loc, "unit" + std::to_string(number),
-                        builder.getStrArrayAttr({tree->get(key.module).getPath()}), "mesh", axes, *unitMode,
-                        static_cast<bool>(reshardAfterForward), buildFlatLayout(key.dtype, unit.second, ranks));
-  }
+  MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"data"}),
+                 builder.getDenseI64ArrayAttr({ranks}));
+  // In the order of the module tree, whose root comes first.
+  llvm::sort(assigned->units, [](const units::Unit &a, const units::Unit &b) { return a.modules[0] < b.modules[0]; });
+  for (const units::Unit &unit : assigned->units)
+    createUnits(builder, *tree, unit);
+  createUnits(builder, *tree, assigned->ignored);
 }

@@ -1,9 +1,10 @@
 //===- VerifyStep.cpp - spmd-verify-step ----------------------------------===//
 
+#include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "spmd/Transforms/Units/Passes.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_VERIFYSTEP
@@ -15,7 +16,7 @@ using namespace spmd;
 
 namespace {
 
-bool isAten(Operation &op) { return op.getName().getDialectNamespace() == "aten"; }
+bool isAten(Operation &op) { return isa<aten::AtenOpInterface>(op); }
 
 /// 1: every argument and result has a role, and an update has the type of what it updates.
 LogicalResult verifyRoles(func::FuncOp step) {
@@ -41,17 +42,29 @@ LogicalResult verifySegments(func::FuncOp step) {
   return success();
 }
 
+/// "parameter 'h.0.w' of module 'h.0' (train.Block)"
+std::string describeParameter(ModuleOp module, StringRef name) {
+  std::string text = ("parameter '" + name + "'").str();
+  for (ModuleTreeOp tree : module.getOps<ModuleTreeOp>())
+    for (auto owner : tree.getBody().getOps<TreeModuleOp>())
+      if (llvm::is_contained(owner->getAttrOfType<ArrayAttr>("params").getAsValueRange<StringAttr>(), name))
+        return text + (owner.getPath().empty() ? " of the root module" : " of module '" + owner.getPath().str() + "'") +
+               " (" + owner.getClassName().str() + ")";
+  return text;
+}
+
 /// 3: every parameter lies in exactly one shard unit.
 LogicalResult verifyUnits(ModuleOp module, func::FuncOp step) {
-  llvm::StringSet<> inUnit;
+  llvm::StringMap<ShardUnitOp> inUnit;
   for (ShardUnitOp unit : module.getOps<ShardUnitOp>())
     for (SegmentAttr segment : unit.getLayout().getSegments())
-      if (!inUnit.insert(segment.getName()).second)
-        return unit.emitError() << "parameter '" << segment.getName() << "' is in two shard units";
+      if (auto [first, isNew] = inUnit.try_emplace(segment.getName(), unit); !isNew)
+        return unit.emitError() << describeParameter(module, segment.getName()) << " is in two shard units, @"
+                                << first->second.getSymName() << " and @" << unit.getSymName();
   for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i)
     if (auto param = getArgRole<ParamAttr>(step, i))
       if (!inUnit.contains(param.getName()))
-        return step.emitError() << "parameter '" << param.getName() << "' is in no shard unit";
+        return step.emitError() << describeParameter(module, param.getName()) << " is in no shard unit";
   return success();
 }
 

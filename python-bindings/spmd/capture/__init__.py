@@ -23,7 +23,8 @@ from .trace import trace
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
-            reference_schedule: Callable[[int], float] | None = None, zero_gradient: Sequence[str] = (),
+            reference_schedule: Callable[[int], float] | None = None, reference_ranks: int | None = None,
+            zero_gradient: Sequence[str] = (),
             name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
@@ -41,6 +42,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         is trained on, eagerly; losses, learning rates, final parameters and optimizer state are recorded.
       reference_state: which final optimizer state to record.
       reference_schedule: a factor on the learning rates of the reference by step, as in LambdaLR.
+      reference_ranks: for spmd-compile --view=local. Each reference batch holds the rows of this many ranks, in rank
+        order; every rank trains on its rows, gradients are averaged as FSDP does, and losses are the mean of theirs.
       zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
         under Adam their values are noise, and a check compares them through their first moment.
       name: the step's name; default the function's.
@@ -66,7 +69,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     step_name = name or getattr(train_step, "__name__", "step")
     package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)
     if reference:
-        record_reference(package, call, reference, reference_state, reference_schedule)
+        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks, batch_dims or {})
     return package
 
 

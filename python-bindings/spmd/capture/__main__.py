@@ -5,7 +5,8 @@ The function takes no arguments and returns a dict:
     args, kwargs                    the other arguments of one call, in the step's order without model and optimizer
                                     (args: a tuple; kwargs: a dict; either may be absent)
     reference                       batches to record eager losses on (optional)
-and any further option of spmd.capture (batch_dims, reference_state, reference_schedule, zero_gradient, name).
+and any further option of spmd.capture (batch_dims, reference_state, reference_schedule, reference_ranks,
+zero_gradient, name).
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ import torch
 from . import CaptureError, capture
 
 _REQUIRED = ("train_step", "model", "optimizer")
-_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "zero_gradient", "name")
+_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "zero_gradient",
+            "name")
 
 
 def load_factory(target: str) -> Callable[[], dict[str, Any]]:

@@ -39,7 +39,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
     _warn_of_idle_parameters(call, inputs, nodes)
     step = {
-        "format": FORMAT, "version": VERSION, "torch": torch.__version__.split("+")[0], "name": name,
+        "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,
         "module_tree": module_tree(call.model),
         "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
                        for kind, t, names in tensors.values() if kind == "param"],
@@ -50,7 +50,19 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "stacks": stacks.table, "inputs": inputs, "nodes": nodes, "outputs": outputs,
         "result_tree": json.dumps(_result_tree(traced.result)),
     }
-    return StepPackage(step, _weights(traced), {}, traced.result)
+    # Only what an older reader would get wrong makes a package of a newer version.
+    if units := _annotations(call, tensors):
+        step |= {"version": VERSION, "units": units}
+    return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients)
+
+
+def _annotations(call: StepCall, tensors: dict) -> list[dict]:
+    from ..units.annotations import annotations_of  # which reads modules as this package does
+    try:
+        return annotations_of(call.model, {id(m): path for path, m in call.model.named_modules()},
+                              {number: names[0] for number, (kind, _, names) in tensors.items() if kind == "param"})
+    except ValueError as error:
+        raise CaptureError(str(error)) from error
 
 
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:
@@ -87,6 +99,8 @@ def _input(number: int, i: Input, batch_dims: dict[str, int | None]) -> dict:
     record |= describe(tensor)
     if i.kind == "hyper":
         record |= {"group": i.group, "value": i.value}
+    if i.kind == "rng":
+        record |= {"value": i.value}
     if i.kind == "batch":
         default = 0 if tensor.dim() else None
         dim = batch_dims.get(i.name, default)

@@ -1,6 +1,7 @@
 """The user's call train_step(*args, **kwargs), taken apart: model, optimizer, batch tensors, baked Python values."""
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Callable, Sequence
 
@@ -9,6 +10,9 @@ from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
 from .side_effects import closure_values
+
+
+_signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
 
 
 class StepCall:
@@ -21,7 +25,7 @@ class StepCall:
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any]):
         self.train_step, self.args, self.kwargs = train_step, args, kwargs
-        self.signature = inspect.signature(train_step)
+        self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:

@@ -1,12 +1,15 @@
-"""Attention and dropout as one operator each.
+"""Attention, dropout and RMS norm as one operator each.
 
-Tracing below autograd dissolves scaled_dot_product_attention and dropout into whatever the device would run. Replaced
-above autograd each stays one op forward and one backward, on every device alike: dropout as aten.native_dropout,
-attention as
+Tracing below autograd dissolves scaled_dot_product_attention, dropout and rms_norm into whatever the device would run. Replaced
+above autograd each stays one op forward and one backward, on every device alike: dropout as aten.native_dropout (which
+draws.py then writes as arithmetic on a mask), attention as
 
   spmd::sdpa(query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) -> (out, logsumexp)
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
       grad_value, grad_mask or None)
+
+(with dropout_p above 0 it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
+backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only.
 
 query is [B, H, T, D], key and value [B, H or H_kv, S, D]; out is contiguous [B, H, T, D] in query's dtype and
 logsumexp is f32 [B, H, T], so that the backward need not repeat the forward. Both have real CPU implementations: a
@@ -101,11 +104,35 @@ class Attention(torch.autograd.Function):
         return (*grads, None, None, None, None)
 
 
+def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale):
+    """Spelled out, because which weights are dropped is drawn per weight, as for any dropout. A query that sees nothing
+    gets zeros, as from scaled_dot_product_attention."""
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = (t[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2) for t in (key, value))
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        rows, columns = (torch.arange(n, device=query.device) for n in scores.shape[-2:])
+        causal = columns <= rows[:, None]
+        attn_mask = causal if attn_mask is None else attn_mask & causal if attn_mask.dtype == torch.bool else \
+            attn_mask.masked_fill(~causal, float("-inf"))
+    hidden = None
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        hidden = ~attn_mask
+        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    weights = scores.softmax(-1)
+    if hidden is not None:
+        weights = weights.masked_fill(hidden, 0.0)
+    return torch.dropout(weights, dropout_p, True) @ value
+
+
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    if dropout_p:
-        raise NotImplementedError("attention with dropout_p > 0 has no one-op form")
     if query.dim() != 4:
         raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim])")
+    if dropout_p:
+        return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 
@@ -113,7 +140,75 @@ def _dropout(input, p, train):
     return aten.native_dropout(input, p, train)[0] if train and p else input
 
 
-_ONE_OP = {"scaled_dot_product_attention": _attention, "dropout": _dropout}
+_NORM = "Tensor input, int[] normalized_shape"
+_library.define(f"rms_norm({_NORM}, Tensor? weight, float? eps) -> (Tensor, Tensor)")
+_library.define(f"rms_norm_backward(Tensor grad_out, {_NORM}, Tensor rstd, Tensor? weight, bool[2] output_mask)"
+                " -> (Tensor, Tensor)")
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    """As float32 when it is a half type."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _rms_norm_cpu(input, normalized_shape, weight, eps):
+    x = _wide(input)
+    dims = tuple(range(-len(normalized_shape), 0))
+    rstd = (x.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
+    out = x * rstd
+    return (out if weight is None else out * weight).to(input.dtype), rstd
+
+
+def _rms_norm_backward_cpu(grad_out, input, normalized_shape, rstd, weight, output_mask):
+    rank = len(normalized_shape)
+    normalized, grad = _wide(input) * rstd, _wide(grad_out)
+    scaled = grad if weight is None else grad * weight
+    mean = (scaled * normalized).mean(tuple(range(-rank, 0)), keepdim=True)
+    grad_input = ((scaled - normalized * mean) * rstd).to(input.dtype)
+    grad_weight = (grad * normalized).flatten(0, -rank - 1).sum(0) if input.dim() > rank else grad * normalized
+    return grad_input if output_mask[0] else None, grad_weight.to(weight.dtype) if output_mask[1] else None
+
+
+_library.impl("rms_norm", _rms_norm_cpu, "CPU")
+_library.impl("rms_norm_backward", _rms_norm_backward_cpu, "CPU")
+
+
+@torch.library.register_fake("spmd::rms_norm", lib=_library)
+def _rms_norm_fake(input, normalized_shape, weight, eps):
+    statistics = [*input.shape[:-len(normalized_shape)], *[1] * len(normalized_shape)]
+    return input.new_empty(input.shape), _wide(input).new_empty(statistics)
+
+
+@torch.library.register_fake("spmd::rms_norm_backward", lib=_library)
+def _rms_norm_backward_fake(grad_out, input, normalized_shape, rstd, weight, output_mask):
+    return (input.new_empty(input.shape) if output_mask[0] else None,
+            weight.new_empty(weight.shape) if output_mask[1] else None)
+
+
+def _rms_norm(input, normalized_shape, weight=None, eps=None):
+    return _RmsNorm.apply(input, list(normalized_shape), weight, torch.finfo(input.dtype).eps if eps is None else eps)
+
+
+class _RmsNorm(torch.autograd.Function):
+    """Joins the two operators: PyTorch's own are for GPUs only, and dissolve on the CPU."""
+
+    @staticmethod
+    def forward(ctx, input, normalized_shape, weight, eps):
+        out, rstd = torch.ops.spmd.rms_norm(input, normalized_shape, weight, eps)
+        ctx.save_for_backward(input, rstd, weight)
+        ctx.normalized_shape = normalized_shape
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        input, rstd, weight = ctx.saved_tensors
+        mask = [ctx.needs_input_grad[0], weight is not None and ctx.needs_input_grad[2]]
+        grad_input, grad_weight = torch.ops.spmd.rms_norm_backward(grad_out, input, ctx.normalized_shape, rstd,
+                                                                          weight, mask)
+        return grad_input, None, grad_weight, None
+
+
+_ONE_OP = {"rms_norm": _rms_norm, "scaled_dot_product_attention": _attention, "dropout": _dropout}
 _AUTOGRAD_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1")
 
 

@@ -14,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _foreach_utils
 
+from .draws import default_seed
 from .errors import CaptureError
 from .optimizer_state import choose_implementation, check_first_step, materialize
 from .side_effects import check_modules
@@ -23,14 +24,14 @@ from .side_effects import check_modules
 class Input:
     """One graph input. `fake` is what is traced; `real` the user's value, None where the step starts from `init`."""
 
-    kind: str  # param, buffer, state, hyper, batch, constant
+    kind: str  # param, buffer, state, hyper, rng, batch, constant
     name: str
     fake: torch.Tensor | None
     real: torch.Tensor | None = None
     state: str | None = None
     init: float | None = None
     group: int | None = None
-    value: float | None = None
+    value: float | int | None = None
 
 
 def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, list[str]]]:
@@ -103,6 +104,7 @@ class FakeStep:
             self._install_model()
             self._install_sentinels(undo)
             self._install_optimizer()
+            self._install_rng()
             self._install_batch()
             yield self
 
@@ -183,6 +185,17 @@ class FakeStep:
             with self.mode:
                 parameter.grad = torch.empty_like(parameter).requires_grad_(False)
             self.inputs.append(Input("state", name, parameter.grad, state="grad", init=0.0))
+
+    def _install_rng(self) -> None:
+        """What random numbers are a function of; a step that draws none has no such inputs."""
+        for name, value in (("seed", default_seed()), ("step", 0)):
+            with self.mode:
+                self.inputs.append(Input("rng", name, torch.empty((), dtype=torch.int64), value=value))
+
+    def rng(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The fake seed and step counter."""
+        seed, step = (i.fake for i in self.inputs if i.kind == "rng")
+        return seed, step
 
     def _install_batch(self) -> None:
         for name, tensor in self._batch:

@@ -24,6 +24,10 @@ _DROPPED = {"device", "layout", "pin_memory", "mask_gradient"}
 _HIDDEN_WRITES = {"aten.native_batch_norm.default": ("running_mean", "running_var")}
 
 
+# In-place ops that change no value but the tensor's own shape: what they return is a view like any other.
+_RESHAPES = {f"aten.{op}_" for op in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "detach")}
+
+
 class Values:
     """Numbers the values of a graph: inputs first, then every tensor result in program order."""
 
@@ -69,6 +73,8 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
         if argument.name not in _DROPPED:
             arguments.append([argument.name, encode(value, str(argument.type), values, stamp, name)])
     mutated += [a for a in _HIDDEN_WRITES.get(name, ()) if given.get(a) is not None and given.get("training")]
+    if name.rpartition(".")[0] in _RESHAPES:
+        name, mutated = name.replace("_.", "."), []
     record = {"op": name, "phase": stamp.phase, "module": stamp.module, "stack": stack_index(stamp.stack),
               "args": arguments, "results": [_result(node, v, path, values, stamp, name)
                                              for path, v in _flatten(node.meta.get("val"))]}

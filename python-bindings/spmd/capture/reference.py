@@ -1,51 +1,73 @@
 """What eager PyTorch does with the reference batches: recorded beside the graph, for --check to compare with."""
 from __future__ import annotations
 
-import copy
-from typing import Any, Callable, Literal, Sequence
+import contextlib
+from typing import Any, Callable, Iterator, Literal, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
 
 from .build import StepPackage
 from .call import StepCall
+from .checkpoint import inline_checkpoints
+from .composites import one_op_composites
+from .draws import Draws
 from .errors import CaptureError
 from .fakes import tensor_names
+from .replicas import Replicas
+from .result import wrap
 from .trace import Output
 
 FinalState = Literal["all", "zero_gradient", "none"]
 
 
 def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
-                     schedule: Callable[[int], float] | None) -> None:
+                     schedule: Callable[[int], float] | None, ranks: int | None,
+                     batch_dims: dict[str, int | None]) -> None:
     """Trains a copy of model and optimizer on `batches` in order; fills package.reference.
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (first moments only: their values after Adam are noise), or none. `schedule`
-    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR.
+    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds the
+    rows of that many ranks in rank order, gradients are averaged over them, and losses are the mean of theirs.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
-    model, optimizer = copy.deepcopy((call.model, call.optimizer))
+    replicas = Replicas(call.model, call.optimizer, ranks or 1)
+    model, optimizer = replicas.members[0]
     names = [n for _, _, n in tensor_names(call.model).values()]
     copies = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
     losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
+    rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]  # seed, steps begun
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
+        rows = call.rows_of_ranks(batch, ranks or 1, batch_dims)
         for name, captured, tensor in zip(call.batch_names, call.batch, batch, strict=True):
-            if tensor.shape != captured.shape or tensor.dtype != captured.dtype:
-                raise CaptureError(f"reference batch {number}: {name!r} is {tensor.dtype}{list(tensor.shape)}; "
+            own = rows[name][0]
+            if own.shape != captured.shape or own.dtype != captured.dtype:
+                raise CaptureError(f"reference batch {number}: {name!r} is {own.dtype}{list(own.shape)}"
+                                   f"{f' on each of {ranks} ranks' if ranks else ''}; "
                                    f"the captured call has {captured.dtype}{list(captured.shape)}")
             reference[f"batch/{number}/{name}"] = tensor.clone()
-        for group, values, rate in zip(optimizer.param_groups, rates, initial):
-            if schedule is not None:
-                group["lr"] = float(rate) * schedule(number)
+        for _, replica in replicas.members:
+            for group, rate in zip(replica.param_groups, initial):
+                if schedule is not None:
+                    group["lr"] = float(rate) * schedule(number)
+        for group, values in zip(optimizer.param_groups, rates):
             values.append(float(group["lr"]))
-        returned = call.run(batch, model, optimizer)
-        loss = _leaf(package.result, returned, loss_at)
-        losses.append(loss.item() if isinstance(loss, torch.Tensor) else loss)
+
+        def run_rank(rank: int, *replica: Any) -> Any:
+            with contextlib.ExitStack() as drawing:  # a mode holds for its thread, and each rank is one
+                if rng:
+                    drawing.enter_context(Draws(rng[0], torch.tensor(number)))
+                return call.run([rows[n][rank] for n in call.batch_names], *replica)
+
+        with _whole_ops() if rng else contextlib.nullcontext():
+            results = replicas.step(run_rank)
+        of_ranks = [_leaf(package.result, returned, loss_at) for returned in results]
+        losses.append(sum(loss.item() if isinstance(loss, torch.Tensor) else loss for loss in of_ranks) / len(of_ranks))
     reference["loss"] = torch.tensor(losses, dtype=torch.float64)
     for group, values in enumerate(rates):
         reference[f"hyper/lr/{group}"] = torch.tensor(values, dtype=torch.float64)
@@ -57,10 +79,19 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
             if isinstance(value, torch.Tensor) and wanted:
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     package.reference = {key: value.detach().clone() for key, value in reference.items()}
+    package.reference_ranks = ranks
+
+
+@contextlib.contextmanager
+def _whole_ops() -> Iterator[None]:
+    """For a step that draws: draws are numbered in the graph's order, so eager makes them in that order too (a checkpointed
+    forward that ran twice would shift the numbers)."""
+    with one_op_composites(), inline_checkpoints():
+        yield
 
 
 def _leaf(template: Any, returned: Any, index: int) -> Any:
     """The part of `returned` where `template` has output number `index`."""
     places = pytree.tree_leaves(template)
-    values = pytree.tree_leaves(returned)
+    values = pytree.tree_leaves(wrap(returned))
     return next(v for place, v in zip(places, values, strict=True) if isinstance(place, Output) and place.index == index)

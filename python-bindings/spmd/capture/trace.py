@@ -14,6 +14,7 @@ from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
+from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .meta_kernels import meta_kernels
@@ -31,13 +32,15 @@ _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
-    `result` is the step's return value with an Output in the place of each tensor.
+    `result` is the step's return value with an Output in the place of each tensor. `unkept_gradients`: parameters whose
+    .grad outlives the step, and that the step clears before it computes it anew.
     """
 
     graph: torch.fx.Graph
     inputs: list[tuple[Input, list[torch.fx.Node]]]
     outputs: list[torch.fx.Node]
     result: Any
+    unkept_gradients: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +55,9 @@ def trace(call: StepCall) -> Trace:
     """Traces the call; the model, the optimizer and the batch are left as they were."""
     traced, leftover = _trace(call, with_gradients=False)
     if leftover:  # gradients outlive the step: they are part of its state
-        traced, _ = _trace(call, with_gradients=True)
+        traced, leftover = _trace(call, with_gradients=True)
+        kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
+        traced.unkept_gradients = [name for name in leftover if name not in kept]
     return traced
 
 
@@ -68,7 +73,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), stamps, stamps.tracking(), warn_of_print():
+            with one_op_composites(), stamps, stamps.tracking(), Draws(*fakes.rng()), warn_of_print():
                 returned = call.run(batch)
             leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
@@ -107,7 +112,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind != "state" or n.users]
+    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind not in ("state", "rng") or n.users]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":

@@ -37,7 +37,7 @@ spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] replicate layout #s
   #spmd.segment<"w", shape = [128], group = 0, offset = 128, numel = 128, trainable = true>]>
 func.func @step(%x: tensor<128xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
                 // expected-remark @+1 {{output 1 is copied: 4 bytes}}
-                %s: tensor<f32> {spmd.arg = #spmd.batch<"s", dim = -1>})
+                %s: tensor<f32> {spmd.arg = #spmd.batch<"s", dim = none>})
     -> (tensor<256xf32> {spmd.result = #spmd.output<"0">}, tensor<f32> {spmd.result = #spmd.output<"1">}) {
   %g = kernel.cluster dims [128] parallel 1 ins(%p = %x at (d0) -> (d0) : tensor<128xf32>)
       outs(at (d0) -> (d0) : tensor<128xf32>) attributes {symbol = "k0"} {

@@ -6,7 +6,7 @@
 plan.program @train_step ranks 1 streams ["compute"] communicators [] state 0 transient 128 lower_bound 128 peak {} {
   plan.buffer @x io at 0 bytes 64 "x"
   plan.buffer @y activations at 64 bytes 64 "y"
-  plan.input r @x[0 : 64] as #spmd.batch<"x", dim = -1> type tensor<16xf32>
+  plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
   %0 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on "compute"
 }
 
@@ -16,7 +16,7 @@ plan.program @train_step ranks 1 streams ["compute"] communicators [] state 0 tr
 plan.program @train_step ranks 1 streams ["compute"] communicators [] state 0 transient 128 lower_bound 128 peak {} {
   plan.buffer @x io at 0 bytes 64 "x"
   plan.buffer @y activations at 0 bytes 64 "y"
-  plan.input r @x[0 : 64] as #spmd.batch<"x", dim = -1> type tensor<16xf32>
+  plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
   %0 = plan.fill(w @y[0 : 64]) value 0 on "compute"
   // expected-error @+1 {{certificate rule 2: command 1 (copy): operands overlap}}
   %1 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on "compute"

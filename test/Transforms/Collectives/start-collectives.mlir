@@ -1,5 +1,8 @@
 // RUN: spmd-opt %s --spmd-start-collectives --spmd-verify-schedule | FileCheck %s --check-prefix=AHEAD
 // RUN: spmd-opt %s --spmd-start-collectives=prefetch=0 --spmd-verify-schedule | FileCheck %s --check-prefix=LEAST
+// A unit that says 0 is gathered as with the option 0, whatever the option.
+// RUN: sed -e 's/trainable = true>\]>$/& {prefetch = 0 : i64}/' %s > %t.mlir
+// RUN: spmd-opt %t.mlir --spmd-start-collectives --spmd-verify-schedule | FileCheck %s --check-prefix=LEAST
 // RUN: not spmd-opt %s --spmd-start-collectives=prefetch=2 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // ERROR: prefetch is 2, expected 0 or 1

@@ -1,7 +1,7 @@
 // RUN: spmd-opt %s --spmd-partition -split-input-file -verify-diagnostics
-// RUN: not spmd-opt %s --spmd-partition=view=local 2>&1 | FileCheck %s
+// RUN: not spmd-opt %s --spmd-partition=view=sideways 2>&1 | FileCheck %s
 
-// CHECK: error: view 'local' is not one of: global
+// CHECK: error: view 'sideways' is not one of: global, local
 
 // expected-error @+1 {{must have one spmd.mesh; run spmd-assign-shard-units before partition}}
 module {

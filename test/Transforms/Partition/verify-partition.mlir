@@ -208,3 +208,47 @@ func.func @step(%x: tensor<4x3xf32, #S>) -> (tensor<4x3xf32, #S> {spmd.result = 
   return %x : tensor<4x3xf32, #S>
 }
 }
+
+// -----
+
+// 9: what differs from rank to rank stays so, until it is reduced
+#V = #spmd.sharding<global = [3], [varying]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #V>, %y: tensor<3xf32, #R>) {
+  %sum = spmd.all_reduce [sum] %x on @mesh ["data"] : (tensor<3xf32, #V>) -> tensor<3xf32, #R>
+  %0 = aten.mul.Tensor %x, %y : (tensor<3xf32, #V>, tensor<3xf32, #R>) -> tensor<3xf32, #V>
+  // expected-error @+1 {{has an operand that is varying, but gives a replicated value}}
+  %1 = aten.exp %0 : (tensor<3xf32, #V>) -> tensor<3xf32, #R>
+  return
+}
+}
+
+// -----
+
+// 9
+#V = #spmd.sharding<global = [3], [varying]>
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #V>, %y: tensor<3xf32, #P>) {
+  // expected-error @+1 {{has an operand that is varying and one that is partial<sum>}}
+  %0 = aten.mul.Tensor %x, %y : (tensor<3xf32, #V>, tensor<3xf32, #P>) -> tensor<3xf32, #V>
+  return
+}
+}
+
+// -----
+
+// 8: an updated parameter is no rank's own
+#V = #spmd.sharding<global = [3], [varying]>
+module {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 1 of @step is varying, expected replicated}}
+func.func @step(%x: tensor<3xf32, #V> {spmd.arg = #spmd.batch<"x", dim = 0>})
+    -> (tensor<3xf32, #V> {spmd.result = #spmd.output<"">},
+        tensor<3xf32, #V> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
+  return %x, %x : tensor<3xf32, #V>, tensor<3xf32, #V>
+}
+}

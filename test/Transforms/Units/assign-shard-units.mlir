@@ -5,12 +5,13 @@
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=size:1000" | FileCheck %s --check-prefix=SIZE
 // RUN: not spmd-opt %s --spmd-assign-shard-units="policy=class:Blok" 2>&1 | FileCheck %s --check-prefix=E-CLASS
 // RUN: not spmd-opt %s --spmd-assign-shard-units="policy=blocks" 2>&1 | FileCheck %s --check-prefix=E-POLICY
-// RUN: not spmd-opt %s --spmd-assign-shard-units="policy=size:0" 2>&1 | FileCheck %s --check-prefix=E-POLICY
+// RUN: not spmd-opt %s --spmd-assign-shard-units="policy=size:0" 2>&1 | FileCheck %s --check-prefix=E-SIZE
 // RUN: not spmd-opt %s --spmd-assign-shard-units="ranks=0" 2>&1 | FileCheck %s --check-prefix=E-RANKS
 // RUN: not spmd-opt %s --spmd-assign-shard-units="mode=zero3" 2>&1 | FileCheck %s --check-prefix=E-MODE
 
-// E-CLASS: error: no module has class 'Blok'; the model's classes are: GPT, Embedding, ModuleList, Block, Linear
-// E-POLICY: error: policy '{{.*}}' is not one of: none, always, class:A,B (class names), size:N (elements, at least 1)
+// E-CLASS: error: no module has class 'Blok' (closest: Block, {{.*}})
+// E-POLICY: error: policy 'blocks': position 1: expected auto, none, always, class:A,B, size:N
+// E-SIZE: error: policy 'size:0': position 6: expected at least 1 element
 // E-RANKS: error: ranks is 0, expected at least 1
 // E-MODE: error: mode 'zero3' is not one of: fully_shard, replicate
 

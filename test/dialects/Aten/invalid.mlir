@@ -181,10 +181,73 @@ func.func @f(%0: tensor<6xf32>, %1: tensor<5xf32>) {
 
 // -----
 
-// index_select C1
+// flip C1
+func.func @f(%0: tensor<4x6xf32>) {
+  // expected-error @+1 {{names dimension 1 twice}}
+  %r = aten.flip %0 {dims = array<i64: 1, 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// gather_rows C1
 func.func @f(%0: tensor<4x6xf32>, %1: tensor<3xf32>) {
-  // expected-error @+1 {{expected a vector of integers}}
-  %r = aten.index_select %0, %1 {dim = 0 : i64} : (tensor<4x6xf32>, tensor<3xf32>) -> tensor<3x6xf32>
+  // expected-error @+1 {{has index 'tensor<3xf32>', expected i64 or i32}}
+  %r = aten.gather_rows %0, %1 : (tensor<4x6xf32>, tensor<3xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+// gather_rows C2
+func.func @f(%0: tensor<4x6xf32>, %1: tensor<3x2xi64>) {
+  // expected-error @+1 {{which differ in the first 1 dimensions}}
+  %r = aten.gather_rows %0, %1 {batch_dims = 1 : i64} : (tensor<4x6xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+// gather_rows C3
+func.func @f(%0: tensor<4x6xf32>, %1: tensor<3xi64>) {
+  // expected-error @+1 {{expected shape [3, 6]}}
+  %r = aten.gather_rows %0, %1 : (tensor<4x6xf32>, tensor<3xi64>) -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+// scatter_rows C3
+func.func @f(%0: tensor<3xi64>, %1: tensor<3x6xf32>) {
+  // expected-error @+1 {{expected 5 rows}}
+  %r = aten.scatter_rows %0, %1 {rows = 5 : i64, reduce = "sum"} : (tensor<3xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// scatter_rows C4
+func.func @f(%0: tensor<3xi64>, %1: tensor<3x6xf32>) {
+  // expected-error @+1 {{reduces with "amax" onto nothing}}
+  %r = aten.scatter_rows %0, %1 {rows = 4 : i64, reduce = "amax"} : (tensor<3xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// check_index C1
+func.func @f(%0: tensor<3xf32>) {
+  // expected-error @+1 {{checks 'tensor<3xf32>', expected integers}}
+  %r = aten.check_index %0 {low = 0 : i64, high = 4 : i64, use = "gather"} : (tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// sort C2
+func.func @f(%0: tensor<3xf32>) {
+  // expected-error @+1 {{has values 'tensor<3xf32>' and indices 'tensor<3xi32>'}}
+  %r, %i = aten.sort.stable %0 {dim = 0 : i64} : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi32>)
   return
 }
 
@@ -419,5 +482,122 @@ func.func @f(%0: tensor<6xf32>, %1: tensor<12xf32>, %2: tensor<f64>) {
 func.func @f(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<f64>) {
   // expected-error @+1 {{has group 1, there are 1}}
   %r = aten._fused_sgd %0, %1, %2 {dampening = array<f64: 0.0>, momentum = array<f64: 0.0>, weight_decay = array<f64: 0.0>, groups = array<i64: 1>, operandSegmentSizes = array<i32: 1, 1, 0, 1>, resultSegmentSizes = array<i32: 1, 0>} : (tensor<4xf32>, tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// philox C1
+func.func @f(%0: tensor<1xi64>, %1: tensor<i64>, %2: tensor<4xi64>) {
+  // expected-error @+1 {{has seed 'tensor<1xi64>' and step 'tensor<i64>', expected i64 scalars}}
+  %r = aten.philox_uniform %0, %1, %2 {stream = 0 : i64} : (tensor<1xi64>, tensor<i64>, tensor<4xi64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// philox C2
+func.func @f(%0: tensor<i64>, %1: tensor<i64>, %2: tensor<4xi64>) {
+  // expected-error @+1 {{has index 'tensor<4xi64>' and result 'tensor<5xf32>'}}
+  %r = aten.philox_uniform %0, %1, %2 {stream = 0 : i64} : (tensor<i64>, tensor<i64>, tensor<4xi64>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+// philox C3
+func.func @f(%0: tensor<i64>, %1: tensor<i64>, %2: tensor<4xi64>) {
+  // expected-error @+1 {{has word 4, expected 0 to 3}}
+  %r = aten.philox_uniform %0, %1, %2 {stream = 0 : i64, word = 4 : i64} : (tensor<i64>, tensor<i64>, tensor<4xi64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// rms norm C1
+func.func @f(%0: tensor<4x6xf32>) {
+  // expected-error @+1 {{normalizes [5] of 'tensor<4x6xf32>'}}
+  %r:2 = aten.rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 5>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
+  return
+}
+
+// -----
+
+// rms norm C2
+func.func @f(%0: tensor<4x6xf32>) {
+  // expected-error @+1 {{has 'tensor<4xf32>', expected shape [4, 1]}}
+  %r:2 = aten.rms_norm %0 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rms norm C3
+func.func @f(%0: tensor<4x6xf32>, %1: tensor<4xf32>) {
+  // expected-error @+1 {{has 'tensor<4xf32>', expected shape [6]}}
+  %r:2 = aten.rms_norm %0, %1 {eps = 1.0e-5 : f64, normalized_shape = array<i64: 6>} : (tensor<4x6xf32>, tensor<4xf32>) -> (tensor<4x6xf32>, tensor<4x1xf32>)
+  return
+}
+
+// -----
+
+// convolution C1
+func.func @f(%0: tensor<4x3x6x6xf32>, %1: tensor<5x3x3x3xf32>) {
+  // expected-error @+1 {{for 2 spatial dimensions}}
+  %r = aten.convolution %0, %1 {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 1>} : (tensor<4x3x6x6xf32>, tensor<5x3x3x3xf32>) -> tensor<4x5x6x6xf32>
+  return
+}
+
+// -----
+
+// convolution C2
+func.func @f(%0: tensor<4x4x6x6xf32>, %1: tensor<5x3x3x3xf32>) {
+  // expected-error @+1 {{for 1 groups}}
+  %r = aten.convolution %0, %1 {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 1, 1>} : (tensor<4x4x6x6xf32>, tensor<5x3x3x3xf32>) -> tensor<4x5x6x6xf32>
+  return
+}
+
+// -----
+
+// convolution C3
+func.func @f(%0: tensor<4x3x6x6xf32>, %1: tensor<5x3x3x3xf32>) {
+  // expected-error @+1 {{expected shape [4, 5, 6, 6]}}
+  %r = aten.convolution %0, %1 {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 1, 1>} : (tensor<4x3x6x6xf32>, tensor<5x3x3x3xf32>) -> tensor<4x5x4x4xf32>
+  return
+}
+
+// -----
+
+// max pool C1
+func.func @f(%0: tensor<3x6x6xf32>) {
+  // expected-error @+1 {{expected batch, channels and 2 spatial dimensions}}
+  %r:2 = aten.max_pool2d_with_indices %0 {dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<3x6x6xf32>) -> (tensor<3x3x3xf32>, tensor<3x3x3xi64>)
+  return
+}
+
+// -----
+
+// max pool C2
+func.func @f(%0: tensor<4x3x6x6xf32>) {
+  // expected-error @+1 {{expected 3 windows along spatial dimension 0}}
+  %r:2 = aten.max_pool2d_with_indices %0 {dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<4x3x6x6xf32>) -> (tensor<4x3x2x3xf32>, tensor<4x3x2x3xi64>)
+  return
+}
+
+// -----
+
+// max pool C2
+func.func @f(%0: tensor<4x3x6x6xf32>) {
+  // expected-error @+1 {{padding of at most half of 2}}
+  %r:2 = aten.max_pool2d_with_indices %0 {dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 2, 2>, stride = array<i64: 2, 2>} : (tensor<4x3x6x6xf32>) -> (tensor<4x3x5x5xf32>, tensor<4x3x5x5xi64>)
+  return
+}
+
+// -----
+
+// im2col C1
+func.func @f(%0: tensor<4x3x6x6xf32>) {
+  // expected-error @+1 {{expected shape [4, 27, 9]}}
+  %r = aten.im2col %0 {dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<4x3x6x6xf32>) -> tensor<4x27x8xf32>
   return
 }

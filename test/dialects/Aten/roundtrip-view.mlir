@@ -127,11 +127,11 @@ func.func @select_scatter(%arg0: tensor<4x6xf32>, %arg1: tensor<6xf32>) -> tenso
   return %0 : tensor<4x6xf32>
 }
 
-// CHECK-LABEL: @index_select(
-// CHECK: aten.index_select %arg0, %arg1 {dim = 0 : i64} : (tensor<4x6xf32>, tensor<3xi64>) -> tensor<3x6xf32>
-func.func @index_select(%arg0: tensor<4x6xf32>, %arg1: tensor<3xi64>) -> tensor<3x6xf32> {
-  %0 = aten.index_select %arg0, %arg1 {dim = 0 : i64} : (tensor<4x6xf32>, tensor<3xi64>) -> tensor<3x6xf32>
-  return %0 : tensor<3x6xf32>
+// CHECK-LABEL: @flip(
+// CHECK: aten.flip %arg0 {dims = array<i64: 0>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+func.func @flip(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %0 = aten.flip %arg0 {dims = array<i64: 0>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
 }
 
 // CHECK-LABEL: @full(

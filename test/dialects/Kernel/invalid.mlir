@@ -116,6 +116,22 @@ func.func @ids(%t: tensor<4x16xf32>, %i: tensor<3xf32>) -> tensor<3x16xf32> {
 
 // -----
 
+func.func @tables(%t: tensor<4x16xf32>, %i: tensor<3xi64>) -> tensor<3x16xf32> {
+  // expected-error @below {{table 'tensor<4x16xf32>' is not 2 times 3 rows}}
+  %0 = kernel.gather_rows %t, %i batch 2 rows 3 : (tensor<4x16xf32>, tensor<3xi64>) -> tensor<3x16xf32>
+  return %0 : tensor<3x16xf32>
+}
+
+// -----
+
+func.func @sort(%t: tensor<4x16xf32>) -> tensor<4x16xf32> {
+  // expected-error @below {{cannot cut 'tensor<4x16xf32>' into rows of 5}}
+  %0, %1 = kernel.sort %t size 5 : tensor<4x16xf32> -> (tensor<4x16xf32>, tensor<4x16xi64>)
+  return %0 : tensor<4x16xf32>
+}
+
+// -----
+
 func.func @copy(%t: tensor<4xf32>) -> tensor<8xf32> {
   // expected-error @below {{pieces have 4 elements for a result 'tensor<8xf32>'}}
   %0 = kernel.copy %t pieces [#kernel.piece<0 [4] (d0) -> (d0) to (d0) -> (d0)>] : (tensor<4xf32>) -> tensor<8xf32>

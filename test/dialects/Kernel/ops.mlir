@@ -97,22 +97,33 @@ func.func @gemm(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %d: tensor<2x4x16xf
 }
 
 // CHECK-LABEL: @attention
-// CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01 causal
+// CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01
 // CHECK-SAME: q(%{{.*}} at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
-// CHECK-SAME: out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
+// CHECK-SAME: v(%{{[^)]*}}) mask() {
+// CHECK: arith.cmpi sle
+// CHECK: } out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
 // CHECK: kernel.attention_backward
-// CHECK-SAME: -> tensor<2x8x36xf32>
-// CHECK: kernel.attention {{.*}} mask(%{{.*}} at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
-func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask: tensor<8x8xi1>)
-    -> (tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>) {
+// CHECK: dv(<offset = 24, batch = 288, head = 4, row = 36>) -> tensor<2x8x36xf32>
+// CHECK: kernel.attention {{.*}} mask(%[[M:.*]] = %{{.*}} at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+// CHECK-NEXT: kernel.yield %[[M]] : f32
+// CHECK: kernel.attention_backward
+// CHECK: mask_grad(tensor<1x1x8x8xf32>) -> tensor<2x8x36xf32>
+func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %bias: tensor<8x8xf32>)
+    -> (tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>, tensor<1x1x8x8xf32>) {
   %out, %lse = kernel.attention
-      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      mask() {
+        %t = kernel.index 2
+        %s = kernel.index 3
+        %sees = arith.cmpi sle, %s, %t : index
+        kernel.yield %sees : i1
+      }
       out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
   %dqkv = kernel.attention_backward
-      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5 causal
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
       dout(%dout at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>)
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
@@ -125,22 +136,50 @@ func.func @attention(%qkv: tensor<2x8x36xf32>, %dout: tensor<2x8x12xf32>, %mask:
       q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
       v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
-      mask(%mask at <offset = 0, batch = 0, head = 0, row = 8> : tensor<8x8xi1>)
+      mask(%m = %bias at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+        kernel.yield %m : f32
+      }
       out(<offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(tensor<2x3x8xf32>)
-  return %out, %dqkv, %masked : tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>
+  %masked_dqkv, %dmask = kernel.attention_backward
+      <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 0.5
+      dout(%dout at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>)
+      q(%qkv at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      k(%qkv at <offset = 12, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      v(%qkv at <offset = 24, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)
+      mask(%m = %bias at (d0, d1, d2, d3) -> (d2 * 8 + d3) : tensor<8x8xf32>) {
+        kernel.yield %m : f32
+      }
+      out(%masked at <offset = 0, batch = 96, head = 4, row = 12> : tensor<2x8x12xf32>) lse(%lse2 : tensor<2x3x8xf32>)
+      dq(<offset = 0, batch = 288, head = 4, row = 36>) dk(<offset = 12, batch = 288, head = 4, row = 36>)
+      dv(<offset = 24, batch = 288, head = 4, row = 36>) mask_grad(tensor<1x1x8x8xf32>) -> tensor<2x8x36xf32>
+  return %out, %masked_dqkv, %masked, %dmask : tensor<2x8x12xf32>, tensor<2x8x36xf32>, tensor<2x8x12xf32>, tensor<1x1x8x8xf32>
 }
 
 // CHECK-LABEL: @rows
 // CHECK: kernel.gather_rows %{{.*}}, %{{.*}} : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-// CHECK: kernel.scatter_add_rows %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} rows 65 padding_idx 3 : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
+// CHECK: kernel.scatter_rows <add> %{{.*}}, %{{.*}} into %{{.*}} rows 65 :
 func.func @rows(%table: tensor<65x16xf32>, %ids: tensor<2x8xi64>) -> tensor<65x16xf32> {
   %0 = kernel.gather_rows %table, %ids : (tensor<65x16xf32>, tensor<2x8xi64>) -> tensor<2x8x16xf32>
-  %1 = kernel.scatter_add_rows %0, %ids rows 65 padding_idx 3
+  %1 = kernel.scatter_rows <add> %0, %ids rows 65 padding_idx 3
       : (tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<65x16xf32>
-  %2 = kernel.scatter_add_rows %0, %ids into %1 rows 65
+  %2 = kernel.scatter_rows <add> %0, %ids into %1 rows 65
       : (tensor<2x8x16xf32>, tensor<2x8xi64>, tensor<65x16xf32>) -> tensor<65x16xf32>
   return %2 : tensor<65x16xf32>
+}
+
+// CHECK-LABEL: @tables
+// CHECK: kernel.gather_rows %{{.*}}, %{{.*}} batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
+// CHECK: kernel.scatter_rows <max> %{{.*}}, %{{.*}} into %{{.*}} batch 2 rows 5 :
+// CHECK: kernel.check_index %{{.*}} in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
+// CHECK: kernel.sort %{{.*}} size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+func.func @tables(%tables: tensor<2x5x3xf32>, %ids: tensor<2x4xi64>) -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>) {
+  %0 = kernel.gather_rows %tables, %ids batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
+  %1 = kernel.scatter_rows <max> %0, %ids into %tables batch 2 rows 5
+      : (tensor<2x4x3xf32>, tensor<2x4xi64>, tensor<2x5x3xf32>) -> tensor<2x5x3xf32>
+  kernel.check_index %ids in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
+  %2, %3 = kernel.sort %1 size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+  return %2, %3 : tensor<2x5x3xf32>, tensor<2x5x3xi64>
 }
 
 // CHECK-LABEL: @copy

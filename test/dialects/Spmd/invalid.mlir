@@ -49,6 +49,27 @@ spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #s
 
 // -----
 
+// shard_unit C4
+spmd.mesh @mesh ["data" = 4]
+// expected-error @+1 {{has a reshard_group of 3, which is no factor of 4 ranks}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 512, []> {reshard_group = 3 : i64}
+
+// -----
+
+// shard_unit C5
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{has "weights" = bf16 in its precision, expected param, reduce, buffer or output and a float type}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, []> {precision = {weights = bf16}}
+
+// -----
+
+// shard_unit C6
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{is ignored and not replicated}}
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, []> {ignored}
+
+// -----
+
 // sharding C1
 // expected-error @+1 {{sharding has global rank 1, the tensor has rank 2}}
 func.func private @f(tensor<4x2xf32, #spmd.sharding<global = [8], [replicated]>>)
@@ -67,7 +88,7 @@ func.func private @f(tensor<8x2xf32, #spmd.sharding<global = [8, 2], [shard<0, 1
 
 // -----
 
-// expected-error @+1 {{unknown state 'halved', expected replicated, shard, partial or owned}}
+// expected-error @+1 {{unknown state 'halved', expected replicated, shard, partial, owned or varying}}
 func.func private @f(tensor<8x2xf32, #spmd.sharding<global = [8, 2], [halved]>>)
 
 // -----
@@ -159,3 +180,9 @@ func.func @f(%x: tensor<64xf32>) {
   %0 = spmd.pack %x unit @unit0 ["w"] : (tensor<64xf32>) -> tensor<256xf32>
   return
 }
+
+// -----
+
+// batch: one word for no dimension
+// expected-error @+1 {{expected a dimension or none}}
+func.func private @step(tensor<4xf32> {spmd.arg = #spmd.batch<"x", dim = -1>})

@@ -33,8 +33,8 @@ module @linear attributes {spmd.phases = ["forward", "backward", "optimizer"], s
       %m: tensor<4x16xf32> {spmd.arg = #spmd.state<"momentum_buffer", of = "fc.weight", init = 0.0>},
       // CHECK-SAME: #spmd.hyper<"lr", group = 0, value = 1.000000e-03 : f64>
       %lr: tensor<f64> {spmd.arg = #spmd.hyper<"lr", group = 0, value = 0.001>},
-      // CHECK-SAME: #spmd.batch<"x", dim = -1>
-      %x: tensor<8x16xf32> {spmd.arg = #spmd.batch<"x", dim = -1>},
+      // CHECK-SAME: #spmd.batch<"x", dim = none>
+      %x: tensor<8x16xf32> {spmd.arg = #spmd.batch<"x", dim = none>},
       // CHECK-SAME: #spmd.shard<@unit0, "param">
       %s: tensor<128xf32> {spmd.arg = #spmd.shard<@unit0, "param">},
       // CHECK-SAME: #spmd.table<@unit0, "step", init = 0.000000e+00 : f64>

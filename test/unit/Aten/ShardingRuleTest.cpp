@@ -124,9 +124,18 @@ TEST(ShardingRule, Layout) {
             "a!->a!,a! additive");
   EXPECT_EQ(ruleOf("cat", "dim = 0 : i64", T("1x6") "," T("3x6"), T("4x6")), "!a,!a->!a additive");
   EXPECT_EQ(ruleOf("stack", "dim = 0 : i64", T("6") "," T("6"), T("2x6")), "a,a->!a additive");
-  EXPECT_EQ(ruleOf("index_select", "dim = 0 : i64", T("4x6") ",tensor<3xi64>", T("3x6")), "!a,b->ba linear in 0");
+  EXPECT_EQ(ruleOf("flip", "dims = array<i64: 1>", T("4x6"), T("4x6")), "a!->a! additive");
   EXPECT_EQ(ruleOf("full", "size = array<i64: 4, 6>, fill_value = 0.0", "", T("4x6")), "->ab");
   EXPECT_EQ(ruleOf("view", "size = array<i64: 24>", T("4x6"), T("24")), "none");
+}
+
+TEST(ShardingRule, RowsByNumber) {
+  EXPECT_EQ(ruleOf("gather_rows", "", T("4x6") ",tensor<3xi64>", T("3x6")), "!a,b->ba linear in 0");
+  EXPECT_EQ(ruleOf("gather_rows", "batch_dims = 1", T("4x6x2") ",tensor<4x3xi64>", T("4x3x2")), "a!b,ac->acb linear in 0");
+  EXPECT_EQ(ruleOf("scatter_rows", "rows = 6, reduce = \"sum\"", "tensor<3xi64>," T("3x2"), T("6x2")),
+            "a,ab->!b linear in 1");
+  EXPECT_EQ(ruleOf("scatter_rows", "rows = 6, reduce = \"sum\"", T("6x2") ",tensor<3xi64>," T("3x2"), T("6x2")),
+            "!a,!,!a->!a");
 }
 
 TEST(ShardingRule, Reductions) {

@@ -138,7 +138,7 @@ TEST_F(KernelInterfaceTest, GemmAccumulatesInPlace) {
 
 TEST_F(KernelInterfaceTest, ScatterAddsInPlace) {
   auto op = parse("%g: tensor<3x4xf32>, %i: tensor<3xi64>, %s: tensor<100x4xf32>", R"(
-    %0 = kernel.scatter_add_rows %g, %i into %s rows 100
+    %0 = kernel.scatter_rows <add> %g, %i into %s rows 100
         : (tensor<3x4xf32>, tensor<3xi64>, tensor<100x4xf32>) -> tensor<100x4xf32>)");
   EXPECT_TRUE(op.canAlias(2, 0));
   EXPECT_FALSE(op.canAlias(0, 0));

@@ -56,5 +56,5 @@ TEST(Manifest, NamesTheBadPlace) {
   expectContains(errorOf("\"train_step.plan.json\"", "\"../plan.json\""),
                  "/programs/0/plan: expected a file name without folders");
   expectContains(errorOf("\"state\": \"sharded\"", "\"state\": \"partial\""),
-                 "/outputs/1/state: expected replicated or sharded");
+                 "/outputs/1/state: expected replicated, sharded or varying");
 }

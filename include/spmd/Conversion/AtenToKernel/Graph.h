@@ -74,6 +74,8 @@ struct Node {
   /// Position in the graph; nodes come after what they read.
   unsigned id;
   mlir::Location loc;
+  /// The op that this is, or is a part of; empty for function arguments.
+  llvm::StringRef opName;
   /// Value of `spmd.segment`, -1 when the op had none.
   int64_t segment = -1;
 

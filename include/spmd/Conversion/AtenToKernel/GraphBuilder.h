@@ -15,9 +15,10 @@ class GraphBuilder {
 public:
   explicit GraphBuilder(Graph &graph) : graph(graph) {}
 
-  /// New nodes get the location and the segment of `op`.
+  /// New nodes get the location, the name and the segment of `op`.
   void setOrigin(mlir::Operation *op);
 
+  mlir::MLIRContext *getContext() const { return loc->getContext(); }
   Ref get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Ref ref) { values[value] = std::move(ref); }
 
@@ -77,6 +78,7 @@ private:
   Graph &graph;
   llvm::DenseMap<mlir::Value, Ref> values;
   std::optional<mlir::Location> loc;
+  llvm::StringRef opName;
   int64_t segment = -1;
 };
 

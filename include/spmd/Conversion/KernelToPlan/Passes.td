@@ -128,7 +128,7 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
         state 0 transient 128 lower_bound 128 peak {} {
       plan.buffer @x io at 0 bytes 64 "x"
       plan.buffer @y activations at 0 bytes 64 "y"  // the bytes of @x
-      plan.input r @x[0 : 64] as #spmd.batch<"x", dim = -1> type tensor<16xf32>
+      plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
       %0 = plan.fill(w @y[0 : 64]) value 0 on "compute"
       %1 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on "compute"
     }

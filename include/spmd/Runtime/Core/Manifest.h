@@ -61,7 +61,7 @@ struct StateEntry {
   Kind kind = Kind::Shard;
   std::string unit;  ///< Shard and Table
   std::string name;  ///< Replicated
-  std::string state; ///< "param", "buffer", "constant", or optimizer state
+  std::string state; ///< "param", "buffer", "constant", "rng", or optimizer state
   DType dtype = DType::F32;
   int64_t offset = 0; ///< bytes in the arena
   int64_t numel = 0;
@@ -112,6 +112,7 @@ struct Output {
   std::vector<int64_t> shape; ///< global
   DimSplit split;
   std::vector<int64_t> localShape;
+  bool isVarying = false; ///< every rank has a value of its own
   int64_t offset = 0;
   std::optional<int64_t> buffer;
 
@@ -138,6 +139,13 @@ struct OutsideArena {
   std::optional<int64_t> bytes; ///< absent: the library decides
 };
 
+/// What every rank computes whole, though it is no parameter. Fused into its
+/// readers it takes no memory.
+struct ReplicatedValue {
+  std::string op, location;
+  int64_t bytes = 0;
+};
+
 struct Manifest {
   std::string compiler, step, target, mode, policy;
   std::vector<MeshAxis> mesh;
@@ -153,6 +161,7 @@ struct Manifest {
   std::vector<Output> outputs;
   std::string resultTree;
   std::vector<OutsideArena> outsideArena;
+  std::vector<ReplicatedValue> replicated;
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
 
   const Unit *findUnit(const std::string &name) const;

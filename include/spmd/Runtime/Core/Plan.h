@@ -12,6 +12,7 @@
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/Status.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ enum class CommandKind {
   Wait,
   Copy,
   Fill,
+  CheckIndex,
 };
 
 const char *nameOf(CommandKind kind);
@@ -82,14 +84,14 @@ struct Command {
 
   /// Kernel: its arguments. Gemm: A, B, C. AllGather, ReduceScatter: send,
   /// receive. AllReduce: the buffers. Copy: source, destination. Fill: the
-  /// destination.
+  /// destination. CheckIndex: the integers.
   std::vector<Ref> refs;
 
   // Kernel
   std::string kernel; ///< symbol
   int64_t parallel = 1, grain = 1;
 
-  DType dtype = DType::F32; ///< Gemm and collectives
+  DType dtype = DType::F32; ///< Gemm, collectives, CheckIndex
   GemmShape gemm;
 
   // Collectives
@@ -101,6 +103,12 @@ struct Command {
   int32_t waitFor = -1; ///< Wait: a command
   int64_t bytes = 0;    ///< Copy, Fill
   int32_t value = 0;    ///< Fill: the byte
+
+  // CheckIndex: each of counts[0] integers of type dtype is in [low, high), or
+  // ignoreIndex
+  int64_t low = 0, high = 0;
+  std::optional<int64_t> ignoreIndex;
+  std::string use; ///< the op that takes them
 
   bool isCollective() const {
     return kind == CommandKind::AllGather || kind == CommandKind::ReduceScatter || kind == CommandKind::AllReduce;

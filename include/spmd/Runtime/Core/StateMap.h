@@ -23,7 +23,7 @@ namespace spmd::runtime {
 struct StateTensor {
   std::string name;
   std::vector<std::string> aliases;
-  std::string state; ///< "param", "buffer", "constant", or optimizer state
+  std::string state; ///< "param", "buffer", "constant", "rng", or optimizer state
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   const StateEntry *entry = nullptr;
@@ -32,7 +32,9 @@ struct StateTensor {
 
   int64_t numel() const { return numElements(shape); }
   int64_t bytes() const { return numel() * sizeOf(dtype); }
-  bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant"; }
+  bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant" && !isRng(); }
+  /// Seed and step counter of random numbers.
+  bool isRng() const { return state == "rng"; }
   /// Its key in weights.safetensors and in saved files, for one of its names.
   std::string fileKey(const std::string &name) const;
 };

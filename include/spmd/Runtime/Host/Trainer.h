@@ -62,7 +62,8 @@ public:
   /// runs, so a refused batch leaves the state as it was.
   Status step(const HostTensor *inputs, size_t count);
 
-  /// Copies an output of the latest step.
+  /// Copies an output of the latest step. Of one that every rank has for itself: the mean of floating numbers (losses),
+  /// else that of rank 0.
   Status readOutput(size_t index, void *destination, size_t bytes) const;
 
   /// Copy a full tensor of the state out or in, by any of its names.

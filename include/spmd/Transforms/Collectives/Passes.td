@@ -94,7 +94,9 @@ def StartCollectives : Pass<"spmd-start-collectives", "::mlir::ModuleOp"> {
     unit ahead: when a unit has arrived, the gather of the next one starts
     (`prefetch=1`), or each starts where it is waited for (`prefetch=0`, the least
     memory), but never while the unit's buffer of an earlier gather is in use.
-    `spmd.release` follows the last use of a gathered buffer.
+    `spmd.release` follows the last use of a gathered buffer. A unit's gradients are
+    waited for when the reduction of the next unit's starts, if nothing needs them
+    before: from then on their unsharded form takes no memory.
 
     Input: synchronous collectives. Output: starts, waits and releases only; from
     here on block order is the schedule.

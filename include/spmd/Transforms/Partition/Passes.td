@@ -13,7 +13,8 @@ def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
     sum is a partial one, and the count is a constant of the global shape, or, for
     `nll_loss`, the total weight, which is itself a sum.
 
-    Input: `@step` on global shapes. Output: the same without mean.dim, and without
+    Input: `@step` on global shapes. Output: the same without mean.dim and
+    var_mean (the mean, then the mean of squares of what is left), and without
     losses that reduce by mean. `nll_loss_backward` stays: it divides by its operand
     `total_weight`, which is the global one.
 
@@ -53,6 +54,10 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     use of a partial value that must be whole. `spmd-dedup-collectives` comes next.
 
     Warns when an activation is gathered, and when matrix products run replicated.
+
+    With `view=local` the captured step is what one rank does with its rows. Values
+    computed from them are *varying*, gradients are reduced as above and divided by
+    the number of ranks, and nothing else communicates: FSDP's own semantics.
 
     Why on the whole step: forward, backward and optimizer are one function here, so
     one mechanism makes gathers, gradient reductions and sharded optimizer state.
@@ -120,7 +125,7 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"view", "view", "std::string", "\"global\"",
-           "what the captured batch is: global (all ranks' rows together)">,
+           "what the captured batch is: global (all ranks' rows together), local (one rank's)">,
   ];
   let dependentDialects = ["::spmd::SpmdDialect", "::spmd::aten::AtenDialect"];
 }
@@ -141,7 +146,10 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     6. chunk operands of one list op are of its unit and have one size;
     7. each parameter of an updated unit is packed into at most one gradient
        reduction, of its own unit;
-    8. results of `@step` that are not chunks are replicated.
+    8. results of `@step` that are not chunks are replicated, or varying outputs and
+       buffers;
+    9. an op with a varying operand gives varying results, and its other operands are
+       varying or replicated.
 
     Input: a partitioned `@step`. Output: the input, unchanged; an error names the
     op, its module and its line.
@@ -158,6 +166,44 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
       return
     }
     // fails with: is not linear in operand 0, which is partial<sum>
+    ```
+  }];
+}
+
+def ListReplicatedValues : Pass<"spmd-list-replicated-values", "::mlir::ModuleOp"> {
+  let summary = "notes what every rank computes whole";
+  let description = [{
+    Writes the module attribute `spmd.replicated`: op, bytes and source of every
+    value of at least 4 KiB that an op computes in full on each rank. Parameters that
+    are gathered are none of them, nor are views.
+
+    Input: a partitioned `@step` on more than one rank. Output: the input with the
+    attribute, if there are such values.
+
+    Why: what does not shrink with the number of ranks (tables of positions, masks)
+    should be seen by whoever plans a run.
+
+    ```mlir
+    // spmd-opt --spmd-list-replicated-values
+    #whole = #spmd.sharding<global = [64, 32], [replicated]>
+    #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
+      %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole> loc("model.py":12:0)
+      %y = aten.cos %x : (tensor<32x32xf32, #rows>) -> tensor<32x32xf32, #rows>
+      return
+    }
+    // becomes
+    #whole = #spmd.sharding<global = [64, 32], [replicated]>
+    #rows = #spmd.sharding<global = [64, 32], [shard<0, 1, 32>]>
+    module attributes {spmd.replicated = [{bytes = 8192 : i64, op = "cos", source = "model.py:12"} ]} {
+      spmd.mesh @mesh ["data" = 2]
+      func.func @step(%table: tensor<64x32xf32, #whole>, %x: tensor<32x32xf32, #rows>) {
+        %cos = aten.cos %table : (tensor<64x32xf32, #whole>) -> tensor<64x32xf32, #whole>
+        %y = aten.cos %x : (tensor<32x32xf32, #rows>) -> tensor<32x32xf32, #rows>
+        return
+      }
+    }
     ```
   }];
 }

@@ -13,23 +13,34 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     The pass decides which parameters go together, by a wrap policy over the module
     tree, and lays the buffers out.
 
-    Policies:
+    Policies have PyTorch's semantics (docs/shard-units.md has the table):
 
+    * `auto`: what `fully_shard` and `wrap` have said in Python
+      (`spmd.annotations`), or one unit when they have said nothing;
     * `none`: one unit for the whole model;
-    * `always`: one unit per module that owns parameters;
+    * `always`: one unit per module;
     * `class:A,B`: one unit per module whose class, or a base of it, has one of
-      these names (the last component counts: `Block` matches `train.Block`);
-    * `size:N`: from the leaves up, a module becomes a unit when its parameters
-      that are not in a unit yet have at least N elements.
+      these names (compared from the end: `Block` matches `train.Block`);
+    * `size:N[,force-leaf=A+B][,exclude=A+B]`: going down while a module has at least
+      N elements that are in no unit, a module becomes a unit when N remain after
+      the modules below it; nothing below a force-leaf class (default
+      MultiheadAttention), and no excluded one (default ModuleList, ModuleDict);
+    * `name:REGEX`: one unit per module whose whole path matches;
+    * `or(P;P)`: what one of the policies chooses.
 
-    A parameter belongs to the innermost wrapped module around its owner; the root
-    takes what remains. A tied parameter belongs to the unit around the nearest
-    common ancestor of its owners. Parameters of different element types, and
-    parameters that the step does not update, get units of their own with the same
-    modules: they are never reduced together.
+    `policy-file` has rules with options per unit instead. The root always is a
+    unit; a unit without parameters costs nothing and leaves no op.
+
+    A parameter belongs to the innermost unit around its owner; the root takes what
+    remains. A tied parameter belongs to the unit around the nearest common ancestor
+    of its owners, with a remark, or an error under `strict-tied`. Parameters of
+    different element types, and parameters that the step does not update, get units
+    of their own with the same modules: they are never reduced together. Ignored
+    parameters get a last unit that is whole on every rank.
 
     Input: `@step` with roles, a `spmd.module_tree`, and `spmd.param_groups` and
-    `spmd.tied` on the module if there are groups and tied parameters.
+    `spmd.tied` on the module if there are groups and tied parameters, and
+    `spmd.annotations` if the model is annotated.
 
     Output: the same, with a `spmd.mesh @mesh` of `ranks` ranks and one
     `spmd.shard_unit` per unit, in the order of the module tree, segments in
@@ -70,8 +81,17 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"none\"",
-           "none, always, class:A,B or size:N">,
+    Option<"policy", "policy", "std::string", "\"auto\"",
+           "auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
+           "name:REGEX or or(P;P)">,
+    Option<"policyFile", "policy-file", "std::string", "\"\"",
+           "JSON file with rules and options per unit, instead of policy">,
+    ListOption<"ignoredModules", "ignored-modules", "std::string",
+               "paths of modules whose parameters are in no unit, but whole on every rank">,
+    ListOption<"ignoredParameters", "ignored-parameters", "std::string",
+               "names of such parameters">,
+    Option<"strictTied", "strict-tied", "bool", "false",
+           "a tied parameter with owners in different units is an error">,
     Option<"ranks", "ranks", "int64_t", "1", "number of ranks, at least 1">,
     Option<"mode", "mode", "std::string", "\"fully_shard\"",
            "fully_shard: each rank owns a chunk; replicate: each has all">,

@@ -1,7 +1,7 @@
-"""gather_rows, scatter_add_rows, copy and segmented kernels against numpy."""
+"""gather_rows, scatter_rows, copy and segmented kernels against numpy."""
 import numpy as np
 import pytest
-from harness import check, tensor
+from harness import check, compile_kernels, run, runnable_cpus, tensor
 
 
 def rand(*shape, seed=0):
@@ -24,7 +24,7 @@ def test_gather_rows(rows, size, ids, id_type):
 
 @pytest.mark.parametrize("rows,size,ids", [(5, 3, 7), (65, 16, 200), (1000, 100, 64)])
 @pytest.mark.parametrize("into", [False, True])
-def test_scatter_add_rows(rows, size, ids, into):
+def test_scatter_rows(rows, size, ids, into):
     grad, start = rand(ids, size), rand(rows, size, seed=1)
     index = np.random.default_rng(1).integers(0, rows, ids)
     index[0], index[-1] = -100, rows
@@ -35,12 +35,68 @@ def test_scatter_add_rows(rows, size, ids, into):
     extra = f", %s: {tensor(start)}" if into else ""
     operand, kind = (" into %s", f", {tensor(start)}") if into else ("", "")
     ir = f"""func.func @f(%g: {tensor(grad)}, %i: {tensor(index)}{extra}) -> {tensor(start)} {{
-      %0 = kernel.scatter_add_rows %g, %i{operand} rows {rows} padding_idx 2
+      %0 = kernel.scatter_rows <add> %g, %i{operand} rows {rows} padding_idx 2
           : ({tensor(grad)}, {tensor(index)}{kind}) -> {tensor(start)}
       return %0 : {tensor(start)}
     }}"""
     inputs = [grad, index] + ([start] if into else [])
     check(ir, inputs, [(want, np.float32)], min(64, rows), alias=[(2, 0)] if into else [])
+
+
+def test_gather_rows_of_several_tables():
+    table, index = rand(3, 7, 5), np.random.default_rng(1).integers(0, 7, (3, 4))
+    index[1, 2] = 7  # outside: not a row of the next table
+    want = np.stack([np.where((i < 7)[:, None], t[np.minimum(i, 6)], 0) for t, i in zip(table, index)])
+    ir = f"""func.func @f(%t: {tensor(table)}, %i: {tensor(index)}) -> {tensor(want.astype(np.float32))} {{
+      %0 = kernel.gather_rows %t, %i batch 3 rows 7 : ({tensor(table)}, {tensor(index)}) -> {tensor(want.astype(np.float32))}
+      return %0 : {tensor(want.astype(np.float32))}
+    }}"""
+    check(ir, [table, index], [(want.astype(np.float64), np.float32)], 12, tolerance=0)
+
+
+@pytest.mark.parametrize("kind", ["set", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("batch,rows,size", [(1, 6, 1), (3, 5, 20), (70, 2, 3)])
+def test_scatter_rows_kinds(kind, batch, rows, size):
+    src, start = rand(batch, 9, size), rand(batch, rows, size, seed=1)
+    index = np.random.default_rng(1).integers(0, rows, (batch, 9))
+    want = start.astype(np.float64)
+    combine = {"set": lambda a, b: b, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+    for b in range(batch):
+        for i, row in enumerate(index[b]):
+            want[b, row] = combine(want[b, row], src[b, i])
+    types = f"({tensor(src)}, {tensor(index)}, {tensor(start)}) -> {tensor(start)}"
+    ir = f"""func.func @f(%g: {tensor(src)}, %i: {tensor(index)}, %s: {tensor(start)}) -> {tensor(start)} {{
+      %0 = kernel.scatter_rows <{kind}> %g, %i into %s batch {batch} rows {rows} : {types}
+      return %0 : {tensor(start)}
+    }}"""
+    trips = batch * min(-(-64 // batch), rows)
+    check(ir, [src, index, start], [(want, np.float32)], trips, alias=[(2, 0)])
+
+
+def sort_ir(x, descending):
+    indices = np.zeros(x.shape, np.int64)
+    return f"""func.func @f(%x: {tensor(x)}) -> ({tensor(x)}, {tensor(indices)}) {{
+      %0, %1 = kernel.sort %x size {x.shape[-1]} {"descending" if descending else ""} : {tensor(x)} -> ({tensor(x)}, {tensor(indices)})
+      return %0, %1 : {tensor(x)}, {tensor(indices)}
+    }}"""
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("rows,size", [(3, 1), (4, 2), (5, 33), (2, 500)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_sort(rows, size, dtype, descending):
+    x = np.random.default_rng([rows, size]).integers(-size // 3, size // 3 + 1, (rows, size)).astype(dtype)  # many equal ones
+    indices = np.argsort(-x if descending else x, axis=-1, kind="stable")
+    check(sort_ir(x, descending), [x], [(np.take_along_axis(x, indices, -1), dtype), (indices, np.int64)], rows, tolerance=0)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_puts_nan_after_infinity(descending):
+    nan, inf = np.nan, np.inf
+    x = np.array([[1, nan, -inf, inf, 1, nan, 0]], np.float32)
+    values, indices = run(compile_kernels(sort_ir(x, descending), runnable_cpus()[0]), [x], [(x.shape, np.float32), (x.shape, np.int64)], 1)
+    order = [1, 5, 3, 0, 4, 6, 2] if descending else [2, 6, 0, 4, 3, 1, 5]
+    assert indices.tolist() == [order] and np.array_equal(values, x[:, order], equal_nan=True)
 
 
 @pytest.mark.parametrize("rows", [6, 50])

@@ -1,0 +1,64 @@
+//===- UnitOptions.h - what can be chosen per shard unit --------*- C++ -*-===//
+
+#ifndef SPMD_SHARDUNITS_UNITOPTIONS_H
+#define SPMD_SHARDUNITS_UNITOPTIONS_H
+
+#include "spmd/Runtime/Core/DType.h"
+#include "spmd/Runtime/Core/Json.h"
+#include "spmd/Runtime/Core/Status.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spmd::units {
+
+enum class Mode { fullyShard, replicate };
+
+const char *nameOf(Mode mode);
+std::optional<Mode> parseMode(const std::string &name);
+
+/// Dtypes of mixed precision, as in PyTorch's MixedPrecisionPolicy; absent ones are the parameter's own.
+struct Precision {
+  std::optional<runtime::DType> param, reduce, buffer, output;
+
+  /// The dtypes with their names, in order.
+  std::array<std::pair<const char *, std::optional<runtime::DType>>, 4> entries() const {
+    return {{{"param", param}, {"reduce", reduce}, {"buffer", buffer}, {"output", output}}};
+  }
+  bool empty() const { return !param && !reduce && !buffer && !output; }
+  bool operator==(const Precision &o) const {
+    return param == o.param && reduce == o.reduce && buffer == o.buffer && output == o.output;
+  }
+};
+
+/// Options of a unit; what is absent is taken from the options of the root.
+struct UnitOptions {
+  std::optional<Mode> mode;
+  /// 0: gathered parameters stay until backward; 1: they are freed and gathered again. Any other number is the size of
+  /// the group of ranks over which they are kept in between.
+  static constexpr int64_t kKeep = 0, kReshard = 1;
+  std::optional<int64_t> reshardAfterForward;
+  /// Present and empty: no mixed precision, whatever the root has.
+  std::optional<Precision> precision;
+  /// Units gathered ahead of this one's use: 0 or 1.
+  std::optional<int64_t> prefetch;
+  /// Size of the mesh that an annotation names.
+  std::optional<int64_t> ranks;
+
+  /// These options, and for absent ones those of `other`.
+  UnitOptions orElse(const UnitOptions &other) const;
+};
+
+/// Reads {"mode": "replicate", "reshard_after_forward": false, "precision": {"param": "bf16"}, "prefetch": 0,
+/// "ranks": 8}. Unknown names are errors that list the allowed ones.
+UnitOptions readOptions(runtime::JsonValue json);
+
+/// Checks options that depend on the number of ranks, and makes them plain: a group of all ranks is kReshard, a group
+/// of one is kKeep, as in PyTorch. `unit` is what errors call the unit.
+runtime::Status resolveOptions(UnitOptions &options, int64_t ranks, const std::string &unit);
+
+} // namespace spmd::units
+
+#endif // SPMD_SHARDUNITS_UNITOPTIONS_H

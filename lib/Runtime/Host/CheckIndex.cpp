@@ -1,0 +1,54 @@
+//===- CheckIndex.cpp -----------------------------------------------------===//
+
+#include "spmd/Runtime/Host/CheckIndex.h"
+
+using namespace spmd::runtime;
+
+namespace {
+
+template <typename T>
+int64_t find(const void *data, int64_t count, int64_t low, int64_t high, std::optional<int64_t> ignored) {
+  const T *values = static_cast<const T *>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    auto value = static_cast<int64_t>(values[i]);
+    if ((value < low || value >= high) && (!ignored || value != *ignored))
+      return i;
+  }
+  return -1;
+}
+
+} // namespace
+
+int64_t spmd::runtime::findBadIndex(const void *data, DType dtype, int64_t count, int64_t low, int64_t high,
+                                    std::optional<int64_t> ignored) {
+  switch (dtype) {
+  case DType::I64:
+    return find<int64_t>(data, count, low, high, ignored);
+  case DType::I32:
+    return find<int32_t>(data, count, low, high, ignored);
+  case DType::I16:
+    return find<int16_t>(data, count, low, high, ignored);
+  case DType::I8:
+    return find<int8_t>(data, count, low, high, ignored);
+  case DType::U8:
+  case DType::I1:
+    return find<uint8_t>(data, count, low, high, ignored);
+  default:
+    return -1;
+  }
+}
+
+Status spmd::runtime::runCheckIndex(const Command &command, int32_t id, int64_t rank, const void *ids) {
+  int64_t bad =
+      findBadIndex(ids, command.dtype, command.counts[0], command.low, command.high, command.ignoreIndex);
+  if (bad < 0)
+    return Status::success();
+  int64_t value = command.dtype == DType::I64 ? static_cast<const int64_t *>(ids)[bad]
+                                              : static_cast<int64_t>(loadAsDouble(ids, command.dtype, bad));
+  std::string text = "'" + command.use + "': row number " + std::to_string(value) + " at position " + std::to_string(bad) + " of rank " +
+                     std::to_string(rank) + " is not in [" + std::to_string(command.low) + ", " +
+                     std::to_string(command.high) + ")";
+  if (command.ignoreIndex)
+    text += " nor the ignored " + std::to_string(*command.ignoreIndex);
+  return Status::failed(text, static_cast<int32_t>(rank), id, command.location);
+}

@@ -1,0 +1,104 @@
+//===- UnitOptions.cpp - what can be chosen per shard unit ----------------===//
+
+#include "spmd/ShardUnits/UnitOptions.h"
+
+using namespace spmd;
+using namespace spmd::units;
+using runtime::DType;
+using runtime::JsonValue;
+using runtime::Status;
+
+const char *units::nameOf(Mode mode) { return mode == Mode::replicate ? "replicate" : "fully_shard"; }
+
+std::optional<Mode> units::parseMode(const std::string &name) {
+  for (Mode mode : {Mode::fullyShard, Mode::replicate})
+    if (name == nameOf(mode))
+      return mode;
+  return std::nullopt;
+}
+
+UnitOptions UnitOptions::orElse(const UnitOptions &other) const {
+  UnitOptions result = *this;
+  auto take = [](auto &to, const auto &from) {
+    if (!to)
+      to = from;
+  };
+  take(result.mode, other.mode);
+  take(result.reshardAfterForward, other.reshardAfterForward);
+  take(result.precision, other.precision);
+  take(result.prefetch, other.prefetch);
+  take(result.ranks, other.ranks);
+  return result;
+}
+
+static Precision readPrecision(JsonValue json) {
+  Precision precision;
+  json.forEachMember([&](const std::string &key, JsonValue value) {
+    std::optional<DType> *dtype = key == "param"    ? &precision.param
+                                  : key == "reduce" ? &precision.reduce
+                                  : key == "buffer" ? &precision.buffer
+                                  : key == "output" ? &precision.output
+                                                    : nullptr;
+    if (!dtype)
+      return value.fail("unknown dtype of mixed precision; allowed: param, reduce, buffer, output");
+    if (value.isNull())
+      return;
+    *dtype = value.asDType();
+    if (**dtype > DType::BF16)
+      value.fail("expected a floating dtype: f32, f64, f16 or bf16");
+  });
+  // As in PyTorch: gradients come in the dtype of the computation.
+  if (precision.param && !precision.reduce)
+    precision.reduce = precision.param;
+  return precision;
+}
+
+static int64_t readReshard(JsonValue json) {
+  if (json.kind() == JsonValue::Kind::Bool)
+    return json.asBool() ? UnitOptions::kReshard : UnitOptions::kKeep;
+  int64_t group = json.asInt();
+  if (group < 1)
+    json.fail("expected true, false or a number of ranks, at least 1; found " + std::to_string(group));
+  // A group of one rank keeps what it has gathered.
+  return group == 1 ? UnitOptions::kKeep : group;
+}
+
+UnitOptions units::readOptions(JsonValue json) {
+  UnitOptions options;
+  json.forEachMember([&](const std::string &key, JsonValue value) {
+    if (key == "mode") {
+      options.mode = parseMode(value.asString());
+      if (!options.mode)
+        value.fail("expected fully_shard or replicate, found \"" + value.asString() + "\"");
+    } else if (key == "reshard_after_forward") {
+      if (!value.isNull())
+        options.reshardAfterForward = readReshard(value);
+    } else if (key == "precision") {
+      options.precision = value.isNull() ? Precision() : readPrecision(value);
+    } else if (key == "prefetch") {
+      options.prefetch = value.asInt();
+      if (*options.prefetch < 0 || *options.prefetch > 1)
+        value.fail("expected 0 or 1, found " + std::to_string(*options.prefetch));
+    } else if (key == "ranks") {
+      options.ranks = value.asSize();
+    } else {
+      value.fail("unknown option of a shard unit; allowed: mode, reshard_after_forward, precision, prefetch, ranks");
+    }
+  });
+  return options;
+}
+
+Status units::resolveOptions(UnitOptions &options, int64_t ranks, const std::string &unit) {
+  auto fail = [&](const std::string &message) { return Status::badInput("unit '" + unit + "': " + message); };
+  if (options.ranks && *options.ranks != ranks)
+    return fail("is annotated for a mesh of " + std::to_string(*options.ranks) + " ranks, there are " +
+                std::to_string(ranks));
+  if (std::optional<int64_t> &group = options.reshardAfterForward; group && *group > UnitOptions::kReshard) {
+    if (ranks % *group != 0)
+      return fail("reshard_after_forward is " + std::to_string(*group) + ", expected a factor of the " +
+                  std::to_string(ranks) + " ranks");
+    if (*group == ranks)
+      group = UnitOptions::kReshard;
+  }
+  return Status::success();
+}

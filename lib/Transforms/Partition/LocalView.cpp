@@ -1,0 +1,87 @@
+//===- LocalView.cpp - the captured step is one rank's --------------------===//
+//
+// [Note: local view]
+// With view=local the captured step is what one rank does with its rows, and the only thing that ranks share is
+// gradients, which are averaged: FSDP's own semantics. A value is then varying (each rank has its own; there is no
+// global one) or replicated, and an op with a varying operand gives varying results; nothing is cut, so no sharding
+// rule is needed.
+//
+// A gradient stops varying where the optimizer sees it: all of a unit's are packed, summed over the ranks and scattered
+// as in the global view, and divided by the number of ranks. That covers clipping, whose norm is that of the averaged
+// gradients, like FSDP's. Any other op of the optimizer that reads a gradient gets the average, too; one that reads
+// another varying value (a loss) is an error, since nothing says what the ranks' values should be together.
+//
+// Results that vary stay so, and so do buffers: each rank has its own running statistics.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partitioner.h"
+
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Spmd/Source.h"
+
+using namespace mlir;
+
+namespace spmd::partition {
+
+/// The mean over the ranks, from their sum.
+Value Partitioner::average(Value sum) {
+  return create<aten::DivScalarOp>(sum.getType(), sum, builder.getI64IntegerAttr(step.ranks));
+}
+
+InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
+  return op->emitError()
+         << "'" << op->getName() << "' of the optimizer reads a value that differs from rank to rank ("
+         << describeSource(loc)
+         << "); with view=local only gradients are averaged; use view=global, or compute it outside the step";
+}
+
+/// A gradient that has been reduced is what the chunk holds, and no rank's own value any more.
+void Partitioner::takeReduced(Value value) {
+  auto carrier = carriers.find(value);
+  if (!getState(value).isVarying() || carrier == carriers.end())
+    return;
+  states[value] = *partition::getState(carrier->second.value.getType());
+  locals.erase(value);
+}
+
+/// Averages the gradients among the operands of an op of the optimizer.
+LogicalResult Partitioner::reduceVaryingOperands(Operation *op) {
+  auto number = dyn_cast_or_null<IntegerAttr>(segment);
+  if (!number || getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) != "optimizer")
+    return success();
+  for (Value operand : op->getOperands()) {
+    if (!getState(operand).isVarying())
+      continue;
+    std::optional<Place> place = domain.getWanted(operand);
+    if (!carriers.count(operand)) {
+      if (!place)
+        return emitVaryingError(op);
+      if (failed(reduceGradients(place->unit, {Member(place->segment, operand)})))
+        return failure();
+    }
+    takeReduced(operand);
+  }
+  return success();
+}
+
+/// Emits an op that computes on each rank's own values. False when none of its operands varies.
+FailureOr<bool> Partitioner::emitVarying(Operation *op) {
+  if (failed(reduceVaryingOperands(op)))
+    return failure();
+  auto varies = [&](Value value) { return getState(value).isVarying(); };
+  if (llvm::none_of(op->getOperands(), varies))
+    return false;
+  SmallVector<Value> operands;
+  SmallVector<Type> types;
+  for (Value operand : op->getOperands())
+    operands.push_back(get(operand, varies(operand) ? AxisState::varying() : AxisState::replicated()));
+  for (Value result : op->getResults())
+    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), AxisState::varying()));
+  Operation *clone = cloneOnto(op, operands, types);
+  for (auto [old, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
+    setLocal(old, AxisState::varying(), result);
+  return true;
+}
+
+} // namespace spmd::partition

@@ -1,0 +1,203 @@
+"""Random ops of a step as functions of seed, step and element.
+
+PyTorch's generators draw one number after the other: on N ranks, or with another fusion, the same element would get
+another number. Here every draw is spmd::philox_uniform of the element's index in the global tensor (spmd/philox.py), with a
+stream number of its own for each place of the step that draws, and the count of training steps. While `Draws` is entered,
+every random ATen op becomes arithmetic on such numbers, in a trace and in an eager run alike: so the reference that eager
+PyTorch records draws what the compiled step draws. It is not what torch's own generators would have drawn.
+"""
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, Callable
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .. import philox
+
+aten = torch.ops.aten
+_library = torch.library.Library("spmd", "FRAGMENT")
+_library.define("philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor")
+
+
+def _uniform_cpu(seed, step, index, stream, word=0):
+    return torch.from_numpy(philox.uniform(int(seed), int(step), index.numpy(), stream, word))
+
+
+_library.impl("philox_uniform", _uniform_cpu, "CPU")
+
+
+@torch.library.register_fake("spmd::philox_uniform", lib=_library)
+def _uniform_fake(seed, step, index, stream, word=0):
+    return index.new_empty(index.shape, dtype=torch.float32)
+
+
+def default_seed() -> int:
+    """torch.initial_seed(), what torch.manual_seed set, as far as a double holds it (53 bits)."""
+    return torch.initial_seed() % 2**53
+
+
+class Draws(TorchDispatchMode):
+    """Replaces random ops while entered, for one run of a step.
+
+    `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that have
+    begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
+    """
+
+    _entered = threading.local()
+
+    def __init__(self, seed: torch.Tensor, step: torch.Tensor):
+        super().__init__()
+        self.seed, self.step = seed, step
+        self._streams = 0
+
+    @staticmethod
+    def current() -> Draws | None:
+        """The innermost one entered."""
+        stack = getattr(Draws._entered, "stack", [])
+        return stack[-1] if stack else None
+
+    def __enter__(self) -> Draws:
+        Draws._entered.stack = [*getattr(Draws._entered, "stack", []), self]
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        Draws._entered.stack.pop()
+        super().__exit__(*error)
+
+    def stream(self) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """(seed, step, stream) of a new place that draws."""
+        if self._streams == 0:
+            self.step.add_(1)
+        self._streams += 1
+        return self.seed, self.step, self._streams - 1
+
+    def uniform(self, size: tuple[int, ...], device: Any = None, words: tuple[int, ...] = (0,)) -> list[torch.Tensor]:
+        """Independent float32 tensors in [0, 1), one per word, of one new stream."""
+        seed, step, stream = self.stream()
+        index = torch.arange(math.prod(size), dtype=torch.int64).view(size)
+        drawn = [torch.ops.spmd.philox_uniform(seed, step, index, stream, word) for word in words]
+        return [u if device is None else u.to(device) for u in drawn]
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        replace = _REPLACED.get(func)
+        generator = kwargs.pop("generator", None) or next((a for a in args if isinstance(a, torch.Generator)), None)
+        if generator is not None:
+            return func(*args, **kwargs, generator=generator) if generator not in args else func(*args, **kwargs)
+        if replace is not None:
+            return replace(self, *args, **kwargs)
+        if torch.Tag.nondeterministic_seeded in func.tags and func not in _DETERMINISTIC:
+            raise NotImplementedError(f"{func} draws random numbers in a way that has no form independent of ranks")
+        return func(*args, **kwargs)
+
+
+def _normal(draws: Draws, size: tuple[int, ...], device: Any) -> torch.Tensor:
+    """Box and Muller's, in float32."""
+    radius, angle = draws.uniform(tuple(size), device, words=(0, 1))
+    return (-2 * (1 - radius).log()).sqrt() * (2 * math.pi * angle).cos()
+
+
+def _below(drawn: torch.Tensor, p: float) -> torch.Tensor:
+    """drawn < p with p as float32 has it: then float32 and wider arithmetic decide alike."""
+    return drawn < float(np.float32(p))
+
+
+def _finish(value: torch.Tensor, dtype: torch.dtype | None, like: torch.Tensor | None = None) -> torch.Tensor:
+    dtype = dtype or (like.dtype if like is not None else torch.get_default_dtype())
+    return value if value.dtype == dtype else value.to(dtype)
+
+
+def _rand(draws, size, *, dtype=None, device=None, **unused):
+    return _finish(draws.uniform(tuple(size), device)[0], dtype)
+
+
+def _rand_like(draws, like, *, dtype=None, **unused):
+    return _finish(draws.uniform(tuple(like.shape), like.device)[0], dtype, like)
+
+
+def _randn(draws, size, *, dtype=None, device=None, **unused):
+    return _finish(_normal(draws, size, device), dtype)
+
+
+def _randn_like(draws, like, *, dtype=None, **unused):
+    return _finish(_normal(draws, like.shape, like.device), dtype, like)
+
+
+def _randint_of(draws, low, high, size, device, dtype):
+    if high - low > 2**24:
+        raise NotImplementedError(f"random integers from a range of {high - low} need more than the 24 bits of a draw")
+    drawn = draws.uniform(tuple(size), device)[0] * float(high - low)
+    return (drawn.to(torch.int64).clamp_max(high - low - 1) + low).to(dtype)
+
+
+def _randint(draws, *args, dtype=torch.int64, device=None, **unused):
+    *bounds, size = args
+    low, high = (0, *bounds)[-2:]
+    return _randint_of(draws, low, high, size, device, dtype)
+
+
+def _randint_like(draws, like, *bounds, dtype=None, **unused):
+    low, high = (0, *bounds)[-2:]
+    return _randint_of(draws, low, high, like.shape, like.device, dtype or like.dtype)
+
+
+def _bernoulli_of(draws, like, p):
+    drawn = draws.uniform(tuple(like.shape), like.device)[0]
+    return (drawn < p if isinstance(p, torch.Tensor) else _below(drawn, p)).to(like.dtype)
+
+
+def _normal_of(draws, mean=0.0, std=1.0, size=None, *, dtype=None, device=None, **unused):
+    like = next((t for t in (mean, std) if isinstance(t, torch.Tensor)), None)
+    if like is not None:
+        size, device, dtype = torch.broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, torch.Tensor))), \
+            like.device, like.dtype
+    return _finish(mean + std * _finish(_normal(draws, size, device), dtype), dtype)
+
+
+def _in_place(compute: Callable) -> Callable:
+    return lambda draws, self, *args, **kwargs: self.copy_(compute(draws, self, *args, **kwargs))
+
+
+def _native_dropout(draws, input, p, train):
+    if not train:
+        return input.clone(), torch.ones_like(input, dtype=torch.bool)
+    mask = _below(draws.uniform(tuple(input.shape), input.device)[0], 1 - p)
+    scale = 0.0 if p == 1 else 1 / (1 - p)
+    return input * mask.to(input.dtype) * scale, mask
+
+
+def _native_dropout_backward(draws, grad_output, mask, scale):
+    return grad_output * (mask.to(grad_output.dtype) * scale)
+
+
+_UNIFORM = lambda draws, self, low=0.0, high=1.0: draws.uniform(tuple(self.shape), self.device)[0] * (high - low) + low
+_NORMAL = lambda draws, self, mean=0.0, std=1.0: _normal(draws, self.shape, self.device) * std + mean
+_EXPONENTIAL = lambda draws, self, lambd=1.0: -(1 - draws.uniform(tuple(self.shape), self.device)[0]).log() / lambd
+_LOG_NORMAL = lambda draws, self, mean=1.0, std=2.0: _NORMAL(draws, self, mean, std).exp()
+
+_REPLACED: dict[Any, Callable] = {
+    aten.rand.default: _rand, aten.rand_like.default: _rand_like,
+    aten.randn.default: _randn, aten.randn_like.default: _randn_like,
+    aten.randint.default: _randint, aten.randint.low: _randint,
+    aten.randint_like.default: _randint_like, aten.randint_like.low_dtype: _randint_like,
+    aten.bernoulli.default: lambda draws, p: _bernoulli_of(draws, p, p),
+    aten.bernoulli.p: _bernoulli_of,
+    aten.bernoulli_.float: _in_place(lambda draws, self, p=0.5: _bernoulli_of(draws, self, p)),
+    aten.bernoulli_.Tensor: _in_place(_bernoulli_of),
+    aten.uniform_.default: _in_place(_UNIFORM), aten.uniform.default: _UNIFORM,
+    aten.normal_.default: _in_place(_NORMAL), aten.normal_functional.default: _NORMAL,
+    aten.normal.Tensor_float: _normal_of, aten.normal.float_Tensor: _normal_of, aten.normal.Tensor_Tensor: _normal_of,
+    aten.normal.float_float: _normal_of,
+    aten.exponential_.default: _in_place(_EXPONENTIAL), aten.log_normal_.default: _in_place(_LOG_NORMAL),
+    aten.native_dropout.default: _native_dropout,
+    aten.native_dropout_backward.default: _native_dropout_backward,
+}
+
+# Tagged as drawing, but they do so only with dropout.
+_DETERMINISTIC = {getattr(getattr(aten, name), "default") for name in (
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention") if hasattr(aten, name)}

@@ -1,0 +1,73 @@
+"""Eager data-parallel training of several ranks in one process: each on its rows, gradients averaged, as FSDP does.
+
+The step runs unmodified, once for each rank, in threads that take turns: a rank runs until a gradient of it is there, and
+then the next one does; the last one averages. Only one thread runs at any time, so that everything, random numbers too, is
+the same in every run.
+"""
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any, Callable
+
+import torch
+
+
+class Replicas:
+    """Copies of a model and its optimizer, one for each rank."""
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ranks: int):
+        self.members = [copy.deepcopy((model, optimizer)) for _ in range(ranks)]
+        self._gradients: list[torch.Tensor] = []
+        self._condition = threading.Condition()
+        self._turn = 0
+        self._error: BaseException | None = None
+        for rank, (replica, _) in enumerate(self.members):
+            for parameter in replica.parameters():
+                if parameter.requires_grad:
+                    parameter.register_post_accumulate_grad_hook(lambda p, rank=rank: self._average(rank, p.grad))
+
+    def step(self, run: Callable[[int, torch.nn.Module, torch.optim.Optimizer], Any]) -> list[Any]:
+        """run(rank, model, optimizer) for each rank, with gradients averaged as soon as they are there."""
+        results: list[Any] = [None] * len(self.members)
+
+        def run_rank(rank: int) -> None:
+            try:
+                self._wait(rank)
+                results[rank] = run(rank, *self.members[rank])
+                self._pass_on(rank)
+            except BaseException as error:  # the others must not wait for ever
+                with self._condition:
+                    self._error = self._error or error
+                    self._condition.notify_all()
+
+        threads = [threading.Thread(target=run_rank, args=(rank,)) for rank in range(len(self.members))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._error is not None:
+            raise self._error
+        return results
+
+    def _average(self, rank: int, gradient: torch.Tensor) -> None:
+        self._gradients.append(gradient)
+        if rank == len(self.members) - 1:
+            with torch.no_grad():
+                mean = sum(self._gradients[1:], self._gradients[0]) / len(self.members)
+                for one in self._gradients:
+                    one.copy_(mean)
+            self._gradients = []
+        self._pass_on(rank)
+        self._wait(rank)
+
+    def _pass_on(self, rank: int) -> None:
+        with self._condition:
+            self._turn = (rank + 1) % len(self.members)
+            self._condition.notify_all()
+
+    def _wait(self, rank: int) -> None:
+        with self._condition:
+            self._condition.wait_for(lambda: self._turn == rank or self._error is not None)
+            if self._error is not None:
+                raise RuntimeError("another rank failed") from self._error

@@ -1,0 +1,135 @@
+"""package.plan(ranks=64): what a step would take on each of N ranks, without weights, kernels or the ranks."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Sequence
+
+from .compiler import CompileError
+from .tools import find_tool
+from .units.choice import policy_words
+
+if TYPE_CHECKING:
+    from .capture.package import StepPackage
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryClass:
+    """Bytes of a class: those that persist between steps, and those alive at the peak of the transient part."""
+
+    persistent: int
+    peak: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PeakTensor:
+    """A buffer that is alive at the peak. `loc` is "MODULE, FILE:LINE"."""
+
+    name: str
+    memory_class: str
+    bytes: int
+    loc: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Collectives:
+    """The collectives of one kind: how many messages and values, bytes that a rank hands over, bytes of the result of
+    a gather or the operand of a reduction."""
+
+    op: str
+    count: int
+    values: int
+    sent_bytes: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """A shard unit: `elements` of `parameters` tensors in a flat buffer of `padded`, of which a rank has `chunk`."""
+
+    name: str
+    modules: list[str]
+    dtype: str
+    parameters: int
+    elements: int
+    padded: int
+    chunk: int
+    collectives: list[Collectives]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Plan:
+    """What spmd-compile --compile-to=plan plans; printed as its tables.
+
+    Sizes are bytes of one rank, the same on all. `classes` has parameters, gradients, optimizer state, activations,
+    gathered (units) and io; `peak_bytes` is what is alive at command `peak_op` (at `peak_loc`), `tensors` are what is
+    alive there, largest first; `replicated` what every rank computes whole; `report` the whole as JSON
+    (docs/planning.md).
+    """
+
+    step: str
+    ranks: int
+    mode: str
+    policy: str
+    arena_bytes: int
+    state_bytes: int
+    transient_bytes: int
+    classes: dict[str, MemoryClass]
+    peak_bytes: int
+    peak_op: str
+    peak_loc: str
+    tensors: list[PeakTensor]
+    units: list[Unit]
+    collectives: list[Collectives]
+    replicated: list[dict[str, Any]]
+    report: dict[str, Any] = dataclasses.field(compare=False)
+    text: str = dataclasses.field(compare=False)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class MemoryBudgetError(CompileError):
+    """The arena of a rank exceeds the budget. The message says by how much, what is alive at the peak and what planning
+    again with other options gave; `plan` is the plan."""
+
+    def __init__(self, message: str, plan: Plan):
+        super().__init__(message)
+        self.plan = plan
+
+
+def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: str = "fully_shard",
+                 memory_budget: int | str | None = None, options: Sequence[str] = ()) -> Plan:
+    """See StepPackage.plan."""
+    with tempfile.TemporaryDirectory(prefix="spmd.") as work:
+        step, report = Path(work) / f"{package.step['name']}.step", Path(work) / "report.json"
+        package.save(step, weights=False)
+        command = [str(find_tool("spmd-compile")), str(step), "--compile-to=plan", f"--json={report}",
+                   f"--ranks={ranks}", *policy_words(policy, Path(work)), f"--mode={mode}",
+                   *([] if memory_budget is None else [f"--memory-budget={memory_budget}"]), *options]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0 and not report.exists():
+            raise CompileError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr.strip()}")
+        plan = _read(json.loads(report.read_text()), done.stdout)
+    if done.returncode != 0:
+        raise MemoryBudgetError(done.stderr.strip(), plan)
+    return plan
+
+
+def _read(report: dict[str, Any], text: str) -> Plan:
+    arena, peak = report["arena"], report["peak"]
+
+    def collectives(entries: list[dict]) -> list[Collectives]:
+        return [Collectives(**entry) for entry in entries]
+
+    return Plan(
+        step=report["step"], ranks=report["ranks"], mode=report["mode"], policy=report["policy"],
+        arena_bytes=arena["bytes"], state_bytes=arena["state_bytes"], transient_bytes=arena["transient_bytes"],
+        classes={name: MemoryClass(**entry) for name, entry in arena["classes"].items()},
+        peak_bytes=peak["bytes"], peak_op=peak["op"], peak_loc=peak["loc"],
+        tensors=[PeakTensor(t["name"], t["class"], t["bytes"], t["loc"]) for t in peak["tensors"]],
+        units=[Unit(**{**unit, "collectives": collectives(unit["collectives"])}) for unit in report["units"]],
+        collectives=collectives(report["collectives"]), replicated=report["replicated"], report=report, text=text)

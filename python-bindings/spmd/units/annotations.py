@@ -1,0 +1,157 @@
+"""Shard units said in the model's own code: fully_shard as in FSDP2, enable_wrap and wrap as in FSDP1."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import itertools
+from typing import Any, Iterable, Iterator
+
+import torch
+from torch import nn
+
+from .options import encode_options
+
+_ATTRIBUTE = "_spmd_unit"  # in the module's __dict__, so that a copy of the model keeps it
+_order = itertools.count()
+_wrap_options: dict[str, Any] | None = None
+
+
+@dataclasses.dataclass
+class Annotation:
+    """One unit: its modules, options as the library reads them, parameters that stay out, and when it was said."""
+
+    modules: list[nn.Module]
+    options: dict[str, Any]
+    ignored: list[nn.Parameter]
+    order: int
+
+
+def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
+                mp_policy: Any = None, ignored_params: Iterable[nn.Parameter] | None = None):
+    """Makes a module, or several modules together, one shard unit, as PyTorch's fully_shard does; changes nothing else.
+
+    Call it bottom-up: a unit holds the parameters below its modules that are in no unit of an earlier call.
+
+    Args:
+      module: the module, or a list of modules that are one unit.
+      mesh: a mesh with one axis; compiling for another number of ranks is then an error.
+      reshard_after_forward: frees what was gathered between forward and backward; None: for all units but the root's.
+        A number is the size of a group of ranks to keep it on.
+      mp_policy: PyTorch's MixedPrecisionPolicy.
+      ignored_params: parameters that stay whole on every rank.
+
+    Returns:
+      `module`.
+
+    Raises:
+      ValueError: for what PyTorch refuses: a container without forward, a module that is a unit already.
+    """
+    modules = _roots(module) if isinstance(module, (list, tuple)) else [module]
+    if not modules or not all(isinstance(m, nn.Module) for m in modules):
+        raise ValueError(f"fully_shard expects a module or a list of modules but got {module!r}")
+    if (isinstance(module, (nn.ModuleList, nn.ModuleDict)) and type(module).forward is nn.Module.forward):
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+    options = {"reshard_after_forward": reshard_after_forward}
+    if mp_policy is not None:
+        options["mp_policy"] = mp_policy
+    encoded = encode_options(options, "fully_shard") | _mesh_options(mesh, reshard_after_forward)
+    ignored = list(ignored_params or ())
+    if not all(isinstance(p, nn.Parameter) for p in ignored):
+        raise ValueError("ignored_params expects parameters")
+    _annotate(modules, encoded, ignored, "fully_shard")
+    return module
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls: Any = None, **options: Any) -> Iterator[None]:
+    """Inside, `wrap` makes shard units with these options. `wrapper_cls` is there for PyTorch's sake, and not used."""
+    global _wrap_options
+    if _wrap_options is not None:
+        raise NotImplementedError("enable_wrap is active already, and does not nest")
+    _wrap_options = encode_options(options, "enable_wrap")
+    try:
+        yield
+    finally:
+        _wrap_options = None
+
+
+def wrap(module: nn.Module, **override: Any) -> nn.Module:
+    """Makes `module` a shard unit, inside enable_wrap; outside it does nothing. An override beats the context."""
+    if _wrap_options is None:
+        return module
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"wrap expects a module but got {module!r}")
+    _annotate([module], _wrap_options | encode_options(override, "wrap"), [], "wrap")
+    return module
+
+
+def annotations_of(model: nn.Module, paths: dict[int, str], parameter_names: dict[int, str]) -> list[dict]:
+    """The annotations in a model, as the member `units` of step.json.
+
+    Raises:
+      ValueError: when a module was annotated after one that contains it, or an ignored parameter is not in the model.
+    """
+    found: dict[int, Annotation] = {}
+    for path, module in model.named_modules():
+        annotation = module.__dict__.get(_ATTRIBUTE)
+        if annotation is None:
+            continue
+        found.setdefault(id(annotation), annotation)
+        for below in module.modules():
+            inner = below.__dict__.get(_ATTRIBUTE)
+            if inner is not None and inner.order > annotation.order:
+                raise ValueError(f"module '{paths[id(below)]}' was made a unit after '{path}', which contains it; "
+                                 "fully_shard is called bottom-up")
+    units = []
+    for annotation in found.values():
+        unit = {"modules": [paths[id(m)] for m in annotation.modules if id(m) in paths], "options": annotation.options}
+        for parameter in annotation.ignored:
+            if id(parameter) not in parameter_names:
+                raise ValueError(f"ignored parameter of shape {list(parameter.shape)} is not in the model")
+        if annotation.ignored:
+            unit["ignored"] = sorted(parameter_names[id(p)] for p in annotation.ignored)
+        units.append(unit)
+    return units
+
+
+def _annotate(modules: list[nn.Module], options: dict, ignored: list[nn.Parameter], function: str) -> None:
+    for module in modules:
+        if _ATTRIBUTE in module.__dict__:
+            raise ValueError(f"{function}: module '{_find_path(module)}' ({type(module).__name__}) is a unit already")
+    annotation = Annotation(list(modules), options, ignored, next(_order))
+    for module in modules:
+        module.__dict__[_ATTRIBUTE] = annotation
+
+
+def _roots(modules: Iterable[nn.Module]) -> list[nn.Module]:
+    """The modules that are in no other one of the list, each once."""
+    modules = list(dict.fromkeys(modules))
+    inside = [set(m.modules()) - {m} if isinstance(m, nn.Module) else set() for m in modules]
+    return [m for m in modules if not any(m in below for below in inside)]
+
+
+def _mesh_options(mesh: Any, reshard: Any) -> dict:
+    if mesh is None:
+        return {}
+    if mesh.ndim != 1:
+        raise ValueError(f"fully_shard expects a mesh with one axis but got {mesh}")
+    if not isinstance(reshard, bool) and isinstance(reshard, int) and (reshard < 1 or mesh.size() % reshard):
+        raise ValueError("If passing reshard_after_forward as an int, it should be a "
+                         f"factor of {mesh.size()}, not {reshard}")
+    return {"ranks": mesh.size()}
+
+
+def _find_path(module: nn.Module) -> str:
+    """The module's path from the outermost module that holds it, as far as one is alive; for errors."""
+    holders = {}
+    for other in gc.get_objects():
+        if issubclass(type(other), nn.Module):  # isinstance would wake lazy objects
+            for name, child in other.__dict__.get("_modules", {}).items():
+                if child is not None:
+                    holders.setdefault(id(child), (other, name))
+    names: list[str] = []
+    while id(module) in holders and len(names) < 100:
+        module, name = holders[id(module)]
+        names.insert(0, name)
+    return ".".join(names)

@@ -1,0 +1,5 @@
+from table import check
+
+
+def test_coverage_is_as_committed():
+    check("reductions")

@@ -1,0 +1,267 @@
+"""Small random models of `transformers`, and how each is trained: an unmodified step on an ordinary batch.
+
+A case is a model class, a config of tiny sizes (all different from each other and from the batch), a batch, and the class
+of its blocks. Dropout is off, but for one of them.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable
+
+import torch
+
+BATCH, TIME, VOCABULARY = 6, 10, 37
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One model class; `make` gives the model and `batch` one batch, both with `transformers` as argument."""
+
+    name: str
+    config: str
+    options: dict[str, Any]
+    batch: Callable[[], dict[str, torch.Tensor]]
+    block: str
+    #: Parameters whose gradient is zero but for rounding, by the end of their names.
+    zero_gradient: tuple[str, ...] = ()
+    #: What tells it from another case of the same class.
+    kind: str = ""
+
+
+def train_step(model, optimizer, batch):
+    """The step as people write it."""
+    loss = model(**batch).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def plain_step(model, optimizer, batch):
+    """Without clipping, which hides gradients that are wrong by a factor."""
+    loss = model(**batch).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def ids(*shape: int, low: int = 1) -> torch.Tensor:
+    return torch.randint(low, VOCABULARY, shape or (BATCH, TIME))
+
+
+def padding() -> torch.Tensor:
+    """Ones, with some zeros at the end of some rows; never a row without any one."""
+    lengths = torch.randint(TIME // 2, TIME + 1, (BATCH, 1))
+    return (torch.arange(TIME)[None] < lengths).long()
+
+
+def ignored(labels: torch.Tensor) -> torch.Tensor:
+    """Labels with -100 here and there, most of them in the last rows."""
+    labels = labels.clone()
+    labels[torch.rand(labels.shape) < 0.2] = -100
+    labels[-2:, 2:] = -100
+    return labels
+
+
+def causal() -> dict[str, torch.Tensor]:
+    tokens = ids()
+    return {"input_ids": tokens, "labels": ignored(tokens)}
+
+
+def padded_causal() -> dict[str, torch.Tensor]:
+    return {**causal(), "attention_mask": padding()}
+
+
+def masked() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "labels": ignored(ids()), "attention_mask": padding()}
+
+
+def classified() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "labels": torch.randint(0, 3, (BATCH,)), "attention_mask": padding()}
+
+
+def token_classified() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "labels": ignored(torch.randint(0, 3, (BATCH, TIME))), "attention_mask": padding()}
+
+
+def answered() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "attention_mask": padding(), "start_positions": torch.randint(0, TIME, (BATCH,)),
+            "end_positions": torch.randint(0, TIME, (BATCH,))}
+
+
+def translated() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "attention_mask": padding(), "labels": ids(BATCH, 7)}
+
+
+def pictures() -> dict[str, torch.Tensor]:
+    return {"pixel_values": torch.randn(BATCH, 3, 16, 16), "labels": torch.randint(0, 3, (BATCH,))}
+
+
+def captions() -> dict[str, torch.Tensor]:
+    return {"input_ids": ids(), "attention_mask": padding(), "pixel_values": torch.randn(BATCH, 3, 16, 16),
+            "return_loss": True}
+
+
+BERT = dict(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
+            max_position_embeddings=24, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=3)
+LLAMA = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=24, attention_dropout=0.0, pad_token_id=0, bos_token_id=1,
+             eos_token_id=2)
+GPT2 = dict(vocab_size=VOCABULARY, n_positions=24, n_embd=16, n_layer=2, n_head=2, resid_pdrop=0.0, embd_pdrop=0.0,
+            attn_pdrop=0.0, bos_token_id=1, eos_token_id=2, pad_token_id=0, num_labels=3)
+T5 = dict(vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=20, num_layers=2, num_heads=2, dropout_rate=0.0,
+          decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, num_labels=3, classifier_dropout=0.0)
+BART = dict(vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+            decoder_attention_heads=2, encoder_ffn_dim=20, decoder_ffn_dim=20, max_position_embeddings=24, dropout=0.0,
+            attention_dropout=0.0, activation_dropout=0.0, classifier_dropout=0.0, decoder_start_token_id=2,
+            forced_eos_token_id=None, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+VIT = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, image_size=16, patch_size=4,
+           hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=3)
+
+
+def decoder(name: str, block: str, config: str = "", batch: Callable = causal, **options: Any) -> Case:
+    config = config or name.replace("ForCausalLM", "Config")
+    return Case(name, config, {**LLAMA, **options}, batch, block)
+
+
+def encoder(name: str, config: str, block: str, batch: Callable = masked, **options: Any) -> Case:
+    return Case(name, config, {**BERT, **options}, batch, block, ("key.bias", "k_proj.bias", "k_lin.bias"))
+
+
+def vision(name: str, config: str, block: str, **options: Any) -> Case:
+    return Case(name, config, {**VIT, **options}, pictures, block, ("key.bias", "k_proj.bias"))
+
+
+CLIP_TEXT = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
+                 max_position_embeddings=24, attention_dropout=0.0, eos_token_id=VOCABULARY - 1, bos_token_id=1,
+                 pad_token_id=0)
+CLIP_VISION = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2, image_size=16,
+                   patch_size=4, attention_dropout=0.0)
+
+CASES = [
+    Case("GPT2LMHeadModel", "GPT2Config", GPT2, causal, "GPT2Block"),
+    Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
+    Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified, "GPT2Block"),
+    decoder("LlamaForCausalLM", "LlamaDecoderLayer"),
+    dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal), kind="padded"),
+    decoder("MistralForCausalLM", "MistralDecoderLayer", sliding_window=4),
+    decoder("Qwen2ForCausalLM", "Qwen2DecoderLayer"),
+    decoder("Qwen3ForCausalLM", "Qwen3DecoderLayer", head_dim=8),
+    decoder("GemmaForCausalLM", "GemmaDecoderLayer", head_dim=8),
+    decoder("Gemma2ForCausalLM", "Gemma2DecoderLayer", head_dim=8, sliding_window=4),
+    decoder("OlmoForCausalLM", "OlmoDecoderLayer"),
+    decoder("Olmo2ForCausalLM", "Olmo2DecoderLayer"),
+    decoder("StableLmForCausalLM", "StableLmDecoderLayer", hidden_dropout=0.0),
+    decoder("PhiForCausalLM", "PhiDecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
+    decoder("Phi3ForCausalLM", "Phi3DecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
+    decoder("GraniteForCausalLM", "GraniteDecoderLayer"),
+    decoder("CohereForCausalLM", "CohereDecoderLayer"),
+    decoder("Starcoder2ForCausalLM", "Starcoder2DecoderLayer", residual_dropout=0.0, embedding_dropout=0.0),
+    decoder("SmolLM3ForCausalLM", "SmolLM3DecoderLayer"),
+    decoder("HeliumForCausalLM", "HeliumDecoderLayer", head_dim=4),
+    decoder("GlmForCausalLM", "GlmDecoderLayer", head_dim=8),
+    decoder("MixtralForCausalLM", "MixtralDecoderLayer", num_local_experts=3, num_experts_per_tok=2, experts_implementation="batched_mm",
+            output_router_logits=True),
+    decoder("OlmoeForCausalLM", "OlmoeDecoderLayer", num_experts=3, num_experts_per_tok=2,
+            experts_implementation="batched_mm"),
+    Case("GPTNeoXForCausalLM", "GPTNeoXConfig", dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
+        max_position_embeddings=24, hidden_dropout=0.0, attention_dropout=0.0, classifier_dropout=0.0), causal,
+        "GPTNeoXLayer"),
+    Case("GPTJForCausalLM", "GPTJConfig", dict(
+        vocab_size=VOCABULARY, n_positions=24, n_embd=16, n_layer=2, n_head=2, rotary_dim=4, resid_pdrop=0.0,
+        embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=1, eos_token_id=2), causal, "GPTJBlock"),
+    Case("OPTForCausalLM", "OPTConfig", dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=20,
+        word_embed_proj_dim=16, max_position_embeddings=24, dropout=0.0, attention_dropout=0.0, pad_token_id=0,
+        bos_token_id=1, eos_token_id=2), padded_causal, "OPTDecoderLayer", ("k_proj.bias",)),
+    Case("BloomForCausalLM", "BloomConfig", dict(
+        vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=2, hidden_dropout=0.0, attention_dropout=0.0,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2), causal, "BloomBlock"),
+    Case("MptForCausalLM", "MptConfig", dict(
+        vocab_size=VOCABULARY, d_model=16, n_layers=2, n_heads=2, max_seq_len=24, expansion_ratio=2, emb_pdrop=0.0,
+        resid_pdrop=0.0), causal, "MptBlock"),
+    Case("XGLMForCausalLM", "XGLMConfig", dict(
+        vocab_size=VOCABULARY, d_model=16, num_layers=2, attention_heads=2, ffn_dim=20, max_position_embeddings=24,
+        dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, layerdrop=0.0, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2), causal, "XGLMDecoderLayer", ("k_proj.bias",)),
+    encoder("BertForMaskedLM", "BertConfig", "BertLayer"),
+    dataclasses.replace(encoder("BertForMaskedLM", "BertConfig", "BertLayer", hidden_dropout_prob=0.1,
+                                attention_probs_dropout_prob=0.1), kind="dropout"),
+    encoder("BertForSequenceClassification", "BertConfig", "BertLayer", classified),
+    encoder("BertForTokenClassification", "BertConfig", "BertLayer", token_classified),
+    encoder("BertForQuestionAnswering", "BertConfig", "BertLayer", answered, num_labels=2),
+    encoder("RobertaForMaskedLM", "RobertaConfig", "RobertaLayer", pad_token_id=0),
+    encoder("XLMRobertaForMaskedLM", "XLMRobertaConfig", "XLMRobertaLayer", pad_token_id=0),
+    encoder("ElectraForMaskedLM", "ElectraConfig", "ElectraLayer", embedding_size=12),
+    encoder("AlbertForMaskedLM", "AlbertConfig", "AlbertLayer", embedding_size=12),
+    encoder("CamembertForMaskedLM", "CamembertConfig", "CamembertLayer", pad_token_id=0),
+    encoder("MobileBertForMaskedLM", "MobileBertConfig", "MobileBertLayer", embedding_size=16, intra_bottleneck_size=16),
+    encoder("LayoutLMForMaskedLM", "LayoutLMConfig", "LayoutLMLayer"),
+    Case("DistilBertForMaskedLM", "DistilBertConfig", dict(
+        vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=20, max_position_embeddings=24, dropout=0.0,
+        attention_dropout=0.0), masked, "TransformerBlock", ("k_lin.bias",)),
+    Case("DebertaV2ForMaskedLM", "DebertaV2Config", {**BERT, "relative_attention": False}, masked, "DebertaV2Layer",
+         ("key.bias", "key_proj.bias")),
+    Case("ModernBertForMaskedLM", "ModernBertConfig", dict(
+        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=24, pad_token_id=0, local_attention=4, reference_compile=False), masked,
+        "ModernBertEncoderLayer"),
+    Case("T5ForConditionalGeneration", "T5Config", T5, translated, "T5Block"),
+    Case("MT5ForConditionalGeneration", "MT5Config", T5, translated, "MT5Block"),
+    Case("UMT5ForConditionalGeneration", "UMT5Config", T5, translated, "UMT5Block"),
+    Case("BartForConditionalGeneration", "BartConfig", BART, translated, "BartEncoderLayer", ("k_proj.bias",)),
+    Case("PegasusForConditionalGeneration", "PegasusConfig", BART, translated, "PegasusEncoderLayer", ("k_proj.bias",)),
+    Case("MarianMTModel", "MarianConfig", {**BART, "decoder_start_token_id": 0}, translated, "MarianEncoderLayer",
+         ("k_proj.bias",)),
+    vision("ViTForImageClassification", "ViTConfig", "ViTLayer"),
+    vision("DeiTForImageClassification", "DeiTConfig", "DeiTLayer"),
+    vision("BeitForImageClassification", "BeitConfig", "BeitLayer", drop_path_rate=0.0),
+    vision("Dinov2ForImageClassification", "Dinov2Config", "Dinov2Layer", drop_path_rate=0.0),
+    vision("ViTMSNForImageClassification", "ViTMSNConfig", "ViTMSNLayer"),
+    vision("SiglipForImageClassification", "SiglipConfig", "SiglipEncoderLayer"),
+    Case("CLIPModel", "CLIPConfig", dict(text_config=CLIP_TEXT, vision_config=CLIP_VISION, projection_dim=12), captions,
+         "CLIPEncoderLayer", ("k_proj.bias",)),
+    Case("SiglipModel", "SiglipConfig", dict(text_config={**CLIP_TEXT, "projection_size": 16},
+                                             vision_config=CLIP_VISION), captions, "SiglipEncoderLayer",
+         ("k_proj.bias",)),
+    Case("ConvNextForImageClassification", "ConvNextConfig", dict(
+        hidden_sizes=[8, 12], depths=[1, 1], num_stages=2, patch_size=4, num_labels=3, drop_path_rate=0.0), pictures,
+        "ConvNextLayer"),
+    Case("ResNetForImageClassification", "ResNetConfig", dict(
+        embedding_size=8, hidden_sizes=[8, 12], depths=[1, 1], layer_type="basic", num_labels=3), pictures,
+        "ResNetBasicLayer"),
+]
+
+
+def label(case: Case) -> str:
+    """The class, with what tells two cases of one class apart."""
+    return f"{case.name} ({case.kind})" if case.kind else case.name
+
+
+def find(name: str) -> Case:
+    return next(case for case in CASES if label(case) == name)
+
+
+def build(case: Case) -> torch.nn.Module:
+    """The model with its random weights, the same every time."""
+    import transformers
+    transformers.utils.logging.set_verbosity_error()
+    options = {k: dict(v) if isinstance(v, dict) else v for k, v in case.options.items()}
+    if case.name.startswith("SiglipFor"):
+        options = dict(vision_config=dict(CLIP_VISION), num_labels=3)
+    torch.manual_seed(0)
+    model = getattr(transformers, case.name)(getattr(transformers, case.config)(**options))
+    # Weights far enough from zero that a wrong gradient shows.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(4)
+    return model.train()
+
+
+def batches(case: Case, count: int) -> list[dict[str, torch.Tensor]]:
+    torch.manual_seed(1)
+    return [case.batch() for _ in range(count)]

@@ -1,0 +1,298 @@
+"""view="local": the captured step is one rank's, gradients are averaged: what FSDP computes.
+
+The oracle is written out here: each rank's loss and gradients on its rows, their mean, one optimizer step.
+"""
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import spmd
+from spmd.tools import find_tool
+
+RANKS = 2
+
+
+class Net(torch.nn.Module):
+    """Batch norm: every rank has statistics of its own, as FSDP leaves them."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 10), torch.nn.Linear(10, 5)
+        self.norm = torch.nn.LayerNorm(10)
+        self.register_buffer("seen", torch.zeros(6))
+
+    def forward(self, x):
+        if self.training:
+            self.seen.add_(x.mean(0))
+        return self.second(torch.tanh(self.norm(self.first(x))))
+
+
+def loss_of(model, x, y):
+    return F.cross_entropy(model(x), y, ignore_index=-100)  # a mean over the rank's own labels
+
+
+def train_step(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def setup(optimizer=lambda p: torch.optim.AdamW(p, lr=0.05), dtype=torch.float32):
+    torch.manual_seed(0)
+    model = Net().to(dtype)
+    return model, optimizer(model.parameters())
+
+
+def batches(ranks: int, steps: int = 4, dtype=torch.float32):
+    """Global batches: the rows of each rank are others, and so is how many of them have a label."""
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        x = torch.randn(4 * ranks, 6, generator=generator, dtype=dtype)
+        y = torch.randint(0, 5, (4 * ranks,), generator=generator)
+        y[1:4] = -100
+        assert not torch.equal(x[:4], x[4:8])
+        yield x, y
+
+
+def fsdp_step(model, optimizer, x, y, ranks: int, clip: float | None = 0.05):
+    """One step of FSDP on `ranks` ranks: mean of the ranks' gradients, its norm clipped, one update."""
+    losses, gradients, seen = [], [], model.seen.clone()
+    for rank, (rows, labels) in enumerate(zip(x.chunk(ranks), y.chunk(ranks))):
+        loss = loss_of(model, rows, labels)
+        if rank == 0:
+            first = model.seen.clone()
+        model.seen.copy_(seen)
+        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
+        losses.append(loss.detach())
+    model.seen.copy_(first)  # a checkpoint has rank 0's
+    for parameter, of_ranks in zip(model.parameters(), zip(*gradients)):
+        parameter.grad = sum(of_ranks) / ranks
+    if clip:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    return sum(losses) / ranks
+
+
+def relative(a: torch.Tensor, b: torch.Tensor) -> float:
+    a, b = a.detach(), b.detach()
+    return float((a.double() - b.double()).norm() / b.double().norm().clamp_min(1e-12))
+
+
+def assert_same(model, optimizer, twin, twin_optimizer, tolerance: float) -> None:
+    for name, value in twin.state_dict().items():
+        assert relative(model.state_dict()[name], value) < tolerance, name
+    for p, q in zip(model.parameters(), twin.parameters()):
+        for state, value in twin_optimizer.state[q].items():
+            assert relative(optimizer.state[p][state], value) < tolerance, state
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def capture(reference_ranks: int = RANKS, dtype=torch.float32, step=None, **options):
+    model, optimizer = setup(dtype=dtype, **options)
+    x, y = next(batches(2, dtype=dtype))
+    return spmd.capture(step or train_step, model, optimizer, x[:4], y[:4], reference=list(batches(reference_ranks, dtype=dtype)),
+                        reference_ranks=reference_ranks)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.float64, 1e-13)])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_reference_is_fsdps(ranks, dtype, tolerance) -> None:
+    """The package runs the unmodified step on every rank's rows; the batches it records are distinct."""
+    package = capture(ranks, dtype)
+    twin, optimizer = setup(dtype=dtype)
+    for number, (x, y) in enumerate(batches(ranks, dtype=dtype)):
+        loss = fsdp_step(twin, optimizer, x, y, ranks)
+        assert abs(package.reference["loss"][number] - loss) < tolerance
+        assert package.reference[f"batch/{number}/x"].shape == (4 * ranks, 6)
+    for name, value in twin.state_dict().items():
+        assert relative(package.reference[f"final/{name}"], value) < tolerance, name
+
+
+def test_a_failing_rank_ends_the_reference() -> None:
+    """Nobody waits for ever for a rank whose step raises."""
+    def failing(model, optimizer, x, y):
+        if not isinstance(x, torch._subclasses.FakeTensor) and x[0, 0] < 0:
+            raise ZeroDivisionError("rank 1")
+        return train_step(model, optimizer, x, y)
+
+    model, optimizer = setup()
+    x, y = torch.ones(8, 6), torch.ones(8, dtype=torch.int64)
+    x[4:] = -1
+    with pytest.raises(ZeroDivisionError, match="rank 1"):
+        spmd.capture(failing, model, optimizer, x[:4], y[:4], reference=[(x, y)], reference_ranks=2)
+    with pytest.raises(spmd.CaptureError, match="'x' has 7 rows for 2 ranks"):
+        spmd.capture(train_step, model, optimizer, x[:4], y[:4], reference=[(x[:7], y[:7])], reference_ranks=2)
+
+
+@pytest.mark.parametrize("ranks, mode, policy", [(2, "fully_shard", "class:Linear"), (4, "replicate", "none")])
+def test_trains_like_fsdp(ranks, mode, policy) -> None:
+    model, optimizer = setup()
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    other, other_optimizer = copy.deepcopy((model, optimizer))
+    step = spmd.compile(train_step, ranks=ranks, view="local", mode=mode, policy=policy, threads=2)
+    for x, y in batches(ranks):
+        loss = step(model, optimizer, x, y)
+        assert abs(loss.item() - fsdp_step(twin, twin_optimizer, x, y, ranks).item()) < 1e-5
+        train_step(other, other_optimizer, x, y)
+    assert_same(model, optimizer, twin, twin_optimizer, 1e-4)
+    # the mean of the ranks' gradients is not the gradient of the global batch
+    assert relative(other.first.weight, twin.first.weight) > 1e-2
+    kinds = [c.op for c in step.trainer.collectives]
+    if mode == "replicate":
+        assert kinds == ["all_reduce"]
+    else:  # per unit a reduce-scatter and a gather in each direction, the norm; nothing else communicates
+        assert kinds.count("reduce_scatter") == 3 and kinds.count("all_reduce") == 1 and set(kinds) <= {
+            "all_gather", "reduce_scatter", "all_reduce"}
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.5, momentum=0.9)
+
+
+def accumulating(model, optimizer, x, y):
+    """Two microbatches, handmade clipping by the norm of the averaged gradients, a metric of every kind."""
+    total = 0.0
+    for rows, labels in zip(x.chunk(2), y.chunk(2)):
+        loss = F.mse_loss(model(rows), F.one_hot(labels.clamp_min(0), 5).float())
+        loss.backward()
+        total = total + loss.detach()
+    norm = torch.stack([p.grad.pow(2).sum() for p in model.parameters()]).sum().sqrt()
+    for p in model.parameters():
+        p.grad.mul_(0.1 / norm)
+    optimizer.step()
+    optimizer.zero_grad()
+    return {"loss": total, "rows": x[:, 0], "count": (y >= 0).sum()}
+
+
+def test_accumulation_handmade_clipping_and_results() -> None:
+    model, optimizer = setup(sgd)
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    step = spmd.compile(accumulating, ranks=RANKS, view="local", threads=2)
+    for x, y in batches(RANKS, steps=3):
+        result = step(model, optimizer, x, y)
+        losses, gradients, seen = [], [], twin.seen.clone()
+        for rank in range(RANKS):
+            copy_of = copy.deepcopy(twin)
+            rows, labels = x[4 * rank:4 * rank + 4], y[4 * rank:4 * rank + 4]
+            parts = [F.mse_loss(copy_of(r), F.one_hot(t.clamp_min(0), 5).float())
+                     for r, t in zip(rows.chunk(2), labels.chunk(2))]
+            gradients.append(torch.autograd.grad(sum(parts), list(copy_of.parameters())))
+            losses.append(sum(parts).item())
+            seen = copy_of.seen if rank == 0 else seen
+        twin.seen.copy_(seen)
+        means = [sum(of_ranks) / RANKS for of_ranks in zip(*gradients)]
+        norm = torch.stack([g.pow(2).sum() for g in means]).sum().sqrt()
+        for p, mean in zip(twin.parameters(), means):
+            p.grad = mean * (0.1 / norm)
+        twin_optimizer.step()
+        assert result["loss"].item() == pytest.approx(sum(losses) / RANKS, abs=1e-5)  # the mean
+        torch.testing.assert_close(result["rows"], x[:4, 0])  # rank 0's
+        assert result["count"].item() == 1
+    assert_same(model, optimizer, twin, twin_optimizer, 1e-4)
+
+
+def test_rows_that_do_not_divide_are_refused() -> None:
+    model, optimizer = setup()
+    step = spmd.compile(train_step, ranks=RANKS, view="local")
+    with pytest.raises(spmd.CaptureError, match=r"'x' has 7 rows for 2 ranks\n  cure: .*view='global'"):
+        step(model, optimizer, torch.randn(7, 6), torch.zeros(7, dtype=torch.int64))
+    with pytest.raises(ValueError, match="view is 'sideways'; allowed: global, local"):
+        spmd.compile(train_step, view="sideways")
+
+
+def scaled_by_the_loss(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1 - 0.01 * loss.detach())
+    return loss
+
+
+def test_an_update_by_a_ranks_own_value_is_refused() -> None:
+    model, optimizer = setup()
+    step = spmd.compile(scaled_by_the_loss, ranks=RANKS, view="local")
+    x, y = next(batches(RANKS))
+    with pytest.raises(spmd.CompileError, match="differs from rank to rank .*test_local_view.py:.*only gradients are averaged"):
+        step(model, optimizer, x, y)
+
+
+def run(*command, code: int = 0) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == code, f"{command} exited with {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("ranks, policy", [(2, "always"), (3, "none")])
+def test_in_double_precision_every_phase_is_the_reference(tmp_path, ranks, policy) -> None:
+    """N ranks' programs with averaged gradients, interpreted in f64, against PyTorch in f64."""
+    capture(ranks, torch.float64).save(tmp_path / "net.step")
+    programs = find_tool("spmd-compile").parent
+    for phase in ("partition", "decompose", "collectives", "kernels"):
+        ir = tmp_path / f"{phase}.mlir"
+        run(programs / "spmd-compile", tmp_path / "net.step", "--view=local", f"--ranks={ranks}", f"--policy={policy}",
+            f"--compile-to={phase}", "-o", ir)
+        text = run(programs / "spmd-interpret", ir, f"--weights={tmp_path / 'net.step'}", "--reference", "--rtol=1e-12")
+        assert "parameters" in text and "exp_avg" in text
+
+
+def plain_step(model, optimizer, x, y):
+    """Nothing that would hide a gradient of another scale: neither clipping nor Adam."""
+    loss = loss_of(model, x, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def test_check_finds_a_missing_reduction(tmp_path) -> None:
+    capture(step=plain_step, optimizer=sgd).save(tmp_path / "net.step")
+    programs = find_tool("spmd-compile").parent
+    options = ["--ranks=2", "--cpu=x86-64-v3", "--quiet"]
+    check = ["--check", "--threads=2", "--quiet"]
+    run(programs / "spmd-compile", tmp_path / "net.step", "-o", tmp_path / "net.spmd", "--view=local", *options)
+    assert "passed" in run(programs / "spmd-run", tmp_path / "net.spmd", *check)
+    # As a global step it takes other batches than those that were recorded.
+    run(programs / "spmd-compile", tmp_path / "net.step", "-o", tmp_path / "global.spmd", *options)
+    assert "expected f32[4, 6], found f32[8, 6]" in run(programs / "spmd-run", tmp_path / "global.spmd", *check, code=2)
+
+    ir = tmp_path / "partition.mlir"
+    run(programs / "spmd-compile", tmp_path / "net.step", "--view=local", "--compile-to=partition", "-o", ir, *options)
+    text = ir.read_text()
+
+    def broken(pattern: str, by: str, text: str = text) -> list:
+        """The command that goes on from the IR with one mistake in it."""
+        changed, count = re.subn(pattern, by, text)
+        assert count == 1
+        ir.write_text(changed)
+        return [programs / "spmd-compile", ir, "--compile-from=partition", "-o", tmp_path / "broken.spmd", *options]
+
+    def check_fails() -> None:
+        # the artifact takes the batches of the package that it was made from
+        (tmp_path / "broken.spmd/reference.safetensors").write_bytes((tmp_path / "net.step/reference.safetensors").read_bytes())
+        failed = run(programs / "spmd-run", tmp_path / "broken.spmd", f"--weights={tmp_path / 'net.step/weights.safetensors'}",
+                     *check, code=1)
+        assert "the check failed" in failed
+
+    own_part = (r"spmd\.reduce_scatter sum (%\S+ on @mesh \[\"data\"\]) unit @unit0 ", r"spmd.slice \1 ")
+    assert "unit0" in run(*broken(*own_part), code=2)  # the certificate: every gradient is reduced once
+    run(*broken(r"(spmd\.shard_unit @unit0 [^\n]*?>)( loc\([^\n]*)?\n", r"\1 {spmd.whole_gradient}\2\n", re.sub(*own_part, text)))
+    check_fails()
+    run(*broken(r"(aten\.div\.Scalar %\S+ \{other = )2( : i64[^\n]*\[owned\])", r"\g<1>1\2"))  # a sum, no mean
+    check_fails()

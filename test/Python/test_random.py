@@ -1,0 +1,223 @@
+"""Random ops: the same draws on any number of ranks, in the interpreter, on the CPU and in the eager reference."""
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from spmd.capture.draws import Draws
+from spmd.compiler import compile_package
+from spmd.tools import find_tool
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import spmd
+from spmd import philox
+
+BATCHES = [(torch.randn(5, 12), torch.randint(4, (5,))) for _ in range(4)]
+
+
+class Noisy(nn.Module):
+    """Every kind of dropout, and noise."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.drop = nn.Linear(12, 16), nn.Linear(16, 4), nn.Dropout(0.3)
+
+    def forward(self, x):
+        h = self.drop(self.fc1(x).relu())
+        h = F.dropout(h, 0.2, True, inplace=True)
+        h = h * h.new_empty(h.shape[0], 1).bernoulli_(0.9).div_(0.9)  # timm's drop path
+        h = F.alpha_dropout(h + 0.1 * torch.randn_like(h), 0.1, True)
+        h = F.dropout1d(h.view(-1, 4, 4), 0.2, True).flatten(1)
+        h = F.feature_alpha_dropout(h.view(-1, 4, 4), 0.2, True).flatten(1)
+        h = h + torch.rand(16) * torch.bernoulli(torch.full_like(h, 0.5)) + h.new_empty(16).uniform_(-0.1, 0.1)
+        h = h * (1 + h.new_empty(h.shape).normal_(0, 0.01)) * torch.randint(1, 3, (16,))
+        return self.fc2(h) * F.gumbel_softmax(torch.zeros(4), 2.0).detach()
+
+
+class Transformer(nn.Module):
+    """A GPT of one block with dropout of embeddings and residual branches."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.position = nn.Embedding(11, 8), nn.Embedding(6, 8)
+        self.norm1, self.norm2, self.drop = nn.LayerNorm(8), nn.LayerNorm(8), nn.Dropout(0.2)
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.mlp, self.head = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.2)), nn.Linear(8, 11)
+
+    def forward(self, tokens):
+        h = self.drop(self.embed(tokens) + self.position(torch.arange(6)))
+        q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in self.qkv(self.norm1(h)).split(8, -1))
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.drop(self.out(attended.transpose(1, 2).flatten(2)))
+        return self.head(h + self.mlp(self.norm2(h))).flatten(0, 1)
+
+
+def train_step(model, optimizer, x, y):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def fails(*command) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+TEXTS = [(torch.randint(11, (5, 6)), torch.randint(11, (30,))) for _ in range(4)]
+
+
+@pytest.fixture(scope="module", params=[Noisy, Transformer], ids=lambda p: p.__name__)
+def package(request, tmp_path_factory):
+    torch.manual_seed(3)
+    model = request.param()
+    batches = BATCHES if request.param is Noisy else TEXTS
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    path = tmp_path_factory.mktemp("drawing") / "drawing.step"
+    return spmd.capture(train_step, model, optimizer, *batches[0], reference=batches).save(path)
+
+
+def test_the_imported_step_gives_the_reference(package, tmp_path):
+    run(find_tool("spmd-translate"), "--import-step", package, "-o", tmp_path / "step.mlir")
+    run(find_tool("spmd-interpret"), tmp_path / "step.mlir", f"--weights={package}", "--reference", "--dtype=program")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
+def test_any_number_of_ranks_draws_the_same(package, tmp_path, ranks):
+    """In doubles, on an uneven batch of 5, down to the kernels."""
+    run(find_tool("spmd-translate"), "--import-step", package, "-o", tmp_path / "step.mlir")
+    for phase in ("partition", "kernels"):
+        run(find_tool("spmd-opt"), tmp_path / "step.mlir", f"--spmd-pipeline=to={phase} ranks={ranks} policy=always", "-o",
+            tmp_path / "ranks.mlir")
+        run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}", f"--compare={tmp_path / 'step.mlir'}",
+            "--steps=2")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_trains_like_the_reference(package, tmp_path, ranks):
+    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--quiet")
+    assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check")
+
+
+def masked(model, optimizer, x):
+    h = F.dropout(x * model.weight, 0.4)
+    h.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return h.detach() != 0, torch.rand_like(x)
+
+
+def test_masks_are_bits_of_the_element():
+    """On 1, 2 and 4 ranks, fused or not, the very bits of the definition; other ones in every step, and with another seed."""
+    model = nn.Module()
+    model.weight = nn.Parameter(torch.ones(7))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    x = torch.ones(5, 7)
+    torch.manual_seed(11)
+    package = spmd.capture(masked, model, optimizer, x)
+    index = np.arange(35).reshape(5, 7)
+    for ranks, options in ((1, []), (2, []), (4, []), (3, ["--fuse=false"])):
+        with spmd.load(compile_package(package, [f"--ranks={ranks}", *options])) as trainer:
+            for step in (1, 2):
+                mask, noise = trainer.step(x)
+                assert np.array_equal(mask.numpy(), philox.uniform(11, step, index, 0) < np.float32(0.6))
+                assert np.array_equal(noise.numpy(), philox.uniform(11, step, index, 1))
+            trainer.write("rng", "seed", np.array(12))
+            assert np.array_equal(trainer.step(x)[1].numpy(), philox.uniform(12, 3, index, 1))
+
+
+def test_draws_continue_where_a_checkpoint_stopped(tmp_path):
+    """Seed and step counter are state: saved with the optimizer, loaded with the weights."""
+    artifact = compile_package(spmd.capture(train_step, *_model(), *BATCHES[0]), ["--ranks=2"])
+    with spmd.load(artifact) as whole, spmd.load(artifact) as first:
+        losses = [float(whole.step(*b)) for b in BATCHES]
+        for b in BATCHES[:2]:
+            first.step(*b)
+        first.save_parameters(tmp_path / "state.safetensors", with_optimizer=True)
+    assert load_file(tmp_path / "state.safetensors")["rng/step"] == 2
+    with spmd.Trainer(artifact, weights=tmp_path / "state.safetensors") as second:
+        assert [float(second.step(*b)) for b in BATCHES[2:]] == losses[2:]
+
+
+def _model():
+    torch.manual_seed(4)
+    model = Noisy()
+    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def test_seed_option(package, tmp_path):
+    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", "--ranks=2", "--quiet")
+    losses = [run(find_tool("spmd-run"), tmp_path / "a.spmd", f"--seed={seed}").splitlines()[2:5] for seed in (3, 3, 4)]
+    assert losses[0] == losses[1] != losses[2]
+    assert "drew with seed 3" in fails(find_tool("spmd-run"), tmp_path / "a.spmd", "--check", "--seed=4")
+
+
+def test_checkpointed_blocks_draw_once(tmp_path):
+    """Under eager, recomputation draws again what it drew; inlined here and in the reference, it draws once."""
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.out = nn.Linear(12, 12), nn.Linear(12, 4)
+
+        def forward(self, x):
+            return self.out(checkpoint(lambda t: F.dropout(self.fc(t), 0.5), x, use_reentrant=False))
+
+    torch.manual_seed(0)
+    model = Block()
+    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0], reference=BATCHES)
+    assert [n["op"] for n in package.step["nodes"]].count("spmd.philox_uniform.default") == 1
+    run(find_tool("spmd-compile"), package.save(tmp_path / "c.step"), "-o", tmp_path / "c.spmd", "--ranks=2", "--quiet")
+    assert "passed" in run(find_tool("spmd-run"), tmp_path / "c.spmd", "--check")
+
+
+def test_draws_have_the_right_distribution():
+    with Draws(torch.tensor(1), torch.tensor(0)):
+        uniform, normal = torch.rand(100, 1000), torch.randn(100, 1000)
+        kept = F.dropout(torch.ones(100, 1000), 0.25)
+        integers = torch.randint(3, 8, (100, 1000))
+    assert abs(uniform.mean() - 0.5) < 0.005 and uniform.min() >= 0 and uniform.max() < 1
+    assert abs(normal.mean()) < 0.01 and abs(normal.std() - 1) < 0.01
+    assert abs((kept != 0).float().mean() - 0.75) < 0.005 and set(kept.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
+    assert integers.min() == 3 and integers.max() == 7 and abs(integers.float().mean() - 5) < 0.02
+    assert abs(np.corrcoef(uniform.flatten(), normal.flatten())[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize("draw", [lambda x: torch.multinomial(x.abs().sum(0) + 1, 2), lambda x: torch.randperm(4),
+                                  lambda x: F.rrelu(x, training=True), lambda x: torch.poisson(x.abs())])
+def test_what_has_no_form_is_an_error(draw):
+    def step(model, optimizer, x):
+        loss = (model.weight * x).sum() + draw(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    model = nn.Module()
+    model.weight = nn.Parameter(torch.ones(12))
+    with pytest.raises(spmd.CaptureError, match="an order of its own"):
+        spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), BATCHES[0][0])
+
+
+def test_a_step_that_draws_nothing_has_no_seed(tmp_path):
+    model = nn.Linear(12, 4)
+    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0], reference=BATCHES)
+    assert not any(i["kind"] == "rng" for i in json.loads(package.text())["inputs"])
+    run(find_tool("spmd-compile"), package.save(tmp_path / "a.step"), "-o", tmp_path / "a.spmd", "--ranks=1", "--quiet")
+    assert "draws no random numbers" in fails(find_tool("spmd-run"), tmp_path / "a.spmd", "--seed=4")

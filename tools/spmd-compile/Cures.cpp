@@ -1,0 +1,91 @@
+//===- Cures.cpp - What brings a plan under its budget --------------------===//
+
+#include "Cures.h"
+#include "dialects/Spmd/Spmd.h"
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Runtime/Core/Text.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace spmd;
+using runtime::formatCount;
+
+/// Ranks are doubled at most this often.
+static constexpr int kMostDoublings = 4;
+
+/// Bytes of the arena with `options`; none when the step cannot be planned with them.
+static std::optional<int64_t> planBytes(ModuleOp imported, const PipelineOptions &options) {
+  OwningOpRef<ModuleOp> module = imported.clone();
+  ScopedDiagnosticHandler silence(module->getContext(), [](Diagnostic &) { return success(); });
+  PassManager pm(module->getContext());
+  if (failed(buildPipeline(pm, options, Phase::import, Phase::plan, llvm::nulls())) || failed(pm.run(*module)))
+    return std::nullopt;
+  plan::ProgramOp program = getProgram(*module);
+  if (!program)
+    return std::nullopt;
+  return program.getStateBytes() + program.getTransientBytes();
+}
+
+/// The class of most items of the biggest list of modules: the blocks of a network.
+static std::string findBlockClass(ModuleOp module) {
+  llvm::StringMap<TreeModuleOp> modules;
+  module.walk([&](TreeModuleOp entry) { modules[entry.getPath()] = entry; });
+  std::string best;
+  size_t most = 1;
+  module.walk([&](TreeModuleOp entry) {
+    if (!entry.getClassName().ends_with(".ModuleList") || entry.getChildren().size() <= most)
+      return;
+    auto first = modules.find(cast<StringAttr>(entry.getChildren()[0]).getValue());
+    if (first == modules.end())
+      return;
+    most = entry.getChildren().size();
+    best = first->second.getClassName().rsplit('.').second.str();
+  });
+  return best;
+}
+
+std::string findCures(ModuleOp imported, const PipelineOptions &options, int64_t budget) {
+  std::vector<std::vector<std::string>> rows;
+  bool isCured = false;
+  auto attempt = [&](const std::string &text, const PipelineOptions &changed) -> std::optional<int64_t> {
+    std::optional<int64_t> bytes = planBytes(imported, changed);
+    if (!bytes)
+      return bytes;
+    bool fits = *bytes <= budget;
+    rows.push_back({text, formatCount(*bytes), fits ? "fits" : formatCount(*bytes - budget) + " too many"});
+    isCured |= fits;
+    return bytes;
+  };
+  PipelineOptions changed = options;
+  if (options.mode != "fully_shard") {
+    changed.mode = "fully_shard";
+    attempt("--mode=fully_shard", changed);
+  }
+  if (std::string block = findBlockClass(imported); options.policy == "none" && !block.empty()) {
+    changed.policy = "class:" + block;
+    attempt("--policy=" + changed.policy, changed);
+  }
+  if (!options.reshardAfterForward) {
+    changed = options;
+    changed.reshardAfterForward = true;
+    attempt("--reshard-after-forward=true", changed);
+  }
+  if (options.prefetch > 0) {
+    changed = options;
+    changed.prefetch = 0;
+    attempt("--prefetch=0", changed);
+  }
+  std::optional<int64_t> before;
+  changed = options;
+  for (int i = 0; i < kMostDoublings && !isCured; ++i) {
+    changed.ranks *= 2;
+    std::optional<int64_t> bytes = attempt("--ranks=" + std::to_string(changed.ranks), changed);
+    if (!bytes || (before && *bytes >= *before))
+      break;
+    before = bytes;
+  }
+  if (rows.empty())
+    return "";
+  return "planned again with\n" + runtime::formatTable(rows);
+}

@@ -1,0 +1,126 @@
+//===- Units.cpp - spmd-report units --------------------------------------===//
+//
+// What a wrap policy makes of a step package, before anything is compiled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Units.h"
+#include "spmd/ShardUnits/Report.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+
+using namespace spmd;
+using runtime::Expected;
+using runtime::Status;
+
+namespace {
+
+struct Arguments {
+  std::string step, policyFile, mode = "fully_shard";
+  std::vector<std::string> policies, ignoredModules, ignoredParameters;
+  int64_t ranks = 1;
+  bool strictTied = false, json = false, reshard = true;
+};
+
+} // namespace
+
+static Expected<units::Policy> readPolicies(const Arguments &arguments) {
+  if (arguments.policies.empty())
+    return units::automaticPolicy();
+  if (!arguments.policyFile.empty())
+    return Status::badInput("--policy and --policy-file exclude each other");
+  units::Policy any;
+  any.kind = units::Policy::Kind::any;
+  for (const std::string &text : arguments.policies) {
+    Expected<units::Policy> policy = units::parsePolicy(text);
+    if (!policy)
+      return Status::badInput("--policy: " + policy.error().message);
+    if (arguments.policies.size() == 1)
+      return policy;
+    any.text += (any.text.empty() ? "or(" : ";") + text;
+    any.parts.push_back(std::move(*policy));
+  }
+  any.text += ")";
+  return any;
+}
+
+static Status report(const Arguments &arguments) {
+  units::Request request;
+  Expected<units::Policy> policy = readPolicies(arguments);
+  if (!policy)
+    return policy.error();
+  request.policy = *policy;
+  request.ranks = arguments.ranks;
+  request.defaults.mode = units::parseMode(arguments.mode);
+  if (!request.defaults.mode)
+    return Status::badInput("--mode=" + arguments.mode + ": expected fully_shard, replicate");
+  request.defaults.reshardAfterForward = arguments.reshard;
+  if (!arguments.policyFile.empty())
+    if (Status status = units::readPlanFile(arguments.policyFile, request); !status.ok())
+      return status;
+  request.ignoredModules.insert(request.ignoredModules.end(), arguments.ignoredModules.begin(),
+                                arguments.ignoredModules.end());
+  request.ignoredParameters.insert(request.ignoredParameters.end(), arguments.ignoredParameters.begin(),
+                                   arguments.ignoredParameters.end());
+  request.strictTied |= arguments.strictTied;
+
+  std::filesystem::path path = arguments.step;
+  if (std::filesystem::is_directory(path))
+    path /= "step.json";
+  Expected<std::string> text = runtime::readFile(path.string());
+  if (!text)
+    return text.error();
+  runtime::JsonDocument document(path.string(), *text);
+  if (!document.status().ok())
+    return document.status();
+  runtime::JsonValue root = document.root();
+  if (std::string format = root["format"].asString(); format != "spmd-step")
+    root["format"].fail("expected \"spmd-step\", found \"" + format + "\"");
+  Expected<units::ModuleTree> tree = units::ModuleTree::read(root);
+  if (root.has("units"))
+    request.annotations = units::readAnnotations(root["units"]);
+  if (!document.status().ok())
+    return document.status();
+  if (!tree)
+    return Status::badInput(path.string() + ": " + tree.error().message);
+  Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, request);
+  if (!assigned)
+    return assigned.error();
+  std::fputs((arguments.json ? units::toJson(*tree, *assigned, request.ranks)
+                             : units::formatUnits(*tree, *assigned, request.ranks))
+                 .c_str(),
+             stdout);
+  return Status::success();
+}
+
+int reportUnits(int argc, char **argv) {
+  CLI::App app("Prints the shard units that a wrap policy makes of a step package, and what they cost.",
+               "spmd-report units");
+  Arguments arguments;
+  app.add_option("step", arguments.step, "step package, or its step.json")->required();
+  app.add_option("--policy", arguments.policies,
+                 "auto (default), none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); "
+                 "several are or-ed")
+      ->take_all();
+  app.add_option("--policy-file", arguments.policyFile, "rules and options per unit, docs/shard-units.md");
+  app.add_option("--ignored-module", arguments.ignoredModules, "path of a module in no unit; repeatable");
+  app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter in no unit; repeatable");
+  app.add_option("--ranks", arguments.ranks, "number of ranks (default 1)");
+  app.add_option("--mode", arguments.mode, "fully_shard (default) or replicate");
+  app.add_option("--reshard-after-forward", arguments.reshard, "true (default) or false");
+  app.add_flag("--strict-tied", arguments.strictTied, "tied parameters with owners in different units are an error");
+  app.add_flag("--json", arguments.json, "as JSON");
+  try {
+    app.parse(argc, argv);
+    Status status = report(arguments);
+    if (status.ok())
+      return 0;
+    std::fprintf(stderr, "spmd-report: error: %s\n", status.message.c_str());
+    return static_cast<int>(status.code);
+  } catch (const CLI::ParseError &problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+}
