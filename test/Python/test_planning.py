@@ -1,5 +1,5 @@
-"""Llama-3-8B is planned on a machine that could not hold it: sizes and collectives are those of FSDP2's arithmetic, written
-down here a second time."""
+"""Llama-3-8B is planned on a machine that could not hold it: sizes and collectives are those of FSDP2's arithmetic,
+written down here a second time."""
 from __future__ import annotations
 
 import re

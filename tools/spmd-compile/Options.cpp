@@ -17,8 +17,8 @@ struct RawOptions {
   cl::OptionCategory category{"spmd-compile options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
                              cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, the default "
-                                       "but for plan, which is reported)"),
+  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, "
+                                       "the default but for plan, which is reported)"),
                               cl::value_desc("path"), cl::cat(category)};
   cl::opt<int64_t> ranks{"ranks", cl::desc("Number of ranks (default 1)"), cl::init(1), cl::cat(category)};
   cl::opt<std::string> mode{"mode", cl::desc("fully_shard (default): each rank keeps a chunk; replicate: each all"),

@@ -298,8 +298,9 @@ void Emitter::emitChunk(const Cluster &cluster) {
 void Emitter::emitSegmentReduce(const Cluster &cluster) {
   Node *node = cluster.members.front();
   Node *chunk = node->inputs.front().node;
-  kernel::SegmentedOp kernel = createSegmented(builder, getLocation(cluster), node->unit, chunk->getNumElements(), node->getType(),
-                                               values.lookup(chunk), {}, {}, node->pieces);
+  kernel::SegmentedOp kernel =
+      createSegmented(builder, getLocation(cluster), node->unit, chunk->getNumElements(), node->getType(),
+                      values.lookup(chunk), {}, {}, node->pieces);
   ImplicitLocOpBuilder b = ImplicitLocOpBuilder::atBlockEnd(node->loc, kernel.getBodyBlock());
   Value term = node->body(b, kernel.getBodyBlock()->getArguments());
   Value total = kernel::ReduceOp::create(b, node->reduceKind, term, ArrayRef<int64_t>{0});

@@ -20,8 +20,9 @@ static std::string asPattern(const std::string &name) {
   std::string pattern;
   for (size_t begin = 0; begin <= name.size();) {
     size_t end = std::min(name.find_first_of(". ,", begin), name.size());
-    bool isNumber = end > begin && std::all_of(name.begin() + static_cast<long>(begin),
-                                               name.begin() + static_cast<long>(end), [](char c) { return c >= '0' && c <= '9'; });
+    bool isNumber =
+        end > begin && std::all_of(name.begin() + static_cast<long>(begin), name.begin() + static_cast<long>(end),
+                                   [](char c) { return c >= '0' && c <= '9'; });
     bool isPart = begin > 0 && name[begin - 1] == '.';
     pattern += isNumber && isPart ? "*" : name.substr(begin, end - begin);
     if (end < name.size())
@@ -61,8 +62,8 @@ std::string spmd::runtime::formatArena(const PlanReport &report) {
   }
   int64_t padding = report.stateBytes - persistent, gaps = report.transientBytes - peak;
   rows.push_back({"alignment and gaps", formatCount(padding), formatCount(gaps), formatCount(padding + gaps)});
-  rows.push_back({"arena", formatCount(report.stateBytes), formatCount(report.transientBytes),
-                  formatCount(report.arenaBytes)});
+  rows.push_back(
+      {"arena", formatCount(report.stateBytes), formatCount(report.transientBytes), formatCount(report.arenaBytes)});
   return text + formatTable(rows);
 }
 
@@ -88,9 +89,8 @@ std::string spmd::runtime::formatPeak(const PlanReport &report) {
     ++groups[number->second].count;
     groups[number->second].bytes += tensor.bytes;
   }
-  std::sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first;
-  });
+  std::sort(groups.begin(), groups.end(),
+            [](const Group &a, const Group &b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first; });
   Rows rows = {{"tensor", "class", "bytes", "of them", "together", "line"}};
   int64_t rest = 0, restBytes = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -172,8 +172,9 @@ std::string spmd::runtime::formatReplicated(const PlanReport &report) {
   }
   std::vector<std::pair<int64_t, std::vector<std::string>>> lines;
   for (const auto &[key, group] : groups)
-    lines.push_back({-group.second,
-                     {key[1], formatCount(std::stoll(key[2])), formatCount(group.first), formatCount(group.second), key[0]}});
+    lines.push_back(
+        {-group.second,
+         {key[1], formatCount(std::stoll(key[2])), formatCount(group.first), formatCount(group.second), key[0]}});
   std::sort(lines.begin(), lines.end());
   Rows rows = {{"op", "bytes", "of them", "together", "where"}};
   for (size_t i = 0; i < std::min(lines.size(), kMostRows); ++i)
@@ -208,10 +209,8 @@ std::string spmd::runtime::planReportJson(const PlanReport &report) {
   for (const PlanReport::MemoryClass &entry : report.classes)
     classes[entry.name] = {{"persistent", entry.persistent}, {"peak", entry.peak}};
   for (const PlanReport::Tensor &tensor : report.tensors)
-    tensors.push_back({{"name", tensor.name},
-                       {"class", tensor.memoryClass},
-                       {"bytes", tensor.bytes},
-                       {"loc", tensor.location}});
+    tensors.push_back(
+        {{"name", tensor.name}, {"class", tensor.memoryClass}, {"bytes", tensor.bytes}, {"loc", tensor.location}});
   for (const PlanReport::UnitRow &unit : report.units)
     units.push_back({{"name", unit.name},
                      {"modules", unit.modules},

@@ -2,6 +2,7 @@
 
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "llvm/ADT/SetVector.h"
 

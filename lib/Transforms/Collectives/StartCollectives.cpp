@@ -106,8 +106,9 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
 }
 
 /// [Note: gradients in flight] Until computation has waited for a unit's reduction, nothing proves that its unsharded
-/// gradients have been read, and they keep their bytes. So the reduction of one unit is waited for when that of the next
-/// one starts: it has had a unit's whole backward pass to end, and no more than two units' gradients are there at once.
+/// gradients have been read, and they keep their bytes. So the reduction of one unit is waited for when that of the
+/// next one starts: it has had a unit's whole backward pass to end, and no more than two units' gradients are there at
+/// once.
 void StartCollectivesPass::boundGradients(ArrayRef<WaitOp> scatters) {
   for (size_t i = 1; i < scatters.size(); ++i) {
     WaitOp wait = scatters[i - 1], next = scatters[i];

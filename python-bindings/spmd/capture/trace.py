@@ -73,7 +73,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), stamps, stamps.tracking(), Draws(*fakes.rng()), warn_of_print():
+            with one_op_composites(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
                 returned = call.run(batch)
             leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]

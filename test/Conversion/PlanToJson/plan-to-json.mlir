@@ -27,7 +27,7 @@ module attributes {
   // MANIFEST: "ranks": 2,
   // MANIFEST-NEXT: "arena": {"state_bytes":576,"transient_bytes":1344,"bytes":1920,"classes":{"parameters":512,"optimizer state":8,"gathered":1024}},
   // MANIFEST-NEXT: "programs": [
-  // MANIFEST-NEXT: {"name":"train_step","plan":"train_step.plan.json","trace_hash":"{{[0-9a-f]+}}"}
+  // MANIFEST-NEXT: {"name":"train_step","plan":"train_step.plan.json","trace_hash":"{{[0-9a-f]+}}","hash":"{{[0-9a-f]+}}"}
   // MANIFEST: {"name":"unit0","modules":[""],"dtype":"f32","padded":256,"chunk":128,"segments":[{"name":"w","aliases":["head.w"],"shape":[4,16],"group":0,"offset":0,"numel":64,"trainable":true},{"name":"b","aliases":[]
   // MANIFEST: "state": [
   // MANIFEST-NEXT: {"kind":"shard","unit":"unit0","state":"param","numel":128,"init":null,"dtype":"f32","offset":0,"buffer":0},
