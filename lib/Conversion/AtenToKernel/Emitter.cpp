@@ -117,10 +117,11 @@ void Emitter::emitAnchor(Node *anchor) {
   SmallVector<Type> types;
   for (Node *result : anchor->results)
     types.push_back(result->getType());
-  Location loc = getResultsLocation(builder.getContext(), anchor->results, {});
+  // A check of row numbers has no result.
+  Location loc = types.empty() ? anchor->loc : getResultsLocation(builder.getContext(), anchor->results, {});
   SmallVector<Value> results = anchor->emit(builder, loc, operands, types);
   if (anchor->segment >= 0)
-    results.front().getDefiningOp()->setAttr(kSegmentAttr, builder.getI64IntegerAttr(anchor->segment));
+    std::prev(builder.getInsertionPoint())->setAttr(kSegmentAttr, builder.getI64IntegerAttr(anchor->segment));
   for (auto [node, value] : llvm::zip_equal(anchor->results, results))
     values[node] = value;
 }
