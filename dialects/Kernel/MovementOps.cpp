@@ -30,7 +30,7 @@ LogicalResult GatherRowsOp::verify() {
   if (failed(verifyIds(*this, getIds().getType())))
     return failure();
   auto table = cast<RankedTensorType>(getTable().getType());
-  if (table.getRank() == 0 || table.getNumElements() == 0)
+  if ((table.getRank() == 0 && !getRows()) || table.getNumElements() == 0)
     return emitOpError("table ") << table << " has no rows";
   int64_t batch = getBatch();
   if (batch <= 0 || getNumRows() <= 0 || table.getNumElements() % (batch * getNumRows()) != 0)
@@ -76,8 +76,7 @@ LogicalResult ScatterRowsOp::verify() {
   if (result.getElementType() != src.getElementType())
     return emitOpError("scatters ") << src << " into " << result << "; both must have one element type";
   int64_t ids = getNumElements(getIds().getType());
-  if (ids % batch != 0 || result.getNumElements() % (batch * rows) != 0 ||
-      src.getNumElements() != ids * getRowSize())
+  if (ids % batch != 0 || result.getNumElements() % (batch * rows) != 0 || src.getNumElements() != ids * getRowSize())
     return emitOpError("src ") << src << " must be " << ids << " rows of a result " << result << " of " << batch
                                << " times " << rows << " rows";
   if (getInto() && (getNumElements(getInto().getType()) != result.getNumElements() ||
@@ -104,9 +103,7 @@ double ScatterRowsOp::getFlops() {
   return getKind() == ScatterKind::Set ? 0 : static_cast<double>(getNumElements(getSrc().getType()));
 }
 int64_t ScatterRowsOp::getBytesMoved() { return getTensorBytes(*this); }
-bool ScatterRowsOp::canAlias(unsigned operand, unsigned) {
-  return getInto() && operand == 2 && getInto() != getSrc();
-}
+bool ScatterRowsOp::canAlias(unsigned operand, unsigned) { return getInto() && operand == 2 && getInto() != getSrc(); }
 
 //===----------------------------------------------------------------------===//
 // sort

@@ -469,7 +469,7 @@ Expected<Choices> Chooser::run() {
   exempting = request.defaults.precision && !request.defaults.precision->empty();
   bool isAutomatic = policy.kind == Kind::automatic;
   if (!request.annotations.empty() && !isAutomatic)
-    return Status::badInput("module '" + request.annotations.front().modules.front() +
+    return Status::badInput("module '" + formatPath(request.annotations.front().modules.front()) +
                             "' is annotated as a unit already; a policy chooses for models without annotations");
   if (!request.annotations.empty()) {
     useAnnotations();

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import shutil
 import tempfile
 import threading
@@ -19,9 +18,10 @@ from .capture import StepPackage, capture
 from .capture.call import StepCall
 from .capture.result import unwrap
 from .capture.trace import Output
-from .compiler import compile_package, report_of
+from .compiler import compile_package, plan_of, report_of
 from .livestate import LiveState
 from .native import FAILED
+from .planning import Plan, read_plan
 from .remarks import remark
 from .runtime import RunError, Trainer
 from .units.choice import UnitChoice
@@ -191,9 +191,9 @@ class CompiledStep:
         return self._current and self._current.trainer
 
     @property
-    def plan(self) -> dict[str, Any] | None:
-        """The command plan of the artifact (docs/artifact-format.md): buffers, commands, streams."""
-        return self._current and json.loads((self.artifact / "train_step.plan.json").read_text())
+    def plan(self) -> Plan | None:
+        """Memory of a rank by class and at the peak, collectives by unit; what package.plan() gives ahead of time."""
+        return self._current and read_plan(plan_of(self.artifact), self.report())
 
     def report(self) -> str:
         """What spmd-compile says of the program: shard units, collectives and their bytes, the arena of a rank.

@@ -49,6 +49,11 @@ def report_of(artifact: Path) -> str:
     return _said(artifact, "report.txt")
 
 
+def plan_of(artifact: Path) -> dict[str, Any]:
+    """The plan of an artifact of the cache, as spmd-compile --json writes it."""
+    return json.loads(_said(artifact, "plan.json"))
+
+
 def _compile(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
              artifact: Path) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
@@ -59,7 +64,7 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
         if plan is not None:
             (Path(work) / "plan.json").write_text(json.dumps(plan, indent=2))
             options = [*options, f"--policy-file={Path(work) / 'plan.json'}"]
-        command = [*compiler, str(step), "-o", str(folder / artifact.name), *options]
+        command = [*compiler, str(step), "-o", str(folder / artifact.name), *options, f"--json={folder / 'plan.json'}"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise CompileError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr.strip()}")

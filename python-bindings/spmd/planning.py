@@ -113,13 +113,14 @@ def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: 
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 and not report.exists():
             raise CompileError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr.strip()}")
-        plan = _read(json.loads(report.read_text()), done.stdout)
+        plan = read_plan(json.loads(report.read_text()), done.stdout)
     if done.returncode != 0:
         raise MemoryBudgetError(done.stderr.strip(), plan)
     return plan
 
 
-def _read(report: dict[str, Any], text: str) -> Plan:
+def read_plan(report: dict[str, Any], text: str) -> Plan:
+    """A plan from what spmd-compile --json wrote, and its tables."""
     arena, peak = report["arena"], report["peak"]
 
     def collectives(entries: list[dict]) -> list[Collectives]:

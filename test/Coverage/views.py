@@ -31,7 +31,7 @@ OPS = [from_database(name) for name in (
     "roll", "rot90", "flip", "fliplr", "flipud", "meshgrid.list_of_tensors", "broadcast_tensors", "clone", "contiguous",
     "nn.functional.pixel_shuffle", "nn.functional.pixel_unshuffle", "nn.functional.channel_shuffle", "kron", "outer",
     # Parts replaced.
-    "slice_scatter", "select_scatter", "diagonal_scatter", "diag_embed", "diagflat", "tril", "triu",
+    "select_scatter", "diagonal_scatter", "diag_embed", "diagflat", "tril", "triu",
     # Pads.
     "nn.functional.pad.constant", "nn.functional.pad.reflect", "nn.functional.pad.replicate",
     "nn.functional.pad.replicate_negative", "nn.functional.pad.circular",

@@ -104,7 +104,11 @@ def test_saved_with_the_state_of_now(tmp_path) -> None:
         train_step(example["model"], example["optimizer"], x, y)
     train_step.save(tmp_path / "gpt2.spmd")
     assert train_step.report().startswith("train_step: 2 ranks\nshard units:")
-    assert "arena: " in train_step.report() and train_step.plan["format"] == "spmd-plan"
+    assert "arena: " in train_step.report() 
+    plan = train_step.plan
+    assert plan.ranks == 2 and plan.arena_bytes == train_step.trainer.arena_bytes
+    assert repr(plan) == train_step.report()
+    assert plan == train_step.package.plan(ranks=2)  # what is planned ahead of time is what runs
     assert repr(train_step) == (f"<spmd.compile(train_step): 2 ranks, 1 program, 2 steps, "
                                 f"{train_step.trainer.arena_bytes:,} bytes per rank>")
     loss = train_step(example["model"], example["optimizer"], *batches[2])

@@ -332,8 +332,8 @@ LogicalResult Assigner::assignOp(Operation *op) {
           assignAllReduce(start, cast<AllReduceStartOp>(start).getInputs(), wait.getResults());
         return success();
       })
-      .Case<PackOp, AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, ReleaseOp, func::ReturnOp>(
-          [](auto) { return success(); })
+      .Case<PackOp, AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, ReleaseOp, kernel::CheckIndexOp,
+            func::ReturnOp>([](auto) { return success(); })
       .Default([](Operation *other) {
         return other->emitOpError("has no command; it must be lowered to kernels before the plan");
       });

@@ -29,7 +29,8 @@ static std::optional<SmallVector<AxisState>> getOperandStates(Operation *op, Axi
     return mapped ? std::optional(states) : std::nullopt;
   }
   FailureOr<ShardingRule> rule = iface.getShardingRule();
-  if (failed(rule))
+  // What looks at padding is masked where it is partitioned; a slice of its operands is not.
+  if (failed(rule) || rule->fillsPadding)
     return std::nullopt;
   int64_t factor = rule->results[0].dims[want.dim];
   if (factor < 0)
