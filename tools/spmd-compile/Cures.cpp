@@ -62,7 +62,8 @@ std::string findCures(ModuleOp imported, const PipelineOptions &options, int64_t
     changed.mode = "fully_shard";
     attempt("--mode=fully_shard", changed);
   }
-  if (std::string block = findBlockClass(imported); options.policy == "none" && !block.empty()) {
+  if (std::string block = findBlockClass(imported); (options.policy == "none" || options.policy == "auto") &&
+      options.policyFile.empty() && !block.empty()) {
     changed.policy = "class:" + block;
     attempt("--policy=" + changed.policy, changed);
   }
