@@ -134,14 +134,15 @@ Rule spmd::aten::mseLossBackwardRule(Operation *op) {
   return pointwiseRule(op, Linearity::multilinear, {0});
 }
 
-/// A mask is broadcast against [batch, heads, queries, keys].
-static Dims maskDims(RankedTensorType mask, int64_t batch) {
+/// A mask is broadcast against [batch, heads, queries, keys]. A size of 1 that is not broadcast is a rank's one row.
+static Dims maskDims(RankedTensorType mask, int64_t batchSize, int64_t batch) {
   Dims dims;
   for (int64_t dim = 0; dim < mask.getRank(); ++dim) {
-    if (mask.getDimSize(dim) == 1)
-      dims.push_back(ShardingRule::kNone);
+    bool isBatch = mask.getRank() == 4 && dim == 0 && mask.getDimSize(dim) == batchSize;
+    if (isBatch)
+      dims.push_back(batch);
     else
-      dims.push_back(mask.getRank() == 4 && dim == 0 ? batch : ShardingRule::kWhole);
+      dims.push_back(mask.getDimSize(dim) == 1 ? ShardingRule::kNone : ShardingRule::kWhole);
   }
   return dims;
 }
@@ -150,7 +151,7 @@ Rule spmd::aten::attentionRule(Operation *op) {
   if (cast<FloatAttr>(op->getAttr("dropout_p")).getValueAsDouble() != 0)
     return failure();
   RuleBuilder builder(op);
-  int64_t batch = builder.factor(tensorType(op->getOperand(0)).getDimSize(0));
+  int64_t batchSize = tensorType(op->getOperand(0)).getDimSize(0), batch = builder.factor(batchSize);
   auto perRow = [&](Value value) {
     Dims dims = RuleBuilder::whole(tensorType(value).getRank());
     dims[0] = batch;
@@ -168,8 +169,8 @@ Rule spmd::aten::attentionRule(Operation *op) {
     maskGradient = cast<SdpaBackwardOp>(op).getGradMask();
   }
   if (mask)
-    builder.operand(indexOf(op, mask), maskDims(tensorType(mask), batch));
+    builder.operand(indexOf(op, mask), maskDims(tensorType(mask), batchSize, batch));
   if (maskGradient)
-    builder.result(3, maskDims(tensorType(maskGradient), batch));
+    builder.result(3, maskDims(tensorType(maskGradient), batchSize, batch));
   return builder.rule;
 }

@@ -54,7 +54,7 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
     else:
         step, made = zoo.plain_step, torch.optim.SGD(model.parameters(), lr=1e-2)
     batches = zoo.batches(case, max(steps, 1))
-    zero = [n for n, _ in model.named_parameters() if n.endswith(case.zero_gradient)] if case.zero_gradient else []
+    zero = [n for n, _ in model.named_parameters() if n.endswith(zoo.KEY_BIASES)]
     path = folder / f"{optimizer}.step"
     try:
         package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]], zero_gradient=zero,
