@@ -56,6 +56,8 @@ def test_package_is_consistent(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda p: p.name)
 def test_tensors_fit_the_graph(folder: Path) -> None:
+    if not (folder / "weights.safetensors").is_file():
+        pytest.skip("a package of a graph alone")
     step = load(folder)
     shapes = {i["name"]: i["shape"] for i in step["inputs"] if i["kind"] in ("param", "buffer")}
     with safe_open(folder / "weights.safetensors", "np") as file:
@@ -77,7 +79,7 @@ def schema_names(schema: Any) -> Iterator[str]:
             if key == "properties":
                 yield from value
             if key == "enum":
-                yield from value
+                yield from (name for name in value if isinstance(name, str))
             yield from schema_names(value)
     elif isinstance(schema, list):
         for item in schema:
@@ -100,7 +102,7 @@ def test_the_checker_can_fail() -> None:
         return list(violations(step, SCHEMA, SCHEMA))
 
     assert broken(lambda s: None) == []
-    assert broken(lambda s: s.update(version=2)) == ["/version: 2 is not 1"]
+    assert broken(lambda s: s.update(version=9)) == ["/version: 9 is none of [1, 2]"]
     assert broken(lambda s: s.pop("nodes")) == [": no 'nodes'"]
     assert broken(lambda s: s["nodes"][1]["args"][0].__setitem__(1, {"value": 1, "int": 2})) == \
         ["/nodes/1/args/0/1: 2 entries"]

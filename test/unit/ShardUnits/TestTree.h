@@ -13,8 +13,8 @@ namespace spmd::units {
 struct TestModule {
   std::string path, className;
   int64_t numel = 0;
-  std::vector<std::string> children;
-  std::vector<std::string> bases;
+  std::vector<std::string> children = {};
+  std::vector<std::string> bases = {};
 };
 
 inline ModuleTree makeTree(std::vector<TestModule> modules, std::vector<ParameterRecord> parameters = {},
