@@ -174,7 +174,7 @@ class Family:
                 package = step.capture("coverage", sharded=False)
                 steps[op.name] = step, package
                 self.results[op.name].ops = _aten_ops(package)
-            except spmd.CaptureError as error:
+            except (spmd.CaptureError, NotImplementedError) as error:
                 self.results[op.name].fail("import", str(error).splitlines()[0])
         functions = self._import(steps)
         self._check_rules(functions)

@@ -52,7 +52,8 @@ LogicalResult evaluateScalarBody(OpCall &call) {
   twin->setOperands(operands);
   twin->getResult(0).setType(getEvaluationTensor(call.op->getResult(0)));
 
-  ImplicitLocOpBuilder builder(call.op->getLoc(), OpBuilder::atBlockEnd(&scalars));
+  ImplicitLocOpBuilder builder(call.op->getLoc(), call.op->getContext());
+  builder.setInsertionPointToEnd(&scalars);
   Value value = cast<aten::AtenOpInterface>(twin).buildScalarBody(builder, scalars.getArguments());
   func::ReturnOp::create(builder, value);
 

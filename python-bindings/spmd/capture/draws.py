@@ -90,6 +90,8 @@ class Draws(TorchDispatchMode):
             return func(*args, **kwargs, generator=generator) if generator not in args else func(*args, **kwargs)
         if replace is not None:
             return replace(self, *args, **kwargs)
+        if func is torch.ops.aten.rrelu_with_noise.default and not (args[4:5] or (kwargs.get("training"),))[0]:
+            return func(*args, **kwargs)  # its slope is fixed outside of training
         if torch.Tag.nondeterministic_seeded in func.tags and func not in _DETERMINISTIC:
             raise NotImplementedError(f"{func} draws random numbers in a way that has no form independent of ranks")
         return func(*args, **kwargs)
