@@ -102,6 +102,8 @@ static LogicalResult emitRrelu(Emitter &emitter, Call &call, Results &results) {
   }
   RankedTensorType type = call.resultTypes[0];
   results.push_back(emitter.createValue(isBackward ? "leaky_relu_backward" : "leaky_relu", operands, attrs, type));
+  if (!isBackward && call.resultTypes.size() == 2) // the noise, which nobody draws
+    results.push_back(call.value("noise"));
   return success();
 }
 

@@ -38,6 +38,16 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
   return emitSameOp(emitter, call, results);
 }
 
+/// norm is linalg_vector_norm with an order that may be left out.
+static LogicalResult emitNorm(Emitter &emitter, Call &call, Results &results) {
+  if (BoundArg *order = call.find("p"); order && order->isNone())
+    setInteger(call, "p", 2);
+  if (BoundArg *order = call.find("p"))
+    order->literal.name = "ord";
+  call.op = "linalg_vector_norm";
+  return emitReduction(emitter, call, results);
+}
+
 namespace {
 /// Reductions of a call's `self`, written as other ops.
 struct Reducer {
@@ -190,6 +200,8 @@ void spmd::addReductionNormalizers(NormalizerTable &table) {
   for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "linalg_vector_norm",
                        "var_mean.correction"})
     table[op] = {&emitReduction, {"self"}};
+  for (StringRef op : {"norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype"})
+    table[op] = {&emitNorm, {"self"}};
   for (StringRef op : {"any", "any.dim", "any.dims", "all", "all.dim", "all.dims"})
     table[op] = {&emitTruth, {"self"}};
   for (StringRef op : {"count_nonzero", "count_nonzero.dim_IntList"})
