@@ -19,6 +19,7 @@ def Aten_PhiloxUniformOp
   }];
   let arguments = (ins Aten_Tensor:$seed, Aten_Tensor:$step, Aten_Tensor:$index,
                    I64Attr:$stream, DefaultValuedAttr<I64Attr, "0">:$word);
+  let resultType = "";
   let verifier = "verifyPhiloxUniform(op)";
   let flops = "resultElements(op, 60)";
 }

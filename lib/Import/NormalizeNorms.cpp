@@ -289,7 +289,7 @@ void spmd::addNormNormalizers(NormalizerTable &table) {
   table["native_group_norm"] = {&emitGroupNorm, {"input"}, 3};
   table["native_group_norm_backward"] = {
       &emitGroupNormBackward, {"grad_out", "input", "mean", "rstd"}, 3, /*masksResults=*/true};
-  table["div.out"] = {&emitDivOut, {"self", "other"}};
+  table["div"] = {&emitDivOut, {"self", "other"}}; // div.out without its out
   table["_weight_norm_interface"] = {&emitWeightNorm, {"v", "g"}, 2};
   table["_weight_norm_interface_backward"] = {
       &emitWeightNormBackward, {"grad_w", "saved_v", "saved_g", "saved_norms"}, 2};

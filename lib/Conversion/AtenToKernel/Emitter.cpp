@@ -119,7 +119,7 @@ void Emitter::emitAnchor(Node *anchor) {
     types.push_back(result->getType());
   Location loc = getResultsLocation(builder.getContext(), anchor->results, {});
   SmallVector<Value> results = anchor->emit(builder, loc, operands, types);
-  if (anchor->segment >= 0)
+  if (anchor->segment >= 0 && !results.empty())
     results.front().getDefiningOp()->setAttr(kSegmentAttr, builder.getI64IntegerAttr(anchor->segment));
   for (auto [node, value] : llvm::zip_equal(anchor->results, results))
     values[node] = value;
