@@ -126,8 +126,11 @@ static LogicalResult emitBatchNormBackward(Emitter &emitter, Call &call, Results
   Value scale = weight ? a.mul(s.invstd, weight) : s.invstd;
   if (RankedTensorType wanted = call.resultTypes[0]) {
     Value centered = grad;
-    if (training)
-      centered = a.sub(a.sub(grad, channels(a.div(sum, count))), a.mul(normalized, channels(a.div(product, count))));
+    if (training) {
+      // Both sums are there before either is used, so that they go in one message.
+      Value mean = channels(a.div(sum, count)), meanProduct = channels(a.div(product, count));
+      centered = a.sub(a.sub(grad, mean), a.mul(normalized, meanProduct));
+    }
     results.push_back(emitter.cast(a.mul(centered, channels(scale)), wanted.getElementType()));
   } else {
     results.push_back({});

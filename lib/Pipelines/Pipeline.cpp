@@ -145,6 +145,19 @@ std::optional<Phase> spmd::findPhase(StringRef name) {
   return std::nullopt;
 }
 
+std::string spmd::findBadOption(const PipelineOptions &options) {
+  auto isOneOf = [](StringRef value, ArrayRef<StringRef> allowed) { return llvm::is_contained(allowed, value); };
+  if (options.ranks < 1)
+    return "ranks=" + std::to_string(options.ranks) + ": expected at least 1";
+  if (!isOneOf(options.mode, {"fully_shard", "replicate"}))
+    return "mode=" + options.mode + ": expected fully_shard, replicate";
+  if (!isOneOf(options.view, {"global", "local"}))
+    return "view=" + options.view + ": expected global, local";
+  if (options.prefetch < 0 || options.prefetch > 1)
+    return "prefetch=" + std::to_string(options.prefetch) + ": expected 0, 1";
+  return "";
+}
+
 LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
   for (const PassEntry &entry : kPipeline) {
     if (entry.phase != phase)
@@ -193,14 +206,26 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
   Option<std::string> from{*this, "from", llvm::cl::desc("phase that the input has been through"),
                            llvm::cl::init("import")};
   Option<std::string> to{*this, "to", llvm::cl::desc("last phase to run"), llvm::cl::init("plan")};
-  Option<int64_t> ranks{*this, "ranks", llvm::cl::desc("number of ranks"), llvm::cl::init(1)};
-  Option<std::string> mode{*this, "mode", llvm::cl::desc("fully_shard or replicate"), llvm::cl::init("fully_shard")};
   Option<std::string> policy{*this, "policy", llvm::cl::desc("which modules are shard units"), llvm::cl::init("auto")};
-  Option<std::string> view{*this, "view", llvm::cl::desc("what the captured batch is"), llvm::cl::init("global")};
-  Option<bool> reshard{*this, "reshard-after-forward", llvm::cl::desc("free parameters between forward and backward"),
-                       llvm::cl::init(true)};
-  Option<int64_t> prefetch{*this, "prefetch", llvm::cl::desc("units gathered ahead"), llvm::cl::init(1)};
-  Option<bool> fuse{*this, "fuse", llvm::cl::desc("fuse light ops"), llvm::cl::init(true)};
+
+  TextOptions() {
+    forEachOption(values, [&](StringRef name, StringRef help, auto &value) {
+      using T = std::decay_t<decltype(value)>;
+      auto option = std::make_shared<Option<T>>(*this, name, llvm::cl::desc(help), llvm::cl::init(value));
+      takers.push_back([option, &value] { value = option->getValue(); });
+    });
+  }
+
+  const PipelineOptions &take() {
+    for (auto &taker : takers)
+      taker();
+    values.policy = policy;
+    return values;
+  }
+
+private:
+  PipelineOptions values;
+  std::vector<std::function<void()>> takers;
 };
 } // namespace
 
@@ -224,14 +249,9 @@ void spmd::registerPipelines() {
         TextOptions text;
         if (failed(text.parseFromString(given)))
           return failure();
-        PipelineOptions options;
-        options.ranks = text.ranks;
-        options.mode = text.mode;
-        options.policy = text.policy;
-        options.view = text.view;
-        options.reshardAfterForward = text.reshard;
-        options.prefetch = text.prefetch;
-        options.fuse = text.fuse;
+        const PipelineOptions &options = text.take();
+        if (std::string bad = findBadOption(options); !bad.empty())
+          return error("spmd-pipeline: " + bad);
         FailureOr<Phase> from = parsePhase("from", text.from, error), to = parsePhase("to", text.to, error);
         if (failed(from) || failed(to))
           return failure();

@@ -35,9 +35,10 @@
 // CHECK-NEXT: %[[V3:.+]] = aten.permute %[[A2]] {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<6x20xf32>) -> tensor<20x6xf32>
 // CHECK-NEXT: %[[V4:.+]] = aten.addmm %[[A3]], %[[V2]], %[[V3]] {spmd.segment = 0 : i64} : (tensor<6xf32>, tensor<8x20xf32>, tensor<20x6xf32>) -> tensor<8x6xf32>
 // CHECK-NEXT: %[[V5:.+]] = aten._log_softmax %[[V4]] {dim = 1 : i64, spmd.segment = 0 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
-// CHECK-NEXT: %[[OUTPUT:.+]], %[[TOTAL_WEIGHT:.+]] = aten.nll_loss_forward %[[V5]], %[[A10]] {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 0 : i64} : (tensor<8x6xf32>, tensor<8xi64>) -> (tensor<f32>, tensor<f32>)
+// CHECK-NEXT: %[[Y:.+]] = aten.check_index %[[A10]] {high = 6 : i64, ignore_index = -100 : i64, low = 0 : i64, spmd.segment = 0 : i64, use = "nll_loss"} : (tensor<8xi64>) -> tensor<8xi64>
+// CHECK-NEXT: %[[OUTPUT:.+]], %[[TOTAL_WEIGHT:.+]] = aten.nll_loss_forward %[[V5]], %[[Y]] {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 0 : i64} : (tensor<8x6xf32>, tensor<8xi64>) -> (tensor<f32>, tensor<f32>)
 // CHECK-NEXT: %[[V6:.+]] = aten.full  {fill_value = 1.000000e+00 : f64, size = array<i64>, spmd.segment = 1 : i64} : () -> tensor<f32>
-// CHECK-NEXT: %[[V7:.+]] = aten.nll_loss_backward %[[V6]], %[[V5]], %[[A10]], %[[TOTAL_WEIGHT]] {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 1 : i64} : (tensor<f32>, tensor<8x6xf32>, tensor<8xi64>, tensor<f32>) -> tensor<8x6xf32>
+// CHECK-NEXT: %[[V7:.+]] = aten.nll_loss_backward %[[V6]], %[[V5]], %[[Y]], %[[TOTAL_WEIGHT]] {ignore_index = -100 : i64, reduction = 1 : i64, spmd.segment = 1 : i64} : (tensor<f32>, tensor<8x6xf32>, tensor<8xi64>, tensor<f32>) -> tensor<8x6xf32>
 // CHECK-NEXT: %[[V8:.+]] = aten._log_softmax_backward_data %[[V7]], %[[V5]] {dim = 1 : i64, input_dtype = f32, spmd.segment = 1 : i64} : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
 // CHECK-NEXT: %[[V9:.+]] = aten.mm %[[V8]], %[[A2]] {spmd.segment = 1 : i64} : (tensor<8x6xf32>, tensor<6x20xf32>) -> tensor<8x20xf32>
 // CHECK-NEXT: %[[V10:.+]] = aten.permute %[[V8]] {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<8x6xf32>) -> tensor<6x8xf32>

@@ -127,14 +127,15 @@ def test_any_number_of_ranks_is_one_device(case, tmp_path):
         run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}", f"--compare={tmp_path / 'step.mlir'}",
             "--steps=2")
     run(find_tool("spmd-opt"), tmp_path / "step.mlir", "--spmd-pipeline=to=kernels ranks=3 policy=none", "-o", tmp_path / "k.mlir")
-    run(find_tool("spmd-interpret"), tmp_path / "k.mlir", "--ranks=3", f"--compare={tmp_path / 'step.mlir'}", "--steps=1")
+    run(find_tool("spmd-interpret"), tmp_path / "k.mlir", "--ranks=3", f"--compare={tmp_path / 'step.mlir'}", "--steps=1",
+        "--rtol=1e-6")  # kernels hold constants in f32
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_trains_like_eager(case, ranks, tmp_path):
     package = capture(*CASES[case], steps=20, size=6).save(tmp_path / "a.step")
-    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--policy=size:300", "--quiet")
+    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--policy=size:200", "--quiet")
     assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check", f"--save={tmp_path / 'final.safetensors'}")
     reference, final = load_file(package / "reference.safetensors"), load_file(tmp_path / "final.safetensors")
     for name, value in final.items():

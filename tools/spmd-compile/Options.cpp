@@ -17,12 +17,10 @@ struct RawOptions {
   cl::OptionCategory category{"spmd-compile options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
                              cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, "
+  cl::opt<std::string> output{"o",
+                              cl::desc("Artifact folder; with --compile-to, IR file (- is standard output, "
                                        "the default but for plan, which is reported)"),
                               cl::value_desc("path"), cl::cat(category)};
-  cl::opt<int64_t> ranks{"ranks", cl::desc("Number of ranks (default 1)"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> mode{"mode", cl::desc("fully_shard (default): each rank keeps a chunk; replicate: each all"),
-                            cl::init("fully_shard"), cl::cat(category)};
   cl::list<std::string> policies{
       "policy",
       cl::desc("Which modules are shard units: auto (default: the model's annotations, or one unit), none, always, "
@@ -39,20 +37,8 @@ struct RawOptions {
   cl::opt<bool> strictTied{"strict-tied", cl::desc("A tied parameter with owners in different shard units is an error"),
                            cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("host (default)"), cl::init("host"), cl::cat(category)};
-  cl::opt<std::string> view{
-      "view",
-      cl::desc("What the captured batch is: global (default), all ranks' rows; local, one rank's, and "
-               "gradients are averaged"),
-      cl::init("global"), cl::cat(category)};
   cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, or none; repeatable"),
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
-  cl::opt<bool> reshard{"reshard-after-forward",
-                        cl::desc("Free gathered parameters between forward and backward (default true)"),
-                        cl::init(true), cl::cat(category)};
-  cl::opt<int64_t> prefetch{"prefetch", cl::desc("Units gathered ahead of their use: 0 or 1 (default)"), cl::init(1),
-                            cl::cat(category)};
-  cl::opt<bool> fuse{"fuse", cl::desc("Fuse light ops into clusters (default true)"), cl::init(true),
-                     cl::cat(category)};
   cl::list<std::string> cpus{"cpu", cl::desc("Generate kernels for these CPUs only"), cl::CommaSeparated,
                              cl::cat(category)};
   cl::opt<std::string> to{"compile-to", cl::desc("Stop after this phase and write its IR"), cl::value_desc("phase"),
@@ -73,8 +59,19 @@ struct RawOptions {
                         cl::cat(category)};
   cl::list<std::string> plugins{"load-dialect-plugin", cl::desc("Shared library with further ops; repeatable"),
                                 cl::value_desc("file"), cl::cat(category)};
+  /// Those of the pipeline, which write into it.
+  std::vector<std::unique_ptr<cl::Option>> ofPipeline;
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
                               cl::cat(category)};
+
+  explicit RawOptions(spmd::PipelineOptions &pipeline) {
+    spmd::forEachOption(pipeline, [&](StringRef name, StringRef help, auto &value) {
+      using T = std::decay_t<decltype(value)>;
+      auto option = std::make_unique<cl::opt<T, /*ExternalStorage=*/true>>(name, cl::desc(help), cl::location(value),
+                                                                           cl::init(T(value)), cl::cat(category));
+      ofPipeline.push_back(std::move(option));
+    });
+  }
 };
 
 /// Collects the first problem; everything after it is not looked at.
@@ -143,7 +140,8 @@ bool Checker::size(StringRef text, std::optional<int64_t> &bytes) {
 }
 
 std::optional<Options> parseOptions(int argc, char **argv) {
-  RawOptions raw;
+  Options options;
+  RawOptions raw(options.pipeline);
   cl::HideUnrelatedOptions(raw.category);
   std::string problems;
   raw_string_ostream stream(problems);
@@ -155,7 +153,6 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     return std::nullopt;
   }
 
-  Options options;
   Checker check;
   options.printPipeline = raw.printPipeline;
   options.input = raw.input;
@@ -170,12 +167,6 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.remarks = raw.remarks;
   options.resumes = !raw.from.empty();
   spmd::PipelineOptions &pipeline = options.pipeline;
-  pipeline.ranks = raw.ranks;
-  pipeline.mode = raw.mode;
-  pipeline.view = raw.view;
-  pipeline.reshardAfterForward = raw.reshard;
-  pipeline.prefetch = raw.prefetch;
-  pipeline.fuse = raw.fuse;
   pipeline.policyFile = raw.policyFile;
   pipeline.ignoredModules = raw.ignoredModules;
   pipeline.ignoredParameters = raw.ignoredParameters;
@@ -193,19 +184,15 @@ std::optional<Options> parseOptions(int argc, char **argv) {
       return std::nullopt;
     options.cpus.push_back(cpu.str());
   }
-  bool valid = check.oneOf("mode", raw.mode, {"fully_shard", "replicate"}) &&
-               check.oneOf("target", raw.target, {"host"}) && check.oneOf("view", raw.view, {"global", "local"}) &&
-               check.phase("compile-to", raw.to, options.to) &&
+  if (std::string bad = spmd::findBadOption(pipeline); !bad.empty())
+    return check.fail("--" + bad), std::nullopt;
+  bool valid = check.oneOf("target", raw.target, {"host"}) && check.phase("compile-to", raw.to, options.to) &&
                (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
                (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));
   if (!valid)
     return std::nullopt;
   if (!raw.policies.empty() && !raw.policyFile.empty())
     return check.fail("--policy and --policy-file exclude each other"), std::nullopt;
-  if (raw.ranks < 1)
-    return check.fail("--ranks=" + Twine(raw.ranks) + ": expected at least 1"), std::nullopt;
-  if (raw.prefetch < 0 || raw.prefetch > 1)
-    return check.fail("--prefetch=" + Twine(raw.prefetch) + ": expected 0, 1"), std::nullopt;
   if (options.input.empty())
     return check.fail("no step package given; usage: spmd-compile STEP -o ARTIFACT [options]"), std::nullopt;
   if (options.to == Phase::artifact && options.output.empty())

@@ -40,6 +40,24 @@ struct PipelineOptions {
   bool fuse = true;
 };
 
+/// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here
+/// they have their names.
+template <typename Visit>
+void forEachOption(PipelineOptions &options, const Visit &visit) {
+  visit("ranks", "Number of ranks (default 1)", options.ranks);
+  visit("mode", "fully_shard (default): each rank keeps a chunk; replicate: each all", options.mode);
+  visit("view",
+        "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
+        options.view);
+  visit("reshard-after-forward", "Free gathered parameters between forward and backward (default true)",
+        options.reshardAfterForward);
+  visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
+  visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
+}
+
+/// What is wrong with the values of these options, as "mode=zero: expected fully_shard, replicate"; empty when nothing.
+std::string findBadOption(const PipelineOptions &options);
+
 /// Adds the passes of one phase. Fails, with an error on `os`, when a pass refuses its options.
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
                              llvm::raw_ostream &os);

@@ -10,7 +10,7 @@ func.func @gather_rows(%arg0: tensor<2x5x3xf32>, %arg1: tensor<2x4xi64>) -> tens
 
 // CHECK-LABEL: @scatter_rows(
 // CHECK: aten.scatter_rows %arg0, %arg1, %arg2 {reduce = "amax", rows = 5 : i64} : (tensor<5x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
-// CHECK: aten.scatter_rows %arg1, %arg2 {batch_dims = 0 : i64, reduce = "sum", rows = 5 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
+// CHECK: aten.scatter_rows %arg1, %arg2 {reduce = "sum", rows = 5 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
 func.func @scatter_rows(%arg0: tensor<5x3xf32>, %arg1: tensor<4xi64>, %arg2: tensor<4x3xf32>) -> tensor<5x3xf32> {
   %0 = aten.scatter_rows %arg0, %arg1, %arg2 {rows = 5 : i64, reduce = "amax"} : (tensor<5x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
   %1 = aten.scatter_rows %arg1, %arg2 {rows = 5 : i64, batch_dims = 0 : i64, reduce = "sum"} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>

@@ -126,7 +126,7 @@ func.func @tables(%t: tensor<4x16xf32>, %i: tensor<3xi64>) -> tensor<3x16xf32> {
 
 func.func @sort(%t: tensor<4x16xf32>) -> tensor<4x16xf32> {
   // expected-error @below {{cannot cut 'tensor<4x16xf32>' into rows of 5}}
-  %0, %1 = kernel.sort %t size 5 : tensor<4x16xf32> -> (tensor<4x16xf32>, tensor<4x16xi64>)
+  %0, %1 = kernel.sort %t size 5 : (tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xi64>)
   return %0 : tensor<4x16xf32>
 }
 

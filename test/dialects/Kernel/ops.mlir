@@ -172,13 +172,13 @@ func.func @rows(%table: tensor<65x16xf32>, %ids: tensor<2x8xi64>) -> tensor<65x1
 // CHECK: kernel.gather_rows %{{.*}}, %{{.*}} batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
 // CHECK: kernel.scatter_rows <max> %{{.*}}, %{{.*}} into %{{.*}} batch 2 rows 5 :
 // CHECK: kernel.check_index %{{.*}} in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
-// CHECK: kernel.sort %{{.*}} size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+// CHECK: kernel.sort %{{.*}} size 3 descending : (tensor<2x5x3xf32>) -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
 func.func @tables(%tables: tensor<2x5x3xf32>, %ids: tensor<2x4xi64>) -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>) {
   %0 = kernel.gather_rows %tables, %ids batch 2 rows 5 : (tensor<2x5x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>
   %1 = kernel.scatter_rows <max> %0, %ids into %tables batch 2 rows 5
       : (tensor<2x4x3xf32>, tensor<2x4xi64>, tensor<2x5x3xf32>) -> tensor<2x5x3xf32>
   kernel.check_index %ids in 0 to 5 or -100 for "nll_loss" : tensor<2x4xi64>
-  %2, %3 = kernel.sort %1 size 3 descending : tensor<2x5x3xf32> -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
+  %2, %3 = kernel.sort %1 size 3 descending : (tensor<2x5x3xf32>) -> (tensor<2x5x3xf32>, tensor<2x5x3xi64>)
   return %2, %3 : tensor<2x5x3xf32>, tensor<2x5x3xi64>
 }
 

@@ -4,7 +4,7 @@
 // RUN: spmd-interpret %t.mlir --ranks=3 --compare=%s | FileCheck %s
 // RUN: FileCheck %s --check-prefix=WARN --input-file=%t.err
 // WARN: warning: gathers an activation of type
-// CHECK: collectives: all_gather 6 (
+// CHECK: collectives: all_gather 4 (
 // CHECK: collectives: all_reduce 1 (
 // CHECK: collectives: reduce_scatter 2 (
 
