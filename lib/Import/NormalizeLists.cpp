@@ -72,7 +72,10 @@ static LogicalResult emitFused(Emitter &emitter, Call &call, Results &results) {
   SmallVector<Value> operands;
   SmallVector<int32_t> segments;
   for (StringRef name : lists) {
-    BoundArg *list = call.find(name);
+    // The first step makes the momentum: what memory it is written to does not matter.
+    bool isMade = name == "momentum_buffer_list" && call.boolean("is_first_step") && call.find(name) &&
+                  !call.find(name)->values.empty();
+    BoundArg *list = call.find(isMade ? StringRef("grads") : name);
     size_t size = list ? list->values.size() : 0;
     if (size)
       operands.append(list->values.begin(), list->values.end());

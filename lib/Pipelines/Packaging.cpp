@@ -118,6 +118,9 @@ LogicalResult Packager::write() {
       failed(
           writeText("manifest.json", [&](raw_ostream &os) { return writeManifestJson(module, program, kernels, os); })))
     return failure();
+  if (!options.firstStep.empty())
+    if (std::error_code error = fs::rename(options.firstStep, join(folder, "first_step")))
+      return fail("cannot rename '" + options.firstStep + "': " + error.message());
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
 

@@ -130,6 +130,9 @@ def document() -> str:
         "- Without `foreach` and `fused`, SGD, Adam and AdamW are recorded as fused, the others one tensor at a time.",
         "- `capturable` is set for the capture where a bias correction would else be a Python number read from a tensor; the",
         "  results are those of `capturable=False` up to rounding in float32.",
+        "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold start has",
+        "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from weights",
+        "  that have optimizer state it is not run.",
         "- The learning rate of each group is read at every step; a learning rate that is a tensor works too.",
         "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all implementations give",
         "  one kernel per flat buffer.", "", "Not supported, each an error when the step is captured:", ""]

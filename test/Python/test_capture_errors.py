@@ -228,15 +228,6 @@ def test_names_line_and_cure(step) -> None:
     assert step_again.step["nodes"], "and itself"
 
 
-def test_dampening_needs_its_first_step_behind_it() -> None:
-    example = mlp.setup()
-    optimizer = torch.optim.SGD(example["model"].parameters(), lr=0.1, momentum=0.9, dampening=0.5)
-    with pytest.raises(spmd.CaptureError, match="(?s)dampening.*cure: run one eager step"):
-        spmd.capture(mlp.train_step, example["model"], optimizer, *example["args"])
-    mlp.train_step(example["model"], optimizer, *example["args"])
-    spmd.capture(mlp.train_step, example["model"], optimizer, *example["args"])
-
-
 class Running(nn.Module):
     def __init__(self):
         super().__init__()

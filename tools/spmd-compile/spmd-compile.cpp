@@ -21,6 +21,7 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -63,6 +64,7 @@ private:
   LogicalResult writeJson(const spmd::runtime::PlanReport &report);
   LogicalResult checkBudget(const spmd::runtime::PlanReport &report, int64_t budget);
   LogicalResult writeArtifact(TimingScope &timing);
+  LogicalResult compileFirstStep(std::string &artifact);
   LogicalResult finish(TimingScope &timing);
   void showProgress(StringRef text) {
     if (progress)
@@ -212,7 +214,34 @@ LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
   spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
+  if (failed(compileFirstStep(packaging.firstStep)))
+    return failure();
+  llvm::scope_exit cleanup([&] {
+    if (!packaging.firstStep.empty())
+      llvm::sys::fs::remove_directories(packaging.firstStep);
+  });
   return spmd::writeArtifact(*module, packaging, isInternal);
+}
+
+/// A step whose first call differs has a package of that call inside: a program of its own on the same state.
+LogicalResult Compiler::compileFirstStep(std::string &artifact) {
+  SmallString<256> step(options.input);
+  llvm::sys::path::append(step, "first_step");
+  if (options.resumes || !llvm::sys::fs::exists(step + "/step.json"))
+    return success();
+  Options first = options;
+  first.input = step.str().str();
+  first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
+  first.quiet = true;
+  first.json.reset();
+  first.dumpFolder.clear();
+  Compiler compiler(first, context);
+  if (compiler.run() != kDone) {
+    isInternal = compiler.isInternal;
+    return failure();
+  }
+  artifact = first.output;
+  return success();
 }
 
 ExitCode Compiler::run() {

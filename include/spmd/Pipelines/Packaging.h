@@ -15,6 +15,8 @@ struct PackagingOptions {
   std::string step;
   /// CPUs to generate kernels for; empty for all.
   std::vector<std::string> cpus;
+  /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.
+  std::string firstStep = "";
 };
 
 /// Writes the artifact of a module after phase `plan`: plan, manifest, kernels, weights and reference. Everything is

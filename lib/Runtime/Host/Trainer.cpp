@@ -58,7 +58,25 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     trainer->hyper.push_back(entry.value);
   if (Status status = trainer->startRanks(); !status.ok())
     return status;
+  if (Status status = trainer->loadFirstStep(folder + "/first_step", options); !status.ok())
+    return status;
   return trainer;
+}
+
+/// Loads the artifact of the first step, if there is one and it is still to be run.
+Status Trainer::loadFirstStep(const std::string &folder, TrainerOptions options) {
+  if (options.shares || !startsCold || ::access((folder + "/manifest.json").c_str(), R_OK) != 0)
+    return Status::success();
+  std::string own = content->artifact.pathOf("weights.safetensors");
+  if (options.weights.empty() && ::access(own.c_str(), R_OK) == 0)
+    options.weights = own;
+  options.shares = this;
+  options.fault.clear();
+  Expected<std::unique_ptr<Trainer>> loaded = load(folder, options);
+  if (!loaded)
+    return loaded.error();
+  first = std::move(*loaded);
+  return Status::success();
 }
 
 /// Makes the arenas and their state, or takes those of another trainer.
@@ -80,6 +98,9 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   if (!memory)
     return memory.error();
   content->memory = *memory;
+  startsCold = std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
+    return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
+  });
   return content->state.initialize(weights ? &*weights : nullptr, content->bases());
 }
 
@@ -127,6 +148,9 @@ Trainer::~Trainer() {
 }
 
 Status Trainer::setHyper(const std::string &name, int64_t group, double value) {
+  if (first)
+    if (Status status = first->setHyper(name, group, value); !status.ok())
+      return status;
   const std::vector<HyperParameter> &all = manifest().hyper;
   std::string known;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -162,6 +186,12 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   RankMemory &memory = *content->memory;
   if (!memory.failure.ok())
     return memory.failure;
+  if (first && !ranFirst) {
+    Status status = first->step(inputs, count);
+    ranFirst = status.ok();
+    return status;
+  }
+  first.reset();
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())
       return status;
@@ -188,6 +218,8 @@ static Status checkBytes(const std::string &what, int64_t needed, size_t found) 
 }
 
 Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const {
+  if (first && ranFirst)
+    return first->readOutput(index, destination, bytes);
   const std::vector<Output> &outputs = manifest().outputs;
   if (index >= outputs.size())
     return Status::badInput("output " + std::to_string(index) + ": the step has " + std::to_string(outputs.size()));

@@ -16,9 +16,10 @@ import torch
 from .build import build_package
 from .call import StepCall
 from .errors import CaptureError
+from .optimizer_state import first_step_differs
 from .package import StepPackage
 from .reference import record_reference
-from .trace import trace
+from .trace import trace, trace_first_step
 
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
@@ -67,7 +68,10 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     call = StepCall(train_step, args, kwargs)
     fetch(call.model)
     step_name = name or getattr(train_step, "__name__", "step")
-    package = build_package(call, trace(call), step_name, batch_dims or {}, zero_gradient)
+    traced, differs = trace(call), first_step_differs(call.optimizer)
+    package = build_package(call, traced, step_name, batch_dims or {}, zero_gradient)
+    if differs:
+        package.first_step = build_package(call, trace_first_step(call, traced), step_name, batch_dims or {}, zero_gradient)
     if reference:
         record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks, batch_dims or {})
     return package

@@ -16,7 +16,7 @@ from torch.utils import _foreach_utils
 
 from .draws import default_seed
 from .errors import CaptureError
-from .optimizer_state import choose_implementation, check_first_step, materialize
+from .optimizer_state import choose_implementation, materialize
 from .side_effects import check_modules
 
 
@@ -55,7 +55,7 @@ class FakeStep:
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch_names: list[str],
-                 batch: list[torch.Tensor], with_gradients: bool):
+                 batch: list[torch.Tensor], with_gradients: bool, first_step: bool = False):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=_shape_env(), static_shapes=True)
@@ -64,6 +64,8 @@ class FakeStep:
         self.foreign: dict[int, str] = {}
         self._batch = list(zip(batch_names, batch))
         self._with_gradients = with_gradients
+        self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
+        self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
         self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
         self._tensors = tensor_names(model)
@@ -153,7 +155,6 @@ class FakeStep:
                                        "of the model\n  cure: register it in the model, or leave it out")
         choose_implementation(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
-        check_first_step(optimizer, warm)
         for group in optimizer.param_groups:
             group["params"] = [self.fake(p) for p in group["params"]]
         initial: dict[int, float | None] = {}
@@ -173,6 +174,19 @@ class FakeStep:
             if kind == "param":
                 self._add_states(own_names[0], self.fake(tensor), initial)
         self.inputs += hyper
+        if self._first_step:
+            self._first_state = [(p, name, value) for p, state in optimizer.state.items() for name, value in state.items()
+                                 if isinstance(value, torch.Tensor)]
+            optimizer.state = defaultdict(dict)
+
+    def keep_first_state(self) -> None:
+        """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""
+        with torch.no_grad():
+            for parameter, name, kept in self._first_state:
+                made = self.optimizer.state[parameter].get(name)
+                if made is not None:
+                    kept.copy_(made)
+                self.optimizer.state[parameter][name] = kept
 
     def _add_states(self, name: str, parameter: torch.Tensor, initial: dict[int, float | None]) -> None:
         for state, value in self.optimizer.state.get(parameter, {}).items():

@@ -53,12 +53,13 @@ def choose_implementation(optimizer: torch.optim.Optimizer) -> None:
             group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter
 
 
-def check_first_step(optimizer: torch.optim.Optimizer, warm: bool) -> None:
-    """SGD with dampening treats its first step apart: buf = grad, not (1 - dampening) * grad."""
-    for group in optimizer.param_groups:
-        if isinstance(optimizer, torch.optim.SGD) and group["dampening"] and group["momentum"] and not warm:
-            raise CaptureError("SGD with dampening computes its first step differently from all later ones\n"
-                               "  cure: run one eager step before capturing, or set dampening=0")
+def first_step_differs(optimizer: torch.optim.Optimizer) -> bool:
+    """True for an optimizer that has taken no step and computes its first one otherwise than all later ones.
+
+    SGD with dampening does: its momentum starts as the gradient, not as (1 - dampening) times the gradient.
+    """
+    return isinstance(optimizer, torch.optim.SGD) and not optimizer.state and any(
+        group["dampening"] and group["momentum"] for group in optimizer.param_groups)
 
 
 @contextlib.contextmanager

@@ -33,6 +33,7 @@ class StepPackage:
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     result: Any = None  # the step's return value with trace.Output in place of tensors
 
     def text(self) -> str:
@@ -48,7 +49,8 @@ class StepPackage:
 
     def digest(self) -> str:
         """Names the graph: equal for equal step.json."""
-        return hashlib.sha256(self.text().encode()).hexdigest()
+        first = self.first_step.text() if self.first_step else ""
+        return hashlib.sha256((self.text() + first).encode()).hexdigest()
 
     def plan(self, ranks: int, policy: Any = None, mode: str = "fully_shard", memory_budget: int | str | None = None,
              options: Sequence[str] = ()) -> Plan:
@@ -98,6 +100,9 @@ class StepPackage:
             folder.chmod(0o755)
             for file in folder.iterdir():
                 file.chmod(0o644)
+            if self.first_step:
+                (folder / "first_step").mkdir(mode=0o755)
+                (folder / "first_step" / "step.json").write_text(self.first_step.text())
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)

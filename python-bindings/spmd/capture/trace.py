@@ -61,9 +61,18 @@ def trace(call: StepCall) -> Trace:
     return traced
 
 
-def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
+def trace_first_step(call: StepCall, traced: Trace) -> Trace:
+    """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
+    first, _ = _trace(call, any(i.state == "grad" for i, _ in traced.inputs), first_step=True)
+    if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
+        raise CaptureError("the first step and the later ones do not have the same state\n"
+                           "  cure: run one eager step before capturing")
+    return first
+
+
+def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
-    fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients)
+    fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients, first_step)
     result: list[Any] = []
     with meta_kernels(), fakes.installed():
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
@@ -75,6 +84,7 @@ def _trace(call: StepCall, with_gradients: bool) -> tuple[Trace, list[str]]:
             # identity, and the user's code reaches them by its own ways.
             with one_op_composites(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
                 returned = call.run(batch)
+                fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
             places = iter(range(len(tensors)))

@@ -89,6 +89,7 @@ private:
   };
 
   Trainer() = default;
+  Status loadFirstStep(const std::string &folder, TrainerOptions options);
   Status initializeState(const TrainerOptions &options);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
@@ -96,6 +97,11 @@ private:
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
   std::unique_ptr<Content> content;
+  /// The program of a first step that differs from all later ones, on the same state: until it has run, and its outputs
+  /// with it until the next step. Null when there is none, or the state is that of a later step.
+  std::unique_ptr<Trainer> first;
+  bool ranFirst = false;
+  bool startsCold = false; ///< the weights hold no optimizer state
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
   ExecutorOptions executorOptions;
