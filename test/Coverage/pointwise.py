@@ -20,7 +20,7 @@ LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "ispo
          "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and", "bitwise_or",
          "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "__rand__", "__ror__", "__rxor__")
 SELECTION = ("where", "masked_fill")
-CASTS = ("double", "float", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "to")
+CASTS = ("double", "float", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool")
 
 TOLERANCES = {
     # Our series and PyTorch's are both good to a few parts in 1e14 of the larger of result and 1.

@@ -106,7 +106,6 @@ if __name__ == "__main__":
     unknown = [family for family in wanted if family not in FAMILIES]
     if unknown:
         sys.exit(f"table.py: no family {', '.join(unknown)}; there are {', '.join(FAMILIES)}")
-    everything = read()
     for family in wanted:
-        everything[family] = run(family)
-    write(everything)
+        rows = run(family)
+        write(read() | {family: rows})
