@@ -76,7 +76,7 @@ def test_scatter_rows_kinds(kind, batch, rows, size):
 def sort_ir(x, descending):
     indices = np.zeros(x.shape, np.int64)
     return f"""func.func @f(%x: {tensor(x)}) -> ({tensor(x)}, {tensor(indices)}) {{
-      %0, %1 = kernel.sort %x size {x.shape[-1]} {"descending" if descending else ""} : {tensor(x)} -> ({tensor(x)}, {tensor(indices)})
+      %0, %1 = kernel.sort %x size {x.shape[-1]} {"descending" if descending else ""} : ({tensor(x)}) -> ({tensor(x)}, {tensor(indices)})
       return %0, %1 : {tensor(x)}, {tensor(indices)}
     }}"""
 
