@@ -84,6 +84,10 @@ static LogicalResult emitSlice(Emitter &emitter, Call &call, Results &results) {
   if (dim < 0 || dim >= whole.getRank())
     return emitter.error("'") << call.op << "' of dimension " << dim;
   clampSlice(call, dim, whole.getDimSize(dim));
+  if (backward && typeOf(self).getNumElements() == 0 && whole.getNumElements() != 0) {
+    results.push_back(emitter.full(whole, emitter.builder.getF64FloatAttr(0)));
+    return success();
+  }
   // A slice of everything.
   bool scatter = call.op == "slice_scatter";
   Value piece = scatter ? call.value("src") : self;
@@ -129,11 +133,9 @@ static LogicalResult emitUnbind(Emitter &emitter, Call &call, Results &results) 
 static LogicalResult emitCat(Emitter &emitter, Call &call, Results &results) {
   BoundArg *tensors = call.find("tensors");
   int64_t rank = call.resultTypes[0].getRank();
-  // Old models start caches as tensors of shape [0], which cat skips.
-  if (tensors && call.op == "cat")
-    llvm::erase_if(tensors->values, [&](Value value) {
-      return value && typeOf(value).getRank() == 1 && rank != 1 && typeOf(value).getDimSize(0) == 0;
-    });
+  // Nothing adds nothing: caches that start empty, the part of a head that is not rotated when all of it is.
+  if (tensors && call.op == "cat" && call.resultTypes[0].getNumElements() != 0)
+    llvm::erase_if(tensors->values, [&](Value value) { return value && typeOf(value).getNumElements() == 0; });
   setInteger(call, "dim", wrapDim(call.integer("dim", 0), rank));
   if (tensors && call.op == "cat" && tensors->values.size() == 1) {
     results.push_back(tensors->values[0]);

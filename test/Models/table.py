@@ -58,7 +58,7 @@ def main() -> int:
         parser.error("--write needs all classes")
     names = arguments.names or known
     rows = []
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2 + 1)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         for name, (result, text) in zip(names, pool.map(check_one, names)):
             print(f"{result}  {name}: {text}", flush=True)
             rows.append((name, result, text))
