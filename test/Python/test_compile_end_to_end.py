@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import os
 import subprocess
+import warnings
 
 import gpt2
 import mlp
@@ -132,6 +133,30 @@ def test_the_compilers_warnings_and_wrong_hints() -> None:
     with pytest.warns(spmd.CompilerWarning, match="gathers an activation .* bytes, .*mlp.py:.*--batch-dim"):
         loss = spmd.compile(mlp.train_step, ranks=2, threads=2, batch_dims={"x": 1})(model, optimizer, *example["args"])
     assert abs(loss.item() - mlp.train_step(twin, twin_optimizer, *example["args"]).item()) < 1e-5
+    assert_same_parameters(model, twin)
+
+
+def test_an_activation_is_returned_whole() -> None:
+    """It is gathered at the end, into bytes that the gradients had: a wait that is waited for orders the two."""
+    def train_step(model, optimizer, x):
+        y = model(x)
+        loss = y.pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss, y
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    step = spmd.compile(train_step, ranks=2, threads=2)
+    for x in torch.randn(3, 5, 6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.CompilerWarning)
+            loss, y = step(model, optimizer, x)
+        expected, whole = train_step(twin, twin_optimizer, x)
+        torch.testing.assert_close((loss, y), (expected.detach(), whole.detach()), rtol=1e-5, atol=1e-5)
     assert_same_parameters(model, twin)
 
 

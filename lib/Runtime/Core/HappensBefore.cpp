@@ -11,6 +11,8 @@ HappensBefore::HappensBefore(const Plan &plan)
       clocks(plan.commands.size() * plan.streams.size()) {
   // now[s] is the clock of stream s after its latest command.
   std::vector<uint32_t> now(numStreams * numStreams);
+  // The same after each command: a wait that is waited for has seen what it waited for.
+  std::vector<uint32_t> after(clocks.size());
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
     auto stream = static_cast<size_t>(command.stream);
@@ -18,12 +20,12 @@ HappensBefore::HappensBefore(const Plan &plan)
     std::copy_n(clock, numStreams, &clocks[id * numStreams]);
     streams[id] = stream;
     positions[id] = clock[stream]++;
-    if (command.kind != CommandKind::Wait)
-      continue;
-    // What the awaited command saw is visible from here on, and so is it.
-    auto awaited = static_cast<size_t>(command.waitFor);
-    for (size_t s = 0; s < numStreams; ++s)
-      clock[s] = std::max(clock[s], clocks[awaited * numStreams + s]);
-    clock[streams[awaited]] = std::max(clock[streams[awaited]], positions[awaited] + 1);
+    if (command.kind == CommandKind::Wait) {
+      // What the awaited command saw is visible from here on, and so is it.
+      auto awaited = static_cast<size_t>(command.waitFor);
+      for (size_t s = 0; s < numStreams; ++s)
+        clock[s] = std::max(clock[s], after[awaited * numStreams + s]);
+    }
+    std::copy_n(clock, numStreams, &after[id * numStreams]);
   }
 }
