@@ -28,7 +28,7 @@ TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" 
 HEADER = """# Coverage of ATen
 
 What is known to work, op by op. This page is generated from results, never written: `test/Coverage/README.md` says how. A test
-runs all of it and compares.
+runs all of it, and fails when the page says more than is true.
 
 A row is a function of PyTorch on the samples of PyTorch's own operator database (or ours where it has none), over shapes,
 broadcasting, options and the dtypes float64, int64 and bool, with the gradients of float64 samples for random cotangents. It
@@ -41,7 +41,7 @@ has the ATen ops that a capture of the forward and the backward consists of.
 | interpreter | values and gradients are PyTorch's, in float64, to 1e-12 |
 | host | compiled for 2 ranks, all inputs cut along their first dim, and run in float32: PyTorch's values and gradients |
 
-`no` is a clean error that names the op, in the last column; `–`: an earlier stage failed.
+`no` is an error or a difference, in the last column; `–`: an earlier stage failed.
 """
 
 
@@ -92,13 +92,24 @@ def run(family: str) -> list[str]:
 
 
 def check(family: str) -> None:
-    """Fails when the family's rows are not the committed ones."""
-    now, committed = run(family), read()[family]
-    changed = [f"  committed: {next((c for c in committed if c.startswith(f'| {line.split(chr(124))[1].strip()} |')), 'nothing')}\n"
-               f"  now:       {line}" for line in now if line not in committed]
-    gone = [line for line in committed if line.split("|")[1] not in {n.split("|")[1] for n in now}]
-    assert not changed and not gone, ("docs/coverage.md is not what the compiler does; mend the op, or run "
-                                      f"python test/Coverage/table.py {family}\n" + "\n".join(changed + gone))
+    """Fails when something that the table says works does not, or an op is not in the table.
+
+    What works better than the table says is printed, not failed: whether an op that is close to its tolerance passes can
+    depend on the processor, and so do the numbers in the last column.
+    """
+    lines = run(family)
+    now, committed = cells(lines), cells(read()[family])
+    order = {"no": 0, "\N{EN DASH}": 0, "replicated": 1, "yes": 2}
+    rank = lambda cell: order.get(cell, 0)  # noqa: E731
+    worse = [next(line for line in lines if line.startswith(f"| {name} |")) for name, entry in now.items()
+             if name not in committed or any(rank(entry[c]) < rank(committed[name][c]) for c in COLUMNS)]
+    for name, entry in now.items():
+        if any(rank(entry[c]) > rank(committed.get(name, entry)[c]) for c in COLUMNS):
+            print(f"{name}: works better than docs/coverage.md says; run python test/Coverage/table.py {family}")
+    gone = sorted(set(committed) - set(now))
+    assert not worse and not gone, (f"docs/coverage.md says more than the compiler does; mend the op, or run "
+                                    f"python test/Coverage/table.py {family}\n  now:  " + "\n  now:  ".join(worse) +
+                                    f"\n  gone: {gone}")
 
 
 if __name__ == "__main__":
