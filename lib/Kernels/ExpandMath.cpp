@@ -193,8 +193,9 @@ Value Arithmetic::remainder(Value x, Value y) {
 
 /// Whether f32 is computed in f64, where quotients, products and arguments have bits to spare.
 static bool isComputedWide(Operation &op) {
-  return isa<math::PowFOp, arith::RemFOp, math::Log10Op, math::ErfcOp, math::TanOp, math::AsinOp, math::AcosOp,
-             math::AtanOp, math::Atan2Op, math::SinhOp, math::CoshOp, math::AsinhOp, math::AcoshOp, math::AtanhOp>(op);
+  return isa<math::PowFOp, arith::RemFOp, math::Log10Op, math::ErfcOp, math::SinOp, math::CosOp, math::TanOp,
+             math::AsinOp, math::AcosOp, math::AtanOp, math::Atan2Op, math::SinhOp, math::CoshOp, math::AsinhOp, math::AcoshOp,
+             math::AtanhOp>(op);
 }
 
 /// Our expansion of `op` on operands of the arithmetic's type, or null.

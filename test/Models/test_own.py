@@ -73,7 +73,8 @@ def capture(name: str, folder: Path, steps: int, optimizer: str = "sgd"):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_on_any_number_of_ranks(name, tmp_path) -> None:
-    for optimizer, ranks in (("sgd", (1, 2, 3, 4, 8)), ("adamw", (2, 3))):
+    """Of 8 ranks, two have no rows. AdamW's update is checked on the odd number; test_trains_like_eager has 2 and 4."""
+    for optimizer, ranks in (("sgd", (1, 2, 3, 8)), ("adamw", (3,))):
         path, case, *_ = capture(name, tmp_path, 2, optimizer)
         for n in ranks:
             local = pipeline.compare(path, case, n, None if optimizer == "sgd" else 1e-9)

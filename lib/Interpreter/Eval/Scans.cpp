@@ -53,8 +53,21 @@ long double logAddExp(long double a, double b) {
   return std::isinf(high) && high == low ? high : high + std::log1p(std::exp(low - high));
 }
 
-/// The extreme of each line, or up to each element, and its place. Sign 1: the largest; -1: the smallest. A scan gives
-/// the last place, a reduction the first. Not-a-number is beyond everything.
+/// Whether an element replaces the extreme so far: a scan gives the last place, a reduction the first. Not-a-number is
+/// beyond everything.
+template <int sign, bool isScan>
+bool beats(double now, double then) {
+  if (std::isnan(now) || std::isnan(then))
+    return std::isnan(now) && (isScan || !std::isnan(then));
+  return isScan ? sign * now >= sign * then : sign * now > sign * then;
+}
+/// In integers, of which doubles cannot hold all.
+template <int sign, bool isScan>
+bool beats(int64_t now, int64_t then) {
+  return (isScan && now == then) || (sign > 0 ? now > then : now < then);
+}
+
+/// The extreme of each line, or up to each element, and its place. Sign 1: the largest; -1: the smallest.
 template <int sign, bool isScan>
 LogicalResult evaluateExtreme(OpCall &call) {
   const Tensor &self = call.tensor("self");
@@ -63,11 +76,11 @@ LogicalResult evaluateExtreme(OpCall &call) {
   for (int64_t line = 0; line < lines.count(); ++line) {
     int64_t best = 0;
     for (int64_t i = 0; i < lines.extent; ++i) {
-      double now = self.at(lines.at(line, i)), then = self.at(lines.at(line, best));
-      bool beats = std::isnan(now) ? isScan || !std::isnan(then)
-                                   : !std::isnan(then) && (isScan ? sign * now >= sign * then : sign * now > sign * then);
-      best = beats ? i : best;
-      int64_t to = isScan ? lines.at(line, i) : line, from = lines.at(line, best);
+      int64_t now = lines.at(line, i), then = lines.at(line, best);
+      bool isBetter = self.isFloating() ? beats<sign, isScan>(self.reals()[now], self.reals()[then])
+                                        : beats<sign, isScan>(self.integers()[now], self.integers()[then]);
+      best = isBetter ? i : best;
+      int64_t to = isScan ? now : line, from = lines.at(line, best);
       if (values.isFloating())
         values.realData()[to] = self.reals()[from];
       else

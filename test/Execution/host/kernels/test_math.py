@@ -93,12 +93,14 @@ def test_pow(name):
 def test_circular(op, name):
     """Absolute: near their zeros, what matters is the argument's own rounding."""
     dtype = np.float32 if name == "f32" else np.float64
-    high = 1e3 if name == "f32" else 1e8
-    x = np.concatenate([np.linspace(-high, high, 20003), np.linspace(-4, 4, 20003)]).astype(dtype)
+    high = 2.0**50 if name == "f32" else 1e8
+    x = np.concatenate([np.linspace(-n, n, 20003) for n in (4, 1e3, high)]).astype(dtype)
     want = {"sin": np.sin, "cos": np.cos}[op](x.astype(WIDE[name]))
     for cpu in runnable_cpus():
         got = evaluate(op, [x], name, cpu)
-        assert np.abs(got - want).max() <= (2e-7 if name == "f32" else 2e-16)
+        assert np.abs(got - want).max() <= (6e-8 if name == "f32" else 2e-16)
+        beyond = evaluate(op, [np.array([1e18, -1e30, 3e38, INF, -INF, NAN], dtype)], name, cpu)
+        assert (np.abs(beyond[:3]) <= 1).all() and np.isnan(beyond[3:]).all()
 
 
 @pytest.mark.parametrize("name", ["f32", "f64"])
