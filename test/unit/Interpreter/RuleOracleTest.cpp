@@ -109,8 +109,9 @@ TEST_F(RuleOracle, FindsAnOperandThatMatters) {
   EXPECT_NE(verdict(op, rule), "");
 }
 
-/// The round-trip tests of the dialect have every op; every rule must hold.
-TEST_F(RuleOracle, EveryRuleOfTheDialectHolds) {
+/// Every rule of the ops in the dialect's round-trip tests must hold; test/Coverage checks those of all ops that a capture
+/// of PyTorch's own samples has.
+TEST_F(RuleOracle, RulesOfTheDialectHold) {
   std::set<std::string> seen, withRule;
   for (llvm::StringRef group : {"pointwise", "compare", "view", "reduce", "heavy", "optim"}) {
     std::string path = (SPMD_SOURCE_DIR "/test/dialects/Aten/roundtrip-" + group + ".mlir").str();
@@ -124,9 +125,6 @@ TEST_F(RuleOracle, EveryRuleOfTheDialectHolds) {
         withRule.insert(report.op);
     }
   }
-  for (RegisteredOperationName name : context.getRegisteredOperations())
-    if (name.getStringRef().starts_with("aten."))
-      EXPECT_TRUE(seen.count(name.getStringRef().str())) << name.getStringRef().str();
   // Views map positions, list ops map list positions, these make one certain tensor, and this one's sample has
   // reduction mean (test/Interpreter/check-rules.mlir has the others).
   for (const char *name : {"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.arange.start_step", "aten.constant",
