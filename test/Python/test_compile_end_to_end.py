@@ -48,6 +48,28 @@ def test_mlp_trains_like_eager(ranks: int) -> None:
         assert relative(optimizer.state[p]["momentum_buffer"], twin_optimizer.state[q]["momentum_buffer"]) < 1e-5
 
 
+@pytest.mark.filterwarnings("ignore::spmd.remarks.Remark")
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_a_step_that_returns_the_whole_output_of_the_model(ranks: int) -> None:
+    """The output is gathered after the last gradient is reduced, where the gradients were."""
+    def step(model, optimizer, x, y):
+        out = model(x)
+        loss = torch.nn.functional.cross_entropy(out, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss, out
+    example = mlp.setup(steps=2)
+    model, optimizer = example["model"], example["optimizer"]
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    train_step = spmd.compile(step, ranks=ranks, threads=2)
+    for x, y in example["reference"]:
+        loss, out = train_step(model, optimizer, x, y)
+        expected_loss, expected = step(twin, twin_optimizer, x, y)
+        assert abs(loss.item() - expected_loss.item()) < 1e-5
+        assert out.shape == expected.shape and relative(out, expected) < 1e-5
+
+
 def test_gpt_with_policy_schedule_and_a_stay_in_eager() -> None:
     example = gpt2.setup("tiny", steps=8)
     model, optimizer = example["model"], example["optimizer"]

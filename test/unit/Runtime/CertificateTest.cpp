@@ -1,5 +1,6 @@
 #include "spmd/Runtime/Core/Certificate.h"
 #include "TestSupport.h"
+#include "spmd/Runtime/Core/HappensBefore.h"
 
 #include <chrono>
 #include <functional>
@@ -177,6 +178,27 @@ TEST_F(Certificate, Rule4GatheredBufferOverwrittenBeforeItsLastRead) {
   // The gradient takes the gathered embedding's bytes; read that later.
   kernel("embed_backward").refs[1] = kernel("embed").refs[1];
   expectError(4, "'embed gathered'");
+}
+
+TEST(HappensBeforeOfAPlan, WhoWaitsForAWaitSeesWhatThatOneWaitedFor) {
+  Plan plan;
+  plan.streams = {"reduce", "compute", "gather"};
+  auto add = [&](CommandKind kind, int32_t stream, int32_t waitFor) {
+    Command command;
+    command.kind = kind;
+    command.stream = stream;
+    command.waitFor = waitFor;
+    plan.commands.push_back(command);
+  };
+  add(CommandKind::Fill, 0, -1);
+  add(CommandKind::Wait, 1, 0);
+  add(CommandKind::Wait, 2, 1);
+  add(CommandKind::Fill, 2, -1);
+  HappensBefore order(plan);
+  EXPECT_TRUE(order.ordered(0, 3));
+  EXPECT_TRUE(order.ordered(1, 3));
+  EXPECT_FALSE(order.ordered(0, 2)); // a wait starts before what it waits for is complete
+  EXPECT_FALSE(order.ordered(3, 1));
 }
 
 TEST_F(Certificate, Rule4OverlapWithState) {
