@@ -126,7 +126,7 @@ def masked(model, optimizer, x):
     return h.detach() != 0, torch.rand_like(x)
 
 
-def test_masks_are_bits_of_the_element():
+def test_masks_are_bits_of_the_element(tmp_path):
     """On 1, 2 and 4 ranks, fused or not, the very bits of the definition; other ones in every step, and with another seed."""
     model = nn.Module()
     model.weight = nn.Parameter(torch.ones(7))
@@ -134,9 +134,11 @@ def test_masks_are_bits_of_the_element():
     x = torch.ones(5, 7)
     torch.manual_seed(11)
     package = spmd.capture(masked, model, optimizer, x)
+    package.save(tmp_path / "masked.step")
     index = np.arange(35).reshape(5, 7)
     for ranks, options in ((1, []), (2, []), (4, []), (3, ["--fuse=false"])):
-        with spmd.load(compile_package(package, [f"--ranks={ranks}", *options])) as trainer:
+        artifact = compile_package(package, [f"--ranks={ranks}", *options])
+        with spmd.load(artifact, weights=tmp_path / "masked.step/weights.safetensors") as trainer:
             for step in (1, 2):
                 mask, noise = trainer.step(x)
                 assert np.array_equal(mask.numpy(), philox.uniform(11, step, index, 0) < np.float32(0.6))
