@@ -103,7 +103,7 @@ Value ScalarBuilder::constant(double value) {
 
 Value ScalarBuilder::constant(Attribute value) {
   auto integer = dyn_cast<IntegerAttr>(value);
-  if (isFloat() || !integer || isa<BoolAttr>(value))
+  if (isFloat() || !integer || type.isInteger(1) || isa<BoolAttr>(value))
     return constant(getScalarValue(value));
   return arith::ConstantOp::create(b, b.getIntegerAttr(type, integer.getInt()));
 }

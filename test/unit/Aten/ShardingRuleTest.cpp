@@ -141,6 +141,7 @@ TEST(ShardingRule, RowsByNumber) {
 TEST(ShardingRule, Reductions) {
   EXPECT_EQ(ruleOf("sum.dim_IntList", "dim = array<i64: 0>", T("4x6"), T("6")), "ab->b additive");
   EXPECT_EQ(ruleOf("sum.dim_IntList", "dim = array<i64: 0>, keepdim = true", T("4x6"), T("1x6")), "ab->1b additive");
+  EXPECT_EQ(ruleOf("sum.dim_IntList", "dim = array<i64: 0>", "tensor<4x6xi1>", "tensor<6xi64>"), "ab->b");
   EXPECT_EQ(ruleOf("amax", "dim = array<i64: 1>", T("4x6"), T("4")), "ab->a max");
   EXPECT_EQ(ruleOf("linalg_vector_norm", "dim = array<i64: 0, 1>", T("4x6"), "tensor<f32>"), "ab-> norm2");
   EXPECT_EQ(ruleOf("linalg_vector_norm", "dim = array<i64: 0>, ord = 0x7FF0000000000000 : f64", T("4x6"), T("6")),
