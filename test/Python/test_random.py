@@ -149,8 +149,10 @@ def test_masks_are_bits_of_the_element(tmp_path):
 
 def test_draws_continue_where_a_checkpoint_stopped(tmp_path):
     """Seed and step counter are state: saved with the optimizer, loaded with the weights."""
-    artifact = compile_package(spmd.capture(train_step, *_model(), *BATCHES[0]), ["--ranks=2"])
-    with spmd.load(artifact) as whole, spmd.load(artifact) as first:
+    package = spmd.capture(train_step, *_model(), *BATCHES[0])
+    package.save(tmp_path / "random.step")
+    artifact, weights = compile_package(package, ["--ranks=2"]), tmp_path / "random.step/weights.safetensors"
+    with spmd.load(artifact, weights=weights) as whole, spmd.load(artifact, weights=weights) as first:
         losses = [float(whole.step(*b)) for b in BATCHES]
         for b in BATCHES[:2]:
             first.step(*b)
