@@ -107,7 +107,7 @@ def check(family: str) -> None:
             continue
         line = next(line for line in lines if line.startswith(f"| {name} |"))
         # The samples are drawn anew in every run, and a few ops are near their tolerance.
-        difference = re.search(r"differs by (\S+)", line)
+        difference = re.search(r"differs by (\d[\d.]*(?:e[+-]?\d+)?)", line)
         if name in committed and difference and float(difference[1]) < 1e-4:
             print(f"near its tolerance: {line}")
         else:
