@@ -10,6 +10,14 @@ using namespace spmd::aten;
 
 LogicalResult spmd::aten::noConstraints(Operation *) { return success(); }
 
+SmallVector<int64_t> spmd::aten::shapeOf(Value value) { return SmallVector<int64_t>(tensorType(value).getShape()); }
+
+LogicalResult spmd::aten::expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
+  if (!value || tensorType(value).getShape() == shape)
+    return success();
+  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
+}
+
 /// Shape that `shapes` have together; failure if they do not broadcast.
 static FailureOr<SmallVector<int64_t>> broadcast(OperandRange operands) {
   SmallVector<int64_t> shape;

@@ -26,6 +26,12 @@ enum class ResultType {
 /// The element type of a pointwise op's result, by the rule `kind`.
 mlir::Type getResultElementType(mlir::Operation *op, ResultType kind);
 
+// What verifiers share.
+
+llvm::SmallVector<int64_t> shapeOf(mlir::Value value);
+/// An error of `op` unless `value` is absent or has this shape.
+llvm::LogicalResult expectShape(mlir::Operation *op, mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
 llvm::LogicalResult noConstraints(mlir::Operation *op);
 /// C1: the result has the broadcast shape. C2: and the element type.
 llvm::LogicalResult verifyPointwise(mlir::Operation *op, ResultType kind = ResultType::promoted);
@@ -125,7 +131,8 @@ llvm::LogicalResult verifyMaxPool(mlir::Operation *op);
 llvm::LogicalResult verifyIm2col(mlir::Operation *op);
 
 /// C1: results have the types of the first list. C2: in list form, lists of
-/// scalars have an entry per position. C3: in list form, operands broadcast.
+/// scalars have an entry per position. C3: in list form, operands broadcast. C4:
+/// all lists have one length.
 llvm::LogicalResult verifyForeach(mlir::Operation *op);
 /// C1: `op` is a pointwise op with one result. C2: the operands are lists of
 /// one length, the number of results. C3: in list form, the operands of a

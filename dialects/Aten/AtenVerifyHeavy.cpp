@@ -11,14 +11,6 @@ using namespace spmd::aten;
 
 using Shape = SmallVector<int64_t>;
 
-static Shape shapeOf(Value value) { return Shape(tensorType(value).getShape()); }
-
-static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
-  if (tensorType(value).getShape() == shape)
-    return success();
-  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
-}
-
 static LogicalResult expectDim(Operation *op, int64_t dim, int64_t rank) {
   if (dim >= 0 && dim < std::max<int64_t>(rank, 1))
     return success();
@@ -103,7 +95,7 @@ LogicalResult spmd::aten::verifyLayerNorm(Operation *op) {
   Shape statistics = shape;
   std::fill(statistics.end() - inner.size(), statistics.end(), 1);
   auto check = [&](Value value, ArrayRef<int64_t> expected) {
-    return !value || succeeded(expectShape(op, value, expected));
+    return succeeded(expectShape(op, value, expected));
   };
   if (forward) // C2, C3
     return success(check(forward.getMean(), statistics) && check(forward.getRstd(), statistics) &&
@@ -194,7 +186,7 @@ LogicalResult spmd::aten::verifyAttention(Operation *op) {
   // C2
   Shape out{q[0], q[1], q[2], v[3]}, rows{q[0], q[1], q[2]};
   auto check = [&](Value result, ArrayRef<int64_t> expected) {
-    return !result || succeeded(expectShape(op, result, expected));
+    return succeeded(expectShape(op, result, expected));
   };
   if (forward && (!check(forward.getOut(), out) || !check(forward.getLogsumexp(), rows)))
     return failure();

@@ -10,12 +10,6 @@ using namespace spmd::aten;
 
 using Shape = SmallVector<int64_t>;
 
-static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
-  if (tensorType(value).getShape() == shape)
-    return success();
-  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
-}
-
 /// C1 and C2: an integer index whose batch dimensions are those of `table`.
 static LogicalResult verifyIndex(Operation *op, RankedTensorType table, RankedTensorType index, int64_t batchDims) {
   if (!index.getElementType().isInteger(64) && !index.getElementType().isInteger(32)) // C1

@@ -16,14 +16,6 @@ static int64_t integer(Operation *op, StringRef name) { return cast<IntegerAttr>
 static ArrayRef<int64_t> integers(Operation *op, StringRef name) {
   return cast<DenseI64ArrayAttr>(op->getAttr(name)).asArrayRef();
 }
-static Shape shapeOf(Value value) { return Shape(tensorType(value).getShape()); }
-
-static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
-  if (tensorType(value).getShape() == shape)
-    return success();
-  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
-}
-
 /// D: operand and result element types agree.
 static LogicalResult expectOneElementType(Operation *op) {
   Type type = tensorType(op->getResult(0)).getElementType();

@@ -12,14 +12,6 @@ using namespace spmd::aten;
 
 using Shape = SmallVector<int64_t>;
 
-static Shape shapeOf(Value value) { return Shape(tensorType(value).getShape()); }
-
-static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
-  if (!value || tensorType(value).getShape() == shape)
-    return success();
-  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
-}
-
 LogicalResult spmd::aten::verifyRmsNorm(Operation *op) {
   auto forward = dyn_cast<RmsNormOp>(op);
   auto backward = dyn_cast<RmsNormBackwardOp>(op);

@@ -37,8 +37,6 @@ bool Call::boolean(StringRef name) {
   return arg && arg->literal.kind == Kind::boolean && arg->literal.boolean;
 }
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 InFlightDiagnostic Emitter::error(const Twine &message) {
   InFlightDiagnostic diagnostic = emitError(loc, message);
   diagnostic.attachNote() << place;

@@ -14,6 +14,9 @@ namespace spmd {
 
 mlir::RankedTensorType getTensorType(const step::TensorSpec &spec, mlir::MLIRContext *context);
 
+/// The type of any value of a step.
+inline mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
 /// An argument of a captured call with its tensors read.
 struct BoundArg {
   step::Arg literal;

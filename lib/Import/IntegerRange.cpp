@@ -1,6 +1,7 @@
 //===- IntegerRange.cpp - Between which bounds integers lie ---------------===//
 
 #include "IntegerRange.h"
+#include "Emitter.h"
 
 #include "dialects/Aten/Aten.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -10,8 +11,6 @@
 
 using namespace mlir;
 using namespace spmd;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Numbers beyond this are nobody's rows; below it sums and products of two
 /// cannot overflow.

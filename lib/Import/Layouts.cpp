@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static SmallVector<NamedAttribute> rowAttributes(Emitter &emitter, int64_t dim, int64_t start, int64_t end,
                                                  int64_t step) {
   Builder &b = emitter.builder;

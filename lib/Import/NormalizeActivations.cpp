@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The output; nobody but the backward reads the buffer, and that computes it again.
 static LogicalResult emitLogSigmoid(Emitter &emitter, Call &call, Results &results) {
   if (call.resultTypes.size() != 2 || !call.resultTypes[1])

@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Multiplies `other` by an alpha that is a tensor, which then is 1.
 static void foldTensorAlpha(Emitter &emitter, Call &call) {
   BoundArg *alpha = call.find("alpha");

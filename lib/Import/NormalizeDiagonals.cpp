@@ -10,8 +10,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 namespace {
 
 /// The diagonal of dims a and b of a tensor.

@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The corner of `value` that has `shape`; `dim` is left as it is.
 static Value sliceCorner(Emitter &emitter, Value value, ArrayRef<int64_t> shape, int64_t dim) {
   for (auto [other, size] : llvm::enumerate(shape))

@@ -16,8 +16,6 @@ using namespace spmd;
 /// PyTorch's numbers of the `reduction` argument.
 enum Reduction { kNone = 0, kMean = 1, kSum = 2 };
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The shape of self and target together.
 static SmallVector<int64_t> elementShape(Call &call) {
   SmallVector<int64_t> shape;

@@ -13,8 +13,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Arguments `dims` counted from the front; failure if one does not exist.
 static FailureOr<Ints> readDims(Emitter &emitter, Call &call, StringRef name, int64_t rank) {
   Ints dims = getIntegers(call, name);

@@ -12,8 +12,6 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 bool spmd::needsUnrolling(const Call &call, bool known, MLIRContext *context) {
   StringRef name = call.op;
   if (!name.starts_with("_foreach_") || name.starts_with("_foreach_norm"))

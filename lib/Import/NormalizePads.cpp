@@ -10,8 +10,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 namespace {
 
 enum class PadKind { reflection, replication };

@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The reduced dimensions, counted from the front and ascending; none and an
 /// empty list mean all.
 static SmallVector<int64_t> reducedDims(Call &call) {

@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Values have no memory of their own, no layout and no autograd history.
 static LogicalResult emitIdentity(Emitter &, Call &call, Results &results) {
   results.push_back(call.value("self"));

@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace spmd;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static Ints invert(ArrayRef<int64_t> permutation) {
   Ints inverse(permutation.size());
   for (auto [to, from] : llvm::enumerate(permutation))

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -55,7 +56,8 @@ struct Arguments {
 
 /// What the child tells its parent, in shared memory.
 struct Board {
-  int64_t current, accepted, refused;
+  std::atomic<int64_t> current; ///< read by the parent while the child runs
+  int64_t accepted, refused;
   char what[256];
 };
 
@@ -140,8 +142,7 @@ int spmd::fuzz::runFuzzer(int argc, char **argv, const Target &target) {
     std::perror("mmap");
     return 2;
   }
-  volatile Board *visible = static_cast<volatile Board *>(shared);
-  Board &board = const_cast<Board &>(*visible);
+  Board &board = *new (shared) Board{};
   board.current = arguments.first;
 
   int64_t failures = 0;
@@ -155,8 +156,8 @@ int spmd::fuzz::runFuzzer(int argc, char **argv, const Target &target) {
       break;
     ++failures;
     std::printf("case %lld: %s\n  %s\n  again: --seed=%llu --first=%lld --count=1\n",
-                static_cast<long long>(board.current), problem.c_str(), board.what,
-                static_cast<unsigned long long>(arguments.seed), static_cast<long long>(board.current));
+                static_cast<long long>(board.current.load()), problem.c_str(), board.what,
+                static_cast<unsigned long long>(arguments.seed), static_cast<long long>(board.current.load()));
     // The child left a damaged file behind.
     fs::remove_all(package);
     fs::copy(arguments.package, package, fs::copy_options::recursive);

@@ -48,6 +48,12 @@ public:
       count *= x.shape[dim];
     return map({sum(x)}, [count](ScalarBuilder &s, ValueRange a) { return s.div(a[0], s.constant(count)); });
   }
+  /// 1 / sqrt(x + eps)
+  Ref inverseRoot(Ref x, double eps) {
+    return map({x}, [eps](ScalarBuilder &s, ValueRange a) {
+      return s.div(s.constant(1), s.sqrt(s.add(a[0], s.constant(eps))));
+    });
+  }
 
 private:
   GraphBuilder &g;
@@ -89,6 +95,12 @@ SmallVector<int64_t> innerDims(int64_t rank, size_t normalized) {
   return llvm::to_vector(llvm::seq<int64_t>(rank - static_cast<int64_t>(normalized), rank));
 }
 
+/// A value per row as the result that has ones for the dims of a row.
+void setStatistic(GraphBuilder &g, Value result, Ref statistic) {
+  RankedTensorType type = getTensorType(result);
+  g.set(result, g.reshape(g.cast(statistic, type.getElementType()), type.getShape()));
+}
+
 void lowerLayerNorm(GraphBuilder &g, aten::NativeLayerNormOp op) {
   Type resultType = getTensorType(op.getOut()).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(op.getInput()), compute);
@@ -96,9 +108,7 @@ void lowerLayerNorm(GraphBuilder &g, aten::NativeLayerNormOp op) {
   Ref mean = m.mean(x);
   Ref centered = m.sub(x, mean);
   double eps = op.getEps().convertToDouble();
-  Ref rstd = m.map({m.mean(m.mul(centered, centered))}, [eps](ScalarBuilder &s, ValueRange a) {
-    return s.div(s.constant(1), s.sqrt(s.add(a[0], s.constant(eps))));
-  });
+  Ref rstd = m.inverseRoot(m.mean(m.mul(centered, centered)), eps);
   Ref out = m.mul(centered, rstd);
   if (op.getWeight())
     out = m.mul(out, g.cast(g.get(op.getWeight()), compute));
@@ -106,10 +116,8 @@ void lowerLayerNorm(GraphBuilder &g, aten::NativeLayerNormOp op) {
     out = m.map({out, g.cast(g.get(op.getBias()), compute)},
                 [](ScalarBuilder &s, ValueRange a) { return s.add(a[0], a[1]); });
   g.set(op.getOut(), g.cast(out, resultType));
-  for (auto [value, statistic] : {std::pair(op.getMean(), mean), std::pair(op.getRstd(), rstd)}) {
-    RankedTensorType type = getTensorType(value);
-    g.set(value, g.reshape(g.cast(statistic, type.getElementType()), type.getShape()));
-  }
+  setStatistic(g, op.getMean(), mean);
+  setStatistic(g, op.getRstd(), rstd);
 }
 
 void lowerLayerNormBackward(GraphBuilder &g, aten::NativeLayerNormBackwardOp op) {
@@ -151,15 +159,12 @@ void lowerRmsNorm(GraphBuilder &g, aten::RmsNormOp op) {
   Ref x = g.cast(g.get(op.getInput()), compute);
   RowMath m(g, compute, innerDims(x.shape.size(), op.getNormalizedShape().size()));
   double eps = op.getEps().convertToDouble();
-  Ref rstd = m.map({m.mean(m.mul(x, x))}, [eps](ScalarBuilder &s, ValueRange a) {
-    return s.div(s.constant(1), s.sqrt(s.add(a[0], s.constant(eps))));
-  });
+  Ref rstd = m.inverseRoot(m.mean(m.mul(x, x)), eps);
   Ref out = m.mul(x, rstd);
   if (op.getWeight())
     out = m.mul(out, g.cast(g.get(op.getWeight()), compute));
   g.set(op.getOut(), g.cast(out, resultType));
-  RankedTensorType type = getTensorType(op.getRstd());
-  g.set(op.getRstd(), g.reshape(g.cast(rstd, type.getElementType()), type.getShape()));
+  setStatistic(g, op.getRstd(), rstd);
 }
 
 void lowerRmsNormBackward(GraphBuilder &g, aten::RmsNormBackwardOp op) {
