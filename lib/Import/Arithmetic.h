@@ -43,8 +43,6 @@ private:
   mlir::Type type;
 };
 
-inline mlir::RankedTensorType typeOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
-
 } // namespace spmd
 
 #endif // SPMD_LIB_IMPORT_ARITHMETIC_H
