@@ -19,9 +19,8 @@ struct Life {
   }
 };
 
-/// Placement rounds every transient buffer up to this.
-constexpr int64_t kAlignment = 64;
-int64_t align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+/// What placement makes of the bytes of a transient buffer.
+int64_t align(int64_t bytes) { return (bytes + kTransientAlignment - 1) / kTransientAlignment * kTransientAlignment; }
 } // namespace
 
 /// A batch is there from the beginning, an output until the end.

@@ -2,7 +2,6 @@
 
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "llvm/ADT/SetVector.h"
 

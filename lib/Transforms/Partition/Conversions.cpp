@@ -50,9 +50,8 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
   if (from.isPartial() && to.isReplicated())
     return allReduce(local, type, from.kind, {});
   if (from.isShard() && to.isReplicated()) {
-    int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     if (isFinal)
-      emitWarning(loc) << "gathers an activation of type " << type << " (" << bytes << " bytes, dimension " << from.dim
+      emitWarning(loc) << "gathers an activation of type " << type << " (" << getBytes(type) << " bytes, dimension " << from.dim
                        << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole; "
                        << "to avoid it, compute on another dimension here, or choose another batch dimension "
                           "(--batch-dim=NAME=DIM)";

@@ -1,5 +1,6 @@
 //===- ListReplicatedValues.cpp - spmd-list-replicated-values -------------===//
 
+#include "States.h"
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Source.h"
@@ -23,7 +24,7 @@ static int64_t getReplicatedBytes(Type type) {
   auto sharding = tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
   if (!sharding || !llvm::all_of(sharding.getStates(), [](const AxisState &state) { return state.isReplicated(); }))
     return 0;
-  return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+  return partition::getBytes(tensor);
 }
 
 namespace {

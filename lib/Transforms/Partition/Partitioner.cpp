@@ -217,11 +217,6 @@ void Partitioner::countWork(Operation *op, const OpStates &chosen) {
   }
 }
 
-static int64_t getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
 void Partitioner::warnOfReplicatedWork() {
   constexpr double kWorthAWarning = 0.01;
   if (!largestReplicated || replicatedWork <= kWorthAWarning * totalWork)
@@ -230,7 +225,7 @@ void Partitioner::warnOfReplicatedWork() {
   emitWarning(largestReplicated->getLoc())
       << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
       << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
-      << "), whose result of " << getBytes(largestReplicated->getResult(0)) << " bytes every rank has whole; "
+      << "), whose result of " << getBytes(cast<RankedTensorType>(largestReplicated->getResult(0).getType())) << " bytes every rank has whole; "
       << "none of its operands is cut over the ranks; to cut them, give the inputs they come from a batch dimension "
          "(--batch-dim=NAME=DIM), and keep it apart from dimensions that an op needs whole";
 }

@@ -6,6 +6,7 @@
 //   S(d,p,c) dimension d is [p][total], total is cut into chunks of c rows
 //   P(kind)  the combination of all ranks' values is the value
 //   owned    a chunk of a unit's flat buffer
+//   varying  each rank's own, with view=local ([Note: local view])
 // `p`, the place of the rank inside the dimension, is what keeps a batch dimension
 // sharded through views that merge it with a dimension before it ([T,B,C] to
 // [T*B,C]). Chunks have the same size on all ranks; the last ones are padded. What
@@ -28,6 +29,9 @@ llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> global, const A
 
 /// Local type, with the sharding as encoding, of a value of type `global`.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType global, const AxisState &state);
+
+/// Bytes of all elements.
+int64_t getBytes(mlir::RankedTensorType type);
 
 /// True when some rank's chunk has padded rows.
 bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t ranks);

@@ -3,6 +3,7 @@
 #define SPMD_CONVERSION_KERNELTOPLAN_PROGRAMLIVENESS_H
 
 #include "dialects/Plan/Plan.h"
+#include "spmd/Runtime/Core/Plan.h"
 #include "spmd/Transforms/Memory/HappensBefore.h"
 #include "spmd/Transforms/Memory/Placement.h"
 
@@ -43,8 +44,7 @@ private:
   memory::HappensBefore order;
 };
 
-/// Alignment of transient buffers: a cache line, and a vector register.
-constexpr int64_t kTransientAlignment = 64;
+using runtime::kTransientAlignment;
 
 } // namespace spmd
 

@@ -30,6 +30,9 @@ struct Buffer {
   std::string location;
 };
 
+/// Planners align transient buffers to this: a cache line, and a vector register.
+constexpr int64_t kTransientAlignment = 64;
+
 enum class Access { Read, Write, ReadWrite };
 
 /// A range of a buffer that a command reads or writes. The offset is affine in
