@@ -10,7 +10,7 @@ using namespace mlir;
 namespace spmd::kernel {
 
 /// A cast between index and an integer is one between i64 and it.
-static Value emitIndexCast(KernelBuilder &b, Operation &op, Value operand, int64_t width) {
+static Value emitIndexCast(CodeBuilder &b, Operation &op, Value operand, int64_t width) {
   Type to = getWideType(op.getResult(0).getType(), width);
   unsigned fromBits = getElementTypeOrSelf(operand.getType()).getIntOrFloatBitWidth();
   unsigned toBits = getElementTypeOrSelf(to).getIntOrFloatBitWidth();
@@ -23,7 +23,7 @@ static Value emitIndexCast(KernelBuilder &b, Operation &op, Value operand, int64
   return arith::ExtSIOp::create(b, to, operand);
 }
 
-Value emitElementOp(KernelBuilder &b, Operation &op, ValueRange operands) {
+Value emitElementOp(CodeBuilder &b, Operation &op, ValueRange operands) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto value = dyn_cast<IntegerAttr>(constant.getValue());
     if (value && value.getType().isIndex())
@@ -48,7 +48,7 @@ Value emitElementOp(KernelBuilder &b, Operation &op, ValueRange operands) {
   return b.create(state)->getResult(0);
 }
 
-Value emitIota(KernelBuilder &b, Value first, int64_t width) {
+Value emitIota(CodeBuilder &b, Value first, int64_t width) {
   if (width == 1)
     return first;
   auto steps = llvm::to_vector(llvm::seq<int64_t>(0, width));

@@ -1,6 +1,6 @@
 //===- SimplifyCluster.cpp - fewer and longer dims ------------------------===//
 
-#include "Emitters.h"
+#include "SimplifyCluster.h"
 #include "dialects/Kernel/AccessMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"

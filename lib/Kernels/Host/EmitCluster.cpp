@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../SimplifyCluster.h"
 #include "ClusterEmitter.h"
 #include "VectorLoop.h"
 #include "dialects/Kernel/Body.h"

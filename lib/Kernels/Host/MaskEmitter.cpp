@@ -1,7 +1,7 @@
 //===- MaskEmitter.cpp - the mask of an attention, a row at a time --------===//
 
 #include "MaskEmitter.h"
-#include "ElementEmitter.h"
+#include "../ElementEmitter.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

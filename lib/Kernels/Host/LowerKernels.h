@@ -1,15 +1,12 @@
 //===- LowerKernels.h - kernel ops to functions of loops --------*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_LOWERKERNELS_H
-#define SPMD_LIB_KERNELS_LOWERKERNELS_H
+#ifndef SPMD_LIB_KERNELS_HOST_LOWERKERNELS_H
+#define SPMD_LIB_KERNELS_HOST_LOWERKERNELS_H
 
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace spmd::kernel {
-
-/// The first op of each symbol in `module`, in program order. An op without a symbol is an error.
-mlir::FailureOr<llvm::SmallVector<mlir::Operation *>> collectKernels(mlir::ModuleOp module);
 
 /// Accumulators of products (see KernelBuilder) on a CPU: 32 registers of 16 lanes, or 16 of 8.
 inline int64_t getAccumulators(llvm::StringRef cpu) { return cpu == "x86-64-v4" ? 16 : 6; }
@@ -19,4 +16,4 @@ mlir::LogicalResult lowerKernel(mlir::Operation *op, mlir::ModuleOp target, int6
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_LOWERKERNELS_H
+#endif // SPMD_LIB_KERNELS_HOST_LOWERKERNELS_H

@@ -1,7 +1,7 @@
 //===- ClusterEmitter.h - loops of one cluster ------------------*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_CLUSTEREMITTER_H
-#define SPMD_LIB_KERNELS_CLUSTEREMITTER_H
+#ifndef SPMD_LIB_KERNELS_HOST_CLUSTEREMITTER_H
+#define SPMD_LIB_KERNELS_HOST_CLUSTEREMITTER_H
 
 #include "Emitters.h"
 #include "dialects/Kernel/AccessMap.h"
@@ -75,4 +75,4 @@ private:
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_CLUSTEREMITTER_H
+#endif // SPMD_LIB_KERNELS_HOST_CLUSTEREMITTER_H

@@ -1,12 +1,7 @@
-//===- KernelBuilder.h - builds the body of one kernel function -*- C++ -*-===//
-//
-// A kernel is `void SYMBOL(ptr args, ptr coords, i64 begin, i64 end)`: `args` points to one pointer per operand, then
-// per result, `coords` to the mesh coordinates of the rank. All index arithmetic is in i64.
-//
-//===----------------------------------------------------------------------===//
+//===- CodeBuilder.h - values, memory and loops of a kernel -----*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_KERNELBUILDER_H
-#define SPMD_LIB_KERNELS_KERNELBUILDER_H
+#ifndef SPMD_LIB_KERNELS_CODEBUILDER_H
+#define SPMD_LIB_KERNELS_CODEBUILDER_H
 
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -14,31 +9,18 @@
 
 namespace spmd::kernel {
 
-/// Lanes of every explicit vector: one AVX-512 register or two AVX2 registers of f32. Part of the shape of reductions,
-/// so it is the same for all CPUs.
-inline constexpr int64_t kLanes = 16;
-
-/// Builds LLVM-level loads, stores and loops at the current insertion point of one kernel function.
-class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+/// Builds integers, loads, stores, scalars and loops at the current insertion point of one kernel. What a kernel is as a
+/// function (its arguments, where its memory lies) is its target's: Host/KernelBuilder.h, Gpu/GpuBuilder.h. All index
+/// arithmetic is in i64.
+class CodeBuilder : public mlir::ImplicitLocOpBuilder {
 public:
-  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it. `accumulators` is the
-  /// number of 16-lane f32 vectors that registers hold beside the operands of a product: a matter of speed, not of
-  /// bits.
-  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op, int64_t accumulators);
-
-  int64_t getAccumulators() const { return accumulators; }
-
-  /// Ends the function.
-  void finish();
+  virtual ~CodeBuilder() = default;
 
   /// Pointer of operand `i`, or of result `i - operands`.
   mlir::Value getPointer(unsigned i) { return pointers[i]; }
   mlir::Value getResultPointer(unsigned i) { return pointers[numOperands + i]; }
-  /// Bounds of the range of parallel trips.
-  mlir::Value getBegin() { return begin; }
-  mlir::Value getEnd() { return end; }
   /// Mesh coordinate of this rank.
-  mlir::Value getCoordinate(unsigned axis);
+  virtual mlir::Value getCoordinate(unsigned axis) = 0;
 
   // Integers (i64), folding constants.
   mlir::Value i64(int64_t value);
@@ -63,12 +45,6 @@ public:
   mlir::Value load(mlir::Value pointer, mlir::Type element, mlir::Value index, int64_t width = 1);
   /// Stores a scalar or vector of elements.
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index);
-  /// Stack memory of `count` elements, 64-byte aligned, made at the function's entry.
-  mlir::Value stack(mlir::Type element, int64_t count);
-  /// Address of a constant array in the object.
-  mlir::Value table(mlir::DenseElementsAttr values);
-  /// Bytes of stack asked for.
-  int64_t getStackBytes() const { return stackBytes; }
 
   // Scalars and vectors.
   mlir::Value constant(mlir::TypedAttr value);
@@ -95,22 +71,30 @@ public:
   /// The same, carrying nothing.
   void loop(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
 
-private:
-  mlir::LLVM::LLVMFuncOp function;
+protected:
+  CodeBuilder(mlir::Location loc, unsigned numOperands)
+      : ImplicitLocOpBuilder(loc, loc.getContext()), numOperands(numOperands) {}
+
+  /// Where constants go: the kernel's first block, which every use can see.
+  mlir::Block *entry = nullptr;
+  /// One per operand, then per result.
   mlir::SmallVector<mlir::Value> pointers;
-  mlir::SmallVector<mlir::Value> coordinates;
-  mlir::Value coords, begin, end;
+
+private:
   /// Looked up only, never iterated over.
   llvm::DenseMap<int64_t, mlir::Value> integers;
   unsigned numOperands;
-  int64_t accumulators;
-  int64_t stackBytes = 0;
-  unsigned numTables = 0;
 };
 
 /// Type of `width` values of `element`; index is i64.
 mlir::Type getWideType(mlir::Type element, int64_t width);
 
+/// Type of an element in memory: an i1 is one byte there, an index an i64.
+mlir::Type getStoredType(mlir::Type element);
+
+/// Bytes of an element in memory.
+int64_t getStoredBytes(mlir::Type element);
+
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_KERNELBUILDER_H
+#endif // SPMD_LIB_KERNELS_CODEBUILDER_H

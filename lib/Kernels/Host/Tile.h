@@ -1,7 +1,7 @@
 //===- Tile.h - register-tiled products and transposes ----------*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_TILE_H
-#define SPMD_LIB_KERNELS_TILE_H
+#ifndef SPMD_LIB_KERNELS_HOST_TILE_H
+#define SPMD_LIB_KERNELS_HOST_TILE_H
 
 #include "KernelBuilder.h"
 
@@ -50,4 +50,4 @@ void packPadded(KernelBuilder &b, const Panel &from, const Panel &to, mlir::Valu
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_TILE_H
+#endif // SPMD_LIB_KERNELS_HOST_TILE_H

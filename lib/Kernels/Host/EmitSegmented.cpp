@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementEmitter.h"
+#include "../ElementEmitter.h"
 #include "Emitters.h"
 #include "VectorLoop.h"
 #include "mlir/IR/BuiltinOps.h"

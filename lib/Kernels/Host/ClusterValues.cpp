@@ -1,7 +1,7 @@
 //===- ClusterValues.cpp - values inside the loops of a cluster -----------===//
 
 #include "ClusterEmitter.h"
-#include "ElementEmitter.h"
+#include "../ElementEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

@@ -1,7 +1,7 @@
 //===- VectorLoop.h - innermost loops and their reductions ------*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_VECTORLOOP_H
-#define SPMD_LIB_KERNELS_VECTORLOOP_H
+#ifndef SPMD_LIB_KERNELS_HOST_VECTORLOOP_H
+#define SPMD_LIB_KERNELS_HOST_VECTORLOOP_H
 
 #include "KernelBuilder.h"
 
@@ -31,4 +31,4 @@ mlir::SmallVector<mlir::Value> emitVectorLoop(KernelBuilder &b, mlir::Value low,
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_VECTORLOOP_H
+#endif // SPMD_LIB_KERNELS_HOST_VECTORLOOP_H

@@ -1,7 +1,7 @@
 //===- ObjectCode.h - LLVM IR to machine code and shared objects *- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_OBJECTCODE_H
-#define SPMD_LIB_KERNELS_OBJECTCODE_H
+#ifndef SPMD_LIB_KERNELS_HOST_OBJECTCODE_H
+#define SPMD_LIB_KERNELS_HOST_OBJECTCODE_H
 
 #include "mlir/Support/LLVM.h"
 #include <string>
@@ -22,4 +22,4 @@ std::string linkSharedObject(llvm::ArrayRef<llvm::ArrayRef<char>> objects, llvm:
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_OBJECTCODE_H
+#endif // SPMD_LIB_KERNELS_HOST_OBJECTCODE_H

@@ -1,6 +1,7 @@
 //===- LowerKernels.cpp - kernel ops to functions of loops ----------------===//
 
 #include "LowerKernels.h"
+#include "../CollectKernels.h"
 #include "Emitters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -8,7 +9,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "spmd/Kernels/Passes.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -17,24 +17,6 @@ namespace spmd::kernel {
 
 #define GEN_PASS_DEF_LOWERKERNELS
 #include "spmd/Kernels/Passes.h.inc"
-
-FailureOr<SmallVector<Operation *>> collectKernels(ModuleOp module) {
-  SmallVector<Operation *> kernels;
-  llvm::StringSet<> seen;
-  WalkResult walk = module.walk([&](KernelOpInterface op) -> WalkResult {
-    if (!op.isGenerated())
-      return WalkResult::advance();
-    StringAttr symbol = op.getSymbolAttr();
-    if (!symbol)
-      return op->emitOpError("has no symbol; run spmd-outline-kernels before code generation");
-    if (seen.insert(symbol.getValue()).second)
-      kernels.push_back(op);
-    return WalkResult::advance();
-  });
-  if (walk.wasInterrupted())
-    return failure();
-  return kernels;
-}
 
 LogicalResult lowerKernel(Operation *op, ModuleOp target, int64_t accumulators) {
   KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op, accumulators);

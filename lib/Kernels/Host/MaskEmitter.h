@@ -1,7 +1,7 @@
 //===- MaskEmitter.h - the mask of an attention, a row at a time -*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_MASKEMITTER_H
-#define SPMD_LIB_KERNELS_MASKEMITTER_H
+#ifndef SPMD_LIB_KERNELS_HOST_MASKEMITTER_H
+#define SPMD_LIB_KERNELS_HOST_MASKEMITTER_H
 
 #include "KernelBuilder.h"
 #include "dialects/Kernel/AccessMap.h"
@@ -53,4 +53,4 @@ private:
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_MASKEMITTER_H
+#endif // SPMD_LIB_KERNELS_HOST_MASKEMITTER_H

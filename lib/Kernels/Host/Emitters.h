@@ -4,11 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_LIB_KERNELS_EMITTERS_H
-#define SPMD_LIB_KERNELS_EMITTERS_H
+#ifndef SPMD_LIB_KERNELS_HOST_EMITTERS_H
+#define SPMD_LIB_KERNELS_HOST_EMITTERS_H
 
 #include "KernelBuilder.h"
-#include "mlir/IR/OwningOpRef.h"
 
 namespace spmd::kernel {
 
@@ -30,10 +29,6 @@ struct ClusterArguments {
 /// The loops of a cluster as simplifyCluster leaves it, without dims of size 1.
 mlir::LogicalResult emitClusterLoops(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
 
-/// A detached copy of `op` with the same parallel trips, without dims of size 1 and with adjacent dims merged where
-/// every map allows it.
-mlir::OwningOpRef<ClusterOp> simplifyCluster(ClusterOp op);
-
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_EMITTERS_H
+#endif // SPMD_LIB_KERNELS_HOST_EMITTERS_H

@@ -1,10 +1,9 @@
-//===- KernelBuilder.cpp - builds the body of one kernel function ---------===//
+//===- CodeBuilder.cpp - values, memory and loops of a kernel -------------===//
 
-#include "KernelBuilder.h"
+#include "CodeBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,48 +18,16 @@ Type getWideType(Type element, int64_t width) {
   return width == 1 ? element : VectorType::get({width}, element);
 }
 
-KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, int64_t accumulators)
-    : ImplicitLocOpBuilder(op->getLoc(), module.getContext()), numOperands(op->getNumOperands()),
-      accumulators(accumulators) {
-  setInsertionPointToEnd(module.getBody());
-  auto pointer = LLVM::LLVMPointerType::get(getContext());
-  Type i64Type = getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {pointer, pointer, i64Type, i64Type});
-  function = LLVM::LLVMFuncOp::create(*this, symbol, type);
-  Block *entry = function.addEntryBlock(*this);
-  setInsertionPointToStart(entry);
-  Value args = entry->getArgument(0);
-  coords = entry->getArgument(1);
-  begin = entry->getArgument(2);
-  end = entry->getArgument(3);
-  for (unsigned i = 0; i < numOperands + op->getNumResults(); ++i)
-    pointers.push_back(LLVM::LoadOp::create(*this, pointer, address(args, pointer, i64(i)), /*alignment=*/8));
-}
-
-void KernelBuilder::finish() { LLVM::ReturnOp::create(*this, ValueRange()); }
-
-Value KernelBuilder::getCoordinate(unsigned axis) {
-  if (coordinates.size() <= axis)
-    coordinates.resize(axis + 1);
-  if (!coordinates[axis]) {
-    // Right behind the pointers, where every use can see it.
-    OpBuilder::InsertionGuard guard(*this);
-    setInsertionPointAfterValue(pointers.back());
-    coordinates[axis] = load(coords, getI64Type(), i64(axis));
-  }
-  return coordinates[axis];
-}
-
 //===----------------------------------------------------------------------===//
 // Integers
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::i64(int64_t value) {
+Value CodeBuilder::i64(int64_t value) {
   Value &known = integers[value];
   if (!known) {
     // At the entry, where every use can see it.
     OpBuilder::InsertionGuard guard(*this);
-    setInsertionPointToStart(&function.getBody().front());
+    setInsertionPointToStart(entry);
     known = constant(getI64IntegerAttr(value));
   }
   return known;
@@ -73,7 +40,7 @@ static std::optional<int64_t> getConstant(Value value) {
   return std::nullopt;
 }
 
-Value KernelBuilder::add(Value a, Value b) {
+Value CodeBuilder::add(Value a, Value b) {
   auto x = getConstant(a), y = getConstant(b);
   if (x && y)
     return i64(*x + *y);
@@ -84,7 +51,7 @@ Value KernelBuilder::add(Value a, Value b) {
   return arith::AddIOp::create(*this, a, b, arith::IntegerOverflowFlags::nsw);
 }
 
-Value KernelBuilder::sub(Value a, Value b) {
+Value CodeBuilder::sub(Value a, Value b) {
   auto x = getConstant(a), y = getConstant(b);
   if (x && y)
     return i64(*x - *y);
@@ -93,7 +60,7 @@ Value KernelBuilder::sub(Value a, Value b) {
   return arith::SubIOp::create(*this, a, b, arith::IntegerOverflowFlags::nsw);
 }
 
-Value KernelBuilder::mul(Value a, Value b) {
+Value CodeBuilder::mul(Value a, Value b) {
   auto x = getConstant(a), y = getConstant(b);
   if (x && y)
     return i64(*x * *y);
@@ -106,7 +73,7 @@ Value KernelBuilder::mul(Value a, Value b) {
   return arith::MulIOp::create(*this, a, b, arith::IntegerOverflowFlags::nsw);
 }
 
-Value KernelBuilder::floorDiv(Value a, int64_t b) {
+Value CodeBuilder::floorDiv(Value a, int64_t b) {
   if (b == 1)
     return a;
   if (auto x = getConstant(a))
@@ -119,7 +86,7 @@ Value KernelBuilder::floorDiv(Value a, int64_t b) {
   return arith::DivSIOp::create(*this, sub(a, shift), i64(b));
 }
 
-Value KernelBuilder::mod(Value a, int64_t b) {
+Value CodeBuilder::mod(Value a, int64_t b) {
   if (b == 1)
     return i64(0);
   if (auto x = getConstant(a))
@@ -129,17 +96,17 @@ Value KernelBuilder::mod(Value a, int64_t b) {
   return sub(a, mul(floorDiv(a, b), b));
 }
 
-Value KernelBuilder::min(Value a, Value b) {
+Value CodeBuilder::min(Value a, Value b) {
   auto x = getConstant(a), y = getConstant(b);
   return x && y ? i64(std::min(*x, *y)) : Value(arith::MinSIOp::create(*this, a, b));
 }
 
-Value KernelBuilder::max(Value a, Value b) {
+Value CodeBuilder::max(Value a, Value b) {
   auto x = getConstant(a), y = getConstant(b);
   return x && y ? i64(std::max(*x, *y)) : Value(arith::MaxSIOp::create(*this, a, b));
 }
 
-Value KernelBuilder::affine(AffineExpr expr, ArrayRef<Value> dims) {
+Value CodeBuilder::affine(AffineExpr expr, ArrayRef<Value> dims) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
@@ -165,67 +132,47 @@ Value KernelBuilder::affine(AffineExpr expr, ArrayRef<Value> dims) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Type of an element in memory.
-static Type getStoredType(Type element) {
+Type getStoredType(Type element) {
   if (element.isIndex())
     return IntegerType::get(element.getContext(), 64);
   return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
-Value KernelBuilder::address(Value pointer, Type element, Value index) {
+Value CodeBuilder::address(Value pointer, Type element, Value index) {
   return LLVM::GEPOp::create(*this, pointer.getType(), getStoredType(element), pointer, ValueRange(index));
 }
 
-static unsigned getAlignment(Type stored) {
+int64_t getStoredBytes(Type element) {
+  Type stored = getStoredType(element);
   return isa<LLVM::LLVMPointerType>(stored) ? 8 : stored.getIntOrFloatBitWidth() / 8;
 }
 
-Value KernelBuilder::load(Value pointer, Type element, Value index, int64_t width) {
+Value CodeBuilder::load(Value pointer, Type element, Value index, int64_t width) {
   Type stored = getStoredType(element);
   Value value =
-      LLVM::LoadOp::create(*this, getWideType(stored, width), address(pointer, element, index), getAlignment(stored));
+      LLVM::LoadOp::create(*this, getWideType(stored, width), address(pointer, element, index), getStoredBytes(stored));
   if (!element.isInteger(1))
     return value;
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, value, number(value.getType(), 0));
 }
 
-void KernelBuilder::store(Value value, Value pointer, Value index) {
+void CodeBuilder::store(Value value, Value pointer, Value index) {
   Type element = getElementTypeOrSelf(value.getType());
   Type stored = getStoredType(element);
   if (element.isInteger(1)) {
     auto vector = dyn_cast<VectorType>(value.getType());
     value = arith::ExtUIOp::create(*this, getWideType(stored, vector ? vector.getNumElements() : 1), value);
   }
-  LLVM::StoreOp::create(*this, value, address(pointer, element, index), getAlignment(stored));
-}
-
-Value KernelBuilder::stack(Type element, int64_t count) {
-  Value size = i64(count);
-  OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointAfterValue(size);
-  Type stored = getStoredType(element);
-  stackBytes += count * getAlignment(stored);
-  return LLVM::AllocaOp::create(*this, LLVM::LLVMPointerType::get(getContext()), stored, size, /*alignment=*/64);
-}
-
-Value KernelBuilder::table(DenseElementsAttr values) {
-  std::string name = (function.getName() + "_table" + Twine(numTables++)).str();
-  auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
-  {
-    OpBuilder::InsertionGuard guard(*this);
-    setInsertionPoint(function);
-    LLVM::GlobalOp::create(*this, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, values, /*alignment=*/64);
-  }
-  return LLVM::AddressOfOp::create(*this, LLVM::LLVMPointerType::get(getContext()), name);
+  LLVM::StoreOp::create(*this, value, address(pointer, element, index), getStoredBytes(stored));
 }
 
 //===----------------------------------------------------------------------===//
 // Scalars and vectors
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::constant(TypedAttr value) { return arith::ConstantOp::create(*this, value); }
+Value CodeBuilder::constant(TypedAttr value) { return arith::ConstantOp::create(*this, value); }
 
-Value KernelBuilder::number(Type type, double value) {
+Value CodeBuilder::number(Type type, double value) {
   Type element = getElementTypeOrSelf(type);
   TypedAttr scalar = isa<FloatType>(element) ? TypedAttr(getFloatAttr(element, value))
                                              : TypedAttr(getIntegerAttr(element, static_cast<int64_t>(value)));
@@ -234,26 +181,26 @@ Value KernelBuilder::number(Type type, double value) {
   return constant(scalar);
 }
 
-Value KernelBuilder::broadcast(Value value, int64_t width) {
+Value CodeBuilder::broadcast(Value value, int64_t width) {
   if (width == 1 || isa<VectorType>(value.getType()))
     return value;
   return vector::BroadcastOp::create(*this, VectorType::get({width}, value.getType()), value);
 }
 
-Value KernelBuilder::pack(ArrayRef<Value> lanes) {
+Value CodeBuilder::pack(ArrayRef<Value> lanes) {
   if (lanes.size() == 1)
     return lanes.front();
   auto type = VectorType::get({static_cast<int64_t>(lanes.size())}, lanes.front().getType());
   return vector::FromElementsOp::create(*this, type, lanes);
 }
 
-Value KernelBuilder::lane(Value vector, int64_t i) {
+Value CodeBuilder::lane(Value vector, int64_t i) {
   if (!isa<VectorType>(vector.getType()))
     return vector;
   return vector::ExtractOp::create(*this, vector, i);
 }
 
-Value KernelBuilder::combine(ReduceKind kind, Value a, Value b) {
+Value CodeBuilder::combine(ReduceKind kind, Value a, Value b) {
   Type element = getElementTypeOrSelf(a.getType());
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
   // `a` where it is the larger (smaller) or NaN, else `b`, which may be NaN: two instructions and a blend, where
@@ -281,7 +228,7 @@ Value KernelBuilder::combine(ReduceKind kind, Value a, Value b) {
   llvm_unreachable("all kinds are handled");
 }
 
-Value KernelBuilder::neutral(ReduceKind kind, Type type) {
+Value CodeBuilder::neutral(ReduceKind kind, Type type) {
   Type element = getElementTypeOrSelf(type);
   if (kind == ReduceKind::Add)
     return number(type, 0);
@@ -302,7 +249,7 @@ Value KernelBuilder::neutral(ReduceKind kind, Type type) {
   return constant(scalar);
 }
 
-Value KernelBuilder::reduceLanes(ReduceKind kind, Value vector) {
+Value CodeBuilder::reduceLanes(ReduceKind kind, Value vector) {
   int64_t width = cast<VectorType>(vector.getType()).getNumElements();
   for (; width > 1; width /= 2) {
     auto low = llvm::to_vector(llvm::seq<int64_t>(0, width / 2));
@@ -317,7 +264,7 @@ Value KernelBuilder::reduceLanes(ReduceKind kind, Value vector) {
 // Control
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> KernelBuilder::loop(Value low, Value high, int64_t step, ValueRange inits, LoopBody body) {
+SmallVector<Value> CodeBuilder::loop(Value low, Value high, int64_t step, ValueRange inits, LoopBody body) {
   auto x = getConstant(low), y = getConstant(high);
   if (x && y && *x >= *y)
     return SmallVector<Value>(inits);
@@ -335,7 +282,7 @@ SmallVector<Value> KernelBuilder::loop(Value low, Value high, int64_t step, Valu
   return SmallVector<Value>(loop.getResults());
 }
 
-void KernelBuilder::loop(Value low, Value high, int64_t step, llvm::function_ref<void(Value)> body) {
+void CodeBuilder::loop(Value low, Value high, int64_t step, llvm::function_ref<void(Value)> body) {
   loop(low, high, step, ValueRange(), [&](Value i, ValueRange) {
     body(i);
     return SmallVector<Value>();

@@ -1,7 +1,8 @@
 //===- SharedObject.cpp - kernels as a shared object ----------------------===//
 
 #include "spmd/Kernels/SharedObject.h"
-#include "ExpandMath.h"
+#include "../CollectKernels.h"
+#include "../ExpandMath.h"
 #include "LowerKernels.h"
 #include "ObjectCode.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementEmitter.h"
+#include "../ElementEmitter.h"
 #include "Emitters.h"
 #include "MaskEmitter.h"
 #include "Tile.h"

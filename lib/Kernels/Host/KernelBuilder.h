@@ -1,0 +1,55 @@
+//===- KernelBuilder.h - builds one kernel function for CPUs ----*- C++ -*-===//
+//
+// A kernel is `void SYMBOL(ptr args, ptr coords, i64 begin, i64 end)`: `args` points to one pointer per operand, then
+// per result, `coords` to the mesh coordinates of the rank.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_KERNELS_HOST_KERNELBUILDER_H
+#define SPMD_LIB_KERNELS_HOST_KERNELBUILDER_H
+
+#include "../CodeBuilder.h"
+
+namespace spmd::kernel {
+
+/// Lanes of every explicit vector: one AVX-512 register or two AVX2 registers of f32. Part of the shape of reductions,
+/// so it is the same for all CPUs.
+inline constexpr int64_t kLanes = 16;
+
+/// Builds the body of one kernel function for CPUs.
+class KernelBuilder : public CodeBuilder {
+public:
+  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it. `accumulators` is the
+  /// number of 16-lane f32 vectors that registers hold beside the operands of a product: a matter of speed, not of
+  /// bits.
+  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op, int64_t accumulators);
+
+  int64_t getAccumulators() const { return accumulators; }
+
+  /// Ends the function.
+  void finish();
+
+  /// Bounds of the range of parallel trips.
+  mlir::Value getBegin() { return begin; }
+  mlir::Value getEnd() { return end; }
+  mlir::Value getCoordinate(unsigned axis) override;
+
+  /// Stack memory of `count` elements, 64-byte aligned, made at the function's entry.
+  mlir::Value stack(mlir::Type element, int64_t count);
+  /// Address of a constant array in the object.
+  mlir::Value table(mlir::DenseElementsAttr values);
+  /// Bytes of stack asked for.
+  int64_t getStackBytes() const { return stackBytes; }
+
+private:
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::SmallVector<mlir::Value> coordinates;
+  mlir::Value coords, begin, end;
+  int64_t accumulators;
+  int64_t stackBytes = 0;
+  unsigned numTables = 0;
+};
+
+} // namespace spmd::kernel
+
+#endif // SPMD_LIB_KERNELS_HOST_KERNELBUILDER_H
