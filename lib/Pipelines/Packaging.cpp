@@ -83,6 +83,9 @@ static LogicalResult checkHostTypes(ModuleOp module) {
 }
 
 LogicalResult Packager::writeKernels() {
+  if (options.target.kind != kernel::Target::Kind::host)
+    return fail("no code is generated for target " + options.target.getText() +
+                " yet; --compile-to=plan plans the step without code");
   std::vector<std::string> cpus = options.cpus;
   if (cpus.empty())
     for (StringRef cpu : kernel::getKernelCpus())

@@ -36,7 +36,10 @@ struct RawOptions {
                                           cl::value_desc("name"), cl::cat(category)};
   cl::opt<bool> strictTied{"strict-tied", cl::desc("A tied parameter with owners in different shard units is an error"),
                            cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("host (default)"), cl::init("host"), cl::cat(category)};
+  cl::opt<std::string> target{"target",
+                              cl::desc("What kernels are generated for: host (default), cuda:CHIP[,CHIP...], or "
+                                       "emulate:CHIP, the kernels of that chip on the CPU (docs/cuda.md)"),
+                              cl::value_desc("target"), cl::init("host"), cl::cat(category)};
   cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, or none; repeatable"),
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
   cl::list<std::string> cpus{"cpu", cl::desc("Generate kernels for these CPUs only"), cl::CommaSeparated,
@@ -95,12 +98,22 @@ public:
     phase = *spmd::findPhase(value);
     return true;
   }
+  bool target(StringRef text, spmd::kernel::Target &target);
   bool policy(ArrayRef<std::string> values, std::string &policy);
   bool batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims);
   bool size(StringRef text, std::optional<int64_t> &bytes);
 };
 
 } // namespace
+
+bool Checker::target(StringRef text, spmd::kernel::Target &target) {
+  std::string problem;
+  std::optional<spmd::kernel::Target> parsed = spmd::kernel::parseTarget(text, problem);
+  if (!parsed)
+    return fail("--target=" + text + ": " + problem);
+  target = *parsed;
+  return true;
+}
 
 bool Checker::policy(ArrayRef<std::string> values, std::string &policy) {
   if (values.empty())
@@ -157,7 +170,6 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.printPipeline = raw.printPipeline;
   options.input = raw.input;
   options.output = raw.output;
-  options.target = raw.target;
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
@@ -186,11 +198,13 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   }
   if (std::string bad = spmd::findBadOption(pipeline); !bad.empty())
     return check.fail("--" + bad), std::nullopt;
-  bool valid = check.oneOf("target", raw.target, {"host"}) && check.phase("compile-to", raw.to, options.to) &&
+  bool valid = check.target(raw.target, options.target) && check.phase("compile-to", raw.to, options.to) &&
                (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
                (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));
   if (!valid)
     return std::nullopt;
+  if (!options.cpus.empty() && options.target.kind == spmd::kernel::Target::Kind::cuda)
+    return check.fail("--cpu chooses code of targets host and emulate, not of --target=" + raw.target), std::nullopt;
   if (!raw.policies.empty() && !raw.policyFile.empty())
     return check.fail("--policy and --policy-file exclude each other"), std::nullopt;
   if (options.input.empty())

@@ -2,6 +2,7 @@
 #ifndef SPMD_TOOLS_SPMD_COMPILE_OPTIONS_H
 #define SPMD_TOOLS_SPMD_COMPILE_OPTIONS_H
 
+#include "spmd/Kernels/Target.h"
 #include "spmd/Pipelines/Pipeline.h"
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,7 @@
 struct Options {
   std::string input, output;
   spmd::PipelineOptions pipeline;
-  std::string target;
+  spmd::kernel::Target target;
   std::vector<std::string> cpus, plugins;
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;

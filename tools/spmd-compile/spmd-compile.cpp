@@ -108,9 +108,9 @@ LogicalResult Compiler::read() {
   const spmd::PipelineOptions &pipeline = options.pipeline;
   std::string policy =
       pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
-  (*module)->setAttr("spmd.compile",
-                     builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
-                                                text("target", options.target), text("view", pipeline.view)}));
+  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
+                                                                text("target", getTargetName(options.target.kind)),
+                                                                text("view", pipeline.view)}));
   return success();
 }
 
@@ -213,7 +213,7 @@ LogicalResult Compiler::finish(TimingScope &timing) {
 LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
-  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.cpus};
+  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus};
   if (failed(compileFirstStep(packaging.firstStep)))
     return failure();
   llvm::scope_exit cleanup([&] {

@@ -3,6 +3,7 @@
 #define SPMD_PIPELINES_PACKAGING_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "spmd/Kernels/Target.h"
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct PackagingOptions {
   std::string path;
   /// The step package whose weights and reference go into the artifact; empty for none.
   std::string step;
+  kernel::Target target;
   /// CPUs to generate kernels for; empty for all.
   std::vector<std::string> cpus;
   /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.

@@ -1,0 +1,34 @@
+//===- TargetTest.cpp - the value of --target -----------------------------===//
+
+#include "spmd/Kernels/Target.h"
+#include <gtest/gtest.h>
+
+using namespace spmd::kernel;
+
+namespace {
+
+std::string parse(const std::string &text) {
+  std::string error;
+  std::optional<Target> target = parseTarget(text, error);
+  return target ? target->getText() : "error: " + error;
+}
+
+TEST(TargetTest, Parses) {
+  EXPECT_EQ(parse("host"), "host");
+  EXPECT_EQ(parse("cuda:sm_90"), "cuda:sm_90");
+  // In the order of the devices, each once, so that the same targets give the same artifact.
+  EXPECT_EQ(parse("cuda:sm_100,sm_80,sm_100"), "cuda:sm_80,sm_100");
+  EXPECT_EQ(parse("emulate:sm_80"), "emulate:sm_80");
+}
+
+TEST(TargetTest, Errors) {
+  const std::string known = "; chips are sm_80, sm_90, sm_100";
+  EXPECT_EQ(parse(""), "error: expected host, cuda:CHIP[,CHIP...] or emulate:CHIP" + known);
+  EXPECT_EQ(parse("host:sm_90"), "error: expected host, cuda:CHIP[,CHIP...] or emulate:CHIP" + known);
+  EXPECT_EQ(parse("cuda"), "error: expected cuda:CHIP" + known);
+  EXPECT_EQ(parse("cuda:sm_90,"), "error: expected cuda:CHIP" + known);
+  EXPECT_EQ(parse("cuda:90"), "error: unknown chip '90'" + known);
+  EXPECT_EQ(parse("emulate:sm_80,sm_90"), "error: expected one chip to emulate, found 2" + known);
+}
+
+} // namespace
