@@ -16,7 +16,8 @@ class Status(Structure):
 
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
-                ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p)]
+                ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p),
+                ("profile", c_int32)]
 
 
 class Tensor(Structure):
@@ -31,6 +32,11 @@ class TensorInfo(Structure):
 class CollectiveInfo(Structure):
     _fields_ = [("op", c_char_p), ("communicator", c_char_p), ("unit", c_char_p), ("location", c_char_p),
                 ("command", c_int32), ("bytes", c_int64)]
+
+
+class CommandInfo(Structure):
+    _fields_ = [("op", c_char_p), ("kernel", c_char_p), ("location", c_char_p), ("stream", c_int32), ("bytes", c_int64),
+                ("flops", c_double), ("begin_nanoseconds", c_int64), ("end_nanoseconds", c_int64)]
 
 
 _TRAINER, _STATUS, _INFO = c_void_p, POINTER(Status), POINTER(TensorInfo)
@@ -52,6 +58,8 @@ _FUNCTIONS = {
     "spmd_tensor_alias": (c_char_p, [_TRAINER, c_size_t, c_size_t]),
     "spmd_num_collectives": (c_size_t, [_TRAINER]),
     "spmd_collective": (c_int32, [_TRAINER, c_size_t, POINTER(CollectiveInfo), _STATUS]),
+    "spmd_num_commands": (c_size_t, [_TRAINER]),
+    "spmd_command": (c_int32, [_TRAINER, c_int64, c_size_t, POINTER(CommandInfo), _STATUS]),
     "spmd_set_hyper": (c_int32, [_TRAINER, c_char_p, c_int64, c_double, _STATUS]),
     "spmd_step": (c_int32, [_TRAINER, POINTER(Tensor), c_size_t, _STATUS]),
     "spmd_read_output": (c_int32, [_TRAINER, c_size_t, c_void_p, c_size_t, _STATUS]),

@@ -51,6 +51,20 @@ class Collective:
     bytes: int
 
 
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command of the plan in the latest step: `bytes` it moves when it touches every operand once, `flops` of a matrix
+    product, and the seconds it took."""
+
+    op: str
+    kernel: str
+    location: str
+    stream: int
+    bytes: int
+    flops: float
+    seconds: float
+
+
 class Trainer:
     """A compiled training step with its parameters and optimizer state on N ranks.
 
@@ -63,6 +77,7 @@ class Trainer:
       threads: of all ranks together; None: one per core.
       timeout: seconds after which a collective that waits for a rank is an error.
       weights: a safetensors file; None: the artifact's own.
+      profile: note when each command runs, for `commands`.
       library: the runtime's shared library; None: see spmd.tools.find_runtime.
       shares: a trainer whose parameters and optimizer state this one trains too, as another program (for a batch of
         another shape). Both artifacts must hold the same state; `weights` is not read then.
@@ -74,7 +89,8 @@ class Trainer:
 
     def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
                  timeout: float | None = None, weights: str | os.PathLike | None = None,
-                 library: str | os.PathLike | None = None, shares: "Trainer | None" = None):
+                 library: str | os.PathLike | None = None, shares: "Trainer | None" = None,
+                 profile: bool = False):
         self._handle = ctypes.c_void_p()
         self._process = os.getpid()
         self._library = native.load(library or find_runtime())
@@ -84,6 +100,7 @@ class Trainer:
         if timeout is not None:
             options.timeout_seconds = timeout
         options.weights = os.fsencode(weights) if weights is not None else None
+        options.profile = int(profile)
         options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
         self.ranks: int = self._library.spmd_ranks(self._handle)
@@ -132,6 +149,17 @@ class Trainer:
         if any(map(is_torch, values)):
             outputs = [to_torch(array, info.dtype) for array, info in zip(outputs, self.outputs)]
         return _rebuild(json.loads(self.result_tree), outputs) if self.result_tree else outputs
+
+    def commands(self, rank: int = 0) -> list[Command]:
+        """The commands of the plan, with the time each took on `rank` in the latest step (0 without `profile`)."""
+        commands = []
+        for index in range(self._library.spmd_num_commands(self._open())):
+            info = native.CommandInfo()
+            self._call("spmd_command", self._open(), rank, index, info)
+            seconds = (info.end_nanoseconds - info.begin_nanoseconds) * 1e-9
+            texts = (getattr(info, field).decode() for field in ("op", "kernel", "location"))
+            commands.append(Command(*texts, info.stream, info.bytes, info.flops, seconds))
+        return commands
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
         """Sets a hyper-parameter ("lr") of a param group for the following steps."""

@@ -13,8 +13,10 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <unistd.h>
@@ -29,6 +31,7 @@ struct Arguments {
   Tolerances tolerances;
   std::string save;
   std::optional<int64_t> seed;
+  std::string profile; ///< empty: none; "-": the table; else a file for the trace too
   TrainerOptions trainer;
 };
 } // namespace
@@ -72,6 +75,9 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--cpu", arguments.trainer.cpu,
                  "kernels to use, such as x86-64-v3 (default: the best that "
                  "this machine runs)");
+  app.add_flag("--profile{-}", arguments.profile,
+               "print where the time goes, command by command; with =FILE.json also write a trace for "
+               "ui.perfetto.dev");
   app.add_flag("--quiet", arguments.quiet, "no line per step");
   app.add_option("--inject-fault", arguments.trainer.fault,
                  "for tests: exit:RANK:COMMAND, stall:RANK:COMMAND or "
@@ -209,7 +215,29 @@ static Status setSeed(Trainer &trainer, const Arguments &arguments) {
   return trainer.writeTensor("rng", "seed", &*arguments.seed, sizeof(int64_t));
 }
 
-static int runTool(const Arguments &arguments) {
+/// Writes a whole file, or none.
+static Status writeText(const std::string &path, const std::string &text) {
+  std::string temporary = path + ".tmp." + std::to_string(::getpid());
+  auto failed = [&] { return Status::badInput("cannot write '" + path + "': " + std::strerror(errno)); };
+  std::FILE *stream = std::fopen(temporary.c_str(), "wb");
+  if (!stream)
+    return failed();
+  bool good = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+  good = std::fclose(stream) == 0 && good;
+  if (good && std::rename(temporary.c_str(), path.c_str()) == 0)
+    return Status::success();
+  Status error = failed();
+  std::remove(temporary.c_str());
+  return error;
+}
+
+static int runTool(Arguments arguments) {
+  bool writesTrace = !arguments.profile.empty() && arguments.profile != "-";
+  // A path that cannot be written is better known before the training.
+  if (writesTrace)
+    if (Status status = writeText(arguments.profile, ""); !status.ok())
+      return fail(status);
+  arguments.trainer.profile = !arguments.profile.empty();
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());
@@ -232,6 +260,14 @@ static int runTool(const Arguments &arguments) {
   if (Status status = train(arguments, steps, *reference, trainer, run); !status.ok())
     return fail(status);
   printSummary(trainer, run);
+  if (const Profile *profile = trainer.profile()) {
+    std::fputs(profile->formatSummary().c_str(), stdout);
+    if (writesTrace) {
+      if (Status status = writeText(arguments.profile, profile->formatTrace()); !status.ok())
+        return fail(status);
+      std::printf("wrote %s; open it in ui.perfetto.dev\n", arguments.profile.c_str());
+    }
+  }
   if (!arguments.save.empty()) {
     if (Status status = trainer.save(arguments.save, false); !status.ok())
       return fail(status);

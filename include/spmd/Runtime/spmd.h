@@ -77,6 +77,7 @@ typedef struct spmd_options {
                              out alike, and `weights` is then read for constants
                              only. Trainers that share run one at a time; each
                              may be closed while others go on. */
+  int32_t profile;            /* 1: note when each command runs, for spmd_command; 0: do not */
 } spmd_options;
 
 /* A dense row-major tensor of the caller. */
@@ -147,6 +148,22 @@ SPMD_API const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index
 SPMD_API size_t spmd_num_collectives(const spmd_trainer *trainer);
 SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collective_info *info,
                                  spmd_status *status);
+
+/* A command of the plan, and when `rank` ran it in the latest step: both times
+   0 unless the options asked for a profile. */
+typedef struct spmd_command_info {
+  const char *op;       /* "kernel", "gemm", "all_gather", "wait", ... */
+  const char *kernel;   /* its symbol, or empty */
+  const char *location; /* or empty */
+  int32_t stream;
+  int64_t bytes; /* read and written when every operand is touched once */
+  double flops;  /* of a gemm; else 0 */
+  int64_t begin_nanoseconds, end_nanoseconds;
+} spmd_command_info;
+
+SPMD_API size_t spmd_num_commands(const spmd_trainer *trainer);
+SPMD_API int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, spmd_command_info *info,
+                              spmd_status *status);
 
 /* Sets a hyper-parameter, such as "lr" of parameter group 0, for the following
    steps. */

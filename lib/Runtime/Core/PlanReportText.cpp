@@ -15,23 +15,6 @@ using Json = nlohmann::ordered_json;
 /// Rows of text of one kind are equal parts of a model; more are not readable.
 static constexpr size_t kMostRows = 40;
 
-/// "model.layers.3.mlp" as "model.layers.*.mlp".
-static std::string asPattern(const std::string &name) {
-  std::string pattern;
-  for (size_t begin = 0; begin <= name.size();) {
-    size_t end = std::min(name.find_first_of(". ,", begin), name.size());
-    bool isNumber =
-        end > begin && std::all_of(name.begin() + static_cast<long>(begin), name.begin() + static_cast<long>(end),
-                                   [](char c) { return c >= '0' && c <= '9'; });
-    bool isPart = begin > 0 && name[begin - 1] == '.';
-    pattern += isNumber && isPart ? "*" : name.substr(begin, end - begin);
-    if (end < name.size())
-      pattern += name[end];
-    begin = end + 1;
-  }
-  return pattern;
-}
-
 /// "train.py:12" of "h.0.attn, train.py:12".
 static std::string lineOf(const std::string &location) {
   size_t comma = location.rfind(", ");
@@ -81,7 +64,7 @@ std::string spmd::runtime::formatPeak(const PlanReport &report) {
   std::vector<Group> groups;
   std::map<std::vector<std::string>, size_t> numbers;
   for (const PlanReport::Tensor &tensor : report.tensors) {
-    std::vector<std::string> key = {asPattern(tensor.name), tensor.memoryClass, asPattern(tensor.location),
+    std::vector<std::string> key = {formatPattern(tensor.name), tensor.memoryClass, formatPattern(tensor.location),
                                     std::to_string(tensor.bytes)};
     auto [number, isNew] = numbers.try_emplace(key, groups.size());
     if (isNew)
@@ -100,7 +83,7 @@ std::string spmd::runtime::formatPeak(const PlanReport &report) {
       restBytes += group.bytes;
       continue;
     }
-    rows.push_back({group.count > 1 ? asPattern(group.first->name) : group.first->name, group.first->memoryClass,
+    rows.push_back({group.count > 1 ? formatPattern(group.first->name) : group.first->name, group.first->memoryClass,
                     formatCount(group.first->bytes), formatCount(group.count), formatCount(group.bytes),
                     lineOf(group.first->location)});
   }
@@ -131,7 +114,7 @@ std::string spmd::runtime::formatUnits(const PlanReport &report) {
     if (const auto *reduced = find(unit.collectives, CommandKind::AllReduce))
       row.back() = "all_reduce " + formatCounts(reduced);
     std::vector<std::string> key(row.begin() + 2, row.end());
-    key.push_back(asPattern(row[1] + " "));
+    key.push_back(formatPattern(row[1] + " "));
     if (key == last) {
       // Units that differ in their number only.
       auto extend = [&](size_t column, const std::string &end) {
@@ -165,7 +148,7 @@ std::string spmd::runtime::formatReplicated(const PlanReport &report) {
   std::map<std::vector<std::string>, std::pair<int64_t, int64_t>> groups;
   int64_t total = 0;
   for (const ReplicatedValue &value : report.replicated) {
-    auto &[count, bytes] = groups[{asPattern(value.location), value.op, std::to_string(value.bytes)}];
+    auto &[count, bytes] = groups[{formatPattern(value.location), value.op, std::to_string(value.bytes)}];
     ++count;
     bytes += value.bytes;
     total += value.bytes;

@@ -48,3 +48,19 @@ std::string spmd::runtime::formatTable(const std::vector<std::vector<std::string
   }
   return text;
 }
+
+std::string spmd::runtime::formatPattern(const std::string &name) {
+  std::string pattern;
+  for (size_t begin = 0; begin <= name.size();) {
+    size_t end = std::min(name.find_first_of(". ,", begin), name.size());
+    bool isNumber =
+        end > begin && std::all_of(name.begin() + static_cast<long>(begin), name.begin() + static_cast<long>(end),
+                                   [](char c) { return c >= '0' && c <= '9'; });
+    bool isPart = begin > 0 && name[begin - 1] == '.';
+    pattern += isNumber && isPart ? "*" : name.substr(begin, end - begin);
+    if (end < name.size())
+      pattern += name[end];
+    begin = end + 1;
+  }
+  return pattern;
+}

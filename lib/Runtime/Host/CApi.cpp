@@ -71,6 +71,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.weights = textOrEmpty(options->weights);
       chosen.cpu = textOrEmpty(options->cpu);
       chosen.fault = textOrEmpty(options->fault);
+      chosen.profile = options->profile != 0;
       chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
     }
     Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(artifact, chosen);
@@ -185,6 +186,27 @@ int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collecti
     info->location = command.location.c_str();
     info->command = static_cast<int32_t>(trainer->collectives[index]);
     info->bytes = command.sentBytes();
+    return Status::success();
+  });
+}
+
+size_t spmd_num_commands(const spmd_trainer *trainer) { return trainer->trainer->artifact().plan.commands.size(); }
+
+int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, spmd_command_info *info,
+                     spmd_status *status) {
+  return guarded(status, [&]() -> Status {
+    const Artifact &artifact = trainer->trainer->artifact();
+    if (index >= artifact.plan.commands.size())
+      return missing("command", index, artifact.plan.commands.size());
+    if (rank < 0 || rank >= artifact.manifest.ranks)
+      return missing("rank", static_cast<size_t>(rank), static_cast<size_t>(artifact.manifest.ranks));
+    const Command &command = artifact.plan.commands[index];
+    const Profile *profile = trainer->trainer->profile();
+    Profile::Span span;
+    if (profile)
+      span = profile->latest(rank, static_cast<int32_t>(index));
+    *info = {nameOf(command.kind), command.kernel.c_str(), command.location.c_str(), command.stream, bytesOf(command),
+             flopsOf(command),     span.begin,             span.end};
     return Status::success();
   });
 }

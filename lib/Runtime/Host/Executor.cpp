@@ -200,6 +200,7 @@ Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
   for (const ResolvedCommand &item : self.commands) {
     if (abort.isRaised())
       return abort.status();
+    int64_t begin = options.profile ? Profile::now() : 0;
     if (rank.number == options.fault.rank && item.id == options.fault.command &&
         options.fault.kind != Fault::Kind::None) {
       if (Status status = injectFault(rank, item); !status.ok())
@@ -207,6 +208,8 @@ Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
     } else if (Status status = runCommand(rank, stream, item, step); !status.ok()) {
       return status;
     }
+    if (options.profile)
+      options.profile->record(rank.number, static_cast<int64_t>(stream), {item.id, begin, Profile::now()});
     self.done.advance();
   }
   return Status::success();

@@ -45,6 +45,9 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   trainer->content = std::make_unique<Content>(std::move(*artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
+  if (options.profile)
+    content.profile = std::make_unique<Profile>(content.artifact);
+  executorOptions.profile = content.profile.get();
   trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / manifest.ranks) * manifest.ranks;
 
   Expected<KernelLibrary> kernels = KernelLibrary::open(content.artifact, options.cpu);

@@ -15,6 +15,9 @@ std::string formatCount(int64_t value);
 /// A number as printf's %g with `digits` significant digits.
 std::string formatNumber(double value, int digits = 3);
 
+/// "model.layers.3.mlp" as "model.layers.*.mlp".
+std::string formatPattern(const std::string &name);
+
 /// Rows as text with aligned columns: the first column to the left, all others
 /// to the right, two spaces apart, each line indented by `indent`.
 std::string formatTable(const std::vector<std::vector<std::string>> &rows, int indent = 2);

@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Host/KernelLibrary.h"
+#include "spmd/Runtime/Host/Profile.h"
 
 #include <chrono>
 #include <memory>
@@ -33,6 +34,7 @@ struct ExecutorOptions {
   int64_t threads = 1; ///< of all ranks together; each has at least one
   std::chrono::duration<double> timeout = std::chrono::seconds(60);
   Fault fault;
+  Profile *profile = nullptr; ///< where to note when each command runs; null: nowhere
 };
 
 /// Runs a plan on all ranks: per rank one thread for each stream that has

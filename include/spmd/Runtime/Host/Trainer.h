@@ -23,6 +23,7 @@ struct TrainerOptions {
   std::string weights; ///< safetensors; empty: the artifact's own, if any
   std::string cpu;     ///< "x86-64-v3"; empty: the best this machine runs
   std::string fault;   ///< see parseFault; empty: none
+  bool profile = false; ///< note when each command runs
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
   /// are then read for constants only, which must be the same.
@@ -75,6 +76,9 @@ public:
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME".
   Status save(const std::string &path, bool withOptimizer) const;
 
+  /// When each command ran; null unless it was asked for.
+  const Profile *profile() const { return content->profile.get(); }
+
 private:
   /// What threads refer to; left behind when one of them hangs for good.
   struct Content {
@@ -83,6 +87,7 @@ private:
     StateMap state;
     KernelLibrary kernels;
     std::shared_ptr<RankMemory> memory;
+    std::unique_ptr<Profile> profile; ///< null when none is asked for
     std::unique_ptr<Executor> executor;
 
     const std::vector<char *> &bases() const { return memory->bases(); }
