@@ -53,7 +53,7 @@ static llvm::StringRef parameterOf(llvm::StringRef key) {
 }
 
 FailureOr<Differences> compareResults(ModuleOp module, const Results &ours, const Results &expected,
-                                      const llvm::StringSet<> &zeroGradient) {
+                                      const llvm::StringSet<> &zeroGradient, double noise) {
   Differences differences;
   auto lookup = [&](const NamedResults &results, const std::string &key) -> const Tensor * {
     auto it = results.find(key);
@@ -88,7 +88,8 @@ FailureOr<Differences> compareResults(ModuleOp module, const Results &ours, cons
       return failure();
     if (zeroGradient.contains(key) && hasState.contains(key))
       continue;
-    double floor = zeroGradient.contains(parameterOf(key)) ? 1e-6 * largestNorm[result.kind] : 0;
+    bool isNoise = zeroGradient.contains(key) || zeroGradient.contains(parameterOf(key));
+    double floor = isNoise ? noise * largestNorm[result.kind] : 0;
     record(differences, result.kind, key, relativeDifference(*tensor, result.value, floor));
   }
   return differences;

@@ -119,10 +119,8 @@ static int runCalls(ModuleOp module) {
   return succeeded(writeTensors(module.getLoc(), resultsFile, saved, wide)) ? kDone : kFailed;
 }
 
-/// The bound for a run of PyTorch in the program's types. Rounding errors of one
-/// step are a small multiple of the type's epsilon; every step adds its own and
-/// hands on those of the steps before.
-static double referenceTolerance(ModuleOp module, int64_t steps) {
+/// The epsilon of the program's coarsest float type.
+static double coarsestEpsilon(ModuleOp module) {
   double epsilon = std::ldexp(1.0, -23);
   for (BlockArgument argument : findStep(module).getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType()).getElementType();
@@ -131,7 +129,7 @@ static double referenceTolerance(ModuleOp module, int64_t steps) {
     else if (type.isF16())
       epsilon = std::max(epsilon, std::ldexp(1.0, -10));
   }
-  return 16 * epsilon * steps;
+  return epsilon;
 }
 
 static int compareWithReference(ModuleOp module, const Results &results) {
@@ -139,7 +137,10 @@ static int compareWithReference(ModuleOp module, const Results &results) {
   if (failed(reference))
     return kBadInput;
   int64_t steps = results.steps.size();
-  double bound = tolerance > 0 ? tolerance : referenceTolerance(module, steps);
+  double epsilon = coarsestEpsilon(module);
+  // Rounding errors of one step are a small multiple of epsilon; every step adds its own and hands on those of the
+  // steps before.
+  double bound = tolerance > 0 ? tolerance : 16 * epsilon * steps;
   // The reference in the form of a run, as far as it was recorded.
   Results expected;
   expected.steps.resize(steps);
@@ -157,7 +158,7 @@ static int compareWithReference(ModuleOp module, const Results &results) {
     ours.state[key] = result;
     expected.state[key] = {result.kind, it->second};
   }
-  auto differences = compareResults(module, ours, expected, getZeroGradient(module));
+  auto differences = compareResults(module, ours, expected, getZeroGradient(module), epsilon / bound);
   if (failed(differences))
     return kBadInput;
   double largest = printDifferences(*differences, llvm::outs());
@@ -275,11 +276,12 @@ static int run(MLIRContext &context) {
   FailureOr<Results> expected = interpret(*base, *inputs, options, failure);
   if (failed(expected))
     return exitCode(failure);
-  auto differences = compareResults(*module, *results, *expected, getZeroGradient(*base));
+  double bound = tolerance > 0 ? tolerance : 1e-12;
+  double epsilon = precision == Precision::f64 ? std::ldexp(1.0, -52) : coarsestEpsilon(*base);
+  auto differences = compareResults(*module, *results, *expected, getZeroGradient(*base), epsilon / bound);
   if (failed(differences))
     return kWrongResult;
   double largest = printDifferences(*differences, llvm::outs());
-  double bound = tolerance > 0 ? tolerance : 1e-12;
   if (largest <= bound)
     return kDone;
   llvm::errs() << llvm::format("spmd-interpret: the programs differ by %.2e, allowed are %.2e\n", largest, bound);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 using namespace spmd::runtime;
 
@@ -64,10 +65,58 @@ static const TensorView *findFinal(const Reference &reference, const StateTensor
   return found;
 }
 
+static double epsilon(DType dtype) {
+  switch (dtype) {
+  case DType::F64:
+    return std::ldexp(1.0, -52);
+  case DType::F32:
+    return std::ldexp(1.0, -23);
+  case DType::F16:
+    return std::ldexp(1.0, -10);
+  case DType::BF16:
+    return std::ldexp(1.0, -7);
+  default:
+    return 0;
+  }
+}
+
+namespace {
+/// What ‖b‖ counts as at least where a tensor of some state only holds rounding noise: that of which the tolerance is
+/// one epsilon of the largest norm of the run's tensors of this state.
+class NoiseFloors {
+public:
+  NoiseFloors(const Trainer &trainer, double tolerance) : trainer(trainer), tolerance(tolerance) {}
+
+  Expected<double> of(const std::string &state) {
+    auto known = floors.find(state);
+    if (known != floors.end())
+      return known->second;
+    double largest = 0, coarsest = 0;
+    std::vector<char> bytes;
+    for (const StateTensor &tensor : trainer.state().tensors()) {
+      if (tensor.state == "param")
+        coarsest = std::max(coarsest, epsilon(tensor.dtype));
+      if (tensor.state != state)
+        continue;
+      bytes.resize(static_cast<size_t>(tensor.bytes()));
+      if (Status status = trainer.readTensor(tensor.state, tensor.name, bytes.data(), bytes.size()); !status.ok())
+        return status;
+      largest = std::max(largest, norm({tensor.dtype, tensor.shape, bytes.data(), tensor.bytes()}));
+    }
+    return floors[state] = tolerance > 0 ? coarsest * largest / tolerance : 0;
+  }
+
+private:
+  const Trainer &trainer;
+  double tolerance;
+  std::map<std::string, double> floors;
+};
+} // namespace
+
 /// Compares the optimizer state of a parameter whose gradient is zero. False
 /// when the reference has none of it.
 static Expected<bool> compareState(const Trainer &trainer, const Reference &reference, const std::string &name,
-                                   Worst &worst) {
+                                   NoiseFloors &floors, Worst &worst) {
   bool any = false;
   for (const StateTensor &tensor : trainer.state().tensors()) {
     const TensorView *expected = nullptr;
@@ -76,10 +125,10 @@ static Expected<bool> compareState(const Trainer &trainer, const Reference &refe
     if (!expected)
       continue;
     any = true;
-    double largest = 0;
-    for (const TensorView *other : reference.finalWithPrefix("optimizer/" + tensor.state + "/"))
-      largest = std::max(largest, norm(*other));
-    Expected<double> difference = compareTensor(trainer, tensor, *expected, 1e-6 * largest);
+    Expected<double> floor = floors.of(tensor.state);
+    if (!floor)
+      return floor.error();
+    Expected<double> difference = compareTensor(trainer, tensor, *expected, *floor);
     if (!difference)
       return difference.error();
     worst.add(*difference, tensor.state + " of " + name);
@@ -87,24 +136,30 @@ static Expected<bool> compareState(const Trainer &trainer, const Reference &refe
   return any;
 }
 
-static Status compareParameters(const Trainer &trainer, const Reference &reference, Worst &parameters, Worst &states,
-                                size_t &compared) {
+static Status compareParameters(const Trainer &trainer, const Reference &reference, double tolerance,
+                                Worst &parameters, Worst &states, size_t &compared) {
   const std::vector<std::string> &zero = trainer.manifest().zeroGradient;
+  NoiseFloors floors(trainer, tolerance);
   for (const StateTensor &tensor : trainer.state().tensors()) {
     if (tensor.state != "param")
       continue;
     ++compared;
+    double floor = 0;
     if (std::find(zero.begin(), zero.end(), tensor.name) != zero.end()) {
-      Expected<bool> any = compareState(trainer, reference, tensor.name, states);
+      Expected<bool> any = compareState(trainer, reference, tensor.name, floors, states);
       if (!any)
         return any.error();
       if (*any)
         continue;
+      Expected<double> noise = floors.of(tensor.state);
+      if (!noise)
+        return noise.error();
+      floor = *noise;
     }
     const TensorView *expected = findFinal(reference, tensor);
     if (!expected)
       return {StatusCode::WrongResult, "the reference has no final value of '" + tensor.name + "'", -1, -1, ""};
-    Expected<double> difference = compareTensor(trainer, tensor, *expected, 0);
+    Expected<double> difference = compareTensor(trainer, tensor, *expected, floor);
     if (!difference)
       return difference.error();
     parameters.add(*difference, tensor.name);
@@ -131,7 +186,8 @@ Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &referenc
   Worst parameters, states;
   if (steps == reference.steps()) {
     size_t compared = 0;
-    if (Status status = compareParameters(trainer, reference, parameters, states, compared); !status.ok())
+    if (Status status = compareParameters(trainer, reference, tolerances.parameters, parameters, states, compared);
+        !status.ok())
       return status;
     std::printf("  parameters: largest |a-b|/|b| %s (%s) of %zu tensors, "
                 "tolerance %s\n",

@@ -73,12 +73,3 @@ Status Reference::applyHyper(int64_t step, Trainer &trainer) const {
 }
 
 const TensorView *Reference::final(const std::string &key) const { return file.find("final/" + key); }
-
-std::vector<const TensorView *> Reference::finalWithPrefix(const std::string &prefix) const {
-  std::vector<const TensorView *> found;
-  std::string start = "final/" + prefix;
-  for (auto it = file.tensors().lower_bound(start);
-       it != file.tensors().end() && it->first.compare(0, start.size(), start) == 0; ++it)
-    found.push_back(&it->second);
-  return found;
-}

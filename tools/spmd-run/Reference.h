@@ -32,9 +32,6 @@ public:
   /// A tensor after the last step: "NAME" or "optimizer/STATE/NAME".
   const TensorView * final(const std::string &key) const;
 
-  /// All tensors after the last step whose key starts with `prefix`.
-  std::vector<const TensorView *> finalWithPrefix(const std::string &prefix) const;
-
 private:
   Reference(SafetensorsFile file, const Manifest &manifest) : file(std::move(file)), manifest(&manifest) {}
 

@@ -26,12 +26,12 @@ double relativeDifference(const Tensor &a, const Tensor &b, double floor = 0);
 ///
 /// A parameter in `zeroGradient` has an analytically zero gradient; an adaptive
 /// optimizer divides rounding noise by rounding noise there. It is compared
-/// through its optimizer state, relative to at least 1e-6 of the largest norm of
-/// the same state; only if it has none, directly.
+/// through its optimizer state, relative to at least `noise` of the largest norm
+/// of the same state; only if it has none, by its value, in the same way.
 ///
 /// Fails with a diagnostic at `module` if the two do not have the same tensors.
 mlir::FailureOr<Differences> compareResults(mlir::ModuleOp module, const Results &ours, const Results &expected,
-                                            const llvm::StringSet<> &zeroGradient);
+                                            const llvm::StringSet<> &zeroGradient, double noise);
 
 /// Names in the module attribute `spmd.zero_gradient`.
 llvm::StringSet<> getZeroGradient(mlir::ModuleOp module);

@@ -27,7 +27,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     """Trains a copy of model and optimizer on `batches` in order; fills package.reference.
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
-    parameters, of those in zero_gradient (first moments only: their values after Adam are noise), or none. `schedule`
+    parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
     is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds the
     rows of that many ranks in rank order, gradients are averaged over them, and losses are the mean of theirs.
     """
@@ -74,8 +74,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     for own in names:
         reference[f"final/{own[0]}"] = copies[own[0]]
         for state, value in optimizer.state.get(copies[own[0]], {}).items():
-            wanted = final_state == "all" or (final_state == "zero_gradient" and state == "exp_avg"
-                                              and own[0] in package.step["zero_gradient"])
+            wanted = final_state == "all" or (final_state == "zero_gradient" and own[0] in package.step["zero_gradient"])
             if isinstance(value, torch.Tensor) and wanted:
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     package.reference = {key: value.detach().clone() for key, value in reference.items()}

@@ -4,7 +4,7 @@
     tamper.py FROM TO json FILE /pointer VALUE     sets a value (JSON) in a file
     tamper.py FROM TO truncate FILE BYTES          cuts a file
     tamper.py FROM TO remove FILE
-    tamper.py FROM TO tensor FILE NAME INDEX NUMBER    changes an element
+    tamper.py FROM TO tensor FILE NAME INDEX NUMBER    changes an element, with +NUMBER by that much
     tamper.py FROM TO drop FILE NAME               drops a tensor
     tamper.py FROM TO cast FILE NAME DTYPE         changes the dtype in the header
 """
@@ -45,7 +45,9 @@ def set_element(header, data, name, index, number):
     entry = header[name]
     form = FORMATS[entry["dtype"]]
     kind = int if form == "<q" else float
-    struct.pack_into(form, data, entry["data_offsets"][0] + struct.calcsize(form) * int(index), kind(number))
+    at = entry["data_offsets"][0] + struct.calcsize(form) * int(index)
+    before = struct.unpack_from(form, data, at)[0] if number.startswith("+") else 0
+    struct.pack_into(form, data, at, before + kind(number))
 
 
 def main():
