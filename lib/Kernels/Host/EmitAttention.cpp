@@ -15,8 +15,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ElementEmitter.h"
+#include "../MaskEmitter.h"
 #include "Emitters.h"
-#include "MaskEmitter.h"
 #include "Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -41,7 +41,7 @@ public:
   AttentionEmitter(KernelBuilder &b, OpT op)
       : b(b), sizes(op.getSizes()), scale(op.getScale().convertToDouble()), f32(b.getF32Type()),
         wide(getWideType(f32, kLanes)), keyBlock(std::min(kKeyBlock, padTo(sizes.getKvLen(), kKeyTile))),
-        mask(b, op, std::is_same_v<OpT, AttentionOp> ? 3 : 4), window(mask.getWindow()) {}
+        mask(b, op, std::is_same_v<OpT, AttentionOp> ? 3 : 4, kLanes), window(mask.getWindow()) {}
 
 protected:
   Panel panel(Value pointer, ViewAttr view, Value batch, Value head) {

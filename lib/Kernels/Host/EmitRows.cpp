@@ -1,5 +1,6 @@
 //===- EmitRows.cpp - loops of gather_rows and scatter_rows ---------------===//
 
+#include "../RowValues.h"
 #include "Emitters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,26 +17,13 @@ static void forRow(KernelBuilder &b, int64_t size, llvm::function_ref<void(Value
   b.loop(b.i64(whole), b.i64(size), 1, [&](Value i) { body(i, 1); });
 }
 
-/// Row number `i` of the ids, as i64.
-static Value loadId(KernelBuilder &b, Value pointer, Type type, Value i) {
-  Value id = b.load(pointer, getElementTypeOrSelf(type), i);
-  return id.getType().isInteger(64) ? id : Value(arith::ExtSIOp::create(b, b.getI64Type(), id));
-}
-
-/// low <= value < high.
-static Value isWithin(KernelBuilder &b, Value value, Value low, Value high) {
-  Value above = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, value, low);
-  Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, value, high);
-  return arith::AndIOp::create(b, above, below);
-}
-
 LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
   Type element = getElementTypeOrSelf(op.getTable().getType());
   int64_t size = op.getRowSize(), rows = op.getNumRows(), batch = op.getBatch();
   int64_t idsPerTable = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
   Value table = b.getPointer(0), ids = b.getPointer(1), result = b.getResultPointer(0);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value row) {
-    Value id = loadId(b, ids, op.getIds().getType(), row);
+    Value id = loadRowId(b, ids, op.getIds().getType(), row);
     Value first = batch == 1 ? id : b.add(id, b.mul(b.floorDiv(row, idsPerTable), rows));
     Value to = b.mul(row, size), from = b.mul(first, size);
     auto choice = scf::IfOp::create(b, isWithin(b, id, b.i64(0), b.i64(rows)), /*withElseRegion=*/true);
@@ -49,25 +37,6 @@ LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
            [&](Value i, int64_t width) { b.store(b.number(getWideType(element, width), 0), result, b.add(to, i)); });
   });
   return success();
-}
-
-/// What a row holds after `value` is scattered onto `old`.
-static Value combineRows(KernelBuilder &b, ScatterKind kind, Value old, Value value) {
-  switch (kind) {
-  case ScatterKind::Set:
-    return value;
-  case ScatterKind::Add:
-    return b.combine(ReduceKind::Add, old, value);
-  case ScatterKind::Max:
-    return b.combine(ReduceKind::Max, old, value);
-  case ScatterKind::Min:
-    return b.combine(ReduceKind::Min, old, value);
-  case ScatterKind::Mul:
-    if (isa<FloatType>(getElementTypeOrSelf(old.getType())))
-      return arith::MulFOp::create(b, old, value);
-    return arith::MulIOp::create(b, old, value);
-  }
-  llvm_unreachable("all kinds are handled");
 }
 
 /// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes in
@@ -92,7 +61,7 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
     });
     b.loop(b.i64(0), b.i64(ids), 1, [&](Value i) {
       Value position = b.add(firstId, i);
-      Value id = loadId(b, idPointer, op.getIds().getType(), position);
+      Value id = loadRowId(b, idPointer, op.getIds().getType(), position);
       Value mine = isWithin(b, id, low, high);
       Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, id, b.i64(op.getPaddingIdx()));
       auto choice = scf::IfOp::create(b, arith::AndIOp::create(b, mine, counts), /*withElseRegion=*/false);

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../RowValues.h"
 #include "Emitters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,27 +25,20 @@ public:
   Row(KernelBuilder &b, Type element, bool descending, Value values, Value indices, Value first)
       : b(b), element(element), descending(descending), values(values), indices(indices), first(first) {}
 
-  struct Entry {
-    Value value, index;
-  };
-  Entry load(Value i) {
+  SortEntry load(Value i) {
     Value at = b.add(first, i);
     return {b.load(values, element, at), b.load(indices, b.getI64Type(), at)};
   }
-  void store(Entry entry, Value i) {
+  void store(SortEntry entry, Value i) {
     Value at = b.add(first, i);
     b.store(entry.value, values, at);
     b.store(entry.index, indices, at);
   }
-  /// x comes before y in the sorted row.
-  Value isBefore(Entry x, Entry y);
   /// Moves the entry at `root` down to its place in the heap [0, end): the last of the row is at the top.
   void siftDown(Value root, Value end);
 
 private:
-  Value isLess(Value x, Value y);
   Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
-  Value either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(b, predicate, x, y);
   }
@@ -56,24 +50,6 @@ private:
 };
 
 } // namespace
-
-/// Not-a-number is greatest.
-Value Row::isLess(Value x, Value y) {
-  if (!isa<FloatType>(element))
-    return compare(element.isInteger(1) ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, x, y);
-  Value less = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
-  Value xIsNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);
-  Value yIsNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, y, y);
-  return either(less, both(xIsNumber, yIsNaN));
-}
-
-Value Row::isBefore(Entry x, Entry y) {
-  Value less = descending ? isLess(y.value, x.value) : isLess(x.value, y.value);
-  Value greater = descending ? isLess(x.value, y.value) : isLess(y.value, x.value);
-  Value isFirst = compare(arith::CmpIPredicate::slt, x.index, y.index);
-  Value equal = arith::XOrIOp::create(b, either(less, greater), b.number(b.getI1Type(), 1));
-  return either(less, both(equal, isFirst));
-}
 
 void Row::siftDown(Value root, Value end) {
   Type i64 = b.getI64Type(), i1 = b.getI1Type();
@@ -91,12 +67,12 @@ void Row::siftDown(Value root, Value end) {
   Value left = b.add(b.mul(place, 2), 1);
   // The right child, or the left one again at the end of the heap.
   Value right = b.min(b.add(left, 1), b.sub(end, b.i64(1)));
-  Entry parent = load(place), leftEntry = load(left), rightEntry = load(right);
-  Value takesRight = isBefore(leftEntry, rightEntry);
+  SortEntry parent = load(place), leftEntry = load(left), rightEntry = load(right);
+  Value takesRight = isBefore(b, descending, leftEntry, rightEntry);
   Value chosen = arith::SelectOp::create(b, takesRight, right, left);
-  Entry entry{arith::SelectOp::create(b, takesRight, rightEntry.value, leftEntry.value),
+  SortEntry entry{arith::SelectOp::create(b, takesRight, rightEntry.value, leftEntry.value),
               arith::SelectOp::create(b, takesRight, rightEntry.index, leftEntry.index)};
-  Value swaps = isBefore(parent, entry);
+  Value swaps = isBefore(b, descending, parent, entry);
   auto swap = scf::IfOp::create(b, swaps, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard inner(b);
@@ -121,7 +97,7 @@ LogicalResult emitSort(KernelBuilder &b, SortOp op) {
            [&](Value i) { row.siftDown(b.sub(b.i64(size / 2 - 1), i), b.i64(size)); });
     b.loop(b.i64(1), b.i64(size), 1, [&](Value i) {
       Value end = b.sub(b.i64(size), i);
-      Row::Entry top = row.load(b.i64(0)), last = row.load(end);
+      SortEntry top = row.load(b.i64(0)), last = row.load(end);
       row.store(last, b.i64(0));
       row.store(top, end);
       row.siftDown(b.i64(0), end);

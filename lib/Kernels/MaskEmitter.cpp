@@ -1,7 +1,7 @@
 //===- MaskEmitter.cpp - the mask of an attention, a row at a time --------===//
 
 #include "MaskEmitter.h"
-#include "../ElementEmitter.h"
+#include "ElementEmitter.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -42,14 +42,14 @@ Value MaskEmitter::apply(Value score, Value key) {
   auto rowValues = known;
   Value yielded = emit(mask.front().getTerminator()->getOperand(0), key);
   known = std::move(rowValues);
-  Value wide = b.broadcast(yielded, kLanes);
+  Value wide = b.broadcast(yielded, width);
   if (getElementTypeOrSelf(yielded).isF32())
     return arith::AddFOp::create(b, score, wide);
   Value blank = b.number(score.getType(), -std::numeric_limits<double>::infinity());
   return arith::SelectOp::create(b, wide, score, blank);
 }
 
-/// `value`: a vector of 16 keys from `key` if it differs between keys, else a scalar.
+/// `value`: a vector of keys from `key` if it differs between keys, else a scalar.
 Value MaskEmitter::emit(Value value, Value key) {
   if (Value emitted = known.lookup(value))
     return emitted;
@@ -57,7 +57,7 @@ Value MaskEmitter::emit(Value value, Value key) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     emitted = loadOperand(argument.getArgNumber(), key);
   } else if (auto index = value.getDefiningOp<IndexOp>()) {
-    emitted = index.getDim() == kKeyDim ? emitIota(b, key, kLanes) : row[index.getDim()];
+    emitted = index.getDim() == kKeyDim ? emitIota(b, key, width) : row[index.getDim()];
   } else if (auto coord = value.getDefiningOp<CoordOp>()) {
     emitted = b.getCoordinate(coord.getAxis());
   } else {
@@ -78,11 +78,11 @@ Value MaskEmitter::loadOperand(unsigned i, Value key) {
   AccessMap access = AccessMap::get(maps[i]);
   if (!access.uses(kKeyDim))
     return b.load(pointer, element, indexAt(b.i64(0)));
-  // Keys are taken 32 at a time.
-  if (access.getStride(kKeyDim) == 1 && sizes.getKvLen() % (2 * kLanes) == 0)
-    return b.load(pointer, element, indexAt(key), kLanes);
+  // Keys are taken up to two vectors at a time.
+  if (width > 1 && access.getStride(kKeyDim) == 1 && sizes.getKvLen() % (2 * width) == 0)
+    return b.load(pointer, element, indexAt(key), width);
   SmallVector<Value> lanes;
-  for (int64_t l = 0; l < kLanes; ++l)
+  for (int64_t l = 0; l < width; ++l)
     lanes.push_back(b.load(pointer, element, indexAt(b.min(b.add(key, l), b.i64(sizes.getKvLen() - 1)))));
   return b.pack(lanes);
 }

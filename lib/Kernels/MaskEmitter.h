@@ -1,22 +1,22 @@
 //===- MaskEmitter.h - the mask of an attention, a row at a time -*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_HOST_MASKEMITTER_H
-#define SPMD_LIB_KERNELS_HOST_MASKEMITTER_H
+#ifndef SPMD_LIB_KERNELS_MASKEMITTER_H
+#define SPMD_LIB_KERNELS_MASKEMITTER_H
 
-#include "KernelBuilder.h"
+#include "CodeBuilder.h"
 #include "dialects/Kernel/AccessMap.h"
 #include "dialects/Kernel/AttentionMask.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace spmd::kernel {
 
-/// Emits the body of a mask for rows of scores, 16 keys at a time.
+/// Emits the body of a mask for rows of scores, `width` keys at a time.
 class MaskEmitter {
 public:
   /// Operands of the mask are those of the kernel from number `firstOperand`.
   template <typename OpT>
-  MaskEmitter(KernelBuilder &b, OpT op, unsigned firstOperand)
-      : b(b), mask(op.getMask()), sizes(op.getSizes()), window(getKeyWindow(mask, sizes)), firstOperand(firstOperand) {
+  MaskEmitter(CodeBuilder &b, OpT op, unsigned firstOperand, int64_t width)
+      : b(b), width(width), mask(op.getMask()), sizes(op.getSizes()), window(getKeyWindow(mask, sizes)), firstOperand(firstOperand) {
     for (mlir::Attribute map : op.getMaskMaps())
       maps.push_back(mlir::cast<mlir::AffineMapAttr>(map).getValue());
     if (!window.isExact)
@@ -30,7 +30,7 @@ public:
 
   /// Emits what is the same for all keys of a query, where the row begins.
   void beginRow(mlir::Value batch, mlir::Value head, mlir::Value query);
-  /// `score`, 16 of them from `key`, masked. Keys outside of the tensor count as the last.
+  /// `score`, `width` of them from `key`, masked. Keys outside of the tensor count as the last.
   mlir::Value apply(mlir::Value score, mlir::Value key);
 
 private:
@@ -38,7 +38,8 @@ private:
   mlir::Value emit(mlir::Value value, mlir::Value key);
   mlir::Value loadOperand(unsigned i, mlir::Value key);
 
-  KernelBuilder &b;
+  CodeBuilder &b;
+  int64_t width;
   mlir::Region &mask;
   AttentionSizesAttr sizes;
   KeyWindow window;
@@ -53,4 +54,4 @@ private:
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_HOST_MASKEMITTER_H
+#endif // SPMD_LIB_KERNELS_MASKEMITTER_H
