@@ -35,6 +35,12 @@ Value combineRows(CodeBuilder &b, ScatterKind kind, Value old, Value value) {
   llvm_unreachable("all kinds are handled");
 }
 
+bool combinesInF32(ScatterRowsOp op) {
+  Type element = getElementTypeOrSelf(op.getSrc().getType());
+  return (op.getKind() == ScatterKind::Add || op.getKind() == ScatterKind::Mul) &&
+         (element.isF16() || element.isBF16());
+}
+
 /// Not-a-number is greatest.
 static Value isLess(CodeBuilder &b, Value x, Value y) {
   Type element = x.getType();

@@ -16,6 +16,9 @@ mlir::Value isWithin(CodeBuilder &b, mlir::Value value, mlir::Value low, mlir::V
 /// What a row holds after `value` is scattered onto `old` (for `set` null will do).
 mlir::Value combineRows(CodeBuilder &b, ScatterKind kind, mlir::Value old, mlir::Value value);
 
+/// Whether rows are scattered in f32 and rounded once: sums and products of narrow floats.
+bool combinesInF32(ScatterRowsOp op);
+
 /// An element of a row that is sorted and the place in the row from which it comes (an integer of any width).
 struct SortEntry {
   mlir::Value value, index;

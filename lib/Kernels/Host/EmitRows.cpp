@@ -2,6 +2,7 @@
 
 #include "../RowValues.h"
 #include "Emitters.h"
+#include "VectorLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -39,14 +40,66 @@ LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
   return success();
 }
 
-/// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes in
-/// the order of src whoever runs the trip.
+/// Whether `id` is among the ids [first, end).
+static Value isAmong(KernelBuilder &b, Value id, Value pointer, Type type, Value first, Value end) {
+  Type element = getElementTypeOrSelf(type);
+  Value same = element.isInteger(64) ? id : Value(arith::TruncIOp::create(b, element, id));
+  return emitVectorLoop(b, first, end, Reduction{ReduceKind::Max, b.getI1Type()}, /*vectorize=*/true,
+                        [&](Value i, int64_t width, ValueRange found) {
+                          Value isSame =
+                              arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.load(pointer, element, i, width),
+                                                    b.broadcast(same, width));
+                          return SmallVector<Value>{b.combine(ReduceKind::Max, found[0], isSame)};
+                        })
+      .front();
+}
+
+/// Combines the rows of src from `first` on whose id is `id` with row `to` of the result, in `sums`, by blocks of
+/// columns.
+static void combineRowsInF32(KernelBuilder &b, ScatterRowsOp op, Value sums, int64_t block, Value id, Value first,
+                             Value end, Value to) {
+  Type element = getElementTypeOrSelf(op.getSrc().getType()), f32 = b.getF32Type();
+  Value src = b.getPointer(0), result = b.getResultPointer(0);
+  int64_t size = op.getRowSize();
+  auto loadWide = [&](Value pointer, Value index, int64_t width) -> Value {
+    return arith::ExtFOp::create(b, getWideType(f32, width), b.load(pointer, element, index, width));
+  };
+  auto emitBlock = [&](Value column, int64_t columns) {
+    forRow(b, columns,
+           [&](Value c, int64_t width) { b.store(loadWide(result, b.add(b.add(to, column), c), width), sums, c); });
+    b.loop(first, end, 1, [&](Value i) {
+      Value isSame = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                           loadRowId(b, b.getPointer(1), op.getIds().getType(), i), id);
+      auto choice = scf::IfOp::create(b, isSame, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(choice.thenBlock());
+      Value from = b.add(b.mul(i, size), column);
+      forRow(b, columns, [&](Value c, int64_t width) {
+        b.store(combineRows(b, op.getKind(), b.load(sums, f32, c, width), loadWide(src, b.add(from, c), width)), sums,
+                c);
+      });
+    });
+    forRow(b, columns, [&](Value c, int64_t width) {
+      Value rounded = arith::TruncFOp::create(b, getWideType(element, width), b.load(sums, f32, c, width));
+      b.store(rounded, result, b.add(b.add(to, column), c));
+    });
+  };
+  int64_t whole = size - size % block;
+  b.loop(b.i64(0), b.i64(whole), block, [&](Value column) { emitBlock(column, block); });
+  if (whole < size)
+    emitBlock(b.i64(whole), size - whole);
+}
+
+/// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
+/// in the order of src whoever runs the trip. Narrow floats are summed in f32, one row at a time, and rounded once.
 LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
   Type element = getElementTypeOrSelf(op.getSrc().getType());
   int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getTripsPerTable(), batch = op.getBatch();
   int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
   Value src = b.getPointer(0), idPointer = b.getPointer(1), result = b.getResultPointer(0);
   Value into = op.getInto() ? b.getPointer(2) : Value();
+  int64_t block = std::min<int64_t>(size, 1024);
+  Value sums = combinesInF32(op) ? b.stack(b.getF32Type(), block) : Value();
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value anyTrip) {
     Value table = batch == 1 ? b.i64(0) : b.floorDiv(anyTrip, trips);
     Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);
@@ -68,6 +121,15 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(choice.thenBlock());
       Value to = b.mul(b.add(firstRow, id), size), from = b.mul(position, size);
+      if (sums) {
+        // The first of the rows with this id takes the others along.
+        Value done = isAmong(b, id, idPointer, op.getIds().getType(), firstId, position);
+        auto first =
+            scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, done, b.number(done.getType(), 0)),
+                              /*withElseRegion=*/false);
+        b.setInsertionPointToStart(first.thenBlock());
+        return combineRowsInF32(b, op, sums, block, id, position, b.add(firstId, ids), to);
+      }
       forRow(b, size, [&](Value c, int64_t width) {
         Value index = b.add(to, c), value = b.load(src, element, b.add(from, c), width);
         if (op.getKind() != ScatterKind::Set)

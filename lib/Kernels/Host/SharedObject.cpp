@@ -3,6 +3,7 @@
 #include "spmd/Kernels/SharedObject.h"
 #include "../CollectKernels.h"
 #include "../ExpandMath.h"
+#include "../NarrowFloats.h"
 #include "LowerKernels.h"
 #include "ObjectCode.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -36,6 +37,8 @@ namespace spmd::kernel {
 
 /// scf, arith, math and vector ops inside llvm.func to the LLVM dialect.
 static LogicalResult convertToLLVM(ModuleOp module) {
+  widenNarrowFloats(module);
+  expandNarrowFloats(module);
   PassManager pm(module.getContext());
   // Loops of kernels are full of repeated index arithmetic.
   pm.addPass(createCanonicalizerPass());

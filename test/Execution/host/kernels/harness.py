@@ -12,7 +12,9 @@ import tempfile
 import numpy as np
 
 SPMD_OPT = os.path.join(os.environ.get("SPMD_BIN", ""), "spmd-opt")
-DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i1": np.bool_}
+# bf16 has no numpy type: its bits are carried in uint16
+DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32,
+          "i1": np.bool_}
 MLIR_NAMES = {np.dtype(v): k for k, v in DTYPES.items()}
 
 
@@ -82,7 +84,8 @@ def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cp
         if first is None:
             first = whole
             for i, (got, (want, dtype)) in enumerate(zip(whole, expected)):
-                if np.issubdtype(dtype, np.floating):
+                if np.issubdtype(want.dtype, np.floating):
+                    got = (got.astype(np.uint32) << 16).view(np.float32) if dtype == np.uint16 else got
                     scale = np.max(np.abs(want), initial=1e-30, where=np.isfinite(want))
                     assert not np.isnan(got).any() or np.isnan(want).any(), f"result {i} has NaN"
                     assert (got[np.isinf(want)] == want[np.isinf(want)]).all(), f"result {i} has another infinity"
