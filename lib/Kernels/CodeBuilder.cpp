@@ -147,23 +147,24 @@ int64_t getStoredBytes(Type element) {
   return isa<LLVM::LLVMPointerType>(stored) ? 8 : stored.getIntOrFloatBitWidth() / 8;
 }
 
-Value CodeBuilder::load(Value pointer, Type element, Value index, int64_t width) {
+Value CodeBuilder::load(Value pointer, Type element, Value index, int64_t width, int64_t alignment) {
   Type stored = getStoredType(element);
   Value value =
-      LLVM::LoadOp::create(*this, getWideType(stored, width), address(pointer, element, index), getStoredBytes(stored));
+      LLVM::LoadOp::create(*this, getWideType(stored, width), address(pointer, element, index),
+                           alignment ? alignment : getStoredBytes(stored));
   if (!element.isInteger(1))
     return value;
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, value, number(value.getType(), 0));
 }
 
-void CodeBuilder::store(Value value, Value pointer, Value index) {
+void CodeBuilder::store(Value value, Value pointer, Value index, int64_t alignment) {
   Type element = getElementTypeOrSelf(value.getType());
   Type stored = getStoredType(element);
   if (element.isInteger(1)) {
     auto vector = dyn_cast<VectorType>(value.getType());
     value = arith::ExtUIOp::create(*this, getWideType(stored, vector ? vector.getNumElements() : 1), value);
   }
-  LLVM::StoreOp::create(*this, value, address(pointer, element, index), getStoredBytes(stored));
+  LLVM::StoreOp::create(*this, value, address(pointer, element, index), alignment ? alignment : getStoredBytes(stored));
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,10 +41,11 @@ public:
   // Memory. An i1 is one byte there.
   /// Address of element `index` of an array of `element`.
   mlir::Value address(mlir::Value pointer, mlir::Type element, mlir::Value index);
-  /// Loads `width` elements (a vector when above 1).
-  mlir::Value load(mlir::Value pointer, mlir::Type element, mlir::Value index, int64_t width = 1);
+  /// Loads `width` elements (a vector when above 1), aligned to `alignment` bytes (0: to one element).
+  mlir::Value load(mlir::Value pointer, mlir::Type element, mlir::Value index, int64_t width = 1,
+                   int64_t alignment = 0);
   /// Stores a scalar or vector of elements.
-  void store(mlir::Value value, mlir::Value pointer, mlir::Value index);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value index, int64_t alignment = 0);
 
   // Scalars and vectors.
   mlir::Value constant(mlir::TypedAttr value);

@@ -78,6 +78,38 @@ def LowerKernels : Pass<"spmd-lower-kernels", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "Replaces the module by one gpu.func per kernel";
+  let description = [{
+    The first step of code generation for GPUs, for reading and testing: for every symbol one kernel in
+    `gpu.module @kernels`, as [Note: a kernel for GPUs] in lib/Kernels/Gpu/GpuBuilder.h says. Everything else in the
+    module is dropped. Errors: an unknown chip (names the known ones), an op without a symbol.
+
+    Input: kernel ops with symbols (spmd-outline-kernels). Output: kernels, in order of first use.
+
+    Why: it is the one form from which machine code for GPUs and the emulation on CPUs are made.
+
+    ```mlir
+    // spmd-opt --spmd-lower-gpu-kernels="chip=sm_90"
+    func.func @step(%x: tensor<f32>) -> tensor<f32> {
+      %0 = kernel.cluster dims [] parallel 0 ins(%a = %x at () -> (0) : tensor<f32>)
+          outs(at () -> (0) : tensor<f32>) attributes {symbol = "k0"} {
+        %r = math.sqrt %a : f32
+        kernel.yield %r : f32
+      }
+      return %0 : tensor<f32>
+    }
+    // becomes
+    EXAMPLE
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90\"", "chip whose launch shapes are chosen: sm_80, sm_90 or sm_100">,
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Writes the kernels of the module as a shared object";
   let description = [{

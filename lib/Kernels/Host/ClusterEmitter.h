@@ -3,24 +3,19 @@
 #ifndef SPMD_LIB_KERNELS_HOST_CLUSTEREMITTER_H
 #define SPMD_LIB_KERNELS_HOST_CLUSTEREMITTER_H
 
+#include "../ClusterValues.h"
 #include "Emitters.h"
-#include "dialects/Kernel/AccessMap.h"
-#include "dialects/Kernel/ClusterSchedule.h"
 
 namespace spmd::kernel {
 
-/// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterValues.cpp what is emitted inside them,
-/// ClusterTiles.cpp the tiles for transposed operands.
-class ClusterEmitter {
+/// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept
+/// on the stack, ClusterTiles.cpp the tiles for transposed operands.
+class ClusterEmitter : private ClusterValues {
 public:
   ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
   mlir::LogicalResult emit();
 
 private:
-  using Root = ClusterSchedule::Root;
-  using Roots = llvm::SmallVector<const Root *>;
-  using Scope = llvm::DenseMap<mlir::Value, mlir::Value>;
-
   // Loops.
   void emitTrips();
   void emitRange();
@@ -36,15 +31,11 @@ private:
   void emitTiledNest(unsigned dim, unsigned tiledDim, bool inTile);
   void emitTiles(unsigned tiledDim);
 
-  // Values.
-  void emitInvariant(const Roots &roots, unsigned level);
-  mlir::Value getValue(mlir::Value value, int64_t width, Scope &scope);
-  mlir::Value loadOperand(unsigned i, int64_t width);
-  mlir::Value loadGuarded(unsigned i, mlir::Value index);
-  void storeResult(const Root &root, mlir::Value value, int64_t width);
-  mlir::Value emitIndex(mlir::AffineMap map);
+  /// Emits, before the loop of nest level `level`, what that loop and those inside it do not change.
+  void emitInvariantBefore(unsigned level, const Roots &roots);
 
   // Reductions that end outside the innermost loop live on the stack.
+  mlir::Value loadReduction(ReduceOp reduce, int64_t width) override;
   bool isInnermost(ReduceOp reduce) const;
   bool needsMemory(ReduceOp reduce) const;
   llvm::SmallVector<unsigned> getMemoryDims(ReduceOp reduce) const;
@@ -54,22 +45,13 @@ private:
 
   unsigned innermostDim() const { return nest.back(); }
 
-  Roots getRoots() const;
   /// Takes a flat number apart into the positions of the first `numDims` dims.
   void setPosition(mlir::Value flat, unsigned numDims);
 
   KernelBuilder &b;
-  ClusterOp op;
   ClusterArguments arguments;
-  ClusterSchedule schedule;
-  llvm::ArrayRef<int64_t> dims;
   /// Dims looped over inside a trip, outermost first.
   llvm::SmallVector<unsigned> nest;
-  /// Current position along each dim.
-  llvm::SmallVector<mlir::Value> position;
-  llvm::SmallVector<AccessMap> operandAccess, resultAccess;
-  /// What is known in each open loop, as scalars.
-  llvm::SmallVector<Scope> scopes;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
 };
 

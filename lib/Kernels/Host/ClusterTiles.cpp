@@ -71,7 +71,7 @@ void ClusterEmitter::emitTiledNest(unsigned dim, unsigned tiledDim, bool inTile)
     if (inTile)
       return emitTiles(tiledDim);
     scopes.emplace_back();
-    emitInvariant(getRoots(), nest.size() - 1);
+    emitInvariantBefore(nest.size() - 1, getRoots());
     emitInnermost(getRoots(), b.i64(0), b.i64(dims[dim]));
     scopes.pop_back();
     return;

@@ -17,13 +17,7 @@ using namespace mlir;
 namespace spmd::kernel {
 
 ClusterEmitter::ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments)
-    : b(b), op(op), arguments(arguments), schedule(op), dims(op.getDims()) {
-  for (unsigned i = 0; i < op.getInputs().size(); ++i)
-    operandAccess.push_back(AccessMap::get(op.getOperandMap(i)));
-  for (unsigned i = 0; i < op.getNumResults(); ++i)
-    resultAccess.push_back(AccessMap::get(op.getResultMap(i)));
-  position.assign(dims.size(), Value());
-}
+    : ClusterValues(b, op, arguments.operands, arguments.results), b(b), arguments(arguments) {}
 
 LogicalResult ClusterEmitter::emit() {
   for (const Root &root : schedule.getRoots())
@@ -46,6 +40,8 @@ LogicalResult ClusterEmitter::emit() {
   }
   for (unsigned d = parallel; d < dims.size(); ++d)
     nest.push_back(d);
+  if (!nest.empty())
+    laneDim = innermostDim();
   if (std::optional<unsigned> tiledDim = findTiledDim())
     emitTiledTrips(*tiledDim);
   else
@@ -53,11 +49,11 @@ LogicalResult ClusterEmitter::emit() {
   return success();
 }
 
-ClusterEmitter::Roots ClusterEmitter::getRoots() const {
-  Roots roots;
-  for (const Root &root : schedule.getRoots())
-    roots.push_back(&root);
-  return roots;
+void ClusterEmitter::emitInvariantBefore(unsigned level, const Roots &roots) {
+  llvm::SmallBitVector changing(dims.size());
+  for (unsigned l = level; l < nest.size(); ++l)
+    changing.set(nest[l]);
+  emitInvariant(roots, changing);
 }
 
 void ClusterEmitter::setPosition(Value trip, unsigned numDims) {
@@ -85,10 +81,11 @@ void ClusterEmitter::emitTrips() {
 void ClusterEmitter::emitRange() {
   unsigned last = dims.size() - 1;
   nest = {last};
+  laneDim = last;
   Roots roots = getRoots();
   auto emitRow = [&](Value low, Value high) {
     scopes.emplace_back();
-    emitInvariant(roots, 0);
+    emitInvariantBefore(0, roots);
     emitInnermost(roots, low, high);
     scopes.pop_back();
   };
@@ -141,7 +138,7 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
 }
 
 void ClusterEmitter::emitLoop(unsigned level, const Roots &roots) {
-  emitInvariant(roots, level);
+  emitInvariantBefore(level, roots);
   for (const Root *root : roots)
     if (root->reduce && needsMemory(root->reduce) &&
         *llvm::min_element(root->reduce.getOver()) == static_cast<int64_t>(nest[level]))

@@ -1,0 +1,140 @@
+//===- ClusterValues.cpp - values at a place of a cluster -----------------===//
+
+#include "ClusterValues.h"
+#include "ElementEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+ClusterValues::ClusterValues(CodeBuilder &b, ClusterOp op, ArrayRef<Value> operands, ArrayRef<Value> results)
+    : b(b), op(op), operands(operands), results(results), schedule(op), dims(op.getDims()) {
+  for (unsigned i = 0; i < op.getInputs().size(); ++i)
+    operandAccess.push_back(AccessMap::get(op.getOperandMap(i)));
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    resultAccess.push_back(AccessMap::get(op.getResultMap(i)));
+  position.assign(dims.size(), Value());
+}
+
+ClusterValues::Roots ClusterValues::getRoots() const {
+  Roots roots;
+  for (const Root &root : schedule.getRoots())
+    roots.push_back(&root);
+  return roots;
+}
+
+void ClusterValues::emitInvariant(const Roots &roots, const llvm::SmallBitVector &changing, int64_t width) {
+  for (const Root *root : roots)
+    for (Value value : schedule.getClosure(root->value))
+      if (!schedule.getVarying(value).anyCommon(changing))
+        getValue(value, width, scopes.back());
+}
+
+/// `value` at the current position: known already, or emitted and kept in `scope`.
+Value ClusterValues::getValue(Value value, int64_t width, Scope &scope) {
+  if (Value known = scope.lookup(value))
+    return known;
+  for (Scope &outer : llvm::reverse(scopes))
+    if (Value known = outer.lookup(value))
+      return known;
+  Value emitted;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    emitted = loadOperand(argument.getArgNumber(), width);
+  } else if (auto reduce = value.getDefiningOp<ReduceOp>()) {
+    emitted = loadReduction(reduce, width);
+  } else if (auto index = value.getDefiningOp<IndexOp>()) {
+    Value i = position[index.getDim()];
+    emitted = index.getDim() == laneDim ? emitIota(b, i, width) : i;
+  } else if (auto coord = value.getDefiningOp<CoordOp>()) {
+    emitted = b.getCoordinate(coord.getAxis());
+  } else {
+    Operation *def = value.getDefiningOp();
+    SmallVector<Value> operands;
+    for (Value operand : def->getOperands())
+      operands.push_back(getValue(operand, width, scope));
+    emitted = emitElementOp(b, *def, operands);
+  }
+  scope[value] = emitted;
+  return emitted;
+}
+
+/// Index of `map` at the current position; dims that are not open are not used by what is asked for.
+Value ClusterValues::emitIndex(AffineMap map) {
+  SmallVector<Value> known;
+  for (Value p : position)
+    known.push_back(p ? p : b.i64(0));
+  return b.affine(map.getResult(0), known);
+}
+
+/// An element where `index` is inside the tensor, else 0. The load itself is always inside.
+Value ClusterValues::loadGuarded(unsigned i, Value index) {
+  auto type = cast<RankedTensorType>(op.getInputs()[i].getType());
+  Value last = b.i64(type.getNumElements() - 1);
+  Value clamped = b.min(b.max(index, b.i64(0)), last);
+  Value value = b.load(operands[i], type.getElementType(), clamped);
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, clamped, index);
+  return arith::SelectOp::create(b, inside, value, b.number(value.getType(), 0));
+}
+
+Value ClusterValues::loadOperand(unsigned i, int64_t width) {
+  auto type = cast<RankedTensorType>(op.getInputs()[i].getType());
+  Type element = type.getElementType();
+  AffineMap map = op.getOperandMap(i);
+  bool guarded = llvm::is_contained(op.getGuarded(), i);
+  std::optional<int64_t> stride;
+  if (laneDim)
+    stride = operandAccess[i].getStride(*laneDim);
+  auto loadOne = [&] {
+    Value index = emitIndex(map);
+    return guarded ? loadGuarded(i, index) : b.load(operands[i], element, index);
+  };
+  // What does not vary along the lanes is loaded as a scalar.
+  if (width == 1 || !laneDim || !position[*laneDim] || stride == 0)
+    return loadOne();
+  auto loadLanes = [&] {
+    Value start = position[*laneDim];
+    SmallVector<Value> lanes;
+    for (int64_t l = 0; l < width; ++l) {
+      position[*laneDim] = b.add(start, l);
+      lanes.push_back(loadOne());
+    }
+    position[*laneDim] = start;
+    return b.pack(lanes);
+  };
+  if (stride != 1)
+    return loadLanes();
+  Value index = emitIndex(map);
+  if (!guarded)
+    return b.load(operands[i], element, index, width, getAlignment(map, element, width));
+  // All lanes inside: one vector; else lane by lane.
+  Value above = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, index, b.i64(0));
+  Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, index, b.i64(type.getNumElements() - width));
+  Value inside = arith::AndIOp::create(b, above, below);
+  auto choice = scf::IfOp::create(b, getWideType(element, width), inside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, b.load(operands[i], element, index, width, getAlignment(map, element, width)));
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, loadLanes());
+  return choice.getResult(0);
+}
+
+void ClusterValues::storeResult(const Root &root, Value value, int64_t width) {
+  Value pointer = results[root.result];
+  AffineMap map = op.getResultMap(root.result);
+  if (width == 1 || resultAccess[root.result].getStride(*laneDim) == 1) {
+    b.store(value, pointer, emitIndex(map), getAlignment(map, getElementTypeOrSelf(value.getType()), width));
+    return;
+  }
+  Value start = position[*laneDim];
+  for (int64_t l = 0; l < width; ++l) {
+    position[*laneDim] = b.add(start, l);
+    b.store(b.lane(value, l), pointer, emitIndex(map));
+  }
+  position[*laneDim] = start;
+}
+
+} // namespace spmd::kernel

@@ -1,0 +1,61 @@
+//===- ClusterValues.h - values at a place of a cluster ---------*- C++ -*-===//
+
+#ifndef SPMD_LIB_KERNELS_CLUSTERVALUES_H
+#define SPMD_LIB_KERNELS_CLUSTERVALUES_H
+
+#include "CodeBuilder.h"
+#include "dialects/Kernel/AccessMap.h"
+#include "dialects/Kernel/ClusterSchedule.h"
+
+namespace spmd::kernel {
+
+/// Emits the values of a cluster's body where loops have brought it: the same for all targets. The loops, and where
+/// reductions are kept, are the skeleton's.
+class ClusterValues {
+public:
+  virtual ~ClusterValues() = default;
+
+protected:
+  using Root = ClusterSchedule::Root;
+  using Roots = llvm::SmallVector<const Root *>;
+  using Scope = llvm::DenseMap<mlir::Value, mlir::Value>;
+
+  ClusterValues(CodeBuilder &b, ClusterOp op, llvm::ArrayRef<mlir::Value> operands,
+                llvm::ArrayRef<mlir::Value> results);
+
+  /// The result of a reduction that no scope holds.
+  virtual mlir::Value loadReduction(ReduceOp reduce, int64_t width) = 0;
+  /// Bytes that `width` elements side by side, read or written through `map`, are aligned to; 0: those of one element.
+  virtual int64_t getAlignment(mlir::AffineMap map, mlir::Type element, int64_t width) { return 0; }
+
+  Roots getRoots() const;
+  /// Emits into the innermost scope what `roots` need and no dim of `changing` changes.
+  void emitInvariant(const Roots &roots, const llvm::SmallBitVector &changing, int64_t width = 1);
+  /// `value` at the current position: known already, or emitted and kept in `scope`. Above 1, `width` is the number of
+  /// positions side by side along the lane dim; what does not vary along it stays a scalar.
+  mlir::Value getValue(mlir::Value value, int64_t width, Scope &scope);
+  void storeResult(const Root &root, mlir::Value value, int64_t width);
+  /// Index of `map` at the current position; dims that are not open are not used by what is asked for.
+  mlir::Value emitIndex(mlir::AffineMap map);
+
+  CodeBuilder &b;
+  mutable ClusterOp op; // accessors of ops are not const
+  llvm::SmallVector<mlir::Value> operands, results;
+  ClusterSchedule schedule;
+  llvm::ArrayRef<int64_t> dims;
+  /// The dim along which wide values have their lanes.
+  std::optional<unsigned> laneDim;
+  /// Current position along each dim; null where no loop is open.
+  llvm::SmallVector<mlir::Value> position;
+  llvm::SmallVector<AccessMap> operandAccess, resultAccess;
+  /// What is known in each open loop, as scalars.
+  llvm::SmallVector<Scope> scopes;
+
+private:
+  mlir::Value loadOperand(unsigned i, int64_t width);
+  mlir::Value loadGuarded(unsigned i, mlir::Value index);
+};
+
+} // namespace spmd::kernel
+
+#endif // SPMD_LIB_KERNELS_CLUSTERVALUES_H

@@ -1,0 +1,431 @@
+//===- GroupSkeleton.cpp - clusters whose threads share rows --------------===//
+//
+// A group of threads runs the nest together; the last dim of it is shared out, `width` positions at a time, always in
+// the same way. Where a row is short enough, a thread's part of it is spelled out (`parts` of constant number), and what
+// the thread has loaded or computed for a part stays in registers for the stages to come; else it is a loop.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ClusterSkeleton.h"
+#include "dialects/Kernel/Body.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+namespace {
+
+class GroupSkeleton : private ClusterSkeleton {
+public:
+  using ClusterSkeleton::ClusterSkeleton;
+  FailureOr<LaunchShape> emit();
+
+private:
+  // Shape.
+  void chooseShape(int64_t groups);
+  bool mayOverwriteScalars();
+
+  // Loops.
+  void emitLevel(unsigned level, const Roots &roots);
+  void emitLoop(unsigned level, const Roots &roots);
+  void emitShared(const Roots &roots);
+  void emitScalars(const Roots &roots);
+  void emitPoint(const Roots &roots, Scope &scope, unsigned part);
+
+  // Reductions.
+  LogicalResult reserveMemory();
+  Value loadReduction(ReduceOp reduce, int64_t width) override;
+  void accumulate(ReduceOp reduce, Value value, unsigned part);
+  bool isOverLanes(ReduceOp reduce) const { return llvm::is_contained(reduce.getOver(), static_cast<int64_t>(*laneDim)); }
+  bool hasLanes(ReduceOp reduce) const { return schedule.getVarying(reduce).test(*laneDim); }
+  SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values);
+
+  int64_t width = 1;
+  /// Threads that share a row, and rows of a block.
+  int64_t group = kWarpSize, groupsPerBlock = 1;
+  /// Parts of a row that a thread owns, when they are spelled out; else 0.
+  int64_t parts = 0;
+  /// Number of the thread in its group (i64).
+  Value member;
+  /// What is known at each spelled-out part.
+  SmallVector<Scope> partScopes;
+  /// Loops of the nest that are open.
+  unsigned openLoops = 0;
+  /// Sums under way, over lanes (per thread until their loop ends) or not. Those with a value per lane and part of their
+  /// own have one running value per part.
+  DenseMap<Operation *, SmallVector<Value>> running;
+  /// Sums with one value per position, in shared memory (lanes) or the thread's own.
+  DenseMap<Operation *, Value> memory;
+};
+
+} // namespace
+
+/// Whether a result without lanes may lie where an operand does that other threads read.
+bool GroupSkeleton::mayOverwriteScalars() {
+  auto kernelOp = cast<KernelOpInterface>(op.getOperation());
+  for (unsigned r = 0; r < op.getNumResults(); ++r)
+    if (!resultAccess[r].uses(*laneDim))
+      for (unsigned i = 0; i < op.getInputs().size(); ++i)
+        if (kernelOp.canAlias(i, r))
+          return true;
+  return false;
+}
+
+void GroupSkeleton::chooseShape(int64_t groups) {
+  width = getWidth(*laneDim);
+  int64_t items = dims[*laneDim] / width;
+  // A warp needs no barrier: rows of up to 8 parts a lane are its own. Longer ones take a block, about 4 parts a thread.
+  constexpr int64_t kPartsOfWarp = 8, kParts = 4, kThreads = 128;
+  bool fillsDevice = groups >= device.sms * (kThreads / kWarpSize);
+  if (items <= kWarpSize * (fillsDevice ? kPartsOfWarp : 1) && !mayOverwriteScalars()) {
+    group = kWarpSize;
+    groupsPerBlock = kThreads / kWarpSize;
+  } else {
+    group = llvm::alignTo(llvm::divideCeil(items, kParts), kWarpSize);
+    group = std::clamp<int64_t>(group, 2 * kWarpSize, device.threadsPerBlock);
+  }
+  if (items % group)
+    return;
+  // Registers: what is loaded for a part, and per-part sums, in words of 32 bits.
+  int64_t words = 0;
+  for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
+    if (access.uses(*laneDim))
+      words += width * llvm::divideCeil(getElementBytes(operand.getType()), 4);
+  for (auto reduce : op.getBodyBlock()->getOps<ReduceOp>())
+    if (hasLanes(reduce))
+      words += width * llvm::divideCeil(getElementBytes(reduce.getType()), 4);
+  constexpr int64_t kWords = 64;
+  if (items / group * words <= kWords)
+    parts = items / group;
+}
+
+FailureOr<LaunchShape> GroupSkeleton::emit() {
+  laneDim = nest.back();
+  int64_t groups = 1;
+  for (unsigned d : gridDims)
+    groups *= dims[d];
+  chooseShape(groups);
+  scopes.emplace_back();
+  if (failed(reserveMemory()))
+    return failure();
+  auto emitRow = [&](Value row) {
+    setPosition(row, gridDims);
+    scopes.emplace_back();
+    partScopes.assign(parts, Scope());
+    emitLevel(0, getRoots());
+    scopes.pop_back();
+  };
+  if (groupsPerBlock == 1) {
+    member = b.getThread();
+    emitRow(block);
+  } else {
+    // Whole warps leave together.
+    auto [warp, lane] = b.divide(b.getThread(), group, group * groupsPerBlock);
+    member = lane;
+    Value row = b.add(b.mul(block, groupsPerBlock), warp);
+    if (groups % groupsPerBlock == 0)
+      emitRow(row);
+    else
+      b.when(b.isLess(row, b.i64(groups)), [&] { emitRow(row); });
+  }
+  scopes.pop_back();
+  return LaunchShape{group * groupsPerBlock, llvm::divideCeil(groups, groupsPerBlock)};
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Runs `roots`, whose loops outside of `level` are open.
+void GroupSkeleton::emitLevel(unsigned level, const Roots &roots) {
+  if (roots.empty())
+    return;
+  if (level == nest.size())
+    return emitScalars(roots);
+  for (const LevelStep &step : getSteps(level, roots)) {
+    emitLevel(level + 1, step.before);
+    if (!step.inside.empty())
+      level + 1 == nest.size() ? emitShared(step.inside) : emitLoop(level, step.inside);
+    emitLevel(level + 1, step.after);
+  }
+}
+
+/// What has no loop around it any more is the same for all threads: the first stores it.
+void GroupSkeleton::emitScalars(const Roots &roots) {
+  SmallVector<std::pair<const Root *, Value>> stores;
+  for (const Root *root : roots) {
+    Value value = getValue(root->value, 1, scopes.back());
+    if (root->reduce)
+      accumulate(root->reduce, value, 0);
+    else
+      stores.emplace_back(root, value);
+  }
+  if (stores.empty())
+    return;
+  if (mayOverwriteScalars())
+    b.barrier();
+  b.when(b.isEqual(member, b.i64(0)), [&] {
+    for (auto [root, value] : stores)
+      storeResult(*root, value, 1);
+  });
+}
+
+/// A loop of the nest that all threads run alike.
+void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
+  llvm::SmallBitVector changing(dims.size());
+  for (unsigned d : ArrayRef(nest).drop_front(level))
+    changing.set(d);
+  emitInvariant(roots, changing);
+  SmallVector<ReduceOp> carried;
+  SmallVector<Value> inits;
+  for (const Root *root : roots) {
+    ReduceOp reduce = root->reduce;
+    if (!reduce || getLevel(reduce) > level)
+      continue;
+    Value pointer = memory.lookup(reduce);
+    if (getLevel(reduce) == level) {
+      int64_t lanes = hasLanes(reduce) ? width : 1;
+      Value neutral = b.neutral(reduce.getKind(), getWideType(reduce.getType(), lanes));
+      if (pointer && hasLanes(reduce)) {
+        // Each thread clears what it owns: the lanes of the last dim, at every position of the dims before it.
+        int64_t rows = getMemoryCount(reduce) / dims[*laneDim];
+        b.loop(b.i64(0), b.i64(rows), 1, [&](Value row) {
+          b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width,
+                 [&](Value i) { b.store(neutral, pointer, b.add(b.mul(row, dims[*laneDim]), i)); });
+        });
+      } else if (pointer) {
+        b.loop(b.i64(0), b.i64(getMemoryCount(reduce)), 1, [&](Value i) { b.store(neutral, pointer, i); });
+      } else {
+        running[reduce].assign(hasLanes(reduce) ? parts : 1, neutral);
+      }
+    }
+    if (!pointer) {
+      carried.push_back(reduce);
+      llvm::append_range(inits, running[reduce]);
+    }
+  }
+  auto unpack = [&](ValueRange values) {
+    for (ReduceOp reduce : carried)
+      for (Value &value : running[reduce]) {
+        value = values.front();
+        values = values.drop_front();
+      }
+  };
+  ++openLoops;
+  SmallVector<Value> sums = b.loop(b.i64(0), b.i64(dims[nest[level]]), 1, inits, [&](Value i, ValueRange values) {
+    unpack(values);
+    position[nest[level]] = i;
+    scopes.emplace_back();
+    SmallVector<Scope> outer = partScopes;
+    emitLevel(level + 1, roots);
+    partScopes = std::move(outer);
+    scopes.pop_back();
+    SmallVector<Value> out;
+    for (ReduceOp reduce : carried)
+      llvm::append_range(out, running[reduce]);
+    return out;
+  });
+  --openLoops;
+  position[nest[level]] = Value();
+  unpack(sums);
+  SmallVector<ReduceOp> overLanes;
+  SmallVector<Value> values;
+  for (const Root *root : roots) {
+    ReduceOp reduce = root->reduce;
+    if (!reduce || getLevel(reduce) != level)
+      continue;
+    if (Value pointer = memory.lookup(reduce)) {
+      ++openLoops;
+      if (isOverLanes(reduce))
+        b.loop(b.i64(0), b.i64(getMemoryCount(reduce)), 1, [&](Value i) {
+          b.store(reduceGroup(reduce, b.load(pointer, reduce.getType(), i)).front(), pointer, i);
+        });
+      --openLoops;
+    } else if (isOverLanes(reduce)) {
+      overLanes.push_back(reduce);
+      values.push_back(running[reduce].front());
+    } else if (hasLanes(reduce)) {
+      for (auto [part, value] : llvm::enumerate(running[reduce]))
+        partScopes[part][reduce] = value;
+    } else {
+      scopes.back()[reduce] = running[reduce].front();
+    }
+  }
+  for (auto [reduce, total] : llvm::zip_equal(overLanes, reduceGroup(overLanes, values)))
+    scopes.back()[reduce] = total;
+}
+
+/// The last dim, shared out. Everything of a part is read before anything of it is written: a result may lie where an
+/// operand does.
+void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
+  SmallVector<Value> values;
+  for (const Root *root : roots)
+    values.push_back(getValue(root->value, width, scope));
+  for (auto [root, value] : llvm::zip_equal(roots, values)) {
+    value = b.broadcast(value, width);
+    if (root->reduce)
+      accumulate(root->reduce, value, part);
+    else
+      storeResult(*root, value, width);
+  }
+}
+
+void GroupSkeleton::emitShared(const Roots &roots) {
+  llvm::SmallBitVector changing(dims.size());
+  changing.set(*laneDim);
+  emitInvariant(roots, changing);
+  // Sums over this loop alone are carried through it; those that go on outside of it as well are added at its end.
+  SmallVector<ReduceOp> reduces;
+  SmallVector<Value> inits;
+  for (const Root *root : roots)
+    if (root->reduce && isOverLanes(root->reduce)) {
+      reduces.push_back(root->reduce);
+      inits.push_back(b.neutral(root->reduce.getKind(), getWideType(root->reduce.getType(), width)));
+    }
+  SmallVector<SmallVector<Value>> outer;
+  for (auto [reduce, init] : llvm::zip_equal(reduces, inits)) {
+    outer.push_back(running.lookup(reduce));
+    running[reduce] = {init};
+  }
+  SmallVector<Value> wide;
+  if (parts) {
+    // Everything that is read comes first, so that it is in flight together.
+    for (int64_t part = 0; part < parts; ++part) {
+      position[*laneDim] = b.mul(b.add(member, part * group), width);
+      for (const Root *root : roots)
+        for (Value value : schedule.getClosure(root->value))
+          if (isa<BlockArgument>(value) && schedule.getVarying(value).test(*laneDim))
+            getValue(value, width, partScopes[part]);
+    }
+    for (int64_t part = 0; part < parts; ++part) {
+      position[*laneDim] = b.mul(b.add(member, part * group), width);
+      emitPoint(roots, partScopes[part], part);
+    }
+    for (ReduceOp reduce : reduces)
+      wide.push_back(running[reduce].front());
+  } else {
+    wide = b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width, inits, [&](Value i, ValueRange values) {
+      for (auto [reduce, value] : llvm::zip_equal(reduces, values))
+        running[reduce] = {value};
+      position[*laneDim] = i;
+      Scope scope;
+      emitPoint(roots, scope, 0);
+      SmallVector<Value> out;
+      for (ReduceOp reduce : reduces)
+        out.push_back(running[reduce].front());
+      return out;
+    });
+  }
+  position[*laneDim] = Value();
+
+  SmallVector<ReduceOp> ended;
+  SmallVector<Value> values;
+  for (auto [reduce, sum, before] : llvm::zip_equal(reduces, wide, outer)) {
+    Value total = width == 1 ? sum : b.reduceLanes(reduce.getKind(), sum);
+    if (getLevel(reduce) + 1 == nest.size()) {
+      ended.push_back(reduce);
+      values.push_back(total);
+      continue;
+    }
+    running[reduce] = before;
+    accumulate(reduce, total, 0);
+  }
+  for (auto [reduce, total] : llvm::zip_equal(ended, reduceGroup(ended, values)))
+    scopes.back()[reduce] = total;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// Sums with several values at a time: one running value per part where parts are spelled out, else shared memory of
+/// which each thread meets its own lanes only; the thread's own memory where there are no lanes.
+LogicalResult GroupSkeleton::reserveMemory() {
+  for (const Root &root : schedule.getRoots()) {
+    ReduceOp reduce = root.reduce;
+    if (!reduce || memory.contains(reduce) || getMemoryDims(reduce).empty())
+      continue;
+    int64_t count = getMemoryCount(reduce);
+    if (hasLanes(reduce) && parts && getMemoryDims(reduce).size() == 1)
+      continue;
+    if (hasLanes(reduce)) {
+      if (b.getSharedBytes() + count * getElementBytes(reduce.getType()) > device.sharedBytesPerBlock)
+        return op.emitOpError("keeps ") << count << " sums of " << reduce.getType() << " at a time, more than the "
+                                        << device.sharedBytesPerBlock << " bytes of shared memory of " << device.chip
+                                        << "; cut the summed dim into blocks of fewer columns";
+      memory[reduce] = b.shared(reduce.getType(), count);
+      continue;
+    }
+    constexpr int64_t kLimit = 256;
+    if (count > kLimit)
+      return op.emitOpError("keeps ") << count << " sums per thread, more than " << kLimit
+                                      << "; cut the summed dim into blocks of fewer columns";
+    memory[reduce] = b.local(reduce.getType(), count);
+  }
+  return success();
+}
+
+Value GroupSkeleton::loadReduction(ReduceOp reduce, int64_t width) {
+  return b.load(memory.lookup(reduce), reduce.getType(), getMemoryIndex(reduce), hasLanes(reduce) ? width : 1);
+}
+
+void GroupSkeleton::accumulate(ReduceOp reduce, Value value, unsigned part) {
+  ReduceKind kind = reduce.getKind();
+  // Inside the shared loop a sum over lanes is carried, wherever it goes later.
+  bool isCarried = isOverLanes(reduce) && position[*laneDim];
+  if (Value pointer = memory.lookup(reduce); pointer && !isCarried) {
+    Value index = getMemoryIndex(reduce);
+    auto vector = dyn_cast<VectorType>(value.getType());
+    Value old = b.load(pointer, reduce.getType(), index, vector ? vector.getNumElements() : 1);
+    b.store(b.combine(kind, old, value), pointer, index);
+    return;
+  }
+  Value &sum = running[reduce][hasLanes(reduce) && !isCarried ? part : 0];
+  sum = b.combine(kind, sum, value);
+}
+
+/// Sums over the group, with one barrier for all of them.
+SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values) {
+  SmallVector<Value> totals;
+  if (reduces.empty())
+    return totals;
+  SmallVector<ReduceKind> kinds;
+  for (ReduceOp reduce : reduces)
+    kinds.push_back(reduce.getKind());
+  for (auto [kind, value] : llvm::zip_equal(kinds, values))
+    totals.push_back(b.reduceWarp(kind, value));
+  if (group == kWarpSize)
+    return totals;
+  int64_t warps = group / kWarpSize;
+  SmallVector<Value> partials;
+  for (Value total : totals)
+    partials.push_back(b.shared(total.getType(), warps));
+  auto [warp, lane] = b.divide(member, kWarpSize, group);
+  Value warpNumber = warp, laneNumber = lane;
+  // Partials of an iteration before may still be read.
+  if (openLoops)
+    b.barrier();
+  b.when(b.isEqual(laneNumber, b.i64(0)), [&] {
+    for (auto [total, partial] : llvm::zip_equal(totals, partials))
+      b.store(total, partial, warpNumber);
+  });
+  b.barrier();
+  // Every warp adds the partials up, in the same tree.
+  Value isThere = b.isLess(laneNumber, b.i64(warps));
+  Value from = arith::SelectOp::create(b, isThere, laneNumber, b.i64(0));
+  for (auto [kind, total, partial] : llvm::zip_equal(kinds, totals, partials)) {
+    Type type = total.getType();
+    Value mine = arith::SelectOp::create(b, isThere, b.load(partial, type, from), b.neutral(kind, type));
+    total = b.reduceWarp(kind, mine, llvm::PowerOf2Ceil(warps));
+  }
+  return totals;
+}
+
+FailureOr<LaunchShape> emitGroups(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
+                                  const Device &device) {
+  return GroupSkeleton(b, op, arguments, device).emit();
+}
+
+} // namespace spmd::kernel

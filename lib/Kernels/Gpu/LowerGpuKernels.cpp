@@ -1,0 +1,60 @@
+//===- LowerGpuKernels.cpp - spmd-lower-gpu-kernels -----------------------===//
+
+#include "LowerGpuKernels.h"
+#include "../CollectKernels.h"
+#include "GpuEmitters.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "spmd/Kernels/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+#define GEN_PASS_DEF_LOWERGPUKERNELS
+#include "spmd/Kernels/Passes.h.inc"
+
+LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Device &device) {
+  GpuBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ClusterOp cluster) { return emitGpuCluster(b, cluster, device); })
+      .Default([](Operation *op) { return op->emitOpError("has no code generation for GPUs"); });
+}
+
+FailureOr<OwningOpRef<ModuleOp>> lowerGpuKernels(ModuleOp module, const Device &device) {
+  auto kernels = collectKernels(module);
+  if (failed(kernels))
+    return failure();
+  OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
+  auto target = gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
+  for (Operation *op : *kernels)
+    if (failed(lowerGpuKernel(op, target, device)))
+      return failure();
+  return lowered;
+}
+
+namespace {
+struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
+  using LowerGpuKernelsBase::LowerGpuKernelsBase;
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const Device *device = findDevice(chip);
+    if (!device) {
+      auto chips = llvm::map_range(getDevices(), [](const Device &known) { return StringRef(known.chip); });
+      module.emitError("spmd-lower-gpu-kernels knows no chip \"") << chip << "\"; known are " << llvm::join(chips, ", ");
+      return signalPassFailure();
+    }
+    auto lowered = lowerGpuKernels(module, *device);
+    if (failed(lowered))
+      return signalPassFailure();
+    module.getBodyRegion().takeBody((*lowered)->getBodyRegion());
+  }
+};
+} // namespace
+
+} // namespace spmd::kernel
