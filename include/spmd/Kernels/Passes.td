@@ -100,7 +100,30 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
       return %0 : tensor<f32>
     }
     // becomes
-    EXAMPLE
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1> {llvm.align = 16 : i64}, %y: !llvm.ptr<1> {llvm.align = 16 : i64}) kernel
+          attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>,
+                      spmd.arguments = array<i64: 4, 4>, spmd.operands = 1 : i64, spmd.shared_bytes = 0 : i64} {
+        %zero = arith.constant 0 : i64
+        %one = arith.constant 1 : i64
+        %threads = arith.constant 32 : i64
+        %tid = gpu.thread_id x
+        %thread = arith.index_cast %tid : index to i64
+        %bid = gpu.block_id x
+        %block = arith.index_cast %bid : index to i64
+        %first = arith.muli %block, %threads overflow<nsw> : i64
+        %item = arith.addi %first, %thread overflow<nsw> : i64
+        %is_there = arith.cmpi slt, %item, %one : i64
+        scf.if %is_there {
+          %0 = llvm.getelementptr %x[%zero] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+          %a = llvm.load %0 {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+          %r = math.sqrt %a : f32
+          %1 = llvm.getelementptr %y[%zero] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+          llvm.store %r, %1 {alignment = 4 : i64} : f32, !llvm.ptr<1>
+        }
+        gpu.return
+      }
+    }
     ```
   }];
   let options = [

@@ -27,9 +27,10 @@ namespace spmd::kernel {
 
 /// What the skeletons share.
 class ClusterSkeleton : public ClusterValues {
-protected:
+public:
   ClusterSkeleton(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments, const Device &device);
 
+protected:
   int64_t getAlignment(mlir::AffineMap map, mlir::Type element, int64_t width) override;
   /// The most elements (a power of two) that one access of 16 bytes along `dim` has, for every operand and result that
   /// lies side by side along it, and that divide the dim; 1 when a result is not side by side.

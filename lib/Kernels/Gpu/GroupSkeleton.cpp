@@ -131,7 +131,7 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
       b.when(b.isLess(row, b.i64(groups)), [&] { emitRow(row); });
   }
   scopes.pop_back();
-  return LaunchShape{group * groupsPerBlock, llvm::divideCeil(groups, groupsPerBlock)};
+  return LaunchShape{group * groupsPerBlock, (groups + groupsPerBlock - 1) / groupsPerBlock};
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,13 +412,15 @@ SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayR
       b.store(total, partial, warpNumber);
   });
   b.barrier();
-  // Every warp adds the partials up, in the same tree.
-  Value isThere = b.isLess(laneNumber, b.i64(warps));
-  Value from = arith::SelectOp::create(b, isThere, laneNumber, b.i64(0));
+  // Every warp adds the partials up, in the same tree, as often as they fit into its lanes.
+  int64_t lanes = llvm::PowerOf2Ceil(warps);
+  Value number = b.mod(laneNumber, lanes);
+  Value isThere = b.isLess(number, b.i64(warps));
+  Value from = arith::SelectOp::create(b, isThere, number, b.i64(0));
   for (auto [kind, total, partial] : llvm::zip_equal(kinds, totals, partials)) {
     Type type = total.getType();
     Value mine = arith::SelectOp::create(b, isThere, b.load(partial, type, from), b.neutral(kind, type));
-    total = b.reduceWarp(kind, mine, llvm::PowerOf2Ceil(warps));
+    total = b.reduceWarp(kind, mine, lanes);
   }
   return totals;
 }

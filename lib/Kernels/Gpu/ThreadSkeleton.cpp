@@ -78,7 +78,7 @@ FailureOr<LaunchShape> ThreadSkeleton::emit() {
         });
   }
   scopes.pop_back();
-  return LaunchShape{threads, llvm::divideCeil(items, perBlock)};
+  return LaunchShape{threads, (items + perBlock - 1) / perBlock};
 }
 
 /// Items that a thread has in flight: enough loads to hide memory's latency, as long as every SM has several blocks.
