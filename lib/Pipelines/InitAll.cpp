@@ -8,6 +8,7 @@
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,8 +29,9 @@
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
-  // What spmd-lower-kernels writes, so that the tools read it again.
-  registry.insert<mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  // What spmd-lower-kernels and spmd-lower-gpu-kernels write, so that the tools read it again.
+  registry.insert<mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect,
+                  mlir::vector::VectorDialect>();
 }
 
 bool spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry) {
