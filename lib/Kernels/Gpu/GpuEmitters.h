@@ -29,6 +29,13 @@ mlir::FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, c
                                                   const Device &device);
 
 mlir::LogicalResult emitGpuCluster(GpuBuilder &b, ClusterOp op, const Device &device);
+mlir::LogicalResult emitGpuSegmented(GpuBuilder &b, SegmentedOp op, const Device &device);
+mlir::LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device &device);
+mlir::LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device);
+mlir::LogicalResult emitGpuGatherRows(GpuBuilder &b, GatherRowsOp op, const Device &device);
+mlir::LogicalResult emitGpuScatterRows(GpuBuilder &b, ScatterRowsOp op, const Device &device);
+mlir::LogicalResult emitGpuSort(GpuBuilder &b, SortOp op, const Device &device);
+mlir::LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device);
 
 } // namespace spmd::kernel
 

@@ -22,6 +22,13 @@ LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Devic
   GpuBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ClusterOp cluster) { return emitGpuCluster(b, cluster, device); })
+      .Case([&](SegmentedOp segmented) { return emitGpuSegmented(b, segmented, device); })
+      .Case([&](AttentionOp attention) { return emitGpuAttention(b, attention, device); })
+      .Case([&](AttentionBackwardOp backward) { return emitGpuAttentionBackward(b, backward, device); })
+      .Case([&](GatherRowsOp gather) { return emitGpuGatherRows(b, gather, device); })
+      .Case([&](ScatterRowsOp scatter) { return emitGpuScatterRows(b, scatter, device); })
+      .Case([&](SortOp sort) { return emitGpuSort(b, sort, device); })
+      .Case([&](CopyOp copy) { return emitGpuCopy(b, copy, device); })
       .Default([](Operation *op) { return op->emitOpError("has no code generation for GPUs"); });
 }
 
