@@ -1,5 +1,7 @@
 """lit configuration: IR tests (.mlir), tool tests (.test) and Python tests (test_*.py)."""
+import glob
 import os
+import shutil
 import subprocess
 import sys
 
@@ -29,6 +31,13 @@ config.substitutions.append(("%python", config.spmd_python or "python3"))
 
 if os.path.exists("/proc/cpuinfo") and "avx512vl" in open("/proc/cpuinfo").read():
     config.available_features.add("avx512")
+# Machine code for GPUs needs NVIDIA's assembler, found where spmd-opt looks for it.
+toolkits = [os.environ.get("CUDA_HOME", ""), os.path.dirname(os.path.dirname(shutil.which("ptxas") or "")),
+            "/usr/local/cuda", *glob.glob(os.path.join(config.spmd_source_dir, "build", "cuda", "nvidia", "cu*"))]
+ptxas = next((path for path in (os.path.join(t, "bin", "ptxas") for t in toolkits if t) if os.access(path, os.X_OK)), "")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 if config.spmd_python:
     if subprocess.run([config.spmd_python, "-c", "import torch, pytest"], capture_output=True).returncode == 0:
         config.available_features.add("torch")

@@ -169,4 +169,80 @@ def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def EmitPtx : Pass<"spmd-emit-ptx", "::mlir::ModuleOp"> {
+  let summary = "Writes the GPU kernels of the module as PTX";
+  let description = [{
+    Compiles every gpu.func of the module for a chip and writes PTX to `path`; `-` is standard output. Arithmetic is
+    IEEE's: divisions and square roots are rounded correctly, nothing is contracted or flushed to zero. Errors: an
+    unknown chip (names the known ones), a math op without an expansion, a file that cannot be written.
+
+    Input: a gpu.module. Output: the input, unchanged; the file is beside it.
+
+    Why: PTX is what tests read, and what GPUs newer than the cubin are given.
+
+    ```mlir
+    // spmd-opt --spmd-emit-ptx="chip=sm_90 path=kernels.ptx"
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel {
+        %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+        %r = math.sqrt %a : f32
+        llvm.store %r, %x {alignment = 4 : i64} : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    // becomes
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel {
+        %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+        %r = math.sqrt %a : f32
+        llvm.store %r, %x {alignment = 4 : i64} : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90\"", "chip to compile for: sm_80, sm_90 or sm_100">,
+    Option<"path", "path", "std::string", "\"-\"", "file to write">,
+  ];
+}
+
+def EmitCubin : Pass<"spmd-emit-cubin", "::mlir::ModuleOp"> {
+  let summary = "Writes the GPU kernels of the module as cubins";
+  let description = [{
+    Compiles every gpu.func of the module for a chip, by NVIDIA's ptxas, and writes an ar archive of one cubin per kernel
+    to `path`. A remark per kernel says what ptxas said: registers, shared memory, barriers, spills. Errors: an unknown
+    chip (names the known ones), no ptxas (says where it may come from), a file that cannot be written.
+
+    Input: a gpu.module. Output: the input, unchanged; the file is beside it.
+
+    Why a pass: so that machine code can be made and tested from any IR file with spmd-opt, without a GPU.
+
+    ```mlir
+    // spmd-opt --spmd-emit-cubin="chip=sm_90 path=kernels.a"
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel {
+        %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+        llvm.store %a, %x {alignment = 4 : i64} : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    // becomes
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel {
+        %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+        llvm.store %a, %x {alignment = 4 : i64} : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90\"", "chip to compile for: sm_80, sm_90 or sm_100">,
+    Option<"path", "path", "std::string", "", "file to write">,
+    Option<"toolkit", "cuda", "std::string", "", "folder of the CUDA toolkit; by default one is looked for">,
+    Option<"cache", "cache", "std::string", "", "folder of cubins made before; by default none">,
+  ];
+}
+
 #endif // SPMD_KERNELS_PASSES_TD

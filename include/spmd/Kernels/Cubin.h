@@ -1,0 +1,58 @@
+//===- Cubin.h - GPU kernels as machine code ---------------------*- C++ -*-===//
+
+#ifndef SPMD_KERNELS_CUBIN_H
+#define SPMD_KERNELS_CUBIN_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
+
+namespace spmd::kernel {
+
+/// Where the assembler is, and what it has made before.
+struct CudaOptions {
+  /// Folder of a CUDA toolkit, which has bin/ptxas. Empty: $CUDA_HOME, the PATH, /usr/local/cuda, or NVIDIA's Python
+  /// package as scripts/setup --cuda or the active virtual environment has it.
+  std::string toolkit;
+  /// Folder of machine code by the hash of what it was made from; empty: none.
+  std::string cache;
+};
+
+/// The user's cache folder for machine code, under $XDG_CACHE_HOME; empty when there is no home.
+std::string getUserKernelCache();
+
+/// One kernel for one chip: how it is launched, and what ptxas says of it.
+struct GpuKernel {
+  std::string symbol;
+  int64_t blocks = 1, threads = 1;
+  /// 32-bit registers of a thread.
+  int64_t registers = 0;
+  /// Bytes of a block: known when compiled, and asked for at launch.
+  int64_t staticSharedBytes = 0, dynamicSharedBytes = 0;
+  /// Bytes of a thread in local memory, of them those that registers were spilled to.
+  int64_t localBytes = 0, spillStoreBytes = 0, spillLoadBytes = 0;
+  int64_t barriers = 0;
+  /// Pointers it takes, and mesh coordinates after them.
+  int64_t pointers = 0, coordinates = 0;
+  /// Bytes read from and written to global memory by a launch, when the skeleton knows.
+  std::optional<int64_t> movedBytes;
+  /// Where its cubin lies in the archive.
+  int64_t offset = 0, bytes = 0;
+};
+
+/// The kernels of a module for one chip.
+struct CubinArchive {
+  /// An ar archive of one cubin per kernel.
+  std::string code;
+  /// All kernels as one PTX module, for newer chips.
+  std::string ptx;
+  std::vector<GpuKernel> kernels;
+};
+
+/// Compiles every gpu.func of `module` for `chip`, on all cores; the bytes do not depend on how many there are.
+/// `module` is used up. Errors (an unknown chip, no ptxas, what ptxas says) are emitted at the module.
+mlir::FailureOr<CubinArchive> compileCubins(mlir::ModuleOp module, llvm::StringRef chip, const CudaOptions &options);
+
+} // namespace spmd::kernel
+
+#endif // SPMD_KERNELS_CUBIN_H

@@ -1,0 +1,106 @@
+//===- ConvertToNVVM.cpp - gpu.func to the LLVM dialect -------------------===//
+
+#include "ConvertToNVVM.h"
+#include "../ExpandMath.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+void registerNVVMDependencies(DialectRegistry &registry) {
+  registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+/// Everything in `module` to LLVM and NVVM. Upstream's pass will not have llvm.intr.sqrt beside it: math becomes calls
+/// of libdevice there.
+static LogicalResult convertGpuOps(gpu::GPUModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LowerToLLVMOptions options(context);
+  options.overrideIndexBitwidth(64);
+  LLVMTypeConverter converter(context, options);
+  configureGpuToNVVMTypeConverter(converter);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateGpuToNVVMConversionPatterns(converter, patterns);
+  populateVectorToLLVMConversionPatterns(converter, patterns);
+  ub::populateUBToLLVMConversionPatterns(converter, patterns);
+  ConversionTarget target(*context);
+  target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  target.addLegalOp<gpu::GPUModuleOp, UnrealizedConversionCastOp>();
+  return applyFullConversion(module, target, std::move(patterns));
+}
+
+/// What a kernel is given starts at a multiple of 16 bytes, the widest access.
+static void alignArguments(gpu::GPUModuleOp module) {
+  Builder b(module.getContext());
+  for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
+    for (BlockArgument argument : kernel.getArguments())
+      if (isa<LLVM::LLVMPointerType>(argument.getType()))
+        kernel.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
+}
+
+LogicalResult convertToNVVM(ModuleOp module) {
+  DialectRegistry registry;
+  registerNVVMDependencies(registry);
+  MLIRContext *context = module.getContext();
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+  PassManager simplify(module.getContext());
+  // Skeletons are full of repeated index arithmetic.
+  simplify.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
+  simplify.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
+  if (failed(simplify.run(module)) || failed(expandMath(module)))
+    return failure();
+  PassManager lower(module.getContext());
+  OpPassManager &nested = lower.nest<gpu::GPUModuleOp>();
+  nested.addPass(createSCFToControlFlowPass());
+  nested.addPass(createConvertMathToLLVMPass());
+  // Vectors of more than one dim, transposes and shuffles to what the patterns below know.
+  nested.addPass(createConvertVectorToLLVMPass());
+  if (failed(lower.run(module)))
+    return failure();
+  for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
+    if (failed(convertGpuOps(kernels)))
+      return failure();
+    alignArguments(kernels);
+  }
+  PassManager clean(module.getContext());
+  clean.addNestedPass<gpu::GPUModuleOp>(createReconcileUnrealizedCastsPass());
+  return clean.run(module);
+}
+
+} // namespace spmd::kernel

@@ -1,0 +1,133 @@
+//===- Cubin.cpp - GPU kernels as machine code ----------------------------===//
+
+#include "spmd/Kernels/Cubin.h"
+#include "CubinCache.h"
+#include "Ptx.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "spmd/Kernels/Target.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/Parallel.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+/// The number in front of or behind what `pattern` describes; 0 when the log does not have it.
+static int64_t readNumber(StringRef log, StringRef pattern) {
+  SmallVector<StringRef> groups;
+  int64_t number = 0;
+  if (llvm::Regex(pattern).match(log, &groups))
+    groups[1].getAsInteger(10, number);
+  return number;
+}
+
+/// Reads `ptxas -v`. False when it says nothing of the kernel.
+static bool readLog(StringRef log, GpuKernel &kernel) {
+  if (!llvm::Regex("Used [0-9]+ registers").match(log))
+    return false;
+  kernel.registers = readNumber(log, "Used ([0-9]+) registers");
+  kernel.barriers = readNumber(log, "used ([0-9]+) barriers");
+  kernel.staticSharedBytes = readNumber(log, "([0-9]+) bytes smem");
+  kernel.localBytes = readNumber(log, "([0-9]+) bytes stack frame");
+  kernel.spillStoreBytes = readNumber(log, "([0-9]+) bytes spill stores");
+  kernel.spillLoadBytes = readNumber(log, "([0-9]+) bytes spill loads");
+  return true;
+}
+
+/// What the function itself says of its launch.
+static GpuKernel describe(gpu::GPUFuncOp function) {
+  GpuKernel kernel;
+  kernel.symbol = function.getName().str();
+  auto getSize = [](std::optional<ArrayRef<int32_t>> size) { return size ? int64_t(size->front()) : 1; };
+  kernel.threads = getSize(function.getKnownBlockSize());
+  kernel.blocks = getSize(function.getKnownGridSize());
+  auto getInt = [&](StringRef name) -> std::optional<int64_t> {
+    auto attribute = function->getAttrOfType<IntegerAttr>(name);
+    return attribute ? std::optional(attribute.getInt()) : std::nullopt;
+  };
+  kernel.dynamicSharedBytes = getInt("spmd.shared_bytes").value_or(0);
+  kernel.movedBytes = getInt("spmd.moved_bytes");
+  for (Type type : function.getArgumentTypes())
+    ++(isa<LLVM::LLVMPointerType>(type) ? kernel.pointers : kernel.coordinates);
+  return kernel;
+}
+
+/// An archive of the cubins, and where each lies in it.
+static llvm::Error writeArchive(ArrayRef<std::string> codes, CubinArchive &archive) {
+  std::vector<std::string> names;
+  for (const GpuKernel &kernel : archive.kernels)
+    names.push_back(kernel.symbol + ".cubin");
+  std::vector<llvm::NewArchiveMember> members;
+  for (auto [name, code] : llvm::zip_equal(names, codes))
+    members.emplace_back(llvm::MemoryBufferRef(code, name));
+  auto buffer = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
+                                           /*Deterministic=*/true, /*Thin=*/false);
+  if (!buffer)
+    return buffer.takeError();
+  archive.code = (*buffer)->getBuffer().str();
+  auto opened = llvm::object::Archive::create((*buffer)->getMemBufferRef());
+  if (!opened)
+    return opened.takeError();
+  llvm::Error error = llvm::Error::success();
+  size_t next = 0;
+  for (const llvm::object::Archive::Child &child : (*opened)->children(error)) {
+    GpuKernel &kernel = archive.kernels[next++];
+    kernel.offset = static_cast<int64_t>(child.getDataOffset());
+    kernel.bytes = static_cast<int64_t>(codes[next - 1].size());
+  }
+  return error;
+}
+
+FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const CudaOptions &options) {
+  auto fail = [&](const Twine &message) -> LogicalResult {
+    return module.emitError("cannot compile kernels for ") << chip << ": " << message;
+  };
+  const Device *device = findDevice(chip);
+  if (!device)
+    return fail("chips are " + llvm::join(getKernelChips(), ", "));
+  // Before anything is compiled: without it, the rest is in vain.
+  llvm::Expected<Ptxas> ptxas = Ptxas::find(options.toolkit);
+  if (!ptxas)
+    return fail(llvm::toString(ptxas.takeError()));
+
+  CubinArchive archive;
+  module.walk([&](gpu::GPUFuncOp function) { archive.kernels.push_back(describe(function)); });
+  FailureOr<std::vector<KernelPtx>> ptx = emitPtx(module, *device);
+  if (failed(ptx))
+    return failure();
+  archive.ptx = joinPtx(*ptx);
+
+  CubinCache cache(options.cache);
+  std::vector<std::string> codes(ptx->size()), errors(ptx->size());
+  llvm::parallelFor(0, ptx->size(), [&](size_t i) {
+    const std::string &text = (*ptx)[i].text;
+    std::string key = CubinCache::getKey(text, chip, ptxas->getVersion());
+    std::optional<Cubin> cubin = cache.get(key);
+    if (!cubin || !readLog(cubin->log, archive.kernels[i])) {
+      llvm::Expected<Cubin> made = ptxas->run(text, chip);
+      if (!made) {
+        errors[i] = llvm::toString(made.takeError());
+        return;
+      }
+      if (!readLog(made->log, archive.kernels[i])) {
+        errors[i] = ("cannot read what " + ptxas->getPath() + " --verbose prints: " + made->log).str();
+        return;
+      }
+      cache.put(key, *made);
+      cubin = std::move(*made);
+    }
+    codes[i] = std::move(cubin->code);
+  });
+  cache.prune();
+  for (auto [kernel, error] : llvm::zip_equal(*ptx, errors))
+    if (!error.empty())
+      return fail("kernel " + kernel.symbol + ": " + error);
+  if (llvm::Error error = writeArchive(codes, archive))
+    return fail(llvm::toString(std::move(error)));
+  return archive;
+}
+
+} // namespace spmd::kernel
