@@ -19,7 +19,7 @@ using Dims = llvm::SmallVector<int64_t>;
 /// result whole; what is not said stays that way.
 class RuleBuilder {
 public:
-  explicit RuleBuilder(mlir::Operation *op) {
+  explicit RuleBuilder(mlir::Operation *op) : op(op) {
     for (mlir::Value operand : op->getOperands())
       rule.operands.push_back({whole(tensorType(operand).getRank())});
     for (mlir::Value result : op->getResults())
@@ -62,13 +62,24 @@ public:
     rule.results[index].dims = std::move(dims);
     return *this;
   }
+  /// What the op is linear in, as far as it holds numbers: a truth value is no sum, and a sum of truth values none.
   RuleBuilder &linearity(Linearity kind, llvm::ArrayRef<unsigned> operands = {}) {
+    if (llvm::any_of(op->getResults(), isBool) ||
+        (kind == Linearity::additive && llvm::any_of(op->getOperands(), isBool)))
+      return *this;
     rule.linearity = kind;
-    rule.multilinearOperands.assign(operands.begin(), operands.end());
+    for (unsigned operand : operands)
+      if (!isBool(op->getOperand(operand)))
+        rule.multilinearOperands.push_back(operand);
     return *this;
   }
 
   ShardingRule rule;
+
+private:
+  static bool isBool(mlir::Value value) { return tensorType(value).getElementType().isInteger(1); }
+
+  mlir::Operation *op;
 };
 
 } // namespace spmd::aten

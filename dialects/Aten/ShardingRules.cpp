@@ -13,8 +13,6 @@ using namespace spmd::aten;
 
 Rule spmd::aten::noRule(Operation *) { return failure(); }
 
-static bool isBool(Value value) { return tensorType(value).getElementType().isInteger(1); }
-
 Rule spmd::aten::pointwiseRule(Operation *op, Linearity linearity, ArrayRef<unsigned> multilinearOperands) {
   RuleBuilder builder(op);
   ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
@@ -22,12 +20,7 @@ Rule spmd::aten::pointwiseRule(Operation *op, Linearity linearity, ArrayRef<unsi
   builder.result(0, dims);
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     builder.operand(index, RuleBuilder::broadcast(tensorType(operand), shape, dims));
-  // A truth value is no sum, and a sum of truth values none.
-  if (isBool(op->getResult(0)) || (linearity == Linearity::additive && llvm::any_of(op->getOperands(), isBool)))
-    return builder.rule;
-  auto operands = llvm::to_vector(
-      llvm::make_filter_range(multilinearOperands, [&](unsigned i) { return !isBool(op->getOperand(i)); }));
-  return builder.linearity(linearity, operands).rule;
+  return builder.linearity(linearity, multilinearOperands).rule;
 }
 
 Rule spmd::aten::castRule(Operation *op) {
@@ -98,8 +91,7 @@ Rule spmd::aten::reductionRule(Operation *op, ReductionKind kind, Linearity line
   Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape());
   builder.operand(0, dims).result(0, reducedDims(op, dims));
   builder.rule.resultReduction[0] = kind;
-  // A count of truth values is not linear in them.
-  return builder.linearity(isBool(op->getOperand(0)) ? Linearity::none : linearity).rule;
+  return builder.linearity(linearity).rule;
 }
 
 Rule spmd::aten::wholeReductionRule(Operation *op, Linearity linearity) {

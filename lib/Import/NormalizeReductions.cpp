@@ -1,5 +1,6 @@
 //===- NormalizeReductions.cpp - Reductions with their dims spelled out ---===//
 
+#include "Arithmetic.h"
 #include "Normalize.h"
 
 using namespace mlir;
@@ -194,6 +195,37 @@ static LogicalResult emitMinMax(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
+/// Counts of the elements in equal bins between min and max, both of which count. As ATen's HistogramKernel.cpp finds the
+/// bin: (x - min) * bins / (max - min) cut to an integer, the last bin for max itself.
+static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
+  auto number = [&](StringRef name) {
+    BoundArg *arg = call.find(name);
+    if (!arg || !arg->isNumber())
+      return 0.0;
+    return arg->literal.kind == step::Arg::Kind::real ? arg->literal.real : static_cast<double>(arg->literal.integer);
+  };
+  double low = number("min"), high = number("max");
+  int64_t bins = call.integer("bins", 100);
+  if (!(low < high) || bins <= 0)
+    return emitter.error("'histc' needs bounds min < max of its bins, which do not depend on values");
+  Arithmetic a(emitter, call.resultTypes[0].getElementType());
+  Value line = call.value("self");
+  line = emitter.view(line, {1, typeOf(line).getNumElements()});
+  auto truth = [&](StringRef op, ValueRange operands, RankedTensorType like, ArrayRef<NamedAttribute> attrs = {}) {
+    return emitter.createValue(op, operands, attrs, like.clone(emitter.builder.getI1Type()));
+  };
+  auto bound = [&](double value) { return emitter.named("other", emitter.builder.getF64FloatAttr(value)); };
+  Value isIn = truth("logical_and",
+                     {truth("ge.Scalar", line, typeOf(line), bound(low)),
+                      truth("le.Scalar", line, typeOf(line), bound(high))},
+                     typeOf(line));
+  Value bin = a.unary("trunc", a.div(a.mul(a.add(line, -low), static_cast<double>(bins)), high - low));
+  bin = a.clamp(bin, std::nullopt, static_cast<double>(bins - 1));
+  Value isOf = a.compare("eq.Tensor", a.positions(bins, 0, 2), bin);
+  results.push_back(a.sum(truth("logical_and", {isOf, isIn}, typeOf(isOf)), {1}));
+  return success();
+}
+
 void spmd::addReductionNormalizers(NormalizerTable &table) {
   for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "linalg_vector_norm",
                        "var_mean.correction"})
@@ -212,4 +244,5 @@ void spmd::addReductionNormalizers(NormalizerTable &table) {
   table["logsumexp"] = {&emitLogSumExp, {"self"}};
   table["nansum"] = {&emitNanSum, {"self"}};
   table["aminmax"] = {&emitMinMax, {"self"}};
+  table["histc"] = {&emitHistc, {"self"}};
 }

@@ -13,7 +13,9 @@ NORMS = ("norm", "norm.fro", "norm.inf", "linalg.norm", "linalg.vector_norm", "l
 SCANS = ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "trapezoid", "cumulative_trapezoid", "diff")
 SOFTMAX = ("softmax", "softmax.with_dtype", "log_softmax", "log_softmax.with_dtype", "nn.functional.softmin")
 
-# The conversion to kernels fails on the gradient of cumprod, which PyTorch writes with many small pieces.
-OPTIONS = {"cumprod": dict(gradient=False), "prod": dict(gradient=False)}
-
-OPS = [from_database(name, **OPTIONS.get(name, {})) for name in (*SUMS, *EXTREMES, *STATISTICS, *NORMS, *SCANS, *SOFTMAX)]
+OPS = [from_database(name) for name in (*SUMS, *EXTREMES, *STATISTICS, *NORMS, *SCANS, *SOFTMAX)]
+OPS += [
+    # On the edges of bins, below and above them.
+    by_hand("histc", torch.histc, lambda d: sample(real(4, 5, dtype=d, gradient=False), bins=7, min=-1, max=1.5),
+            lambda d: sample(torch.arange(-2, 9).to(d), bins=4, min=0, max=4)),
+]

@@ -17,7 +17,7 @@ STAGES = ("capture", "import", "equal in float64", "compile", "train")
 
 
 class StageError(Exception):
-    """The stage that failed and the first line of what it said."""
+    """The stage that failed, and what it said: what is wrong, at which op, module and line."""
 
     def __init__(self, stage: str, message: str):
         super().__init__(message)
@@ -40,10 +40,22 @@ def run(stage: str, *command: object, timeout: float = 300) -> str:
     except subprocess.TimeoutExpired as error:
         raise StageError(stage, f"took longer than {timeout:.0f} s") from error
     if done.returncode:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if "error" in line] or \
-                (done.stderr or done.stdout).splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise StageError(stage, lines[0])
+        raise StageError(stage, told(done.stdout, done.stderr) or f"exit status {done.returncode}")
     return done.stdout + done.stderr
+
+
+def told(output: str, errors: str) -> str:
+    """The first error of a tool in one line: its message, with the op and the module that its next lines name, and with
+    the tensors that differ most, where a comparison failed."""
+    lines = errors.splitlines() or output.splitlines()
+    at = next((i for i, line in enumerate(lines) if "error: " in line or "differ by" in line), len(lines) - 1)
+    context = [line.split("note: ")[-1].strip() for line in lines[at + 1:at + 4]
+               if line.startswith("  in ") or "note: op " in line]
+    apart = re.findall(r"largest .*? (\S+ \(.*?\))", output)
+    rows = re.findall(r"^\S+ +\d+ +(\d\S+)  (\S.*)$", output, re.MULTILINE)
+    if rows:
+        apart.append("{1} ({0})".format(*max(rows, key=lambda row: float(row[0]))))
+    return "; ".join([*lines[max(at, 0):at + 1], *context, *apart])
 
 
 def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int = 3) -> Path:
@@ -60,7 +72,9 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
         package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]], zero_gradient=zero,
                                reference_state="zero_gradient" if zero else "none")
     except Exception as error:  # whatever it is, it is told
-        raise StageError("capture", f"{type(error).__name__}: {error}".splitlines()[0]) from error
+        lines = f"{type(error).__name__}: {error}".splitlines()
+        place = [line.strip() for line in lines if line.startswith("  File ")]
+        raise StageError("capture", "; ".join(lines[:1] + place[-1:])) from error
     package.save(path)
     return path
 

@@ -132,6 +132,9 @@ static double coarsestEpsilon(ModuleOp module) {
   return epsilon;
 }
 
+/// Rounding of a sum that is zero, in epsilons of the largest gradient.
+static constexpr double kNoise = 4;
+
 static int compareWithReference(ModuleOp module, const Results &results) {
   FailureOr<Reference> reference = readReference(module, weights);
   if (failed(reference))
@@ -158,7 +161,7 @@ static int compareWithReference(ModuleOp module, const Results &results) {
     ours.state[key] = result;
     expected.state[key] = {result.kind, it->second};
   }
-  auto differences = compareResults(module, ours, expected, getZeroGradient(module), epsilon / bound);
+  auto differences = compareResults(module, ours, expected, getZeroGradient(module), kNoise * epsilon / bound);
   if (failed(differences))
     return kBadInput;
   double largest = printDifferences(*differences, llvm::outs());
@@ -278,7 +281,7 @@ static int run(MLIRContext &context) {
     return exitCode(failure);
   double bound = tolerance > 0 ? tolerance : 1e-12;
   double epsilon = precision == Precision::f64 ? std::ldexp(1.0, -52) : coarsestEpsilon(*base);
-  auto differences = compareResults(*module, *results, *expected, getZeroGradient(*base), epsilon / bound);
+  auto differences = compareResults(*module, *results, *expected, getZeroGradient(*base), kNoise * epsilon / bound);
   if (failed(differences))
     return kWrongResult;
   double largest = printDifferences(*differences, llvm::outs());

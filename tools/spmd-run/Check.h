@@ -18,8 +18,8 @@ struct Tolerances {
 /// Compares the losses of all steps, and, when the run has as many steps as the
 /// reference, every final parameter as ‖a−b‖/‖b‖. A parameter whose gradient is
 /// analytically zero (manifest "zero_gradient") only holds amplified rounding
-/// errors; its optimizer state is compared instead, and may differ by one
-/// epsilon of the largest norm of that kind of state, whatever its own norm:
+/// errors; its optimizer state is compared instead, and may differ by four
+/// epsilons of the largest norm of that kind of state, whatever its own norm:
 /// so much is the rounding of a sum that is zero. Where the reference has none
 /// of its state (an optimizer without) the same goes for its value. Prints what
 /// was found; returns WrongResult when a tolerance is exceeded or something is

@@ -29,11 +29,11 @@ LogicalResult checkTensor(Operation *op, Type type) {
   if (!tensor)
     return success();
   if (tensor.getEncoding())
-    return op->emitError("still has a sharded value of type ") << tensor << ", run spmd-strip-sharding first";
+    return op->emitOpError("still has a sharded value of type ") << tensor << ", run spmd-strip-sharding first";
   if (tensor.getNumElements() == 0)
-    return op->emitError("has an empty tensor of type ") << tensor << ", which no kernel takes";
+    return op->emitOpError("has an empty tensor of type ") << tensor << ", which no kernel takes";
   if (!tensor.getElementType().isSignlessIntOrFloat())
-    return op->emitError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
+    return op->emitOpError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
   return success();
 }
 
