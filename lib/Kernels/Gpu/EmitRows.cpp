@@ -1,15 +1,15 @@
 //===- EmitRows.cpp - gather_rows and scatter_rows for GPUs ---------------===//
 //
 // [Note: scattering without atomics]
-// A block owns some rows of one table (and, of rows longer than a block is wide, some columns) and reads all ids of the
-// table, a chunk at a time:
-//   1. every thread looks at a few ids that follow each other; a scan over the block gives hits, those of the block's
-//      rows, their places in a list, in the order of src;
-//   2. the list is sorted by row and keeps its order: the thread that owns a row goes over the list twice, to count and
-//      to place;
-//   3. every element of the rows is one thread's, which combines its hits in registers, in the order of src, and writes
-//      it once. What the first chunk finds starts from `into` or zeros, what later ones find from the result.
-// So the bits are those of the CPU, whatever the grid.
+// A block owns some rows of one table (and, of rows longer than a block is wide, some columns). It reads all ids of the
+// table, every thread a few that follow each other; a scan over the block gives hits, those of the block's rows, their
+// places in a list in shared memory, in the order of src. The list is sorted by row and keeps its order: the thread that
+// owns a row goes over the list twice, to count and to place. Then every element of the rows is one thread's, which
+// starts from `into` or zero, combines its hits in registers, in the order of src, and writes it once. So nothing is
+// written before it is final, and the bits are those of the CPU whatever the grid.
+//
+// When more hit the block's rows than the list holds (ids that are nearly all the same), the block takes its rows one
+// by one: it goes over the ids again for each and combines what a turn of the list finds before the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,6 @@
 #include "GpuEmitters.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -76,73 +75,98 @@ public:
   void emit();
 
 private:
-  Value collectHits(Value firstId);
+  Value collectHits(Value firstId, Value low, Value high, Value known);
   void sortHits(Value hits);
-  void combineHits(Value firstId, Value isFirst);
+  void emitSorted(Value hits);
+  void emitRowByRow();
+  Value getStart(Value at);
+  Value combineHits(Value places, Value begin, Value end, Value offset, Value sum);
+  void storeSum(Value sum, Value at);
   Value loadWord(Value pointer, Value i) { return b.load(pointer, i32, i); }
   Value word(int64_t value) { return b.number(i32, value); }
   Value wide(Value narrow) { return arith::ExtUIOp::create(b, b.getI64Type(), narrow); }
   Value narrow(Value wide) { return arith::TruncIOp::create(b, i32, wide); }
 
-  /// Hits are kept as row * kMaxChunk + place in the chunk of ids.
-  static constexpr int64_t kMaxChunk = 4096, kMaxRows = 1024;
+  /// The most hits of a list, and rows of a block.
+  static constexpr int64_t kMaxHits = 2048, kMaxRows = 1024;
 
   GpuBuilder &b;
   ScatterRowsOp op;
   Type element, i32;
+  /// Narrow floats are combined in f32 and rounded once.
+  bool isWide;
   int64_t size, rows, ids, threads, width;
   /// Accesses of a row, and those of them that are a block's.
   int64_t perRow, columns;
   /// Rows of a block; blocks over the rows and the columns of a table.
   int64_t ownRows, rowBlocks, columnBlocks;
-  int64_t idsPerThread, chunk;
+  /// Ids that a thread, and the block, looks at in a turn.
+  int64_t idsPerThread, turn;
+  /// Hits that the list holds.
+  int64_t held;
   Value table, lowRow, highRow, firstColumn;
-  /// Shared memory: hits in the order of src, places of hits in the order of rows, where those of each row end.
-  Value list, sorted, ends;
+  /// Shared memory: rows (of the block's) and ids of the hits in the order of src, ids in the order of rows, where those
+  /// of each row end.
+  Value rowList, idList, sorted, ends;
 };
 
 } // namespace
 
 ScatterEmitter::ScatterEmitter(GpuBuilder &b, ScatterRowsOp op, const Device &device)
-    : b(b), op(op), element(getElementTypeOrSelf(op.getSrc().getType())), i32(b.getI32Type()), size(op.getRowSize()),
-      rows(op.getRows()), threads(getThreads(device)) {
+    : b(b), op(op), element(getElementTypeOrSelf(op.getSrc().getType())), i32(b.getI32Type()), isWide(combinesInF32(op)),
+      size(op.getRowSize()), rows(op.getRows()), threads(getThreads(device)) {
   int64_t batch = op.getBatch();
   ids = getNumElements(op.getIds().getType()) / batch;
   width = getAccessWidth(getElementBytes(element), size);
   perRow = size / width;
-  columns = std::min(perRow, threads);
-  columnBlocks = llvm::divideCeil(perRow, columns);
-  int64_t blocks = device.sms * (device.threadsPerSM / threads);
-  int64_t wanted = llvm::divideCeil(rows, std::max<int64_t>(blocks / (batch * columnBlocks), 1));
-  ownRows = std::clamp<int64_t>(std::max(wanted, threads / columns), 1, std::min(rows, kMaxRows));
-  rowBlocks = llvm::divideCeil(rows, ownRows);
-  idsPerThread = std::clamp<int64_t>(llvm::divideCeil(ids, threads), 1, kMaxChunk / threads);
-  chunk = idsPerThread * threads;
+  // As many rows as fill the threads of a block, and as many blocks as fill the SMs; rather fewer rows or columns to a
+  // block than an SM without one.
+  int64_t resident = device.sms * (device.threadsPerSM / threads);
+  for (columns = std::min(perRow, threads);; columns = llvm::divideCeil(columns, 2)) {
+    columnBlocks = llvm::divideCeil(perRow, columns);
+    int64_t perRows = batch * columnBlocks, all = rows * perRows;
+    int64_t filling = std::min(threads / columns, all / device.sms);
+    ownRows = std::max<int64_t>(llvm::divideCeil(all, resident), filling);
+    ownRows = std::clamp<int64_t>(ownRows, 1, std::min(rows, kMaxRows));
+    rowBlocks = llvm::divideCeil(rows, ownRows);
+    if (rowBlocks * perRows >= device.sms || columns <= kWarpSize)
+      break;
+  }
+  idsPerThread = std::clamp<int64_t>(llvm::divideCeil(ids, threads), 1, kMaxHits / threads);
+  turn = idsPerThread * threads;
+  held = std::min(ids, kMaxHits);
 }
 
-/// Puts the hits of the ids from `firstId` on into the list; returns how many there are.
-Value ScatterEmitter::collectHits(Value firstId) {
-  Value mine = b.mul(b.getThread(), idsPerThread), count = word(0);
-  SmallVector<std::pair<Value, Value>> found;
+/// Appends the hits of rows [low, high) among the ids of the turn at `firstId` to the list, which has `known`; returns how
+/// many there are then, those that the list does not hold included.
+Value ScatterEmitter::collectHits(Value firstId, Value low, Value high, Value known) {
+  Value mine = b.add(firstId, b.mul(b.getThread(), idsPerThread)), count = word(0);
+  struct Hit {
+    Value isHit, row, id;
+  };
+  SmallVector<Hit> found;
   for (int64_t k = 0; k < idsPerThread; ++k) {
-    Value place = b.add(mine, k), i = b.add(firstId, place);
+    Value i = b.add(mine, k);
     Value at = b.add(b.mul(table, ids), b.min(i, b.i64(ids - 1)));
-    Value id = loadRowId(b, b.getPointer(1), op.getIds().getType(), at);
-    Value isHit = arith::AndIOp::create(b, isWithin(b, id, lowRow, highRow), b.isLess(i, b.i64(ids)));
+    Value row = loadRowId(b, b.getPointer(1), op.getIds().getType(), at);
+    Value isHit = arith::AndIOp::create(b, isWithin(b, row, low, high), b.isLess(i, b.i64(ids)));
     if (int64_t padding = op.getPaddingIdx(); padding >= 0 && padding < rows)
-      isHit = arith::AndIOp::create(
-          b, isHit, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, id, b.i64(padding)));
+      isHit = arith::AndIOp::create(b, isHit,
+                                    arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, b.i64(padding)));
     count = arith::AddIOp::create(b, count, arith::ExtUIOp::create(b, i32, isHit));
-    found.push_back({isHit, narrow(b.add(b.mul(b.sub(id, lowRow), kMaxChunk), place))});
+    found.push_back({isHit, narrow(b.sub(row, lowRow)), narrow(i)});
   }
   BlockScan scan = scanBlock(b, count, threads);
-  Value next = scan.before;
-  for (auto [isHit, hit] : found) {
-    b.when(isHit, [&, hit = hit] { b.store(hit, list, wide(next)); });
-    next = arith::AddIOp::create(b, next, arith::ExtUIOp::create(b, i32, isHit));
+  Value next = b.add(known, wide(scan.before));
+  for (const Hit &hit : found) {
+    b.when(arith::AndIOp::create(b, hit.isHit, b.isLess(next, b.i64(held))), [&] {
+      b.store(hit.row, rowList, next);
+      b.store(hit.id, idList, next);
+    });
+    next = b.add(next, arith::ExtUIOp::create(b, b.getI64Type(), hit.isHit));
   }
   b.barrier();
-  return wide(scan.total);
+  return b.add(known, wide(scan.total));
 }
 
 /// Sorts the list by rows; the thread that owns a row keeps count of it, so that none counts for another.
@@ -154,12 +178,11 @@ void ScatterEmitter::sortHits(Value hits) {
       return SmallVector<Value>{body(row, carried[0])};
     })[0];
   };
-  auto forHits = [&](llvm::function_ref<void(Value, Value)> body) {
+  auto forOwnHits = [&](llvm::function_ref<void(Value, Value)> body) {
     b.loop(b.i64(0), hits, 1, [&](Value h) {
-      Value hit = wide(loadWord(list, h));
-      Value row = b.floorDiv(hit, kMaxChunk);
+      Value row = wide(loadWord(rowList, h));
       Value owner = b.divide(row, perThread, kMaxRows).first;
-      b.when(b.isEqual(owner, b.getThread()), [&] { body(row, b.mod(hit, kMaxChunk)); });
+      b.when(b.isEqual(owner, b.getThread()), [&] { body(row, h); });
     });
   };
   auto increment = [&](Value row) {
@@ -171,7 +194,7 @@ void ScatterEmitter::sortHits(Value hits) {
     b.store(word(0), ends, row);
     return zero;
   });
-  forHits([&](Value row, Value) { increment(row); });
+  forOwnHits([&](Value row, Value) { increment(row); });
   Value count = forRows(word(0), [&](Value row, Value sum) -> Value {
     return arith::AddIOp::create(b, sum, loadWord(ends, row));
   });
@@ -181,15 +204,52 @@ void ScatterEmitter::sortHits(Value hits) {
     b.store(begin, ends, row);
     return next;
   });
-  forHits([&](Value row, Value place) { b.store(narrow(place), sorted, wide(increment(row))); });
+  forOwnHits([&](Value row, Value h) { b.store(loadWord(idList, h), sorted, wide(increment(row))); });
   b.barrier();
 }
 
-/// Combines the sorted hits into the rows of the block.
-void ScatterEmitter::combineHits(Value firstId, Value isFirst) {
-  int64_t items = ownRows * columns, alignment = width * getElementBytes(element);
-  Type wideType = getWideType(element, width);
-  Value src = b.getPointer(0), result = b.getResultPointer(0), firstSrc = b.add(b.mul(table, ids), firstId);
+/// What the elements at `at` hold before anything is scattered onto them.
+Value ScatterEmitter::getStart(Value at) {
+  Value start = op.getInto() ? b.load(b.getPointer(2), element, at, width, width * getElementBytes(element))
+                             : b.number(getWideType(element, width), 0);
+  return isWide ? Value(arith::ExtFOp::create(b, getWideType(b.getF32Type(), width), start)) : start;
+}
+
+/// Combines rows `places[begin]` to `places[end - 1]` of src, from `offset` on, with `sum`.
+Value ScatterEmitter::combineHits(Value places, Value begin, Value end, Value offset, Value sum) {
+  auto load = [&](Value h) -> Value {
+    Value row = b.add(b.mul(table, ids), wide(loadWord(places, h)));
+    Value value = b.load(b.getPointer(0), element, b.add(b.mul(row, size), offset), width,
+                         width * getElementBytes(element));
+    return isWide ? Value(arith::ExtFOp::create(b, sum.getType(), value)) : value;
+  };
+  auto combineFrom = [&](Value low, Value high, int64_t count, Value sum) {
+    return b.loop(low, high, count, sum, [&](Value h, ValueRange carried) {
+      SmallVector<Value> values;
+      for (int64_t i = 0; i < count; ++i)
+        values.push_back(load(b.add(h, i)));
+      Value combined = carried[0];
+      for (Value value : values)
+        combined = combineRows(b, op.getKind(), combined, value);
+      return SmallVector<Value>{combined};
+    })[0];
+  };
+  // Eight loads in flight; combined one after the other.
+  constexpr int64_t kInFlight = 8;
+  Value rest = b.add(begin, b.mul(b.floorDiv(b.sub(end, begin), kInFlight), kInFlight));
+  return combineFrom(rest, end, 1, combineFrom(begin, rest, kInFlight, sum));
+}
+
+void ScatterEmitter::storeSum(Value sum, Value at) {
+  if (isWide)
+    sum = arith::TruncFOp::create(b, getWideType(element, width), sum);
+  b.store(sum, b.getResultPointer(0), at, width * getElementBytes(element));
+}
+
+/// The rows of the block from a list that holds all hits.
+void ScatterEmitter::emitSorted(Value hits) {
+  sortHits(hits);
+  int64_t items = ownRows * columns;
   b.loop(b.getThread(), b.i64(items), threads, [&](Value item) {
     auto [ownRow, ownColumn] = b.divide(item, columns, items);
     Value row = b.add(lowRow, ownRow), column = b.add(firstColumn, ownColumn);
@@ -197,47 +257,27 @@ void ScatterEmitter::combineHits(Value firstId, Value isFirst) {
     Value before = wide(loadWord(ends, b.max(b.sub(ownRow, b.i64(1)), b.i64(0))));
     Value begin = arith::SelectOp::create(b, b.isEqual(ownRow, b.i64(0)), b.i64(0), before);
     Value isOwn = arith::AndIOp::create(b, b.isLess(row, highRow), b.isLess(column, b.i64(perRow)));
-    Value changes = arith::OrIOp::create(b, isFirst, b.isLess(begin, end));
-    b.when(arith::AndIOp::create(b, isOwn, changes), [&] {
+    b.when(isOwn, [&] {
       Value offset = b.mul(column, width);
       Value at = b.add(b.mul(b.add(b.mul(table, rows), row), size), offset);
-      auto loadHit = [&](Value h) {
-        Value from = b.add(b.mul(b.add(firstSrc, wide(loadWord(sorted, h))), size), offset);
-        return b.load(src, element, from, width, alignment);
-      };
-      Value sum = scf::IfOp::create(
-                      b, isFirst,
-                      [&](OpBuilder &nested, Location) {
-                        OpBuilder::InsertionGuard guard(b);
-                        b.setInsertionPoint(nested.getInsertionBlock(), nested.getInsertionPoint());
-                        Value start = op.getInto() ? b.load(b.getPointer(2), element, at, width, alignment)
-                                                   : b.number(wideType, 0);
-                        scf::YieldOp::create(b, start);
-                      },
-                      [&](OpBuilder &nested, Location) {
-                        OpBuilder::InsertionGuard guard(b);
-                        b.setInsertionPoint(nested.getInsertionBlock(), nested.getInsertionPoint());
-                        scf::YieldOp::create(b, b.load(result, element, at, width, alignment));
-                      })
-                      .getResult(0);
-      // Four loads in flight; combined one after the other.
-      constexpr int64_t kInFlight = 4;
-      auto combineFrom = [&](Value low, Value high, int64_t count, Value sum) {
-        return b.loop(low, high, count, sum, [&](Value h, ValueRange carried) {
-          SmallVector<Value> values;
-          for (int64_t i = 0; i < count; ++i)
-            values.push_back(loadHit(b.add(h, i)));
-          Value combined = carried[0];
-          for (Value value : values)
-            combined = combineRows(b, op.getKind(), combined, value);
-          return SmallVector<Value>{combined};
-        })[0];
-      };
-      Value rest = b.add(begin, b.mul(b.floorDiv(b.sub(end, begin), kInFlight), kInFlight));
-      sum = combineFrom(begin, rest, kInFlight, sum);
-      sum = combineFrom(rest, end, 1, sum);
-      b.store(sum, result, at, alignment);
+      storeSum(combineHits(sorted, begin, end, offset, getStart(at)), at);
     });
+  });
+}
+
+/// The rows of the block one by one, with a turn of the list for each turn of ids.
+void ScatterEmitter::emitRowByRow() {
+  Value column = b.add(firstColumn, b.getThread());
+  Value isOwn = arith::AndIOp::create(b, b.isLess(b.getThread(), b.i64(columns)), b.isLess(column, b.i64(perRow)));
+  // Threads without a column take part in the scans, and read the last one.
+  Value offset = b.mul(b.min(column, b.i64(perRow - 1)), width);
+  b.loop(lowRow, highRow, 1, [&](Value row) {
+    Value at = b.add(b.mul(b.add(b.mul(table, rows), row), size), offset);
+    Value sum = b.loop(b.i64(0), b.i64(ids), turn, getStart(at), [&](Value firstId, ValueRange carried) {
+      Value hits = collectHits(firstId, row, b.add(row, 1), b.i64(0));
+      return SmallVector<Value>{combineHits(idList, b.i64(0), hits, offset, carried[0])};
+    })[0];
+    b.when(isOwn, [&] { storeSum(sum, at); });
   });
 }
 
@@ -249,17 +289,18 @@ void ScatterEmitter::emit() {
   lowRow = b.mul(rowBlock, ownRows);
   highRow = b.min(b.add(lowRow, ownRows), b.i64(rows));
   firstColumn = b.mul(columnBlock, columns);
-  list = b.shared(i32, chunk);
-  sorted = b.shared(i32, chunk);
+  rowList = b.shared(i32, held);
+  idList = b.shared(i32, held);
+  sorted = b.shared(i32, held);
   ends = b.shared(i32, ownRows);
-  b.loop(b.i64(0), b.i64(std::max<int64_t>(ids, 1)), chunk, [&](Value firstId) {
-    Value isFirst = ids <= chunk ? b.constant(b.getBoolAttr(true)) : b.isEqual(firstId, b.i64(0));
-    sortHits(collectHits(firstId));
-    combineHits(firstId, isFirst);
-    // The next chunk writes where this one was read.
-    if (ids > chunk)
-      b.barrier();
-  });
+  Value hits = b.loop(b.i64(0), b.i64(ids), turn, b.i64(0), [&](Value firstId, ValueRange known) {
+    return SmallVector<Value>{collectHits(firstId, lowRow, highRow, known[0])};
+  })[0];
+  if (ids <= held)
+    emitSorted(hits);
+  else
+    b.choose(
+        b.isLess(hits, b.i64(held + 1)), [&] { emitSorted(hits); }, [&] { emitRowByRow(); });
   b.finish(threads, batch * perTable);
 }
 

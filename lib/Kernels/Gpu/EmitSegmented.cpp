@@ -34,10 +34,9 @@ public:
         widest = std::max(widest, getElementBytes(type));
     // More than eight elements a thread would only be registers.
     width = std::clamp<int64_t>(kWideBytes / widest, 1, 8);
-    // Registers for what is in flight, of four bytes.
-    constexpr int64_t kInFlight = 32;
-    int64_t operands = std::max<size_t>(op.getElements().size(), 1);
-    accesses = std::clamp<int64_t>(llvm::bit_floor<uint64_t>(std::max<int64_t>(kInFlight / (operands * 4), 1)), 1, 8);
+    // Registers of four bytes for what is in flight; a reduction has as many sums.
+    uint64_t inFlight = op.hasReduction() ? 16 : 32, operands = std::max<uint64_t>(op.getElements().size(), 1);
+    accesses = llvm::bit_floor(std::max<uint64_t>(inFlight / (operands * 4), 1));
   }
   LogicalResult emit();
 
@@ -174,8 +173,9 @@ void SegmentedEmitter::emitElements() {
 
 void SegmentedEmitter::emitPieces() {
   int64_t trips = op.getParallelTrips();
-  int64_t perThread = llvm::divideCeil(llvm::divideCeil(op.getChunk(), trips), width * accesses);
-  threads = std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(perThread), kWarpSize, device.threadsPerBlock);
+  // Threads that each have all their accesses in flight once.
+  int64_t perThread = llvm::divideCeil(op.getChunk(), trips * width * accesses);
+  threads = std::clamp<int64_t>(llvm::bit_floor<uint64_t>(perThread), kWarpSize, device.threadsPerBlock);
   Range piece = getPiece(b.getBlock());
   emitSegmentValues(piece.segment);
   emitReductions([&](ReduceOp reduce) -> Value {
