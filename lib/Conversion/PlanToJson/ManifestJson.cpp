@@ -4,6 +4,7 @@
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Plan.h"
 #include "llvm/ADT/MapVector.h"
@@ -283,15 +284,22 @@ void ManifestWriter::writeOutputs() {
   writer.attribute("zero_gradient", std::move(zeroGradient));
 }
 
-/// The libraries that a host program calls, and what they allocate for themselves; the sizes are theirs to decide.
+/// What a host program needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to decide.
 void ManifestWriter::writeOutsideArena() {
-  SmallVector<StringRef> names;
-  if (!program.getOps<plan::GemmOp>().empty())
-    names.push_back("OpenBLAS packing buffers");
-  names.push_back("thread stacks");
-  writer.objects("outside_arena", names, [](OStream &json, StringRef name) {
-    json.attribute("name", name);
-    json.attribute("bytes", nullptr);
+  auto gemms = program.getOps<plan::GemmOp>();
+  bool hasBF16 = llvm::any_of(gemms, [](plan::GemmOp gemm) { return gemm.getDtype().isBF16(); });
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  if (!gemms.empty())
+    entries.push_back({"OpenBLAS packing buffers", 0});
+  if (hasBF16)
+    entries.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+  entries.push_back({"thread stacks", 0});
+  writer.objects("outside_arena", entries, [](OStream &json, const std::pair<StringRef, int64_t> &entry) {
+    json.attribute("name", entry.first);
+    if (entry.second)
+      json.attribute("bytes", entry.second);
+    else
+      json.attribute("bytes", nullptr);
   });
 }
 

@@ -97,6 +97,16 @@ Expected<Fault> spmd::runtime::parseFault(const std::string &text) {
   return fault;
 }
 
+/// Gives the calling thread what the products of a stream need.
+static void prepareForProducts(const Plan &plan, size_t stream) {
+  for (DType dtype : {DType::F32, DType::F64, DType::BF16})
+    if (std::any_of(plan.commands.begin(), plan.commands.end(), [&](const Command &command) {
+          return command.kind == CommandKind::Gemm && command.dtype == dtype &&
+                 static_cast<size_t>(command.stream) == stream;
+        }))
+      prepareGemmThread(dtype);
+}
+
 HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &options)
     : artifact(artifact), options(options), timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)),
       ranks(static_cast<size_t>(artifact.manifest.ranks)) {
@@ -115,7 +125,8 @@ HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &opti
     Rank &rank = ranks[i];
     rank.number = static_cast<int64_t>(i);
     rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
-    rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(i) + " worker");
+    rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(i) + " worker",
+                                             [this] { prepareForProducts(this->artifact.plan, 0); });
     rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
     for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
       rank.streams.push_back(std::make_unique<Stream>());
@@ -146,9 +157,6 @@ Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<cha
           return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + command.kernel +
                                   "', which command " + std::to_string(id) + " launches");
       }
-      if (command.kind == CommandKind::Gemm && command.dtype != DType::F32 && command.dtype != DType::F64)
-        return Status::badInput("command " + std::to_string(id) + " is a matrix product in " + nameOf(command.dtype) +
-                                ", which the host target cannot run");
       if (command.kind == CommandKind::Wait) {
         auto awaited = static_cast<size_t>(command.waitFor);
         item.waitStream = static_cast<size_t>(plan.commands[awaited].stream);
@@ -171,10 +179,7 @@ void HostExecutor::start() {
       ++threadsAlive;
       stream.thread = std::thread([this, &rank, s] {
         setThreadName("rank" + std::to_string(rank.number) + " " + artifact.plan.streams[s]);
-        const auto &commands = rank.streams[s]->commands;
-        if (std::any_of(commands.begin(), commands.end(),
-                        [](const ResolvedCommand &item) { return item.command->kind == CommandKind::Gemm; }))
-          prepareBlasThread();
+        prepareForProducts(artifact.plan, s);
         threadsReady.advance();
         streamLoop(rank, s);
         --threadsAlive;

@@ -1,6 +1,7 @@
 //===- Gemm.cpp -----------------------------------------------------------===//
 
 #include "spmd/Runtime/Host/Gemm.h"
+#include "spmd/Runtime/Host/GemmBF16.h"
 
 #include <algorithm>
 #include <cblas.h>
@@ -25,6 +26,13 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
   const char *a = work.a + (product * g.strideA + (g.transA ? row : row * g.lda)) * size;
   const char *b = work.b + (product * g.strideB + (g.transB ? column * g.ldb : column)) * size;
   char *c = work.c + (product * g.strideC + row * g.ldc + column) * size;
+  if (work.command->dtype == DType::BF16) {
+    static const UnitBF16 unit = getUnitBF16();
+    return runProductBF16({rows, columns, g.k, reinterpret_cast<const uint16_t *>(a),
+                           reinterpret_cast<const uint16_t *>(b), reinterpret_cast<uint16_t *>(c), g.lda, g.ldb, g.ldc,
+                           g.transA, g.transB, g.beta != 0},
+                          unit);
+  }
   CBLAS_TRANSPOSE transA = g.transA ? CblasTrans : CblasNoTrans;
   CBLAS_TRANSPOSE transB = g.transB ? CblasTrans : CblasNoTrans;
   auto m = static_cast<blasint>(rows), n = static_cast<blasint>(columns), k = static_cast<blasint>(g.k),
@@ -80,4 +88,10 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   if (pieces == 1)
     return runPieces(&work, 0, 1);
   pool.parallelFor(pieces, 1, runPieces, &work);
+}
+
+void spmd::runtime::prepareGemmThread(DType dtype) {
+  prepareBlasThread();
+  if (dtype == DType::BF16)
+    prepareThreadBF16();
 }

@@ -1,7 +1,6 @@
 //===- WorkerPool.cpp -----------------------------------------------------===//
 
 #include "spmd/Runtime/Host/WorkerPool.h"
-#include "spmd/Runtime/Host/Gemm.h"
 
 #include <algorithm>
 #include <pthread.h>
@@ -12,11 +11,13 @@ void spmd::runtime::setThreadName(const std::string &name) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }
 
-WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name) : spins(spins) {
+WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name, std::function<void()> prepare)
+    : spins(spins) {
   for (int64_t i = 1; i < threads; ++i)
-    helpers.emplace_back([this, name] {
+    helpers.emplace_back([this, name, prepare] {
       setThreadName(name);
-      prepareBlasThread();
+      if (prepare)
+        prepare();
       ready.advance();
       helperLoop();
     });

@@ -8,13 +8,17 @@
 
 namespace spmd::runtime {
 
-/// Runs a gemm command (f32 or f64) with operands a, b, c. C is divided over
+/// Runs a gemm command (f32, f64 or bf16) with operands a, b, c. C is divided over
 /// the pool by rows or columns, in a way that depends only on the shape and the
-/// number of threads; each piece is one call of serial BLAS.
+/// number of threads; each piece is one call of serial BLAS, of bf16 a product
+/// of GemmBF16.h.
 void runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool);
 
-/// Gives the calling thread what BLAS needs, so that its first product does not
-/// allocate.
+/// Gives the calling thread what products of `dtype` need, so that its first one
+/// does not allocate.
+void prepareGemmThread(DType dtype);
+
+/// The part of BLAS in it.
 void prepareBlasThread();
 
 } // namespace spmd::runtime

@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Host/Progress.h"
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,9 +19,9 @@ class WorkerPool {
 public:
   using Body = void (*)(void *context, int64_t begin, int64_t end);
 
-  /// `name` is what debuggers and profilers show for the helpers. Returns when
-  /// all of them are ready for work.
-  WorkerPool(int64_t threads, int spins, const std::string &name);
+  /// `name` is what debuggers and profilers show for the helpers, `prepare` what
+  /// each of them runs first. Returns when all of them are ready for work.
+  WorkerPool(int64_t threads, int spins, const std::string &name, std::function<void()> prepare = {});
   ~WorkerPool();
 
   int64_t threads() const { return static_cast<int64_t>(helpers.size()) + 1; }

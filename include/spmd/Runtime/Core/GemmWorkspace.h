@@ -1,0 +1,15 @@
+//===- GemmWorkspace.h - Memory of products outside the arena ----*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_CORE_GEMMWORKSPACE_H
+#define SPMD_RUNTIME_CORE_GEMMWORKSPACE_H
+
+#include <cstdint>
+
+namespace spmd::runtime {
+
+/// Bytes that each thread of a rank holds for products of bf16 ([Note: products of bf16]), from before the first step.
+constexpr int64_t kBF16WorkspaceBytes = 3'571'712;
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_GEMMWORKSPACE_H

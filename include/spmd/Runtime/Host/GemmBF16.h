@@ -1,0 +1,43 @@
+//===- GemmBF16.h - Products of bf16 matrices --------------------*- C++ -*-===//
+//
+// [Note: products of bf16] Every product is summed in f32 and rounded once. With AVX512-BF16 (vdpbf16ps) operands are
+// packed as pairs of neighbours along the depth; elsewhere blocks are widened and multiplied by BLAS. Both go through
+// one workspace per thread that is made before the first step. The sums are those of f32 up to the order of additions;
+// vdpbf16ps takes subnormal numbers for zero. So bits differ between processors, as they do with any GEMM library, but
+// not with the way a product is cut among threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_HOST_GEMMBF16_H
+#define SPMD_RUNTIME_HOST_GEMMBF16_H
+
+#include <cstdint>
+
+namespace spmd::runtime {
+
+/// One product of row-major matrices, C = op(A) op(B) (+ C): op(A) is m x k, op(B) is k x n.
+struct ProductBF16 {
+  int64_t m = 0, n = 0, k = 0;
+  const uint16_t *a = nullptr, *b = nullptr;
+  uint16_t *c = nullptr;
+  int64_t lda = 0, ldb = 0, ldc = 0;
+  bool transA = false, transB = false, accumulate = false;
+};
+
+enum class UnitBF16 {
+  Native, ///< AVX512-BF16
+  F32     ///< widened, by BLAS
+};
+
+/// The faster unit that this processor has.
+UnitBF16 getUnitBF16();
+
+/// Runs a product on the calling thread.
+void runProductBF16(const ProductBF16 &product, UnitBF16 unit);
+
+/// Gives the calling thread its workspace, so that its first product does not allocate.
+void prepareThreadBF16();
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_HOST_GEMMBF16_H
