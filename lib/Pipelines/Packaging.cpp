@@ -3,7 +3,6 @@
 #include "spmd/Pipelines/Packaging.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Spmd.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Runtime/Core/Hash.h"
@@ -64,24 +63,6 @@ LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResu
   return success();
 }
 
-/// The host's library multiplies f32 and f64, and its attention kernel is f32; a plan may have others.
-static LogicalResult checkHostTypes(ModuleOp module) {
-  WalkResult result = module.walk([](Operation *op) {
-    Type type;
-    if (auto gemm = dyn_cast<plan::GemmOp>(op))
-      type = gemm.getDtype();
-    else if (isa<kernel::AttentionOp, kernel::AttentionBackwardOp>(op))
-      type = getElementTypeOrSelf(op->getOperand(0).getType());
-    if (!type || type.isF32() || (type.isF64() && isa<plan::GemmOp>(op)))
-      return WalkResult::advance();
-    op->emitError("no code is generated for ")
-        << (isa<plan::GemmOp>(op) ? "matrix products" : "attention") << " in " << type
-        << " on target host; --compile-to=plan plans the step without code";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
 LogicalResult Packager::writeKernels() {
   if (options.target.kind != kernel::Target::Kind::host)
     return fail("no code is generated for target " + options.target.getText() +
@@ -114,7 +95,7 @@ LogicalResult Packager::copyFromStep(StringRef name) {
 
 LogicalResult Packager::write() {
   plan::ProgramOp program = getProgram(module);
-  if (!program || failed(checkHostTypes(module)) || failed(writeKernels()))
+  if (!program || failed(writeKernels()))
     return failure();
   std::string planName = (program.getSymName() + ".plan.json").str();
   if (failed(writeText(planName, [&](raw_ostream &os) { return writePlanJson(program, os), success(); })) ||

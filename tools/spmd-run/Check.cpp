@@ -83,6 +83,18 @@ static double epsilon(DType dtype) {
 /// Rounding of a sum that is zero, in epsilons of the largest gradient: eager PyTorch's own was seen to be 0.8.
 static constexpr double kNoise = 4;
 
+/// Epsilon of the coarsest type of parameters and matrix products.
+static double coarsestEpsilon(const Trainer &trainer) {
+  double coarsest = 0;
+  for (const StateTensor &tensor : trainer.state().tensors())
+    if (tensor.state == "param")
+      coarsest = std::max(coarsest, epsilon(tensor.dtype));
+  for (const Command &command : trainer.artifact().plan.commands)
+    if (command.kind == CommandKind::Gemm)
+      coarsest = std::max(coarsest, epsilon(command.dtype));
+  return coarsest;
+}
+
 namespace {
 /// What ‖b‖ counts as at least where a tensor of some state only holds rounding noise: that of which the tolerance is
 /// kNoise epsilons of the largest norm of the run's tensors of this state.
@@ -94,11 +106,9 @@ public:
     auto known = floors.find(state);
     if (known != floors.end())
       return known->second;
-    double largest = 0, coarsest = 0;
+    double largest = 0;
     std::vector<char> bytes;
     for (const StateTensor &tensor : trainer.state().tensors()) {
-      if (tensor.state == "param")
-        coarsest = std::max(coarsest, epsilon(tensor.dtype));
       if (tensor.state != state)
         continue;
       bytes.resize(static_cast<size_t>(tensor.bytes()));
@@ -106,7 +116,7 @@ public:
         return status;
       largest = std::max(largest, norm({tensor.dtype, tensor.shape, bytes.data(), tensor.bytes()}));
     }
-    return floors[state] = tolerance > 0 ? kNoise * coarsest * largest / tolerance : 0;
+    return floors[state] = tolerance > 0 ? kNoise * coarsestEpsilon(trainer) * largest / tolerance : 0;
   }
 
 private:
@@ -171,7 +181,10 @@ static Status compareParameters(const Trainer &trainer, const Reference &referen
 }
 
 Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &reference, const std::vector<double> &losses,
-                               const Tolerances &tolerances) {
+                               const Tolerances &given) {
+  double coarsest = coarsestEpsilon(trainer);
+  double lossTolerance = given.loss.value_or(std::max(1e-4, 2 * coarsest));
+  double tolerance = given.parameters.value_or(std::max(1e-3, 8 * coarsest));
   auto steps = static_cast<int64_t>(losses.size());
   std::printf("check against eager PyTorch: %s steps\n", formatCount(steps).c_str());
   Worst loss;
@@ -184,19 +197,19 @@ Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &referenc
     loss.add(difference, "step " + std::to_string(step));
   }
   std::printf("  loss: largest relative difference %s (%s), tolerance %s\n", formatNumber(loss.difference).c_str(),
-              loss.where.c_str(), formatNumber(tolerances.loss).c_str());
+              loss.where.c_str(), formatNumber(lossTolerance).c_str());
 
   Worst parameters, states;
   if (steps == reference.steps()) {
     size_t compared = 0;
-    if (Status status = compareParameters(trainer, reference, tolerances.parameters, parameters, states, compared);
+    if (Status status = compareParameters(trainer, reference, tolerance, parameters, states, compared);
         !status.ok())
       return status;
     std::printf("  parameters: largest |a-b|/|b| %s (%s) of %zu tensors, "
                 "tolerance %s\n",
                 formatNumber(parameters.difference).c_str(),
                 parameters.where.empty() ? "none" : parameters.where.c_str(), compared,
-                formatNumber(tolerances.parameters).c_str());
+                formatNumber(tolerance).c_str());
     if (!states.where.empty())
       std::printf("  parameters without gradient, by optimizer state: largest "
                   "|a-b|/|b| %s (%s), same tolerance\n",
@@ -206,8 +219,7 @@ Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &referenc
                 "step %s\n",
                 formatCount(reference.steps()).c_str());
   }
-  bool good =
-      loss.within(tolerances.loss) && parameters.within(tolerances.parameters) && states.within(tolerances.parameters);
+  bool good = loss.within(lossTolerance) && parameters.within(tolerance) && states.within(tolerance);
   if (!good)
     return {StatusCode::WrongResult,
             "the check failed: the run differs from its reference by more than "

@@ -5,14 +5,16 @@
 
 #include "Reference.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace spmd::runtime {
 
+/// Where nothing is given: 1e-4 and 1e-3, or 2 and 8 epsilons of the coarsest
+/// type that the program keeps parameters or multiplies matrices in.
 struct Tolerances {
-  double loss = 1e-4;
-  double parameters = 1e-3;
+  std::optional<double> loss, parameters;
 };
 
 /// Compares the losses of all steps, and, when the run has as many steps as the

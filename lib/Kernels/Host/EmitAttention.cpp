@@ -12,6 +12,10 @@
 // [Note: key windows]) bounds the blocks and blanks keys inside them. Sums run in the order of keys and queries, fixed
 // by the sizes alone.
 //
+// In bf16, rows are extended when a block is taken up, and all products, sums and probabilities are f32. What is summed
+// over blocks stays in f32 on the stack, a span of rows at a time, and is rounded at the end of its span: out, dk and
+// dv once, dq once for all keys that dk and dv have room for.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../ElementEmitter.h"
@@ -20,6 +24,7 @@
 #include "Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -29,6 +34,8 @@ namespace {
 
 constexpr int64_t kQueryBlock = 32;
 constexpr int64_t kKeyBlock = 256;
+/// Bytes of the sums of one span of rows.
+constexpr int64_t kSpanBytes = 512 << 10;
 /// Scores are made 32 keys at a time.
 constexpr int64_t kKeyTile = 2 * kLanes;
 
@@ -40,29 +47,79 @@ public:
   template <typename OpT>
   AttentionEmitter(KernelBuilder &b, OpT op)
       : b(b), sizes(op.getSizes()), scale(op.getScale().convertToDouble()), f32(b.getF32Type()),
-        wide(getWideType(f32, kLanes)), keyBlock(std::min(kKeyBlock, padTo(sizes.getKvLen(), kKeyTile))),
-        mask(b, op, std::is_same_v<OpT, AttentionOp> ? 3 : 4, kLanes), window(mask.getWindow()) {}
+        wide(getWideType(f32, kLanes)), narrow(getElementTypeOrSelf(op.getQ().getType())),
+        keyBlock(std::min(kKeyBlock, padTo(sizes.getKvLen(), kKeyTile))),
+        mask(b, op, std::is_same_v<OpT, AttentionOp> ? 3 : 4, kLanes), window(mask.getWindow()) {
+    if (narrow.isF32())
+      narrow = {};
+  }
 
 protected:
   Panel panel(Value pointer, ViewAttr view, Value batch, Value head) {
     Value base = b.add(b.add(b.mul(batch, view.getBatch()), b.mul(head, view.getHead())), view.getOffset());
-    return {pointer, base, view.getRow()};
+    return {pointer, base, view.getRow(), narrow};
   }
   /// Stack memory of rows of `columns` elements.
   Panel scratch(int64_t rows, int64_t columns) { return {b.stack(f32, rows * columns), b.i64(0), columns}; }
-  /// A panel whose rows can be read by whole vectors: `from`, or a padded copy in `buffer` when rows are ragged.
+  bool needsCopy(int64_t columns) const { return narrow || columns % kLanes != 0; }
+  /// A panel of f32 whose rows can be read by whole vectors: `from`, or a padded copy in `buffer` when they are ragged
+  /// or narrow.
   Panel readable(const Panel &from, const Panel &buffer, Value rows, int64_t columns) {
-    if (columns % kLanes == 0)
+    if (!needsCopy(columns))
       return from;
     packPadded(b, from, buffer, rows, columns);
     return buffer;
   }
   /// A buffer for `readable`.
   Panel paddedScratch(int64_t rows, int64_t columns) {
-    return columns % kLanes == 0 ? Panel() : scratch(rows, padTo(columns, kLanes));
+    return needsCopy(columns) ? scratch(rows, padTo(columns, kLanes)) : Panel();
   }
-  Value scalar(const Panel &p, Value r, Value c) { return b.load(p.pointer, f32, p.index(b, r, c)); }
-  Value vector(const Panel &p, Value r, Value c) { return b.load(p.pointer, f32, p.index(b, r, c), kLanes); }
+
+  /// Rows that are summed up over blocks: those of a result themselves, or f32 for a span of narrow ones.
+  struct Sums {
+    Panel rows;
+    int64_t columns; ///< of rows
+    Panel result;
+    int64_t resultColumns;
+  };
+  /// Rows of `length` that one span holds: all, or as many as there is room for, a multiple of `multiple`.
+  int64_t getSpan(int64_t length, int64_t columns, int64_t multiple) {
+    int64_t fit = std::max<int64_t>(kSpanBytes / (4 * columns) / multiple, 1) * multiple;
+    return narrow ? std::min(padTo(length, multiple), fit) : length;
+  }
+  /// Memory for the sums of a span; none when results hold them.
+  Panel sumsScratch(int64_t span, int64_t columns) { return narrow ? scratch(span, padTo(columns, kLanes)) : Panel(); }
+  /// The sums of rows from `first` on, whose row 0 is the result's row `first`.
+  Sums getSums(const Panel &memory, const Panel &result, Value first, int64_t columns) {
+    Panel rows = result.from(b, first);
+    return narrow ? Sums{memory, padTo(columns, kLanes), rows, columns} : Sums{rows, columns, rows, columns};
+  }
+  void zeroSums(const Sums &sums, Value rows) {
+    b.loop(b.i64(0), rows, 1, [&](Value row) { zeroRow(sums.rows, row, sums.columns); });
+  }
+  /// Takes up sums that an earlier span has rounded, and rounds those of a span.
+  void resumeSums(const Sums &sums, Value rows) {
+    if (narrow)
+      packPadded(b, sums.result, sums.rows, rows, sums.resultColumns);
+  }
+  void finishSums(const Sums &sums, Value rows) {
+    if (!narrow)
+      return;
+    b.loop(b.i64(0), rows, 1, [&](Value row) {
+      b.loop(b.i64(0), b.i64(sums.columns), kLanes,
+             [&](Value c) { storeColumns(sums.result, row, c, vector(sums.rows, row, c), sums.resultColumns); });
+    });
+  }
+  /// Runs `body(first, rows)` for the spans of `length` rows.
+  void forSpans(int64_t length, int64_t span, llvm::function_ref<void(Value, Value)> body) {
+    if (span >= length)
+      return body(b.i64(0), b.i64(length));
+    b.loop(b.i64(0), b.i64(length), span,
+           [&](Value first) { body(first, b.min(b.sub(b.i64(length), first), b.i64(span))); });
+  }
+
+  Value scalar(const Panel &p, Value r, Value c) { return loadF32(b, p, r, c); }
+  Value vector(const Panel &p, Value r, Value c) { return loadF32(b, p, r, c, kLanes); }
   Value number(double value) { return b.number(f32, value); }
   Value infinity() { return number(-std::numeric_limits<double>::infinity()); }
   Value isMinusInfinity(Value v) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v, infinity()); }
@@ -74,16 +131,15 @@ protected:
   /// Stores the part of 16 columns from `column` that is inside `columns`.
   void storeColumns(const Panel &p, Value r, Value column, Value value, int64_t columns) {
     if (columns % kLanes == 0)
-      return b.store(value, p.pointer, p.index(b, r, column));
+      return storeF32(b, value, p, r, column);
     // The last vector of a ragged row goes lane by lane.
     Value rest = b.min(b.sub(b.i64(columns), column), b.i64(kLanes));
     Value whole = b.mul(b.floorDiv(rest, kLanes), kLanes);
-    b.loop(b.i64(0), whole, kLanes, [&](Value) { b.store(value, p.pointer, p.index(b, r, column)); });
+    b.loop(b.i64(0), whole, kLanes, [&](Value) { storeF32(b, value, p, r, column); });
     if (!spill)
       spill = b.stack(f32, kLanes);
     b.store(value, spill, b.i64(0));
-    b.loop(whole, rest, 1,
-           [&](Value l) { b.store(b.load(spill, f32, l), p.pointer, p.index(b, r, b.add(column, l))); });
+    b.loop(whole, rest, 1, [&](Value l) { storeF32(b, b.load(spill, f32, l), p, r, b.add(column, l)); });
   }
 
   /// 16 columns from `column`; those outside of `columns` repeat the last.
@@ -146,28 +202,26 @@ protected:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstKey, b.i64(0));
   }
 
-  /// Runs `body(firstKey, keys)` for the key blocks.
-  void forKeyBlocks(llvm::function_ref<void(Value, Value)> body) {
-    b.loop(b.i64(0), b.i64(sizes.getKvLen()), keyBlock,
-           [&](Value firstKey) { body(firstKey, b.min(b.sub(b.i64(sizes.getKvLen()), firstKey), b.i64(keyBlock))); });
+  /// Runs `body(firstKey, keys)` for the key blocks of a span.
+  void forKeyBlocks(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
+    b.loop(low, high, keyBlock, [&](Value firstKey) { body(firstKey, b.min(b.sub(high, firstKey), b.i64(keyBlock))); });
   }
 
-  /// Runs `body(firstQuery, rows)` for the query blocks that may see some of `keys` keys from `firstKey` on.
-  void forQueryBlocks(Value firstKey, Value keys, llvm::function_ref<void(Value, Value)> body) {
-    Value first = b.i64(0), end = b.i64(sizes.getQLen());
+  /// Runs `body(firstQuery, rows)` for the query blocks of a span that may see some of `keys` keys from `firstKey` on.
+  void forQueryBlocks(Value low, Value high, Value firstKey, Value keys, llvm::function_ref<void(Value, Value)> body) {
+    Value first = low, end = high;
     if (window.high)
       first = b.max(b.mul(b.floorDiv(b.add(firstKey, -*window.high), kQueryBlock), kQueryBlock), first);
     if (window.low)
       end = b.min(b.sub(b.add(firstKey, keys), b.i64(*window.low)), end);
-    b.loop(first, end, kQueryBlock, [&](Value firstQuery) {
-      body(firstQuery, b.min(b.sub(end, firstQuery), b.i64(kQueryBlock)));
-    });
+    b.loop(first, end, kQueryBlock,
+           [&](Value firstQuery) { body(firstQuery, b.min(b.sub(end, firstQuery), b.i64(kQueryBlock))); });
   }
 
   Value roundUp(Value v, int64_t multiple) { return b.mul(b.floorDiv(b.add(v, multiple - 1), multiple), multiple); }
 
   LogicalResult checkStack(Operation *op) {
-    constexpr int64_t kLimit = 1 << 20;
+    constexpr int64_t kLimit = 2 << 20;
     if (b.getStackBytes() > kLimit)
       return op->emitOpError("needs ") << b.getStackBytes() << " bytes of stack for head sizes " << sizes.getHeadDim()
                                        << " and " << sizes.getVDim() << ", more than " << kLimit;
@@ -177,7 +231,7 @@ protected:
   KernelBuilder &b;
   AttentionSizesAttr sizes;
   double scale;
-  Type f32, wide;
+  Type f32, wide, narrow;
   int64_t keyBlock;
   MaskEmitter mask;
   KeyWindow window;
@@ -208,6 +262,8 @@ public:
 
 private:
   void forHeads(llvm::function_ref<void(Value, Value)> body);
+  void forEachQuery(int64_t group, int64_t span, llvm::function_ref<void(Value, Value, Value)> body);
+  void beginQueryGradients(const Sums &sums, Value rows, Value keyStart, int64_t keySpan);
   Panel getMaskGradient(Value batch, Value head);
   void zeroMaskGradient(Value batch, Value kvHead);
   void addToMaskGradient(const Panel &maskGrad, Value query, Value firstKey, Value key, Value keys, Value gradient);
@@ -263,7 +319,9 @@ void ForwardEmitter::emitSoftmaxRow(const Panel &scores, Value row, Value query,
 LogicalResult ForwardEmitter::emit() {
   int64_t heads = sizes.getHeads(), depth = sizes.getHeadDim(), vDim = sizes.getVDim();
   Panel keysT = scratch(depth, keyBlock), scores = scratch(kQueryBlock, keyBlock);
-  Panel valueBuffer = paddedScratch(keyBlock, vDim);
+  Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
+  int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
+  Panel outMemory = sumsScratch(querySpan, vDim);
   oldWeight = scratch(1, kQueryBlock);
   newWeight = scratch(1, kQueryBlock);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
@@ -274,36 +332,44 @@ LogicalResult ForwardEmitter::emit() {
     Panel v = panel(b.getPointer(2), op.getVView(), batch, kvHead);
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
     lse = {b.getResultPointer(1), b.mul(trip, sizes.getQLen()), 0};
-    if (startsFromZero())
-      b.loop(b.i64(0), b.i64(sizes.getQLen()), 1, [&](Value query) {
-        zeroRow(out, query, vDim);
-        b.store(infinity(), lse.pointer, lse.index(b, b.i64(0), query));
-      });
-    forKeyBlocks([&](Value firstKey, Value keys) {
-      packTransposed(b, k.from(b, firstKey), keysT, keys, roundUp(keys, kKeyTile), depth);
-      Panel values = readable(v.from(b, firstKey), valueBuffer, keys, vDim);
-      Value isFirst = isFirstBlock(firstKey);
-      forQueryBlocks(firstKey, keys, [&](Value firstQuery, Value rows) {
-        Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
-        Value padded = roundUp(visible, kKeyTile);
-        emitScores(q.from(b, firstQuery), keysT, scores, rows, padded, depth);
-        b.loop(b.i64(0), rows, 1, [&](Value row) {
-          Value query = b.add(firstQuery, row);
-          mask.beginRow(batch, head, query);
-          emitSoftmaxRow(scores, row, query, firstKey, keys, padded);
+    forSpans(sizes.getQLen(), querySpan, [&](Value spanStart, Value spanRows) {
+      Sums sums = getSums(outMemory, out, spanStart, vDim);
+      Value spanEnd = b.add(spanStart, spanRows);
+      if (startsFromZero()) {
+        zeroSums(sums, spanRows);
+        b.loop(spanStart, spanEnd, 1,
+               [&](Value query) { b.store(infinity(), lse.pointer, lse.index(b, b.i64(0), query)); });
+      }
+      forKeyBlocks(b.i64(0), b.i64(sizes.getKvLen()), [&](Value firstKey, Value keys) {
+        packTransposed(b, k.from(b, firstKey), keysT, keys, roundUp(keys, kKeyTile), depth);
+        Panel values = readable(v.from(b, firstKey), valueBuffer, keys, vDim);
+        Value isFirst = isFirstBlock(firstKey);
+        forQueryBlocks(spanStart, spanEnd, firstKey, keys, [&](Value firstQuery, Value rows) {
+          Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
+          Value padded = roundUp(visible, kKeyTile);
+          Panel queries = q.from(b, firstQuery);
+          if (narrow)
+            queries = readable(queries, queryBuffer, rows, depth);
+          emitScores(queries, keysT, scores, rows, padded, depth);
+          b.loop(b.i64(0), rows, 1, [&](Value row) {
+            Value query = b.add(firstQuery, row);
+            mask.beginRow(batch, head, query);
+            emitSoftmaxRow(scores, row, query, firstKey, keys, padded);
+          });
+          Panel outRows = sums.rows.from(b, b.sub(firstQuery, spanStart));
+          emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                          [&](Value r, Value key) { return scalar(scores, r, key); },
+                          [&](Value key, Value c) { return vector(values, key, c); },
+                          [&](Value r, Value c, Value sum) {
+                            Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
+                            Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
+                            Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, sums.columns), weight));
+                            Value value = arith::SelectOp::create(b, isFirst, fresh, merged);
+                            storeColumns(outRows, r, c, value, sums.columns);
+                          }});
         });
-        Panel outRows = out.from(b, firstQuery);
-        emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                        [&](Value r, Value key) { return scalar(scores, r, key); },
-                        [&](Value key, Value c) { return vector(values, key, c); },
-                        [&](Value r, Value c, Value sum) {
-                          Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
-                          Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
-                          Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, vDim), weight));
-                          Value value = arith::SelectOp::create(b, isFirst, fresh, merged);
-                          storeColumns(outRows, r, c, value, vDim);
-                        }});
       });
+      finishSums(sums, spanRows);
     });
   });
   return checkStack(op);
@@ -341,11 +407,34 @@ void BackwardEmitter::forHeads(llvm::function_ref<void(Value, Value)> body) {
   });
 }
 
+/// Runs `body(member, first, rows)` for the spans of queries of each query head of a group.
+void BackwardEmitter::forEachQuery(int64_t group, int64_t span, llvm::function_ref<void(Value, Value, Value)> body) {
+  b.loop(b.i64(0), b.i64(group), 1, [&](Value member) {
+    forSpans(sizes.getQLen(), span, [&](Value first, Value rows) { body(member, first, rows); });
+  });
+}
+
+/// Sums of dq: zero where the first block of keys does not set them, and those of the spans of keys before.
+void BackwardEmitter::beginQueryGradients(const Sums &sums, Value rows, Value keyStart, int64_t keySpan) {
+  if (keySpan >= sizes.getKvLen()) {
+    if (startsFromZero())
+      zeroSums(sums, rows);
+    return;
+  }
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, keyStart, b.i64(0));
+  auto choice = scf::IfOp::create(b, isFirst, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  zeroSums(sums, rows);
+  b.setInsertionPointToStart(choice.elseBlock());
+  resumeSums(sums, rows);
+}
+
 /// The rows of the mask's gradient for one query head.
 Panel BackwardEmitter::getMaskGradient(Value batch, Value head) {
   int64_t plane = sizes.getQLen() * sizes.getKvLen();
-  Value base = b.add(b.mul(batch, maskShape[0] == 1 ? 0 : maskShape[1] * plane),
-                     b.mul(head, maskShape[1] == 1 ? 0 : plane));
+  Value base =
+      b.add(b.mul(batch, maskShape[0] == 1 ? 0 : maskShape[1] * plane), b.mul(head, maskShape[1] == 1 ? 0 : plane));
   return {b.getResultPointer(op.getGrads().size()), base, sizes.getKvLen()};
 }
 
@@ -371,84 +460,92 @@ LogicalResult BackwardEmitter::emit() {
   Panel scores = scratch(kQueryBlock, keyBlock), dScores = scratch(kQueryBlock, keyBlock);
   Panel keyBuffer = paddedScratch(keyBlock, depth), queryBuffer = paddedScratch(kQueryBlock, depth);
   Panel doutBuffer = paddedScratch(kQueryBlock, vDim), outBuffer = paddedScratch(kQueryBlock, vDim);
+  int64_t keySpan = getSpan(sizes.getKvLen(), padTo(depth, kLanes) + padTo(vDim, kLanes), keyBlock);
+  int64_t querySpan = getSpan(sizes.getQLen(), padTo(depth, kLanes), kQueryBlock);
+  Panel dqMemory = sumsScratch(querySpan, depth);
+  Panel dkMemory = sumsScratch(keySpan, depth), dvMemory = sumsScratch(keySpan, vDim);
 
   forHeads([&](Value batch, Value kvHead) {
     Panel k = panel(kPointer, op.getKView(), batch, kvHead), v = panel(vPointer, op.getVView(), batch, kvHead);
     Panel dk = panel(dkPointer, op.getDkView(), batch, kvHead), dv = panel(dvPointer, op.getDvView(), batch, kvHead);
-    b.loop(b.i64(0), b.i64(sizes.getKvLen()), 1, [&](Value row) {
-      zeroRow(dk, row, depth);
-      zeroRow(dv, row, vDim);
-    });
-    b.loop(b.i64(0), b.i64(group), 1, [&](Value member) {
-      Value head = b.add(b.mul(kvHead, group), member);
-      Panel q = panel(qPointer, op.getQView(), batch, head), dq = panel(dqPointer, op.getDqView(), batch, head);
-      Panel dout = panel(doutPointer, op.getDoutView(), batch, head);
-      Panel out = panel(outPointer, op.getOutView(), batch, head);
-      Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
-      Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
-      if (startsFromZero())
-        b.loop(b.i64(0), b.i64(sizes.getQLen()), 1, [&](Value row) { zeroRow(dq, row, depth); });
-      forKeyBlocks([&](Value firstKey, Value keys) {
-        Panel blockK = k.from(b, firstKey);
-        packTransposed(b, blockK, keysT, keys, roundUp(keys, kKeyTile), depth);
-        packTransposed(b, v.from(b, firstKey), valuesT, keys, roundUp(keys, kKeyTile), vDim);
-        Panel keyRows = readable(blockK, keyBuffer, keys, depth);
-        Panel dkRows = dk.from(b, firstKey), dvRows = dv.from(b, firstKey);
-        Value isFirst = isFirstBlock(firstKey);
-        forQueryBlocks(firstKey, keys, [&](Value firstQuery, Value rows) {
-          Panel doutRows = readable(dout.from(b, firstQuery), doutBuffer, rows, vDim);
-          Panel outRows = readable(out.from(b, firstQuery), outBuffer, rows, vDim);
-          Panel queryRows = readable(q.from(b, firstQuery), queryBuffer, rows, depth);
-          Panel dqRows = dq.from(b, firstQuery);
-          Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
-          Value padded = roundUp(visible, kKeyTile);
-          emitScores(queryRows, keysT, scores, rows, padded, depth);
-          emitScores(doutRows, valuesT, dScores, rows, padded, vDim);
-          b.loop(b.i64(0), rows, 1, [&](Value row) {
-            Value query = b.add(firstQuery, row);
-            Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
-                                    [&](Value c, ValueRange carried) {
-                                      Value product = mulf(vector(doutRows, row, c), vector(outRows, row, c));
-                                      return SmallVector<Value>{addf(carried[0], product)};
-                                    })[0];
-            Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
-            Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
-            rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
-            Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
-            mask.beginRow(batch, head, query);
-            b.loop(b.i64(0), padded, kLanes, [&](Value key) {
-              Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
-              Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
-              Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
-              if (op.getMaskGrad())
-                addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
-              b.store(p, scores.pointer, scores.index(b, row, key));
-              b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer,
-                      dScores.index(b, row, key));
+    forSpans(sizes.getKvLen(), keySpan, [&](Value keyStart, Value keyRowCount) {
+      Sums dkSums = getSums(dkMemory, dk, keyStart, depth), dvSums = getSums(dvMemory, dv, keyStart, vDim);
+      zeroSums(dkSums, keyRowCount);
+      zeroSums(dvSums, keyRowCount);
+      forEachQuery(group, querySpan, [&](Value member, Value queryStart, Value queryRowCount) {
+        Value head = b.add(b.mul(kvHead, group), member), queryEnd = b.add(queryStart, queryRowCount);
+        Panel q = panel(qPointer, op.getQView(), batch, head), dq = panel(dqPointer, op.getDqView(), batch, head);
+        Panel dout = panel(doutPointer, op.getDoutView(), batch, head);
+        Panel out = panel(outPointer, op.getOutView(), batch, head);
+        Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
+        Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
+        Sums dqSums = getSums(dqMemory, dq, queryStart, depth);
+        beginQueryGradients(dqSums, queryRowCount, keyStart, keySpan);
+        forKeyBlocks(keyStart, b.add(keyStart, keyRowCount), [&](Value firstKey, Value keys) {
+          Panel blockK = k.from(b, firstKey);
+          packTransposed(b, blockK, keysT, keys, roundUp(keys, kKeyTile), depth);
+          packTransposed(b, v.from(b, firstKey), valuesT, keys, roundUp(keys, kKeyTile), vDim);
+          Panel keyRows = readable(blockK, keyBuffer, keys, depth);
+          Value spanKey = b.sub(firstKey, keyStart);
+          Panel dkRows = dkSums.rows.from(b, spanKey), dvRows = dvSums.rows.from(b, spanKey);
+          Value isFirst = isFirstBlock(firstKey);
+          forQueryBlocks(queryStart, queryEnd, firstKey, keys, [&](Value firstQuery, Value rows) {
+            Panel doutRows = readable(dout.from(b, firstQuery), doutBuffer, rows, vDim);
+            Panel outRows = readable(out.from(b, firstQuery), outBuffer, rows, vDim);
+            Panel queryRows = readable(q.from(b, firstQuery), queryBuffer, rows, depth);
+            Panel dqRows = dqSums.rows.from(b, b.sub(firstQuery, queryStart));
+            Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
+            Value padded = roundUp(visible, kKeyTile);
+            emitScores(queryRows, keysT, scores, rows, padded, depth);
+            emitScores(doutRows, valuesT, dScores, rows, padded, vDim);
+            b.loop(b.i64(0), rows, 1, [&](Value row) {
+              Value query = b.add(firstQuery, row);
+              Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
+                                      [&](Value c, ValueRange carried) {
+                                        Value product = mulf(vector(doutRows, row, c), vector(outRows, row, c));
+                                        return SmallVector<Value>{addf(carried[0], product)};
+                                      })[0];
+              Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
+              Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
+              rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
+              Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
+              mask.beginRow(batch, head, query);
+              b.loop(b.i64(0), padded, kLanes, [&](Value key) {
+                Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
+                Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
+                Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
+                if (op.getMaskGrad())
+                  addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
+                b.store(p, scores.pointer, scores.index(b, row, key));
+                b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer, dScores.index(b, row, key));
+              });
             });
-          });
-          auto addInto = [&](const Panel &to, int64_t columns) {
-            return [&, columns](Value r, Value c, Value sum) {
-              storeColumns(to, r, c, addf(loadColumns(to, r, c, columns), sum), columns);
+            auto addInto = [&](const Panel &to, int64_t columns) {
+              return [&, columns](Value r, Value c, Value sum) {
+                storeColumns(to, r, c, addf(loadColumns(to, r, c, columns), sum), columns);
+              };
             };
-          };
-          auto storeDv = addInto(dvRows, vDim), storeDk = addInto(dkRows, depth);
-          emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                          [&](Value key, Value r) { return scalar(scores, r, key); },
-                          [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv});
-          emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                          [&](Value key, Value r) { return scalar(dScores, r, key); },
-                          [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk});
-          emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                          [&](Value r, Value key) { return scalar(dScores, r, key); },
-                          [&](Value key, Value c) { return vector(keyRows, key, c); },
-                          [&](Value r, Value c, Value sum) {
-                            Value merged = addf(loadColumns(dqRows, r, c, depth), sum);
-                            Value value = arith::SelectOp::create(b, isFirst, sum, merged);
-                            storeColumns(dqRows, r, c, value, depth);
-                          }});
+            auto storeDv = addInto(dvRows, dvSums.columns), storeDk = addInto(dkRows, dkSums.columns);
+            emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                            [&](Value key, Value r) { return scalar(scores, r, key); },
+                            [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv});
+            emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                            [&](Value key, Value r) { return scalar(dScores, r, key); },
+                            [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk});
+            emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                            [&](Value r, Value key) { return scalar(dScores, r, key); },
+                            [&](Value key, Value c) { return vector(keyRows, key, c); },
+                            [&](Value r, Value c, Value sum) {
+                              Value merged = addf(loadColumns(dqRows, r, c, dqSums.columns), sum);
+                              Value value = arith::SelectOp::create(b, isFirst, sum, merged);
+                              storeColumns(dqRows, r, c, value, dqSums.columns);
+                            }});
+          });
         });
+        finishSums(dqSums, queryRowCount);
       });
+      finishSums(dkSums, keyRowCount);
+      finishSums(dvSums, keyRowCount);
     });
   });
   return checkStack(op);

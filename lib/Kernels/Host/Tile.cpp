@@ -1,12 +1,27 @@
 //===- Tile.cpp - register-tiled products and transposes ------------------===//
 
 #include "Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace spmd::kernel {
+
+Value loadF32(KernelBuilder &b, const Panel &panel, Value r, Value c, int64_t width) {
+  Type f32 = b.getF32Type();
+  Value value = b.load(panel.pointer, panel.narrow ? panel.narrow : f32, panel.index(b, r, c), width);
+  return panel.narrow ? Value(arith::ExtFOp::create(b, getWideType(f32, width), value)) : value;
+}
+
+void storeF32(KernelBuilder &b, Value value, const Panel &panel, Value r, Value c) {
+  if (panel.narrow) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    value = arith::TruncFOp::create(b, getWideType(panel.narrow, vector ? vector.getNumElements() : 1), value);
+  }
+  b.store(value, panel.pointer, panel.index(b, r, c));
+}
 
 /// One tile: `rows` rows from `row`, `vectors` vectors from `column`.
 static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_t rows, Value column, int64_t vectors) {
@@ -69,14 +84,12 @@ void packTransposed(KernelBuilder &b, const Panel &from, const Panel &to, Value 
   Type f32 = b.getF32Type();
   int64_t wholeColumns = columns - columns % kLanes;
   Value wholeRows = b.sub(rows, b.mod(rows, kLanes));
-  auto move = [&](Value r, Value c) {
-    b.store(b.load(from.pointer, f32, from.index(b, r, c)), to.pointer, to.index(b, c, r));
-  };
+  auto move = [&](Value r, Value c) { storeF32(b, loadF32(b, from, r, c), to, c, r); };
   b.loop(b.i64(0), wholeRows, kLanes, [&](Value r) {
     b.loop(b.i64(0), b.i64(wholeColumns), kLanes, [&](Value c) {
       SmallVector<Value> block;
       for (int64_t i = 0; i < kLanes; ++i)
-        block.push_back(b.load(from.pointer, f32, from.index(b, b.add(r, i), c), kLanes));
+        block.push_back(loadF32(b, from, b.add(r, i), c, kLanes));
       for (auto [i, value] : llvm::enumerate(transpose16(b, block)))
         b.store(value, to.pointer, to.index(b, b.add(c, i), r));
     });
@@ -93,11 +106,8 @@ void packPadded(KernelBuilder &b, const Panel &from, const Panel &to, Value rows
   Type f32 = b.getF32Type();
   int64_t whole = columns - columns % kLanes, padded = llvm::divideCeil(columns, kLanes) * kLanes;
   b.loop(b.i64(0), rows, 1, [&](Value r) {
-    b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value c) {
-      b.store(b.load(from.pointer, f32, from.index(b, r, c), kLanes), to.pointer, to.index(b, r, c));
-    });
-    b.loop(b.i64(whole), b.i64(columns), 1,
-           [&](Value c) { b.store(b.load(from.pointer, f32, from.index(b, r, c)), to.pointer, to.index(b, r, c)); });
+    b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value c) { storeF32(b, loadF32(b, from, r, c, kLanes), to, r, c); });
+    b.loop(b.i64(whole), b.i64(columns), 1, [&](Value c) { storeF32(b, loadF32(b, from, r, c), to, r, c); });
     b.loop(b.i64(columns), b.i64(padded), 1,
            [&](Value c) { b.store(b.number(f32, 0), to.pointer, to.index(b, r, c)); });
   });

@@ -7,18 +7,28 @@
 
 namespace spmd::kernel {
 
-/// Rows of f32 in memory: element (r, c) at `base + r * stride + c` of `pointer`.
+/// Rows in memory: element (r, c) at `base + r * stride + c` of `pointer`. They hold f32, or a narrower type that is
+/// extended when it is loaded and rounded when it is stored.
 struct Panel {
   mlir::Value pointer;
   mlir::Value base;
   int64_t stride;
+  /// Null for f32.
+  mlir::Type narrow = {};
 
   mlir::Value index(KernelBuilder &b, mlir::Value row, mlir::Value column) const {
     return b.add(b.add(base, b.mul(row, stride)), column);
   }
   /// The panel that starts at row `row`.
-  Panel from(KernelBuilder &b, mlir::Value row) const { return {pointer, b.add(base, b.mul(row, stride)), stride}; }
+  Panel from(KernelBuilder &b, mlir::Value row) const {
+    return {pointer, b.add(base, b.mul(row, stride)), stride, narrow};
+  }
 };
+
+/// `width` elements of a row from (r, c) on, as f32.
+mlir::Value loadF32(KernelBuilder &b, const Panel &panel, mlir::Value r, mlir::Value c, int64_t width = 1);
+/// Stores f32, a scalar or a vector.
+void storeF32(KernelBuilder &b, mlir::Value value, const Panel &panel, mlir::Value r, mlir::Value c);
 
 /// `C(r, :) = sum over k in [0, depth) of A(r, k) * B(k, :)` for rows [0, rows), in tiles of accumulators that stay in
 /// registers: `tileRows` rows times `tileVectors` vectors of 16 columns, then rows one by one. Each element is one

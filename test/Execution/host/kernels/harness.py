@@ -25,6 +25,31 @@ def runnable_cpus():
     return ["x86-64-v3"] + (["x86-64-v4"] if "avx512vl" in flags and "avx512dq" in flags else [])
 
 
+def widen(x):
+    """A 16-bit type as f32."""
+    if x.dtype == np.uint16:
+        return (x.astype(np.uint32) << 16).view(np.float32)
+    return x.astype(np.promote_types(x.dtype, np.float32))
+
+
+def narrow(x, name):
+    """f32 rounded to the nearest, ties to even, by comparing distances: not by the kernels' trick."""
+    if name == "f16":
+        with np.errstate(over="ignore"):
+            return x.astype(np.float16)
+    bits = x.view(np.uint32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low = (bits & 0xFFFF0000).view(np.float32).astype(np.float64)
+        # past the largest number the next step would be 2^128
+        high = (bits & 0xFFFF0000).astype(np.uint64) + 0x10000
+        high = np.where((high & 0x7FFFFFFF) == 0x7F800000, np.copysign(2.0**128, x.astype(np.float64)),
+                        high.astype(np.uint32).view(np.float32).astype(np.float64))
+        to_low, to_high = np.abs(x.astype(np.float64) - low), np.abs(high - x.astype(np.float64))
+        up = (to_high < to_low) | ((to_high == to_low) & (((bits >> 16) & 1) == 1))
+    up &= np.isfinite(x)
+    return np.where(np.isnan(x), (bits >> 16) | 0x40, (bits >> 16) + up).astype(np.uint16)
+
+
 def tensor(array):
     """MLIR type of an array."""
     return "tensor<" + "".join(f"{n}x" for n in array.shape) + MLIR_NAMES[array.dtype] + ">"
@@ -85,7 +110,7 @@ def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cp
             first = whole
             for i, (got, (want, dtype)) in enumerate(zip(whole, expected)):
                 if np.issubdtype(want.dtype, np.floating):
-                    got = (got.astype(np.uint32) << 16).view(np.float32) if dtype == np.uint16 else got
+                    got = widen(got)
                     scale = np.max(np.abs(want), initial=1e-30, where=np.isfinite(want))
                     assert not np.isnan(got).any() or np.isnan(want).any(), f"result {i} has NaN"
                     assert (got[np.isinf(want)] == want[np.isinf(want)]).all(), f"result {i} has another infinity"

@@ -1,16 +1,16 @@
 """kernel.attention and its backward against a float64 softmax in numpy."""
 import numpy as np
 import pytest
-from harness import check, compile_kernels, run, tensor
+from harness import check, compile_kernels, narrow, run, tensor, widen
 
 
 def rand(*shape, seed=0):
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
 
 
-def oracle(q, k, v, dout, scale, mask):
+def oracle(q, k, v, dout, scale, mask, rounded=lambda out: out):
     """q [B,H,T,d], k [B,G,S,d], v [B,G,S,e], mask [T,S] to [B,H,T,S]; everything in float64. A query that sees nothing
-    has output 0."""
+    has output 0. The backward gets the output `rounded`."""
     q, k, v, dout = (a.astype(np.float64) for a in (q, k, v, dout))
     group = q.shape[1] // k.shape[1]
     keys, values = k.repeat(group, 1), v.repeat(group, 1)
@@ -23,7 +23,7 @@ def oracle(q, k, v, dout, scale, mask):
     p = e / np.where(total == 0, 1, total)
     out = p @ values
     dp = dout @ values.swapaxes(2, 3)
-    dmask = p * (dp - (dout * out).sum(3, keepdims=True))
+    dmask = p * (dp - (dout * rounded(out)).sum(3, keepdims=True))
     ds = dmask * scale
     fold = lambda a: a.reshape(a.shape[0], k.shape[1], group, *a.shape[2:]).sum(2)
     dq, dk, dv = ds @ keys, fold(ds.swapaxes(2, 3) @ q), fold(p.swapaxes(2, 3) @ dout)
@@ -75,14 +75,19 @@ def make(case):
     return rand(b, h, t, d), rand(b, g, s, d, seed=1), rand(b, g, s, e, seed=2), rand(b, h, t, e, seed=3)
 
 
-def run_case(case, mask=None, use="", inputs=(), mask_grad=None):
-    """`mask` is what the text `use` computes from `inputs` (%m0, %m1, ...); `mask_grad` the shape of its gradient."""
+def run_case(case, mask=None, use="", inputs=(), mask_grad=None, in_bf16=False, dq_roundings=1):
+    """`mask` is what the text `use` computes from `inputs` (%m0, %m1, ...); `mask_grad` the shape of its gradient. In
+    bf16, operands and results are rounded to it, and nothing between them."""
     b, h, g, t, s, d, e, causal = case
     if causal:
         mask, use = tril(t, s), CAUSAL
     q, k, v, dout = make(case)
-    scale = 0.3
-    out, lse, dq, dk, dv, dmask = oracle(q, k, v, dout, scale, mask)
+    scale, dtype = 0.3, np.float32
+    half = lambda a: narrow(a.astype(np.float32), "bf16") if in_bf16 else a.astype(np.float32)
+    if in_bf16:
+        q, k, v, dout, dtype = half(q), half(k), half(v), half(dout), np.uint16
+    wide = [widen(a) for a in (q, k, v, dout)]
+    out, lse, dq, dk, dv, dmask = oracle(*wide, scale, mask, lambda out: widen(half(out)))
     mask_args = "".join(f", %m{i}: {tensor(m)}" for i, m in enumerate(inputs))
     f32 = lambda a: a.astype(np.float32)
     common = f"""q(%q at {dense(q)} : {tensor(q)}) k(%k at {dense(k)} : {tensor(k)})
@@ -93,8 +98,9 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None):
           out({dense(dout)} : {tensor(dout)}) lse({tensor(f32(lse))})
       return %0, %1 : {tensor(dout)}, {tensor(f32(lse))}
     }}"""
-    check(forward, [q, k, v, *inputs], [(out, np.float32), (lse, np.float32)], b * h)
-    o, l = f32(out), f32(lse)
+    rounding = 2**-8 if in_bf16 else 0
+    check(forward, [q, k, v, *inputs], [(out, dtype), (lse, np.float32)], b * h, tolerance=rounding + 2e-6)
+    o, l = half(out), f32(lse)
     want, trips, extra, grads = [dq, dk, dv], b * g, "", f"{tensor(q)}, {tensor(k)}, {tensor(v)}"
     if mask_grad:
         sums = tuple(i for i in (0, 1) if mask_grad[i] == 1)
@@ -110,12 +116,33 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None):
           dq({dense(q)}) dk({dense(k)}) dv({dense(v)}) {extra} -> {grads}
       return {names} : {all_grads}
     }}"""
-    check(backward, [dout, q, k, v, *inputs, o, l], [(w, np.float32) for w in want], trips, tolerance=5e-6)
+    check(backward, [dout, q, k, v, *inputs, o, l], [(w, np.float32 if i == 3 else dtype) for i, w in enumerate(want)], trips,
+          tolerance=dq_roundings * rounding + 5e-6)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_attention(case):
     run_case(case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bf16(case):
+    run_case(case, in_bf16=True)
+
+
+@pytest.mark.parametrize("case", [(1, 2, 1, 1700, 1100, 80, 80, True), (1, 1, 1, 70, 1800, 72, 40, False)])
+def test_bf16_by_spans(case):
+    """More rows than the stack has room for: dq is rounded once per span of keys."""
+    run_case(case, in_bf16=True, dq_roundings=3)
+
+
+def test_bf16_window_and_mask():
+    low, high, t, s = -300, -40, 290, 520
+    mask = tril(t, s, high) & ~tril(t, s, low - 1)
+    run_case((1, 2, 1, t, s, 16, 24, False), mask, WINDOW.format(low=low, high=high), in_bf16=True)
+    case = (2, 4, 2, 40, 70, 20, 24, False)
+    mask = rand(4, 40, 70, seed=9)
+    run_case(case, mask, tensor_mask(mask, head=40 * 70), [mask], mask_grad=(1, 4), in_bf16=True)
 
 
 def tensor_mask(mask, batch=0, head=0):

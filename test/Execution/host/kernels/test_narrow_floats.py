@@ -2,29 +2,7 @@
 import numpy as np
 import pytest
 import test_math
-from harness import DTYPES, check, compile_kernels, run, runnable_cpus, tensor
-
-
-def widen(x):
-    return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype(np.promote_types(x.dtype, np.float32))
-
-
-def narrow(x, name):
-    """Rounds f32 by comparing distances, not by the kernels' trick."""
-    if name == "f16":
-        with np.errstate(over="ignore"):
-            return x.astype(np.float16)
-    bits = x.view(np.uint32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        low = (bits & 0xFFFF0000).view(np.float32).astype(np.float64)
-        # past the largest number the next step would be 2^128
-        high = (bits & 0xFFFF0000).astype(np.uint64) + 0x10000
-        high = np.where((high & 0x7FFFFFFF) == 0x7F800000, np.copysign(2.0**128, x.astype(np.float64)),
-                        high.astype(np.uint32).view(np.float32).astype(np.float64))
-        to_low, to_high = np.abs(x.astype(np.float64) - low), np.abs(high - x.astype(np.float64))
-        up = (to_high < to_low) | ((to_high == to_low) & (((bits >> 16) & 1) == 1))
-    up &= np.isfinite(x)
-    return np.where(np.isnan(x), (bits >> 16) | 0x40, (bits >> 16) + up).astype(np.uint16)
+from harness import DTYPES, check, compile_kernels, narrow, run, runnable_cpus, tensor, widen
 
 
 def same(a, b):
