@@ -7,6 +7,7 @@
 #include "dialects/Plan/Plan.h"
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -30,7 +31,7 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
   // What spmd-lower-kernels and spmd-lower-gpu-kernels write, so that the tools read it again.
-  registry.insert<mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect,
+  registry.insert<mlir::cf::ControlFlowDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect,
                   mlir::vector::VectorDialect>();
 }
 

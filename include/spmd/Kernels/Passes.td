@@ -245,4 +245,49 @@ def EmitCubin : Pass<"spmd-emit-cubin", "::mlir::ModuleOp"> {
   ];
 }
 
+def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
+  let summary = "Writes GPU kernels as a shared object that runs them on the CPU";
+  let description = [{
+    Builds every gpu.func of the module for the CPU, together with the emulator, and links them to a shared object at
+    `path`: [emulation](../emulation.md). A kernel runs as it is, thread by thread. Errors: an unknown CPU (names the
+    known ones), a kernel without launch shape or without the sizes of its arguments, an op that the emulator does not
+    know, no linker, a file that cannot be written.
+
+    Input: GPU kernels (spmd-lower-gpu-kernels). Output: the input, unchanged; the file is beside it.
+
+    Why a pass: so that kernels for GPUs can be tested from any IR file with spmd-opt, on machines without one.
+
+    ```mlir
+    // spmd-opt --spmd-emulate-kernels="cpu=x86-64-v3 path=kernels.so"
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel
+          attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>,
+                      spmd.arguments = array<i64: 256>, spmd.operands = 0 : i64} {
+        %t = gpu.thread_id x
+        %i = arith.index_cast %t : index to i64
+        %p = llvm.getelementptr %x[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+        llvm.store %i, %p {alignment = 8 : i64} : i64, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    // becomes
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel
+          attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>,
+                      spmd.arguments = array<i64: 256>, spmd.operands = 0 : i64} {
+        %t = gpu.thread_id x
+        %i = arith.index_cast %t : index to i64
+        %p = llvm.getelementptr %x[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+        llvm.store %i, %p {alignment = 8 : i64} : i64, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "CPU to generate for: x86-64-v3 or x86-64-v4">,
+    Option<"path", "path", "std::string", "", "file to write">,
+  ];
+}
+
 #endif // SPMD_KERNELS_PASSES_TD

@@ -2,27 +2,17 @@
 
 #include "spmd/Kernels/SharedObject.h"
 #include "../CollectKernels.h"
-#include "../ExpandMath.h"
-#include "../NarrowFloats.h"
+#include "ConvertToLLVM.h"
 #include "LowerKernels.h"
 #include "ObjectCode.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
 #include "spmd/Kernels/Passes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -34,27 +24,6 @@ namespace spmd::kernel {
 
 #define GEN_PASS_DEF_EMITKERNELS
 #include "spmd/Kernels/Passes.h.inc"
-
-/// scf, arith, math and vector ops inside llvm.func to the LLVM dialect.
-static LogicalResult convertToLLVM(ModuleOp module) {
-  widenNarrowFloats(module);
-  expandNarrowFloats(module);
-  PassManager pm(module.getContext());
-  // Loops of kernels are full of repeated index arithmetic.
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  if (failed(pm.run(module)) || failed(expandMath(module)))
-    return failure();
-  PassManager lower(module.getContext());
-  lower.addPass(createSCFToControlFlowPass());
-  lower.addPass(createConvertMathToLLVMPass());
-  lower.addPass(createConvertVectorToLLVMPass());
-  lower.addPass(createArithToLLVMConversionPass());
-  lower.addPass(createConvertControlFlowToLLVMPass());
-  lower.addPass(createUBToLLVMConversionPass());
-  lower.addPass(createReconcileUnrealizedCastsPass());
-  return lower.run(module);
-}
 
 namespace {
 
