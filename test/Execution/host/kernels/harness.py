@@ -99,8 +99,22 @@ def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=(
     return [a.copy() for a in arrays]
 
 
+def compare(results, expected, tolerance):
+    """Compares results with f64 oracles, relative to the largest expected value of each; integers exactly."""
+    for i, (got, (want, dtype)) in enumerate(zip(results, expected)):
+        if np.issubdtype(want.dtype, np.floating):
+            got = widen(got)
+            scale = np.max(np.abs(want), initial=1e-30, where=np.isfinite(want))
+            assert not np.isnan(got).any() or np.isnan(want).any(), f"result {i} has NaN"
+            assert (got[np.isinf(want)] == want[np.isinf(want)]).all(), f"result {i} has another infinity"
+            error = np.max(np.abs(got[np.isfinite(want)] - want[np.isfinite(want)]), initial=0) / scale
+            assert error <= tolerance, f"result {i}: error {error}"
+        else:
+            assert (got == want).all(), f"result {i} differs"
+
+
 def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cpus=None):
-    """Compares a kernel with `expected` (f64 oracles), relative to the largest expected value of each result."""
+    """Compares a kernel with `expected` (f64 oracles), as `compare` does."""
     outputs = [(e.shape, d) for e, d in expected]
     first = None
     for cpu in cpus or runnable_cpus():
@@ -108,16 +122,7 @@ def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cp
         whole = run(path, inputs, outputs, trips, coords=coords)
         if first is None:
             first = whole
-            for i, (got, (want, dtype)) in enumerate(zip(whole, expected)):
-                if np.issubdtype(want.dtype, np.floating):
-                    got = widen(got)
-                    scale = np.max(np.abs(want), initial=1e-30, where=np.isfinite(want))
-                    assert not np.isnan(got).any() or np.isnan(want).any(), f"result {i} has NaN"
-                    assert (got[np.isinf(want)] == want[np.isinf(want)]).all(), f"result {i} has another infinity"
-                    error = np.max(np.abs(got[np.isfinite(want)] - want[np.isfinite(want)]), initial=0) / scale
-                    assert error <= tolerance, f"result {i}: error {error}"
-                else:
-                    assert (got == want).all(), f"result {i} differs"
+            compare(whole, expected, tolerance)
         runs = [whole]
         rng = random.Random(1)
         for _ in range(3):

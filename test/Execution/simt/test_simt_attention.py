@@ -1,0 +1,58 @@
+"""kernel.attention and its backward on GPUs, as ../host/kernels/test_attention.py tests them on CPUs."""
+import pytest
+from kernels import on_gpu
+
+import test_attention as attention
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch):
+    on_gpu(monkeypatch, attention)
+
+
+@pytest.mark.parametrize("case", [
+    (2, 3, 3, 8, 8, 4, 4, True),
+    (1, 4, 2, 100, 70, 20, 24, False),
+    (1, 1, 1, 70, 140, 16, 80, True),
+    (1, 2, 1, 1, 57, 48, 50, False),
+    (11, 12, 12, 40, 40, 8, 8, True),       # heads enough for tiles of 64 rows
+    (1, 1, 1, 20, 20, 360, 360, True),      # so wide that keys and values take turns in one tile
+    (1, 1, 1, 20, 20, 16, 900, False),      # and P and dS in another
+])
+def test_attention(case):
+    attention.run_case(case)
+
+
+def test_additive_mask():
+    attention.test_additive_mask((1, 2, 1, 40, 70, 20, 24, False))
+
+
+def test_bool_mask():
+    attention.test_bool_mask((1, 2, 1, 40, 70, 20, 24, False))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), ("b", "h"), (1, "h")])
+def test_mask_gradient(shape):
+    attention.test_mask_gradient((2, 4, 2, 20, 35, 12, 8, False), shape)
+
+
+@pytest.mark.parametrize("low, high", [(-3, 0), (-300, -40), (5, 29), (-1000, 7)])
+def test_window(low, high):
+    attention.test_window(low, high, (60, 70, 8, 8))
+
+
+def test_padding_and_documents():
+    attention.test_padding_and_documents()
+
+
+@pytest.mark.parametrize("case", [(2, 3, 3, 8, 8, 4, 4, True), (1, 4, 2, 100, 70, 20, 24, False)])
+def test_bf16(case):
+    attention.run_case(case, in_bf16=True)
+
+
+def test_packed():
+    attention.test_packed()
+
+
+def test_row_that_sees_nothing():
+    attention.test_row_that_sees_nothing()
