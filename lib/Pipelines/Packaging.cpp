@@ -4,6 +4,7 @@
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Kernels/EmulatedObject.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
@@ -36,13 +37,16 @@ public:
 private:
   LogicalResult writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write);
   LogicalResult writeKernels();
+  LogicalResult writeSharedObjects(ModuleOp module);
+  LogicalResult writeCubins(StringRef chip);
+  LogicalResult writeCode(StringRef name, StringRef code, std::string &hash);
   LogicalResult copyFromStep(StringRef name);
   LogicalResult fail(const Twine &message) { return module.emitError(message); }
 
   ModuleOp module;
   const PackagingOptions &options;
   StringRef folder;
-  std::vector<KernelFile> kernels;
+  ArtifactKernels kernels;
 };
 
 } // namespace
@@ -63,25 +67,82 @@ LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResu
   return success();
 }
 
-LogicalResult Packager::writeKernels() {
-  if (options.target.kind != kernel::Target::Kind::host)
-    return fail("no code is generated for target " + options.target.getText() +
-                " yet; --compile-to=plan plans the step without code");
+/// Shared objects for the CPUs that were asked for. `code` holds kernel ops, or the kernels of a GPU to emulate.
+LogicalResult Packager::writeSharedObjects(ModuleOp code) {
+  bool isEmulated = options.target.kind == kernel::Target::Kind::emulate;
   std::vector<std::string> cpus = options.cpus;
   if (cpus.empty())
     for (StringRef cpu : kernel::getKernelCpus())
       cpus.push_back(cpu.str());
   for (const std::string &cpu : cpus) {
-    kernels.push_back({cpu, "kernels." + cpu + ".so", ""});
-    std::string file = join(folder, kernels.back().file);
-    if (failed(kernel::emitSharedObject(module, cpu, file)))
+    KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", ""};
+    std::string file = join(folder, entry.file);
+    if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file) : kernel::emitSharedObject(code, cpu, file)))
       return failure();
-    auto code = runtime::readFile(file);
-    if (!code)
-      return fail(code.error().message);
-    kernels.back().hash = runtime::formatHash(runtime::hashBytes(*code));
+    auto bytes = runtime::readFile(file);
+    if (!bytes)
+      return fail(bytes.error().message);
+    entry.hash = runtime::formatHash(runtime::hashBytes(*bytes));
+    kernels.files.push_back(std::move(entry));
   }
   return success();
+}
+
+LogicalResult Packager::writeCode(StringRef name, StringRef code, std::string &hash) {
+  hash = runtime::formatHash(runtime::hashBytes(code));
+  return writeText(name, [&](raw_ostream &os) { return os << code, success(); });
+}
+
+/// Cubins for one chip, and the PTX they were made from, which newer chips run.
+LogicalResult Packager::writeCubins(StringRef chip) {
+  FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
+  if (failed(lowered))
+    return failure();
+  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda);
+  if (failed(archive))
+    return failure();
+  std::string stem = ("kernels." + chip).str();
+  KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
+  if (failed(writeCode(entry.file, archive->code, entry.hash)) ||
+      failed(writeCode(entry.ptx, archive->ptx, entry.ptxHash)))
+    return failure();
+  kernels.files.push_back(std::move(entry));
+  for (kernel::GpuKernel &kernel : archive->kernels)
+    kernels.launches.push_back({chip.str(), std::move(kernel)});
+  return success();
+}
+
+LogicalResult Packager::writeKernels() {
+  switch (options.target.kind) {
+  case kernel::Target::Kind::host:
+    return writeSharedObjects(module);
+  case kernel::Target::Kind::cuda:
+    for (const std::string &chip : options.target.chips)
+      if (failed(writeCubins(chip)))
+        return failure();
+    return success();
+  case kernel::Target::Kind::emulate: {
+    const std::string &chip = options.target.chips.front();
+    FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
+    if (failed(lowered))
+      return failure();
+    for (kernel::GpuKernel &kernel : kernel::describeGpuKernels(**lowered))
+      kernels.launches.push_back({chip, std::move(kernel)});
+    return writeSharedObjects(**lowered);
+  }
+  }
+  llvm_unreachable("unknown target");
+}
+
+/// The iterations of an emulated kernel are the blocks of its grid.
+static void launchBlocks(plan::ProgramOp program, const ArtifactKernels &kernels) {
+  llvm::StringMap<int64_t> blocks;
+  for (const auto &[chip, kernel] : kernels.launches)
+    blocks[kernel.symbol] = kernel.blocks;
+  program.walk([&](plan::KernelOp op) {
+    op.setParallel(blocks.lookup(op.getKernel()));
+    op.setGrain(1);
+  });
 }
 
 LogicalResult Packager::copyFromStep(StringRef name) {
@@ -97,6 +158,12 @@ LogicalResult Packager::write() {
   plan::ProgramOp program = getProgram(module);
   if (!program || failed(writeKernels()))
     return failure();
+  OwningOpRef<ModuleOp> launched;
+  if (options.target.kind == kernel::Target::Kind::emulate) {
+    launched = module.clone();
+    program = getProgram(*launched);
+    launchBlocks(program, kernels);
+  }
   std::string planName = (program.getSymName() + ".plan.json").str();
   if (failed(writeText(planName, [&](raw_ostream &os) { return writePlanJson(program, os), success(); })) ||
       failed(

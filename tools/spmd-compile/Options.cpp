@@ -44,6 +44,12 @@ struct RawOptions {
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
   cl::list<std::string> cpus{"cpu", cl::desc("Generate kernels for these CPUs only"), cl::CommaSeparated,
                              cl::cat(category)};
+  cl::opt<std::string> cuda{"cuda", cl::desc("CUDA toolkit whose ptxas is used; by default one is looked for"),
+                            cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> kernelCache{"kernel-cache",
+                                   cl::desc("Machine code made before, by content (default: spmd in the user's cache "
+                                            "folder), or none"),
+                                   cl::value_desc("folder"), cl::cat(category)};
   cl::opt<std::string> to{"compile-to", cl::desc("Stop after this phase and write its IR"), cl::value_desc("phase"),
                           cl::init("artifact"), cl::cat(category)};
   cl::opt<std::string> from{"compile-from", cl::desc("The input is IR that has been through this phase"),
@@ -170,6 +176,9 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.printPipeline = raw.printPipeline;
   options.input = raw.input;
   options.output = raw.output;
+  options.cuda.toolkit = raw.cuda;
+  if (raw.kernelCache != "none")
+    options.cuda.cache = raw.kernelCache.empty() ? spmd::kernel::getUserKernelCache() : raw.kernelCache;
   options.dumpFolder = raw.dump;
   options.timing = raw.timing;
   options.quiet = raw.quiet;
@@ -205,6 +214,9 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     return std::nullopt;
   if (!options.cpus.empty() && options.target.kind == spmd::kernel::Target::Kind::cuda)
     return check.fail("--cpu chooses code of targets host and emulate, not of --target=" + raw.target), std::nullopt;
+  if (options.target.kind == spmd::kernel::Target::Kind::cuda && options.to == Phase::artifact)
+    if (std::string problem = spmd::kernel::findCudaProblem(options.cuda); !problem.empty())
+      return check.fail("--target=" + raw.target + ": " + problem), std::nullopt;
   if (!raw.policies.empty() && !raw.policyFile.empty())
     return check.fail("--policy and --policy-file exclude each other"), std::nullopt;
   if (options.input.empty())

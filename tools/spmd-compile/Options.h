@@ -2,6 +2,7 @@
 #ifndef SPMD_TOOLS_SPMD_COMPILE_OPTIONS_H
 #define SPMD_TOOLS_SPMD_COMPILE_OPTIONS_H
 
+#include "spmd/Kernels/Cubin.h"
 #include "spmd/Kernels/Target.h"
 #include "spmd/Pipelines/Pipeline.h"
 #include <cstdint>
@@ -16,6 +17,7 @@ struct Options {
   spmd::PipelineOptions pipeline;
   spmd::kernel::Target target;
   std::vector<std::string> cpus, plugins;
+  spmd::kernel::CudaOptions cuda;
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.

@@ -213,7 +213,8 @@ LogicalResult Compiler::finish(TimingScope &timing) {
 LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
-  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus};
+  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus,
+                                     options.cuda};
   if (failed(compileFirstStep(packaging.firstStep)))
     return failure();
   llvm::scope_exit cleanup([&] {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Kernels.h"
 #include "Units.h"
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/PlanReport.h"
@@ -77,8 +78,10 @@ static void printCommands(const Plan &plan) {
 int main(int argc, char **argv) {
   if (argc > 1 && argv[1] == std::string("units"))
     return reportUnits(argc - 1, argv + 1);
-  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report units STEP` prints the shard "
-               "units of a step package.",
+  if (argc > 1 && argv[1] == std::string("kernels"))
+    return reportKernels(argc - 1, argv + 1);
+  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` "
+               "prints its kernels, `spmd-report units STEP` the shard units of a step package.",
                "spmd-report");
   std::string folder;
   try {

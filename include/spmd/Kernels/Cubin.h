@@ -4,6 +4,8 @@
 #define SPMD_KERNELS_CUBIN_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,9 @@ struct CudaOptions {
 
 /// The user's cache folder for machine code, under $XDG_CACHE_HOME; empty when there is no home.
 std::string getUserKernelCache();
+
+/// What keeps kernels from being compiled with these options: no ptxas, or one that does not run. Empty when nothing does.
+std::string findCudaProblem(const CudaOptions &options);
 
 /// One kernel for one chip: how it is launched, and what ptxas says of it.
 struct GpuKernel {
@@ -48,6 +53,14 @@ struct CubinArchive {
   std::string ptx;
   std::vector<GpuKernel> kernels;
 };
+
+/// The generated kernels of `module` (kernel ops with symbols) as they run on `chip`: a module of one gpu.module, as
+/// spmd-lower-gpu-kernels makes it. Errors are emitted at the op or the module.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> lowerGpuKernels(mlir::ModuleOp module, llvm::StringRef chip);
+
+/// What each kernel in a module from lowerGpuKernels says of its launch, in order; what ptxas will say is not known
+/// yet.
+std::vector<GpuKernel> describeGpuKernels(mlir::ModuleOp module);
 
 /// Compiles every gpu.func of `module` for `chip`, on all cores; the bytes do not depend on how many there are.
 /// `module` is used up. Errors (an unknown chip, no ptxas, what ptxas says) are emitted at the module.

@@ -3,6 +3,7 @@
 #define SPMD_PIPELINES_PACKAGING_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "spmd/Kernels/Cubin.h"
 #include "spmd/Kernels/Target.h"
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct PackagingOptions {
   kernel::Target target;
   /// CPUs to generate kernels for; empty for all.
   std::vector<std::string> cpus;
+  /// For target cuda.
+  kernel::CudaOptions cuda = {};
   /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.
   std::string firstStep = "";
 };

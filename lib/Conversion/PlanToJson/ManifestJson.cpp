@@ -1,6 +1,7 @@
 //===- ManifestJson.cpp - manifest.json -----------------------------------===//
 
 #include "JsonWriter.h"
+#include "KernelKind.h"
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
@@ -18,7 +19,7 @@ namespace {
 
 class ManifestWriter {
 public:
-  ManifestWriter(ModuleOp module, plan::ProgramOp program, ArrayRef<KernelFile> kernels, raw_ostream &os)
+  ManifestWriter(ModuleOp module, plan::ProgramOp program, const ArtifactKernels &kernels, raw_ostream &os)
       : module(module), program(program), kernels(kernels), writer(os) {
     for (auto [id, buffer] : llvm::enumerate(program.getOps<plan::BufferOp>()))
       buffers[buffer.getSymName()] = {static_cast<int64_t>(id), buffer};
@@ -30,6 +31,7 @@ private:
   void writeHeader();
   void writeArena();
   void writePrograms();
+  void writeKernels();
   void writeUnits();
   void writeState();
   void writeBatch();
@@ -52,7 +54,7 @@ private:
 
   ModuleOp module;
   plan::ProgramOp program;
-  ArrayRef<KernelFile> kernels;
+  const ArtifactKernels &kernels;
   JsonWriter writer;
   llvm::StringMap<std::pair<int64_t, plan::BufferOp>> buffers;
 };
@@ -163,10 +165,59 @@ void ManifestWriter::writePrograms() {
     json.attribute("trace_hash", hash);
     json.attribute("hash", runtime::formatHash(runtime::hashBytes(text)));
   });
-  writer.objects("kernels", kernels, [](OStream &json, const KernelFile &kernel) {
-    json.attribute("cpu", kernel.cpu);
+}
+
+void ManifestWriter::writeKernels() {
+  writer.objects("kernels", kernels.files, [](OStream &json, const KernelFile &kernel) {
+    auto writeText = [&](StringRef key, StringRef value) {
+      if (!value.empty())
+        json.attribute(key, value);
+    };
+    writeText("cpu", kernel.cpu);
+    writeText("chip", kernel.chip);
     json.attribute("file", kernel.file);
     json.attribute("hash", kernel.hash);
+    writeText("ptx", kernel.ptx);
+    writeText("ptx_hash", kernel.ptxHash);
+  });
+  SmallVector<std::pair<StringRef, kernel::KernelOpInterface>> ops;
+  llvm::StringMap<bool> seen;
+  module.walk([&](kernel::KernelOpInterface op) {
+    if (StringAttr symbol = op.getSymbolAttr();
+        symbol && op.isGenerated() && seen.try_emplace(symbol.getValue()).second)
+      ops.push_back({symbol.getValue(), op});
+  });
+  using Entry = std::pair<StringRef, kernel::KernelOpInterface>;
+  writer.objects("kernel_table", ops, [](OStream &json, Entry entry) {
+    json.attribute("kernel", entry.first);
+    json.attribute("kind", kernel::getKernelKind(entry.second));
+    json.attribute("required_bytes", entry.second.getBytesMoved());
+  });
+  if (kernels.launches.empty())
+    return;
+  using Launch = std::pair<std::string, kernel::GpuKernel>;
+  writer.objects("launches", kernels.launches, [](OStream &json, const Launch &launch) {
+    const kernel::GpuKernel &kernel = launch.second;
+    json.attribute("kernel", kernel.symbol);
+    json.attribute("chip", launch.first);
+    json.attribute("blocks", kernel.blocks);
+    json.attribute("threads", kernel.threads);
+    json.attribute("dynamic_shared_bytes", kernel.dynamicSharedBytes);
+    json.attribute("pointers", kernel.pointers);
+    json.attribute("coordinates", kernel.coordinates);
+    if (kernel.movedBytes)
+      json.attribute("moved_bytes", *kernel.movedBytes);
+    // An emulated kernel has no machine code of its own.
+    if (kernel.bytes == 0)
+      return;
+    json.attribute("static_shared_bytes", kernel.staticSharedBytes);
+    json.attribute("registers", kernel.registers);
+    json.attribute("local_bytes", kernel.localBytes);
+    json.attribute("spill_store_bytes", kernel.spillStoreBytes);
+    json.attribute("spill_load_bytes", kernel.spillLoadBytes);
+    json.attribute("barriers", kernel.barriers);
+    json.attribute("offset", kernel.offset);
+    json.attribute("bytes", kernel.bytes);
   });
 }
 
@@ -284,14 +335,17 @@ void ManifestWriter::writeOutputs() {
   writer.attribute("zero_gradient", std::move(zeroGradient));
 }
 
-/// What a host program needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to decide.
+/// What a program needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to decide.
 void ManifestWriter::writeOutsideArena() {
   auto gemms = program.getOps<plan::GemmOp>();
+  bool isCuda = getString(module->getAttrOfType<DictionaryAttr>("spmd.compile"), "target") == "cuda";
   bool hasBF16 = llvm::any_of(gemms, [](plan::GemmOp gemm) { return gemm.getDtype().isBF16(); });
   SmallVector<std::pair<StringRef, int64_t>> entries;
+  if (isCuda)
+    entries.push_back({"CUDA context and code", 0});
   if (!gemms.empty())
-    entries.push_back({"OpenBLAS packing buffers", 0});
-  if (hasBF16)
+    entries.push_back({isCuda ? "cuBLASLt workspace" : "OpenBLAS packing buffers", 0});
+  if (hasBF16 && !isCuda)
     entries.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
   entries.push_back({"thread stacks", 0});
   writer.objects("outside_arena", entries, [](OStream &json, const std::pair<StringRef, int64_t> &entry) {
@@ -338,6 +392,7 @@ LogicalResult ManifestWriter::write() {
   writeHeader();
   writeArena();
   writePrograms();
+  writeKernels();
   writeUnits();
   writeState();
   writeBatch();
@@ -357,7 +412,7 @@ plan::ProgramOp spmd::getProgram(ModuleOp module) {
   return {};
 }
 
-LogicalResult spmd::writeManifestJson(ModuleOp module, plan::ProgramOp program, ArrayRef<KernelFile> kernels,
+LogicalResult spmd::writeManifestJson(ModuleOp module, plan::ProgramOp program, const ArtifactKernels &kernels,
                                       raw_ostream &os) {
   return ManifestWriter(module, program, kernels, os).write();
 }

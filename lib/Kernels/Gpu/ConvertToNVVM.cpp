@@ -43,6 +43,14 @@ void registerNVVMDependencies(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
+void loadNVVMDependencies(MLIRContext *context) {
+  DialectRegistry registry;
+  registerNVVMDependencies(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+}
+
 /// Everything in `module` to LLVM and NVVM. Upstream's pass will not have llvm.intr.sqrt beside it: math becomes calls
 /// of libdevice there.
 static LogicalResult convertGpuOps(gpu::GPUModuleOp module) {
@@ -73,12 +81,7 @@ static void alignArguments(gpu::GPUModuleOp module) {
 }
 
 LogicalResult convertToNVVM(ModuleOp module) {
-  DialectRegistry registry;
-  registerNVVMDependencies(registry);
-  MLIRContext *context = module.getContext();
-  context->appendDialectRegistry(registry);
-  for (StringRef name : registry.getDialectNames())
-    context->getOrLoadDialect(name);
+  loadNVVMDependencies(module.getContext());
   PassManager simplify(module.getContext());
   // Skeletons are full of repeated index arithmetic.
   simplify.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());

@@ -1,7 +1,9 @@
 //===- Cubin.cpp - GPU kernels as machine code ----------------------------===//
 
 #include "spmd/Kernels/Cubin.h"
+#include "ConvertToNVVM.h"
 #include "CubinCache.h"
+#include "LowerGpuKernels.h"
 #include "Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -14,6 +16,11 @@
 using namespace mlir;
 
 namespace spmd::kernel {
+
+std::string findCudaProblem(const CudaOptions &options) {
+  llvm::Expected<Ptxas> ptxas = Ptxas::find(options.toolkit);
+  return ptxas ? "" : llvm::toString(ptxas.takeError());
+}
 
 /// The number in front of or behind what `pattern` describes; 0 when the log does not have it.
 static int64_t readNumber(StringRef log, StringRef pattern) {
@@ -55,6 +62,20 @@ static GpuKernel describe(gpu::GPUFuncOp function) {
   return kernel;
 }
 
+std::vector<GpuKernel> describeGpuKernels(ModuleOp module) {
+  std::vector<GpuKernel> kernels;
+  module.walk([&](gpu::GPUFuncOp function) { kernels.push_back(describe(function)); });
+  return kernels;
+}
+
+FailureOr<OwningOpRef<ModuleOp>> lowerGpuKernels(ModuleOp module, StringRef chip) {
+  loadNVVMDependencies(module.getContext());
+  const Device *device = findDevice(chip);
+  if (!device)
+    return module.emitError("unknown chip '") << chip << "'; chips are " << llvm::join(getKernelChips(), ", ");
+  return lowerGpuKernels(module, *device);
+}
+
 /// An archive of the cubins, and where each lies in it.
 static llvm::Error writeArchive(ArrayRef<std::string> codes, CubinArchive &archive) {
   std::vector<std::string> names;
@@ -94,7 +115,7 @@ FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const Cud
     return fail(llvm::toString(ptxas.takeError()));
 
   CubinArchive archive;
-  module.walk([&](gpu::GPUFuncOp function) { archive.kernels.push_back(describe(function)); });
+  archive.kernels = describeGpuKernels(module);
   FailureOr<std::vector<KernelPtx>> ptx = emitPtx(module, *device);
   if (failed(ptx))
     return failure();

@@ -7,6 +7,36 @@
 
 using namespace spmd::runtime;
 
+/// Whether the bytes start at a multiple of 16 on every rank, the widest access of a GPU.
+static bool isAligned(const Plan &plan, const Ref &ref) {
+  int64_t bits = plan.buffers[static_cast<size_t>(ref.buffer)].offset | ref.offset;
+  for (int64_t stride : ref.coord)
+    bits |= stride;
+  return bits % 16 == 0;
+}
+
+/// Every kernel of the plan can be launched on every GPU that there is code for, with the arguments it takes.
+static Status checkLaunches(const Manifest &manifest, const Plan &plan) {
+  for (const KernelFile &file : manifest.kernels)
+    for (size_t id = 0; !file.chip.empty() && id < plan.commands.size(); ++id) {
+      const Command &command = plan.commands[id];
+      if (command.kind != CommandKind::Kernel)
+        continue;
+      std::string place = "/commands/" + std::to_string(id) + "/kernel: ";
+      const KernelLaunch *launch = manifest.findLaunch(command.kernel, file.chip);
+      if (!launch)
+        return Status::badInput(place + "the manifest has no launch of '" + command.kernel + "' on " + file.chip);
+      if (launch->pointers != static_cast<int64_t>(command.refs.size()))
+        return Status::badInput(place + "'" + command.kernel + "' takes " + std::to_string(launch->pointers) +
+                                " pointers on " + file.chip + ", not " + std::to_string(command.refs.size()));
+      for (size_t i = 0; i < command.refs.size(); ++i)
+        if (!isAligned(plan, command.refs[i]))
+          return Status::badInput("/commands/" + std::to_string(id) + "/args/" + std::to_string(i) + ": kernels of " +
+                                  file.chip + " take addresses that are multiples of 16");
+    }
+  return Status::success();
+}
+
 Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   Artifact artifact;
   artifact.folder = folder;
@@ -42,7 +72,9 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
     return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
                             ", the manifest says " + program->traceHash +
                             ": manifest and plan are not of one compilation");
-  Status certificate = checkCertificate(artifact.manifest, artifact.plan);
+  Status certificate = checkLaunches(artifact.manifest, artifact.plan);
+  if (certificate.ok())
+    certificate = checkCertificate(artifact.manifest, artifact.plan);
   if (!certificate.ok()) {
     certificate.message = "'" + planPath + "': " + certificate.message;
     return certificate;

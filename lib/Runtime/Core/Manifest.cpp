@@ -18,6 +18,13 @@ const Unit *Manifest::findUnit(const std::string &name) const {
   return nullptr;
 }
 
+const KernelLaunch *Manifest::findLaunch(const std::string &kernel, const std::string &chip) const {
+  for (const KernelLaunch &launch : launches)
+    if (launch.kernel == kernel && launch.chip == chip)
+      return &launch;
+  return nullptr;
+}
+
 std::vector<int64_t> Manifest::coordinatesOf(int64_t rank) const {
   std::vector<int64_t> coordinates(mesh.size());
   for (size_t axis = mesh.size(); axis-- > 0;) {
@@ -213,6 +220,71 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
   return output;
 }
 
+static KernelFile readKernelFile(JsonValue value) {
+  KernelFile file;
+  file.chip = optionalString(value, "chip");
+  if (value.has("cpu") || file.chip.empty())
+    file.cpu = value["cpu"].asString();
+  file.file = fileName(value["file"]);
+  file.hash = optionalString(value, "hash");
+  if (value.has("ptx"))
+    file.ptx = fileName(value["ptx"]);
+  file.ptxHash = optionalString(value, "ptx_hash");
+  return file;
+}
+
+/// A number of threads, blocks or bytes in [low, high].
+static int64_t readCount(JsonValue value, int64_t low, int64_t high) {
+  int64_t count = value.asSize();
+  if (count < low || count > high)
+    value.fail("expected " + std::to_string(low) + " to " + std::to_string(high) + ", found " + std::to_string(count));
+  return count;
+}
+
+static KernelLaunch readLaunch(JsonValue value, const Manifest &manifest) {
+  KernelLaunch launch;
+  launch.kernel = value["kernel"].asString();
+  launch.chip = value["chip"].asString();
+  auto isOfChip = [&](const KernelFile &file) { return file.chip == launch.chip; };
+  auto file = std::find_if(manifest.kernels.begin(), manifest.kernels.end(), isOfChip);
+  if (file == manifest.kernels.end())
+    value["chip"].fail("no file of kernels is for '" + launch.chip + "'");
+  // What CUDA launches in one dimension.
+  launch.blocks = readCount(value["blocks"], 1, INT32_MAX);
+  launch.threads = readCount(value["threads"], 1, 1024);
+  launch.dynamicSharedBytes = readCount(value["dynamic_shared_bytes"], 0, INT32_MAX);
+  launch.pointers = readCount(value["pointers"], 0, INT32_MAX);
+  launch.coordinates = readCount(value["coordinates"], 0, static_cast<int64_t>(manifest.mesh.size()));
+  launch.movedBytes = optionalInt(value, "moved_bytes");
+  if (file == manifest.kernels.end() || !file->cpu.empty())
+    return launch;
+  launch.offset = value["offset"].asSize();
+  launch.bytes = readCount(value["bytes"], 1, INT32_MAX);
+  launch.registers = readCount(value["registers"], 1, 255);
+  launch.staticSharedBytes = value["static_shared_bytes"].asSize();
+  launch.localBytes = value["local_bytes"].asSize();
+  launch.spillStoreBytes = value["spill_store_bytes"].asSize();
+  launch.spillLoadBytes = value["spill_load_bytes"].asSize();
+  launch.barriers = value["barriers"].asSize();
+  return launch;
+}
+
+static void readKernels(JsonValue root, Manifest &manifest) {
+  root["kernels"].forEach([&](JsonValue value) { manifest.kernels.push_back(readKernelFile(value)); });
+  if (root.has("kernel_table"))
+    root["kernel_table"].forEach([&](JsonValue value) {
+      manifest.kernelTable.push_back(
+          {value["kernel"].asString(), value["kind"].asString(), value["required_bytes"].asSize()});
+    });
+  if (root.has("launches"))
+    root["launches"].forEach([&](JsonValue value) {
+      KernelLaunch launch = readLaunch(value, manifest);
+      if (manifest.findLaunch(launch.kernel, launch.chip))
+        value["kernel"].fail("'" + launch.kernel + "' has a launch on " + launch.chip + " before");
+      manifest.launches.push_back(std::move(launch));
+    });
+}
+
 static void readArena(JsonValue arena, Manifest &manifest) {
   manifest.stateBytes = arena["state_bytes"].asSize();
   manifest.transientBytes = arena["transient_bytes"].asSize();
@@ -269,9 +341,7 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
     manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString(),
                                  optionalString(value, "hash")});
   });
-  root["kernels"].forEach([&](JsonValue value) {
-    manifest.kernels.push_back({value["cpu"].asString(), fileName(value["file"]), optionalString(value, "hash")});
-  });
+  readKernels(root, manifest);
   root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
   root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
   root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });

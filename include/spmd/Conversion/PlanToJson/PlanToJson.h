@@ -8,17 +8,27 @@
 
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "spmd/Kernels/Cubin.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
 
 namespace spmd {
 
-/// A shared object with the kernels of an artifact.
+/// A file with the kernels of an artifact: a shared object for a CPU, or cubins for a GPU.
 struct KernelFile {
-  std::string cpu;
+  std::string cpu, chip; ///< one of them; both when the kernels of a chip are emulated
   std::string file;
   std::string hash; ///< of its content, as manifests write it
+  /// For a GPU: the same kernels as PTX.
+  std::string ptx = "", ptxHash = "";
+};
+
+/// The kernels of an artifact.
+struct ArtifactKernels {
+  std::vector<KernelFile> files;
+  /// How each runs on each chip; none for target host.
+  std::vector<std::pair<std::string, kernel::GpuKernel>> launches;
 };
 
 /// The one program of `module`; emits an error and returns null when there is none or more than one.
@@ -29,7 +39,7 @@ void writePlanJson(plan::ProgramOp program, llvm::raw_ostream &os);
 
 /// Writes `manifest.json`. Fails, with an error at the op, where the format cannot say what the plan says.
 mlir::LogicalResult writeManifestJson(mlir::ModuleOp module, plan::ProgramOp program,
-                                      llvm::ArrayRef<KernelFile> kernels, llvm::raw_ostream &os);
+                                      const ArtifactKernels &kernels, llvm::raw_ostream &os);
 
 } // namespace spmd
 

@@ -126,11 +126,35 @@ struct ProgramEntry {
   std::string hash;      ///< of the plan file; empty: not stated
 };
 
-/// Kernels compiled for one level of the instruction set.
+/// Kernels compiled for one level of a CPU's instruction set, or for one GPU.
 struct KernelFile {
-  std::string cpu; ///< "x86-64-v3"
+  std::string cpu;  ///< "x86-64-v3": a shared object; empty for cubins
+  std::string chip; ///< "sm_90": the GPU, also of kernels that are emulated on the CPU
   std::string file;
   std::string hash; ///< of the file; empty: not stated
+  std::string ptx;  ///< file with the cubins' kernels for newer GPUs
+  std::string ptxHash;
+};
+
+/// What a generated kernel is, on any target.
+struct KernelInfo {
+  std::string kernel;
+  std::string kind;          ///< for people: "row reduction"
+  int64_t requiredBytes = 0; ///< read and written when every operand is read once
+};
+
+/// How a kernel runs on one GPU.
+struct KernelLaunch {
+  std::string kernel, chip;
+  int64_t blocks = 1, threads = 1;   ///< of the grid, of a block
+  int64_t dynamicSharedBytes = 0;    ///< of a block, asked for at launch
+  int64_t pointers = 0;              ///< arguments: operands, then results
+  int64_t coordinates = 0;           ///< 64-bit integers after them
+  std::optional<int64_t> movedBytes; ///< in global memory, when known
+  /// Where its cubin lies in the chip's file; 0 bytes: it is emulated, and the rest is not known.
+  int64_t offset = 0, bytes = 0;
+  int64_t registers = 0, staticSharedBytes = 0, localBytes = 0;
+  int64_t spillStoreBytes = 0, spillLoadBytes = 0, barriers = 0;
 };
 
 /// Memory that is not in the arena.
@@ -154,6 +178,8 @@ struct Manifest {
   std::map<std::string, int64_t> classBytes;
   std::vector<ProgramEntry> programs;
   std::vector<KernelFile> kernels;
+  std::vector<KernelInfo> kernelTable;
+  std::vector<KernelLaunch> launches;
   std::vector<Unit> units;
   std::vector<StateEntry> state;
   std::vector<BatchInput> batch;
@@ -165,6 +191,9 @@ struct Manifest {
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
 
   const Unit *findUnit(const std::string &name) const;
+
+  /// What runs kernel `kernel` on `chip`, or null.
+  const KernelLaunch *findLaunch(const std::string &kernel, const std::string &chip) const;
 
   /// Mesh coordinates of a rank; the last axis varies fastest.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
