@@ -61,7 +61,7 @@ class Llama(nn.Module):
         angles = torch.cat((angles, angles), -1)
         x = self.embedding(tokens)
         for layer in self.layers:
-            x = layer(x, angles.cos(), angles.sin())
+            x = layer(x, angles.cos().to(x.dtype), angles.sin().to(x.dtype))
         return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), labels.flatten(), ignore_index=-100)
 
 
