@@ -19,6 +19,7 @@ EPSILON = 2.0**-7
 def plain(model, optimizer, x, y):
     loss = model(x, y)
     loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
     return loss

@@ -302,10 +302,13 @@ Ref GraphBuilder::segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp 
   int64_t segments = unit.getLayout().getSegments().size();
   Node *node = create(NodeKind::SegmentReduce);
   node->shape = {segments, kPieces};
-  node->elementType = chunk.getElementType();
+  Type compute = getComputeType(chunk.getElementType());
+  node->elementType = compute;
   node->inputs = {contiguous(chunk)};
   node->reduceKind = kind;
-  node->body = std::move(body);
+  node->body = [compute, body = std::move(body)](ImplicitLocOpBuilder &b, ValueRange args) {
+    return body(b, castScalar(b, args[0], compute));
+  };
   node->unit = unit;
   node->pieces = kPieces;
   node->shapeIsFixed = true;

@@ -94,7 +94,7 @@ ShardUnitOp getShardUnit(Operation *op, FlatSymbolRefAttr name) {
 LogicalResult lowerSegmentNorm(GraphBuilder &g, SegmentNormOp op) {
   ShardUnitOp unit = getShardUnit(op, op.getUnitAttr());
   Ref chunk = g.get(op.getChunk());
-  Type type = chunk.getElementType();
+  Type own = chunk.getElementType(), type = getComputeType(own);
   if (op.getKind() != ReduceKind::norm2 && op.getKind() != ReduceKind::max)
     return op.emitOpError("has a kernel for kinds norm2 and max only");
   bool isMax = op.getKind() == ReduceKind::max;
@@ -108,7 +108,7 @@ LogicalResult lowerSegmentNorm(GraphBuilder &g, SegmentNormOp op) {
     ScalarBuilder s(b, type);
     return isMax ? s.max(args[0], s.constant(0)) : s.sqrt(args[0]);
   });
-  g.set(op.getTable(), table);
+  g.set(op.getTable(), g.cast(table, own));
   return success();
 }
 

@@ -82,3 +82,17 @@ func.func @norms(%g: tensor<256xf32>) -> tensor<2xf32> {
   %0 = spmd.segment_norm norm2 %g unit @unit0 : tensor<256xf32> -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// Of bf16: sums in f32, one rounding.
+// CHECK-LABEL: func.func @narrow_norms
+// CHECK:         kernel.segmented chunk 256
+// CHECK:           %[[WIDE:.*]] = arith.extf %{{.*}} : bf16 to f32
+// CHECK:           %[[SQUARE:.*]] = arith.mulf %[[WIDE]], %[[WIDE]] : f32
+// CHECK:           kernel.reduce <add> %[[SQUARE]] over [0] : f32
+// CHECK:         kernel.cluster dims [2, 16] parallel 1
+// CHECK:           %[[ROOT:.*]] = math.sqrt %{{.*}} : f32
+// CHECK:           arith.truncf %[[ROOT]] : f32 to bf16
+func.func @narrow_norms(%g: tensor<256xbf16>) -> tensor<2xbf16> {
+  %0 = spmd.segment_norm norm2 %g unit @unit0 : tensor<256xbf16> -> tensor<2xbf16>
+  return %0 : tensor<2xbf16>
+}

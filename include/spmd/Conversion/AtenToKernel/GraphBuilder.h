@@ -49,7 +49,7 @@ public:
   /// the shapes alone; f16 and bf16 are combined in f32.
   Ref reduce(kernel::ReduceKind kind, Ref ref, mlir::ArrayRef<int64_t> dims, bool keepDims);
   Ref segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk);
-  /// [segments] from this rank's chunk.
+  /// [segments] from this rank's chunk; f16 and bf16 are extended for `body` and combined in f32, which is the result.
   Ref segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp unit, ScalarBody body);
   /// The refs side by side along `dim`.
   Ref concatenate(mlir::ArrayRef<Ref> refs, int64_t dim);
