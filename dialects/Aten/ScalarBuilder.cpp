@@ -235,12 +235,23 @@ Value ScalarBuilder::atanh(Value x) { return math::AtanhOp::create(b, x); }
 Value ScalarBuilder::erf(Value x) { return math::ErfOp::create(b, x); }
 Value ScalarBuilder::erfc(Value x) { return math::ErfcOp::create(b, x); }
 
-/// Of integers: in f64, so exact up to 2^53.
 Value ScalarBuilder::pow(Value x, Value y) {
   if (isFloat())
     return math::PowFOp::create(b, x, y);
-  Type wide = b.getF64Type();
-  return cast(math::PowFOp::create(b, castScalar(b, x, wide), castScalar(b, y, wide)));
+  if (type.isInteger(1))
+    return bitOr(x, logicalNot(y));
+  // By squaring; six bits of the exponent say all that fits in 64 bits, but for powers of 0, 1 and -1.
+  Value one = constant(1), result = one, square = x;
+  for (int bit = 0; bit < 6; ++bit) {
+    Value isSet = truth(bitAnd(shiftRight(y, constant(bit)), one));
+    result = select(isSet, mul(result, square), result);
+    if (bit < 5)
+      square = mul(square, square);
+  }
+  // What is beyond, and inverses, are 0; those of 1 and -1 follow the exponent's parity.
+  Value parity = select(truth(bitAnd(y, one)), x, one);
+  Value beyond = select(compare("eq", abs(x), 1), parity, constant(0));
+  return select(bitOr(compare("lt", y, 0), compare("gt", y, 63)), beyond, result);
 }
 
 Value ScalarBuilder::atan2(Value y, Value x) { return math::Atan2Op::create(b, y, x); }

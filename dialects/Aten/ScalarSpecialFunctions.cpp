@@ -7,6 +7,7 @@
 
 #include "dialects/Aten/ScalarFunctions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -26,8 +27,16 @@ static Value polynomial(ScalarBuilder &s, Value x, ArrayRef<double> coefficients
   return sum;
 }
 
+/// `function` of an f32 as an f64: reflections and series cancel more digits than f32 has to spare.
+static Value inDouble(ScalarBuilder &s, Value x, function_ref<Value(ScalarBuilder &, Value)> function) {
+  ScalarBuilder wide(s.b, s.b.getF64Type());
+  return s.cast(function(wide, wide.cast(x)));
+}
+
 /// As PyTorch's calc_erfinv: a rational function, then two Newton steps.
 Value erfinv(ScalarBuilder &s, Value x) {
+  if (s.type.isF32())
+    return inDouble(s, x, erfinv);
   Value one = s.constant(1), magnitude = s.abs(x);
   Value z = s.square(x);
   Value near = s.div(s.mul(x, polynomial(s, z, {-0.140543331, 0.914624893, -1.645349621, 0.886226899})),
@@ -56,6 +65,8 @@ struct Shifted {
 } // namespace
 
 Value lgamma(ScalarBuilder &s, Value x) {
+  if (s.type.isF32())
+    return inDouble(s, x, lgamma);
   Value one = s.constant(1), isReflected = s.compare("lt", x, 0.5);
   Value positive = s.select(isReflected, s.sub(one, x), x);
   Shifted arg(s, positive);
@@ -79,6 +90,8 @@ Value lgamma(ScalarBuilder &s, Value x) {
 }
 
 Value digamma(ScalarBuilder &s, Value x) {
+  if (s.type.isF32())
+    return inDouble(s, x, digamma);
   Value one = s.constant(1), zero = s.constant(0), isReflected = s.compare("lt", x, zero);
   Value positive = s.select(isReflected, s.sub(one, x), x);
   Shifted arg(s, positive);
@@ -126,21 +139,36 @@ static Value zeta(ScalarBuilder &b, int64_t exponent, Value q) {
   return sum;
 }
 
+/// The n-th derivative of pi cot(pi x). That of a polynomial p in c = cot(pi x) is -pi (1 + c^2) p'(c).
+static Value cotangentDerivative(ScalarBuilder &s, int64_t n, Value x) {
+  SmallVector<double> p = {0, M_PI}; // coefficients from the constant up
+  for (int64_t i = 0; i < n; ++i) {
+    SmallVector<double> next(p.size() + 1, 0);
+    for (size_t k = 1; k < p.size(); ++k) {
+      next[k - 1] -= M_PI * static_cast<double>(k) * p[k];
+      next[k + 1] -= M_PI * static_cast<double>(k) * p[k];
+    }
+    p = next;
+  }
+  Value fraction = s.sub(x, s.floor(x)), angle = s.mul(s.constant(M_PI), fraction);
+  std::reverse(p.begin(), p.end());
+  Value value = polynomial(s, s.div(s.cos(angle), s.sin(angle)), p);
+  // At poles: of an odd derivative -infinity from both sides, as PyTorch has it for all.
+  return s.select(s.compare("eq", fraction, 0), s.constant(n % 2 ? -kInfinity : kInfinity), value);
+}
+
 Value polygamma(ScalarBuilder &s, int64_t n, Value x) {
   if (n == 0)
     return digamma(s, x);
+  if (s.type.isF32())
+    return inDouble(s, x, [&](ScalarBuilder &wide, Value x) { return polygamma(wide, n, x); });
   double factorial = std::tgamma(static_cast<double>(n) + 1);
-  Value scale = s.constant(n % 2 ? factorial : -factorial);
-  if (n > 1) {
-    Value result = s.mul(scale, zeta(s, n + 1, x));
-    return s.select(s.compare("gt", x, 0), result, s.constant(kNaN));
-  }
-  Value one = s.constant(1), isReflected = s.compare("lt", x, 0.5);
-  Value result = zeta(s, 2, s.select(isReflected, s.sub(one, x), x));
-  // psi'(x) + psi'(1 - x) = (pi / sin(pi x))^2
-  Value fraction = s.sub(x, s.floor(x));
-  Value ratio = s.div(s.constant(M_PI), s.sin(s.mul(s.constant(M_PI), fraction)));
-  return s.select(isReflected, s.sub(s.square(ratio), result), result);
+  Value isReflected = s.compare("lt", x, 0.5);
+  Value result = s.mul(s.constant(n % 2 ? factorial : -factorial),
+                       zeta(s, n + 1, s.select(isReflected, s.sub(s.constant(1), x), x)));
+  // psi_n(1 - x) - (-1)^n psi_n(x) = (-1)^n times the n-th derivative of pi cot(pi x)
+  Value reflected = s.sub(n % 2 ? s.neg(result) : result, cotangentDerivative(s, n, x));
+  return s.select(isReflected, reflected, result);
 }
 
 } // namespace spmd::aten

@@ -162,6 +162,8 @@ static Value neutralFor(Emitter &emitter, RankedTensorType type, Reduction reduc
   if (isa<FloatType>(type.getElementType()))
     return scalarLike(emitter, type, isMax ? -INFINITY : INFINITY);
   unsigned bits = type.getElementTypeBitWidth();
+  if (bits == 1)
+    return emitter.full(type.clone(ArrayRef<int64_t>()), emitter.builder.getI64IntegerAttr(isMax ? 0 : 1));
   APInt bound = isMax ? APInt::getSignedMinValue(bits) : APInt::getSignedMaxValue(bits);
   return emitter.full(type.clone(ArrayRef<int64_t>()), emitter.builder.getI64IntegerAttr(bound.getSExtValue()));
 }

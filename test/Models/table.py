@@ -28,8 +28,9 @@ Each class of `transformers` {version} below was trained by an unmodified step (
 `clip_grad_norm_`, AdamW; and plain SGD without clipping) on a small random config, captured, and compiled for 2 ranks,
 with its blocks as shard units. "Equal" compares the ranks' programs with the captured step in float64: loss, parameters
 and optimizer state. "Trains" compares 3 steps of the compiled program with eager PyTorch. The counts are the collectives
-of a step. Biases of attention keys, whose gradient is zero but for rounding, are not compared with eager PyTorch. What
-fails says in which stage, at which op and line.
+of a step. Parameters whose gradient is zero but for rounding (biases of attention keys) are compared
+[through their optimizer state](interpreter.md#what-it-checks-while-it-runs). What fails says in which stage, at which op
+and line.
 
 {passed} of {total} pass, {failed} fail{missing}.
 
@@ -47,6 +48,8 @@ def work(name: str, result: multiprocessing.connection.Connection) -> None:
         result.send((True, pipeline.check(zoo.find(name))))
     except pipeline.StageError as error:
         result.send((False, f"{error.stage}: {error}"))
+    except Exception as error:  # the model's own
+        result.send((False, f"PyTorch itself: {type(error).__name__}: {error}".splitlines()[0]))
 
 
 def check_one(name: str) -> tuple[bool, str]:

@@ -157,20 +157,22 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
   }
   if (factor < 0)
     return success();
+  // The rule is of local shapes: where a chunk has one row, a dimension that is
+  // broadcast, or summed to one row, looks like one that carries the factor.
+  auto carriesFactor = [&](const ShardingRule::Value &value, Value of) {
+    auto *dim = llvm::find(value.dims, factor);
+    return dim != value.dims.end() && getGlobalShape(of.getType())[dim - value.dims.begin()] == size;
+  };
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    // The rule is of local shapes: where a chunk has one row, a dimension that is
-    // broadcast looks like one that carries the factor.
-    auto *dim = llvm::find(rule.operands[index].dims, factor);
-    bool carries = dim != rule.operands[index].dims.end() &&
-                   getGlobalShape(operand.getType())[dim - rule.operands[index].dims.begin()] == size;
-    if (carries && !stateOf(operand).isShard() && !(index < rule.dontCare.size() && rule.dontCare[index]))
+    if (carriesFactor(rule.operands[index], operand) && !stateOf(operand).isShard() &&
+        !(index < rule.dontCare.size() && rule.dontCare[index]))
       return error(op) << "has operand " << index << ", which is " << stateOf(operand).str()
                        << ", where another is sharded in the same dimension";
   }
   std::optional<ReduceKind> contracted;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     auto *dim = llvm::find(rule.results[index].dims, factor);
-    bool has = dim != rule.results[index].dims.end();
+    bool has = carriesFactor(rule.results[index], result);
     AxisState want =
         has ? AxisState::shard(dim - rule.results[index].dims.begin(), cut.pre, cut.chunk) : stateOf(result);
     if (stateOf(result) != want || (!has && !want.isPartial()))
