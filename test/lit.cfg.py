@@ -38,6 +38,7 @@ ptxas = next((path for path in (os.path.join(t, "bin", "ptxas") for t in toolkit
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+    config.environment["SPMD_PTXAS"] = ptxas
 if config.spmd_python:
     if subprocess.run([config.spmd_python, "-c", "import torch, pytest"], capture_output=True).returncode == 0:
         config.available_features.add("torch")

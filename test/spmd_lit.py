@@ -21,6 +21,9 @@ class SpmdFormat(lit.formats.ShTest):
             return super().execute(test, lit_config)
         if "torch" not in test.config.available_features:
             return lit.Test.UNSUPPORTED, "the configured Python has no PyTorch or no pytest"
-        command = [test.config.spmd_python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test.getSourcePath()]
+        command = [test.config.spmd_python, "-m", "pytest", "-q", "-rP", "-x", "-p", "no:cacheprovider", test.getSourcePath()]
         out, err, code = lit.util.executeCommand(command, env=test.config.environment)
+        # What a test has counted is worth seeing when it passes, too.
+        for line in dict.fromkeys(line for line in out.splitlines() if line.startswith("counts: ")):
+            lit_config.note(line.removeprefix("counts: "))
         return (lit.Test.PASS if code == 0 else lit.Test.FAIL), out + err

@@ -102,6 +102,55 @@ static llvm::Error writeArchive(ArrayRef<std::string> codes, CubinArchive &archi
   return error;
 }
 
+namespace {
+
+/// Assembles kernels; used by several threads.
+struct Assembler {
+  /// The machine code of `ptx`, and what is said of it in `kernel`.
+  llvm::Expected<std::string> assemble(StringRef ptx, GpuKernel &kernel) const;
+  /// The same; when registers were spilled, of a `ptx` that asks for fewer blocks per SM.
+  llvm::Expected<std::string> assembleUnspilled(std::string &ptx, GpuKernel &kernel) const;
+
+  const Ptxas &ptxas;
+  CubinCache cache;
+  const Device &device;
+};
+
+} // namespace
+
+llvm::Expected<std::string> Assembler::assemble(StringRef ptx, GpuKernel &kernel) const {
+  std::string key = CubinCache::getKey(ptx, device.chip, ptxas.getVersion());
+  if (std::optional<Cubin> known = cache.get(key); known && readLog(known->log, kernel))
+    return std::move(known->code);
+  llvm::Expected<Cubin> made = ptxas.run(ptx, device.chip);
+  if (!made)
+    return made.takeError();
+  if (!readLog(made->log, kernel))
+    return llvm::createStringError("cannot read what " + ptxas.getPath() + " --verbose prints: " + made->log);
+  cache.put(key, *made);
+  return std::move(made->code);
+}
+
+// [Note: spills] Of its own accord ptxas keeps a kernel of 256 threads to 48 registers, and spills a few values more
+// rather than run fewer blocks at once. Told how many blocks must fit it uses the registers there are: first as many
+// as leave each thread 64, then half of that, and so on.
+llvm::Expected<std::string> Assembler::assembleUnspilled(std::string &ptx, GpuKernel &kernel) const {
+  llvm::Expected<std::string> code = assemble(ptx, kernel);
+  size_t place = ptx.find(".maxntid ");
+  if (!code || place == std::string::npos)
+    return code;
+  place = ptx.find('\n', place) + 1;
+  constexpr int64_t kEnoughRegisters = 64;
+  std::string first = ptx;
+  for (int64_t blocks = device.registersPerSM / kEnoughRegisters / kernel.threads;
+       code && kernel.spillStoreBytes + kernel.spillLoadBytes > 0 && blocks > 0; blocks /= 2) {
+    ptx = first;
+    ptx.insert(place, (".minnctapersm " + Twine(blocks) + "\n").str());
+    code = assemble(ptx, kernel);
+  }
+  return code;
+}
+
 FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const CudaOptions &options) {
   auto fail = [&](const Twine &message) -> LogicalResult {
     return module.emitError("cannot compile kernels for ") << chip << ": " << message;
@@ -119,33 +168,20 @@ FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const Cud
   FailureOr<std::vector<KernelPtx>> ptx = emitPtx(module, *device);
   if (failed(ptx))
     return failure();
-  archive.ptx = joinPtx(*ptx);
-
-  CubinCache cache(options.cache);
+  Assembler assembler{*ptxas, CubinCache(options.cache), *device};
   std::vector<std::string> codes(ptx->size()), errors(ptx->size());
   llvm::parallelFor(0, ptx->size(), [&](size_t i) {
-    const std::string &text = (*ptx)[i].text;
-    std::string key = CubinCache::getKey(text, chip, ptxas->getVersion());
-    std::optional<Cubin> cubin = cache.get(key);
-    if (!cubin || !readLog(cubin->log, archive.kernels[i])) {
-      llvm::Expected<Cubin> made = ptxas->run(text, chip);
-      if (!made) {
-        errors[i] = llvm::toString(made.takeError());
-        return;
-      }
-      if (!readLog(made->log, archive.kernels[i])) {
-        errors[i] = ("cannot read what " + ptxas->getPath() + " --verbose prints: " + made->log).str();
-        return;
-      }
-      cache.put(key, *made);
-      cubin = std::move(*made);
-    }
-    codes[i] = std::move(cubin->code);
+    llvm::Expected<std::string> code = assembler.assembleUnspilled((*ptx)[i].text, archive.kernels[i]);
+    if (code)
+      codes[i] = std::move(*code);
+    else
+      errors[i] = llvm::toString(code.takeError());
   });
-  cache.prune();
+  assembler.cache.prune();
   for (auto [kernel, error] : llvm::zip_equal(*ptx, errors))
     if (!error.empty())
       return fail("kernel " + kernel.symbol + ": " + error);
+  archive.ptx = joinPtx(*ptx);
   if (llvm::Error error = writeArchive(codes, archive))
     return fail(llvm::toString(std::move(error)));
   return archive;

@@ -4,7 +4,7 @@
 // RUN: split-file %s %t/source && cp %t/source/two.mlir %t/k.mlir
 
 // RUN: %{cubin} | FileCheck %s
-// CHECK: k.mlir:2:3: remark: k0: 8 x 256 threads, 23 registers, 640 + 4096 bytes shared, 2 barriers, 48 bytes local, 16 + 24 bytes spilled
+// CHECK: k.mlir:2:3: remark: k0: 8 x 256 threads, 23 registers, 640 + 4096 bytes shared, 2 barriers, 0 bytes local, 0 + 0 bytes spilled
 // CHECK: k.mlir:6:3: remark: k1: 1 x 1 threads, 23 registers, 640 + 0 bytes shared
 // RUN: llvm-ar t %t/k.a | FileCheck %s --check-prefix=MEMBERS
 // MEMBERS: k0.cubin
@@ -41,6 +41,15 @@
 // RUN: wc -l < %t/cuda/bin/calls | FileCheck %s --check-prefix=FOURTEEN
 // FOURTEEN: {{^14$}}
 
+// A kernel that spills is assembled again for fewer blocks at once: 4 of 256 threads with 64 registers, then 2. One that has
+// no number of threads stays as it is.
+// RUN: cp %t/source/spills.mlir %t/k.mlir && rm %t/cuda/bin/calls
+// RUN: %{cubin} | FileCheck %s --check-prefix=SPILLS
+// SPILLS: remark: spills: 8 x 256 threads, 23 registers, {{.*}}, 0 bytes local, 0 + 0 bytes spilled
+// SPILLS: remark: spills_always: {{.*}}, 48 bytes local, 16 + 24 bytes spilled
+// RUN: wc -l < %t/cuda/bin/calls | FileCheck %s --check-prefix=FOUR
+// RUN: cp %t/source/two.mlir %t/k.mlir
+
 // Errors, which leave no file.
 // RUN: rm %t/k.a
 // RUN: not spmd-opt %t/k.mlir --spmd-emit-cubin 2>&1 | FileCheck %s --check-prefix=PATH
@@ -76,6 +85,15 @@ gpu.module @kernels {
 //--- silent.mlir
 gpu.module @kernels {
   gpu.func @silent() kernel {
+    gpu.return
+  }
+}
+//--- spills.mlir
+gpu.module @kernels {
+  gpu.func @spills() kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 8, 1, 1>} {
+    gpu.return
+  }
+  gpu.func @spills_always() kernel {
     gpu.return
   }
 }
