@@ -68,7 +68,7 @@ void ClusterSchedule::addRoot(Root root) {
   roots.push_back(std::move(root));
 }
 
-SmallVector<Value> ClusterSchedule::getClosure(Value value) const {
+SmallVector<Value> ClusterSchedule::getClosure(Value value, Value known) const {
   SetVector<Value> seen;
   SmallVector<Value> work = {value};
   while (!work.empty()) {
@@ -76,7 +76,7 @@ SmallVector<Value> ClusterSchedule::getClosure(Value value) const {
     if (!seen.insert(next))
       continue;
     Operation *def = next.getDefiningOp();
-    if (def && !isa<ReduceOp>(def))
+    if (def && !isa<ReduceOp>(def) && next != known)
       llvm::append_range(work, def->getOperands());
   }
   SmallVector<Value> order;

@@ -48,8 +48,9 @@ public:
   llvm::ArrayRef<Root> getRoots() const { return roots; }
   /// Dims along which `value` varies; none for what is defined outside.
   const llvm::SmallBitVector &getVarying(mlir::Value value) const { return varying.find(value)->second; }
-  /// Values to compute, in program order, for `value`: itself and what it is made of, down to arguments and reductions.
-  llvm::SmallVector<mlir::Value> getClosure(mlir::Value value) const;
+  /// Values to compute, in program order, for `value`: itself and what it is made of, down to arguments, reductions and
+  /// `known`.
+  llvm::SmallVector<mlir::Value> getClosure(mlir::Value value, mlir::Value known = {}) const;
   /// Whether operand `operand` is read in a stage after the one that writes result `result`.
   bool isReadAfterWrite(unsigned operand, unsigned result) const;
 

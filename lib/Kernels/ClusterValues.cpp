@@ -40,8 +40,9 @@ Value ClusterValues::getValue(Value value, int64_t width, Scope &scope) {
   for (Scope &outer : llvm::reverse(scopes))
     if (Value known = outer.lookup(value))
       return known;
-  Value emitted;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
+  Value emitted = loadKept(value, width);
+  if (emitted) {
+  } else if (auto argument = dyn_cast<BlockArgument>(value)) {
     emitted = loadOperand(argument.getArgNumber(), width);
   } else if (auto reduce = value.getDefiningOp<ReduceOp>()) {
     emitted = loadReduction(reduce, width);
@@ -50,6 +51,8 @@ Value ClusterValues::getValue(Value value, int64_t width, Scope &scope) {
     emitted = index.getDim() == laneDim ? emitIota(b, i, width) : i;
   } else if (auto coord = value.getDefiningOp<CoordOp>()) {
     emitted = b.getCoordinate(coord.getAxis());
+  } else if (auto compare = value.getDefiningOp<arith::CmpIOp>(); compare && isLaneNumber(compare.getLhs(), width)) {
+    emitted = emitLaneCompare(compare, width, scope);
   } else {
     Operation *def = value.getDefiningOp();
     SmallVector<Value> operands;
@@ -59,6 +62,33 @@ Value ClusterValues::getValue(Value value, int64_t width, Scope &scope) {
   }
   scope[value] = emitted;
   return emitted;
+}
+
+/// Whether `value` is the position along the lanes' dim.
+bool ClusterValues::isLaneNumber(Value value, int64_t width) const {
+  if (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+    value = cast.getIn();
+  auto index = value.getDefiningOp<IndexOp>();
+  return width > 1 && index && index.getDim() == laneDim && dims[index.getDim()] < (int64_t(1) << 31);
+}
+
+/// A comparison of the position with something that is the same for all lanes (a class number): in 32 bits, between the
+/// lane numbers and the distance from the first, where 64-bit positions would take twice the registers.
+Value ClusterValues::emitLaneCompare(arith::CmpIOp compare, int64_t width, Scope &scope) {
+  Value other = getValue(compare.getRhs(), width, scope);
+  arith::CmpIPredicate predicate = compare.getPredicate();
+  bool isUnsigned = predicate >= arith::CmpIPredicate::ult;
+  if (isa<VectorType>(other.getType()) || isUnsigned)
+    return emitElementOp(b, *compare, {getValue(compare.getLhs(), width, scope), other});
+  if (!other.getType().isInteger(64))
+    other = arith::ExtSIOp::create(b, b.getI64Type(), other);
+  Value bounded = b.min(b.max(other, b.i64(-1)), b.i64(dims[*laneDim]));
+  Value distance = b.min(b.max(b.sub(bounded, position[*laneDim]), b.i64(-1)), b.i64(width));
+  Value narrow = arith::TruncIOp::create(b, b.getI32Type(), distance);
+  auto lanes = llvm::to_vector(llvm::seq<int32_t>(0, width));
+  auto type = VectorType::get({width}, b.getI32Type());
+  Value iota = b.constant(DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes)));
+  return arith::CmpIOp::create(b, predicate, iota, b.broadcast(narrow, width));
 }
 
 /// Index of `map` at the current position; dims that are not open are not used by what is asked for.
@@ -122,10 +152,10 @@ Value ClusterValues::loadOperand(unsigned i, int64_t width) {
   return choice.getResult(0);
 }
 
-void ClusterValues::storeResult(const Root &root, Value value, int64_t width) {
-  Value pointer = results[root.result];
-  AffineMap map = op.getResultMap(root.result);
-  if (width == 1 || resultAccess[root.result].getStride(*laneDim) == 1) {
+void ClusterValues::storeResult(unsigned result, Value value, int64_t width) {
+  Value pointer = results[result];
+  AffineMap map = op.getResultMap(result);
+  if (width == 1 || resultAccess[result].getStride(*laneDim) == 1) {
     b.store(value, pointer, emitIndex(map), getAlignment(map, getElementTypeOrSelf(value.getType()), width));
     return;
   }

@@ -6,6 +6,7 @@
 #include "CodeBuilder.h"
 #include "dialects/Kernel/AccessMap.h"
 #include "dialects/Kernel/ClusterSchedule.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace spmd::kernel {
 
@@ -25,6 +26,8 @@ protected:
 
   /// The result of a reduction that no scope holds.
   virtual mlir::Value loadReduction(ReduceOp reduce, int64_t width) = 0;
+  /// `value`, if the skeleton has put it into memory, else null.
+  virtual mlir::Value loadKept(mlir::Value value, int64_t width) { return {}; }
   /// Bytes that `width` elements side by side, read or written through `map`, are aligned to; 0: those of one element.
   virtual int64_t getAlignment(mlir::AffineMap map, mlir::Type element, int64_t width) { return 0; }
 
@@ -34,7 +37,8 @@ protected:
   /// `value` at the current position: known already, or emitted and kept in `scope`. Above 1, `width` is the number of
   /// positions side by side along the lane dim; what does not vary along it stays a scalar.
   mlir::Value getValue(mlir::Value value, int64_t width, Scope &scope);
-  void storeResult(const Root &root, mlir::Value value, int64_t width);
+  void storeResult(unsigned result, mlir::Value value, int64_t width);
+  void storeResult(const Root &root, mlir::Value value, int64_t width) { storeResult(root.result, value, width); }
   /// Index of `map` at the current position; dims that are not open are not used by what is asked for.
   mlir::Value emitIndex(mlir::AffineMap map);
 
@@ -52,6 +56,8 @@ protected:
   llvm::SmallVector<Scope> scopes;
 
 private:
+  bool isLaneNumber(mlir::Value value, int64_t width) const;
+  mlir::Value emitLaneCompare(mlir::arith::CmpIOp compare, int64_t width, Scope &scope);
   mlir::Value loadOperand(unsigned i, int64_t width);
   mlir::Value loadGuarded(unsigned i, mlir::Value index);
 };

@@ -53,7 +53,18 @@ LogicalResult lowerNllForward(GraphBuilder &g, aten::NllLossForwardOp op) {
     });
     return g.reduce(kernel::ReduceKind::Add, chosen, {1}, /*keepDims=*/true);
   };
-  Ref picked = pick(g.reshape(g.get(op.getSelf()), {t.rows, t.classes}));
+  Ref picked;
+  if (const LogSoftmaxParts *parts = g.findLogSoftmax(op.getSelf())) {
+    // The logarithm of one probability per row, instead of all.
+    Ref chosen = pick(g.reshape(parts->input, {t.rows, t.classes}));
+    Ref max = g.reshape(parts->max, {t.rows, 1}), sum = g.reshape(parts->sum, {t.rows, 1});
+    picked = g.pointwise({chosen, max, sum}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+      ScalarBuilder s(b, type);
+      return s.sub(s.sub(args[0], args[1]), s.log(args[2]));
+    });
+  } else {
+    picked = pick(g.reshape(g.get(op.getSelf()), {t.rows, t.classes}));
+  }
   Ref weight = op.getWeight() ? pick(g.reshape(g.get(op.getWeight()), {1, t.classes})) : g.constant(1.0, type, {});
   Ref rowWeight = g.pointwise({t.target, weight}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
     ScalarBuilder index(b, indexType), s(b, type);
@@ -95,16 +106,29 @@ LogicalResult lowerNllBackward(GraphBuilder &g, aten::NllLossBackwardOp op) {
   SmallVector<Ref> inputs = {t.classNumber, t.target, grad, weight};
   if (isMean)
     inputs.push_back(g.get(op.getTotalWeight()));
-  Ref value = g.pointwise(inputs, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
-    ScalarBuilder index(b, indexType), s(b, type);
-    Value isTarget = index.compare("eq", args[0], args[1]);
-    Value counts = index.compare("ne", args[1], index.constant(ignored));
+  auto slopeWhere = [=](ImplicitLocOpBuilder &b, Value condition, ValueRange args) {
+    ScalarBuilder s(b, type);
     Value slope = s.mul(s.neg(args[2]), args[3]);
     if (isMean)
       slope = s.div(slope, args[4]);
-    return s.select(arith::AndIOp::create(b, isTarget, counts), slope, s.constant(0));
+    return s.select(condition, slope, s.constant(0));
+  };
+  auto counts = [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder index(b, indexType);
+    return index.compare("ne", args[1], index.constant(ignored));
+  };
+  Ref value = g.pointwise(inputs, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    Value isTarget = ScalarBuilder(b, indexType).compare("eq", args[0], args[1]);
+    return slopeWhere(b, arith::AndIOp::create(b, isTarget, counts(b, args)), args);
   });
   g.set(op.getResult(), g.reshape(value, selfType.getShape()));
+  if (op.getWeight() || selfType.getRank() != 2)
+    return success();
+  // One class of a row has the slope: that is the row's sum.
+  inputs[0] = t.target;
+  g.setRowSum(op.getResult(), g.pointwise(inputs, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+                return slopeWhere(b, counts(b, args), args);
+              }));
   return success();
 }
 

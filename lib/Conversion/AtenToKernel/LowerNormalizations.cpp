@@ -63,15 +63,23 @@ private:
 
 int64_t normalizeDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
 
+bool isLastDim(int64_t dim, const Ref &ref) {
+  int64_t rank = ref.shape.size();
+  return normalizeDim(dim, rank) == rank - 1;
+}
+
 void lowerSoftmax(GraphBuilder &g, Value self, Value result, int64_t dim, bool isLog) {
   Type resultType = getTensorType(result).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(self), compute);
   RowMath m(g, compute, {normalizeDim(dim, x.shape.size())});
-  Ref shifted = m.sub(x, m.max(x));
+  Ref max = m.max(x);
+  Ref shifted = m.sub(x, max);
   Ref exp = m.exp(shifted);
   Ref sum = m.sum(exp);
   Ref value = isLog ? m.map({shifted, sum}, [](ScalarBuilder &s, ValueRange a) { return s.sub(a[0], s.log(a[1])); })
                     : m.map({exp, sum}, [](ScalarBuilder &s, ValueRange a) { return s.div(a[0], a[1]); });
+  if (isLog && resultType == compute && isLastDim(dim, x))
+    g.setLogSoftmax(result, {x, max, exp, sum});
   g.set(result, g.cast(value, resultType));
 }
 
@@ -80,7 +88,14 @@ void lowerSoftmaxBackward(GraphBuilder &g, Value gradOutput, Value output, Value
   Ref grad = g.cast(g.get(gradOutput), compute), out = g.cast(g.get(output), compute);
   RowMath m(g, compute, {normalizeDim(dim, out.shape.size())});
   Ref value;
-  if (isLog) {
+  const LogSoftmaxParts *parts = isLog ? g.findLogSoftmax(output) : nullptr;
+  const Ref *known = grad.getElementType() == compute && isLastDim(dim, out) ? g.findRowSum(gradOutput) : nullptr;
+  if (parts && isLastDim(dim, out)) {
+    Ref share = m.map({known ? *known : m.sum(grad), parts->sum},
+                      [](ScalarBuilder &s, ValueRange a) { return s.div(a[0], a[1]); });
+    value = m.map({grad, parts->exp, share},
+                  [](ScalarBuilder &s, ValueRange a) { return s.sub(a[0], s.mul(a[1], a[2])); });
+  } else if (isLog) {
     value = m.map({grad, out, m.sum(grad)},
                   [](ScalarBuilder &s, ValueRange a) { return s.sub(a[0], s.mul(s.exp(a[1]), a[2])); });
   } else {

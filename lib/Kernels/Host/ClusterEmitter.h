@@ -34,6 +34,13 @@ private:
   /// Emits, before the loop of nest level `level`, what that loop and those inside it do not change.
   void emitInvariantBefore(unsigned level, const Roots &roots);
 
+  // A value that is computed for a reduction and again for a result waits in the result's memory.
+  void findKept();
+  bool mayKeep(mlir::Value value, const Root &store, const ClusterSchedule::Stage &stage);
+  bool isKeeping(const Roots &roots) const { return kept && roots.front()->stage == keptStage; }
+  bool isAfterKept(const Root &root) const { return kept && keptStage < root.stage && !(keptUntil < root.stage); }
+  mlir::Value loadKept(mlir::Value value, int64_t width) override;
+
   // Reductions that end outside the innermost loop live on the stack.
   mlir::Value loadReduction(ReduceOp reduce, int64_t width) override;
   bool isInnermost(ReduceOp reduce) const;
@@ -53,6 +60,12 @@ private:
   /// Dims looped over inside a trip, outermost first.
   llvm::SmallVector<unsigned> nest;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
+  /// The value that waits, in which result's memory, the stage that computes it and the one that overwrites it;
+  /// `readsKept` in between.
+  mlir::Value kept;
+  unsigned keptResult = 0;
+  ClusterSchedule::Stage keptStage, keptUntil;
+  bool readsKept = false;
 };
 
 } // namespace spmd::kernel

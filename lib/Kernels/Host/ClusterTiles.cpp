@@ -102,7 +102,7 @@ void ClusterEmitter::emitTiles(unsigned tiledDim) {
     for (const Root *root : roots)
       values.push_back(b.broadcast(getValue(root->value, width, scope), width));
     for (auto [root, value] : llvm::zip_equal(roots, values))
-      storeResult(*root, value, width);
+      storeResult(root->result, value, width);
   };
   SmallVector<std::pair<unsigned, Value>> tiles;
   for (unsigned i = 0; i < op.getInputs().size(); ++i)

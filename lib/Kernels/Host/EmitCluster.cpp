@@ -11,6 +11,7 @@
 #include "ClusterEmitter.h"
 #include "VectorLoop.h"
 #include "dialects/Kernel/Body.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -44,8 +45,10 @@ LogicalResult ClusterEmitter::emit() {
     laneDim = innermostDim();
   if (std::optional<unsigned> tiledDim = findTiledDim())
     emitTiledTrips(*tiledDim);
-  else
+  else {
+    findKept();
     emitTrips();
+  }
   return success();
 }
 
@@ -61,6 +64,65 @@ void ClusterEmitter::setPosition(Value trip, unsigned numDims) {
     position[d] = d == 0 ? trip : b.mod(trip, dims[d]);
     trip = b.floorDiv(trip, dims[d]);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// [Note: kept values]
+// A softmax needs exp(x - max) for its sum, and again for its results, when the sum is known. Computing it once is
+// worth a store and a load in the cache: the value waits where the result will be, in the same row, whose memory nobody
+// reads before. That a result may lie where an operand does stays true, if the later stages do not read that operand.
+// Only functions (exp, log, ...) are worth it.
+//===----------------------------------------------------------------------===//
+
+/// Finds a value to keep, for rows along one sequential dim.
+void ClusterEmitter::findKept() {
+  if (nest.size() != 1)
+    return;
+  for (const Root &store : schedule.getRoots()) {
+    const AccessMap &access = resultAccess[store.reduce ? 0 : store.result];
+    if (store.reduce || access.getStride(innermostDim()) != 1 || !access.isLinear())
+      continue;
+    for (const Root &use : schedule.getRoots()) {
+      if (!use.reduce || !(use.stage < store.stage) || !use.dims.test(innermostDim()))
+        continue;
+      SmallVector<Value> early = schedule.getClosure(use.value), later = schedule.getClosure(store.value);
+      for (Value value : llvm::reverse(early)) {
+        Operation *def = value.getDefiningOp();
+        if (!def || !isa<math::MathDialect>(def->getDialect()) || !llvm::is_contained(later, value) ||
+            !schedule.getVarying(value).test(innermostDim()) ||
+            value.getType() != cast<RankedTensorType>(op.getResult(store.result).getType()).getElementType() ||
+            !mayKeep(value, store, use.stage))
+          continue;
+        kept = value;
+        keptResult = store.result;
+        keptStage = use.stage;
+        keptUntil = store.stage;
+        return;
+      }
+    }
+  }
+}
+
+Value ClusterEmitter::loadKept(Value value, int64_t width) {
+  if (!readsKept || value != kept)
+    return {};
+  return b.load(results[keptResult], value.getType(), emitIndex(op.getResultMap(keptResult)), width);
+}
+
+/// Whether no stage after `stage` reads an operand whose place the result of `store` may have taken.
+bool ClusterEmitter::mayKeep(Value value, const Root &store, const ClusterSchedule::Stage &stage) {
+  Block *body = op.getBodyBlock();
+  for (const Root &root : schedule.getRoots()) {
+    // What runs in the same stage reads before it writes.
+    if (!(stage < root.stage))
+      continue;
+    bool isWaiting = !(store.stage < root.stage);
+    for (Value leaf : schedule.getClosure(root.value, isWaiting ? value : Value()))
+      if (auto argument = dyn_cast<BlockArgument>(leaf); argument && argument.getOwner() == body)
+        if (op.getOperandMap(argument.getArgNumber()) == op.getResultMap(store.result))
+          return false;
+  }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -106,10 +168,13 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
   if (roots.empty())
     return;
   if (level == nest.size()) {
-    for (const Root *root : roots) {
-      Value value = getValue(root->value, 1, scopes.back());
+    // Everything is read before anything is written: a result may lie where an operand does.
+    SmallVector<Value> values;
+    for (const Root *root : roots)
+      values.push_back(getValue(root->value, 1, scopes.back()));
+    for (auto [root, value] : llvm::zip_equal(roots, values)) {
       if (!root->reduce)
-        storeResult(*root, value, 1);
+        storeResult(root->result, value, 1);
       else
         accumulate(root->reduce, value);
     }
@@ -179,17 +244,21 @@ void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
     Scope scope;
     SmallVector<Value> values, out;
     // Everything is read before anything is written: a result may lie where an operand does.
+    readsKept = isAfterKept(*roots.front());
     for (const Root *root : roots)
       values.push_back(b.broadcast(getValue(root->value, width, scope), width));
+    if (isKeeping(roots))
+      storeResult(keptResult, b.broadcast(scope.lookup(kept), width), width);
     for (auto [root, value] : llvm::zip_equal(roots, values)) {
       if (!root->reduce)
-        storeResult(*root, value, width);
+        storeResult(root->result, value, width);
       else if (isInnermost(root->reduce))
         out.push_back(b.combine(root->reduce.getKind(), accumulators[out.size()], value));
       else
         accumulate(root->reduce, value);
     }
     position[dim] = Value();
+    readsKept = false;
     return out;
   };
   SmallVector<Value> totals = emitVectorLoop(b, low, high, reductions, isVectorizable(roots), emitPoint);

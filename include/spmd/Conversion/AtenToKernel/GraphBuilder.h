@@ -8,6 +8,12 @@
 
 namespace spmd::fusion {
 
+/// What a log-softmax over the last dim was made of, for those who use its result: all but `input` and `exp` have one
+/// entry per row.
+struct LogSoftmaxParts {
+  Ref input, max, exp, sum;
+};
+
 /// Makes nodes for the op that is being lowered. Views come back as layouts; where a layout cannot say what a view
 /// does, the value is copied first. All of it depends on shapes only, so that fusing or not fusing the nodes
 /// afterwards cannot change a bit.
@@ -21,6 +27,19 @@ public:
   mlir::MLIRContext *getContext() const { return loc->getContext(); }
   Ref get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Ref ref) { values[value] = std::move(ref); }
+
+  /// What is known of a value beside its node: how it was made, or its sum over the last dim (which stays, as 1). So a
+  /// loss and its gradient are computed from exp(x - max), and never take its logarithm's exponential.
+  void setLogSoftmax(mlir::Value value, LogSoftmaxParts parts) { logSoftmaxes[value] = std::move(parts); }
+  const LogSoftmaxParts *findLogSoftmax(mlir::Value value) const {
+    auto found = logSoftmaxes.find(value);
+    return found == logSoftmaxes.end() ? nullptr : &found->second;
+  }
+  void setRowSum(mlir::Value value, Ref sum) { rowSums[value] = std::move(sum); }
+  const Ref *findRowSum(mlir::Value value) const {
+    auto found = rowSums.find(value);
+    return found == rowSums.end() ? nullptr : &found->second;
+  }
 
   /// A function argument.
   Ref addArgument(mlir::BlockArgument argument);
@@ -76,7 +95,8 @@ private:
   Ref asRef(Node *node);
 
   Graph &graph;
-  llvm::DenseMap<mlir::Value, Ref> values;
+  llvm::DenseMap<mlir::Value, Ref> values, rowSums;
+  llvm::DenseMap<mlir::Value, LogSoftmaxParts> logSoftmaxes;
   std::optional<mlir::Location> loc;
   llvm::StringRef opName;
   int64_t segment = -1;

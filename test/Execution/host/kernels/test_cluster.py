@@ -52,6 +52,49 @@ def test_bias_and_comparison(rows, cols):
     check(ir, [x, bias], [(t.astype(np.float64), np.float32), (t > x, np.bool_)], rows * cols, alias=[(0, 0)])
 
 
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sge", "ugt"])
+@pytest.mark.parametrize("integer", ["i64", "i32"])
+def test_position_against_row_value(predicate, integer):
+    """Comparisons of the innermost position, also with numbers that are no position."""
+    cols = 100
+    targets = [0, 15, 16, 63, 64, 96, 99, 100, -1, -100, 2**31 - 1, -2**31]
+    if integer == "i64":
+        targets += [2**63 - 1, -2**63, 2**32, -2**32 + 5]
+    target = np.array(targets, np.int64 if integer == "i64" else np.int32)
+    rows, x = len(targets), rand(len(targets), cols)
+    ir = func([x, target], [tensor(x), f"tensor<{rows}xf32>"], f"""kernel.cluster dims [{rows}, {cols}] parallel 1
+      ins(%a = %x0 at (d0, d1) -> (d0 * {cols} + d1) : {tensor(x)}, %t = %x1 at (d0, d1) -> (d0) : {tensor(target)})
+      outs(at (d0, d1) -> (d0 * {cols} + d1) : {tensor(x)}, at (d0, d1) -> (d0) : tensor<{rows}xf32>) {{
+        %i = kernel.index 1
+        %k = arith.index_cast %i : index to {integer}
+        %c = arith.cmpi {predicate}, %k, %t : {integer}
+        %z = arith.constant 0.0 : f32
+        %s = arith.select %c, %a, %z : f32
+        %r = kernel.reduce <add> %s over [1] : f32
+        kernel.yield %s, %r : f32, f32
+      }}""")
+    position = np.arange(cols)[None].astype(target.dtype)
+    compare = {"eq": np.equal, "ne": np.not_equal, "slt": np.less, "sge": np.greater_equal,
+               "ugt": lambda a, b: a.view(f"u{a.itemsize}") > b.view(f"u{b.itemsize}")}[predicate]
+    want = np.where(compare(position, target[:, None]), x, 0).astype(np.float64)
+    check(ir, [x, target], [(want, np.float32), (want.sum(1), np.float32)], rows, alias=[(0, 0)])
+
+
+def test_statistic_over_operand_of_another():
+    """A row's result may lie where another result of the same row still reads."""
+    rows, cols = 9, 70
+    x, w = rand(rows, cols), rand(rows, seed=1)
+    ir = func([x, w], [tensor(w), tensor(w)], f"""kernel.cluster dims [{rows}, {cols}] parallel 1
+      ins(%a = %x0 at (d0, d1) -> (d0 * {cols} + d1) : {tensor(x)}, %b = %x1 at (d0, d1) -> (d0) : {tensor(w)})
+      outs(at (d0, d1) -> (d0) : {tensor(w)}, at (d0, d1) -> (d0) : {tensor(w)}) {{
+        %r = kernel.reduce <add> %a over [1] : f32
+        %p = arith.mulf %r, %b : f32
+        kernel.yield %r, %p : f32, f32
+      }}""")
+    total = x.astype(np.float64).sum(1)
+    check(ir, [x, w], [(total, np.float32), (total * w, np.float32)], rows, alias=[(1, 0), (1, 1)])
+
+
 def test_scalar():
     x = np.float32(2).reshape(())
     ir = func([x], ["tensor<f32>"], """kernel.cluster dims [] parallel 0
