@@ -20,11 +20,10 @@ constexpr double kTwoOverSqrtPi = M_2_SQRTPI;
 constexpr double kGeluBeta = M_SQRT2 * kTwoOverSqrtPi * 0.5;
 constexpr double kGeluKappa = 0.044715;
 
-/// tanh(beta * (x + kappa * x^3))
-static Value geluTanh(ScalarBuilder &s, Value x) {
-  Value cube = s.mul(s.square(x), x);
-  Value inner = s.mul(s.constant(kGeluBeta), s.add(x, s.mul(s.constant(kGeluKappa), cube)));
-  return s.tanh(inner);
+/// 1 + exp(-2 beta (x + kappa x^3)), the reciprocal of (1 + tanh(beta (x + kappa x^3))) / 2.
+static Value geluDenominator(ScalarBuilder &s, Value x) {
+  Value factor = s.add(s.constant(-2 * kGeluBeta), s.mul(s.constant(-2 * kGeluBeta * kGeluKappa), s.square(x)));
+  return s.add(s.constant(1), s.exp(s.mul(x, factor)));
 }
 
 /// Phi(x) = (1 + erf(x / sqrt 2)) / 2
@@ -36,23 +35,20 @@ static Value normalCdf(ScalarBuilder &s, Value x) {
 Value gelu(ScalarBuilder &s, Value x, StringRef approximate) {
   if (approximate != "tanh")
     return s.mul(x, normalCdf(s, x));
-  Value half = s.mul(s.constant(0.5), x);
-  return s.mul(half, s.add(s.constant(1), geluTanh(s, x)));
+  return s.div(x, geluDenominator(s, x));
 }
 
 Value geluBackward(ScalarBuilder &s, Value grad, Value x, StringRef approximate) {
-  Value one = s.constant(1), half = s.constant(0.5);
   if (approximate != "tanh") {
     Value density = s.mul(s.exp(s.mul(s.constant(-0.5), s.square(x))), s.constant(kTwoOverSqrtPi * M_SQRT1_2 * 0.5));
     return s.mul(grad, s.add(normalCdf(s, x), s.mul(x, density)));
   }
-  Value tanh = geluTanh(s, x);
-  Value left = s.mul(half, x), right = s.add(one, tanh);
-  Value tanhDerivative = s.sub(one, s.square(tanh));
-  Value innerDerivative = s.mul(s.constant(kGeluBeta), s.add(one, s.mul(s.constant(3 * kGeluKappa), s.square(x))));
-  Value fromLeft = s.mul(half, right);
-  Value fromRight = s.mul(s.mul(left, tanhDerivative), innerDerivative);
-  return s.mul(grad, s.add(fromLeft, fromRight));
+  Value one = s.constant(1), gate = s.div(one, geluDenominator(s, x));
+  Value innerDerivative =
+      s.add(s.constant(2 * kGeluBeta), s.mul(s.constant(6 * kGeluBeta * kGeluKappa), s.square(x)));
+  // gate (1 - gate) first: it is zero where what follows overflows.
+  Value slope = s.mul(s.mul(s.mul(gate, s.sub(one, gate)), x), innerDerivative);
+  return s.mul(grad, s.add(gate, slope));
 }
 
 Value siluBackward(ScalarBuilder &s, Value grad, Value x) {

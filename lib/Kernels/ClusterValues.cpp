@@ -40,8 +40,9 @@ Value ClusterValues::getValue(Value value, int64_t width, Scope &scope) {
   for (Scope &outer : llvm::reverse(scopes))
     if (Value known = outer.lookup(value))
       return known;
-  Value emitted = loadKept(value, width);
-  if (emitted) {
+  Value emitted;
+  if (Value waiting = loadKept(value, width)) {
+    emitted = waiting;
   } else if (auto argument = dyn_cast<BlockArgument>(value)) {
     emitted = loadOperand(argument.getArgNumber(), width);
   } else if (auto reduce = value.getDefiningOp<ReduceOp>()) {

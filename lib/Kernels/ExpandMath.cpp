@@ -39,9 +39,8 @@ Value Arithmetic::power(Value x, bool isBase2) {
       factorial *= i + 1;
     }
   } else {
-    // Cephes expf.
-    coefficients = {
-        1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0};
+    // Least maximum of the relative error for |r| <= ln 2 / 2, with 1 + r exact: 3.1e-9.
+    coefficients = {1.3814540105e-3, 8.3687451955e-3, 4.1668390791e-2, 1.6666520398e-1, 4.9999993432e-1, 1.0, 1.0};
   }
   Value p = polynomial(r, coefficients);
   // The magic number's own bits are shifted out.

@@ -18,6 +18,10 @@ public:
 private:
   // Loops.
   void emitTrips();
+  int64_t getRowsTogether() const;
+  bool isLastPass(const Root &root) const;
+  void prefetchNextRows();
+  void forRows(llvm::function_ref<void(unsigned row)> body);
   void emitRange();
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
@@ -60,6 +64,12 @@ private:
   /// Dims looped over inside a trip, outermost first.
   llvm::SmallVector<unsigned> nest;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
+  /// Where each of several trips that run together is; none when one runs alone.
+  struct Row {
+    llvm::SmallVector<mlir::Value> position;
+    llvm::SmallVector<Scope> scopes;
+  };
+  llvm::SmallVector<Row> rows;
   /// The value that waits, in which result's memory, the stage that computes it and the one that overwrites it;
   /// `readsKept` in between.
   mlir::Value kept;

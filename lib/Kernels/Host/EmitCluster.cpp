@@ -12,6 +12,7 @@
 #include "VectorLoop.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -129,9 +130,64 @@ bool ClusterEmitter::mayKeep(Value value, const Root &store, const ClusterSchedu
 // Loops
 //===----------------------------------------------------------------------===//
 
+/// [Note: rows together]
+/// A reduction ends in a chain of shuffles, a division and a root, in which nothing else of its row can run. Where rows
+/// come from a cache, that shows: two trips then run in one loop, each with accumulators of its own, and the last pass
+/// over them asks for the next two. From memory both are slower (more streams), and so they are where a trip also sums
+/// over rows. The bits are those of rows one by one.
+int64_t ClusterEmitter::getRowsTogether() const {
+  constexpr int64_t kCacheBytes = 8 << 20, kLongestRow = 4096, kVectors = 8;
+  unsigned inner = innermostDim();
+  if (nest.size() != 1 || op.getParallel() == 0 || dims[inner] < 4 * kLanes || dims[inner] > kLongestRow ||
+      b.getAccumulators() < kVectors || op.getBytesMoved() > kCacheBytes)
+    return 1;
+  llvm::MapVector<int64_t, int64_t> reductions;
+  for (const Root &root : schedule.getRoots()) {
+    if (root.reduce && isInnermost(root.reduce))
+      ++reductions[root.stage.back()];
+    for (Value value : schedule.getClosure(root.value)) {
+      // Where arithmetic takes the time, nothing waits.
+      Operation *def = value.getDefiningOp();
+      if (def && isa<math::MathDialect>(def->getDialect()) && schedule.getVarying(value).test(inner))
+        return 1;
+    }
+  }
+  int64_t most = 0;
+  for (auto [stage, count] : reductions)
+    most = std::max(most, count);
+  return most == 0 ? 1 : std::max<int64_t>(1, kVectors / (kAccumulators * most));
+}
+
+/// Runs `body` at the place of each trip that is open.
+void ClusterEmitter::forRows(llvm::function_ref<void(unsigned row)> body) {
+  if (rows.empty())
+    return body(0);
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    std::swap(position, row.position);
+    std::swap(scopes, row.scopes);
+    body(i);
+    std::swap(position, row.position);
+    std::swap(scopes, row.scopes);
+  }
+}
+
 /// One trip per point of the parallel dims; the nest is made of the sequential dims.
 void ClusterEmitter::emitTrips() {
-  b.loop(arguments.begin, arguments.end, 1, [&](Value trip) {
+  Value alone = arguments.begin;
+  if (int64_t together = getRowsTogether(); together > 1) {
+    alone = b.sub(arguments.end, b.mod(b.sub(arguments.end, arguments.begin), together));
+    b.loop(arguments.begin, alone, together, [&](Value trip) {
+      for (int64_t i = 0; i < together; ++i)
+        rows.push_back({position, scopes});
+      forRows([&](unsigned row) {
+        setPosition(b.add(trip, row), op.getParallel());
+        scopes.emplace_back();
+      });
+      emitLevel(0, getRoots());
+      rows.clear();
+    });
+  }
+  b.loop(alone, arguments.end, 1, [&](Value trip) {
     setPosition(trip, op.getParallel());
     scopes.emplace_back();
     emitLevel(0, getRoots());
@@ -169,15 +225,19 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
     return;
   if (level == nest.size()) {
     // Everything is read before anything is written: a result may lie where an operand does.
-    SmallVector<Value> values;
-    for (const Root *root : roots)
-      values.push_back(getValue(root->value, 1, scopes.back()));
-    for (auto [root, value] : llvm::zip_equal(roots, values)) {
-      if (!root->reduce)
-        storeResult(root->result, value, 1);
-      else
-        accumulate(root->reduce, value);
-    }
+    SmallVector<SmallVector<Value>> values(std::max<size_t>(1, rows.size()));
+    forRows([&](unsigned row) {
+      for (const Root *root : roots)
+        values[row].push_back(getValue(root->value, 1, scopes.back()));
+    });
+    forRows([&](unsigned row) {
+      for (auto [root, value] : llvm::zip_equal(roots, values[row])) {
+        if (!root->reduce)
+          storeResult(root->result, value, 1);
+        else
+          accumulate(root->reduce, value);
+      }
+    });
     return;
   }
   SmallVector<int64_t> steps;
@@ -203,7 +263,7 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
 }
 
 void ClusterEmitter::emitLoop(unsigned level, const Roots &roots) {
-  emitInvariantBefore(level, roots);
+  forRows([&](unsigned) { emitInvariantBefore(level, roots); });
   for (const Root *root : roots)
     if (root->reduce && needsMemory(root->reduce) &&
         *llvm::min_element(root->reduce.getOver()) == static_cast<int64_t>(nest[level]))
@@ -229,45 +289,80 @@ bool ClusterEmitter::isVectorizable(const Roots &roots) const {
                       [&](const Root *root) { return root->reduce || resultAccess[root->result].getStride(d) == 1; });
 }
 
+/// Whether `root` runs in the last of several passes over rows that run together.
+bool ClusterEmitter::isLastPass(const Root &root) const {
+  return !rows.empty() && llvm::all_of(schedule.getRoots(), [&](const Root &other) {
+    return !other.dims.test(innermostDim()) || !(root.stage < other.stage);
+  });
+}
+
+/// Asks for what the first pass over the next rows reads, while the last pass over these works in the first cache.
+void ClusterEmitter::prefetchNextRows() {
+  unsigned inner = innermostDim(), outer = inner - 1;
+  for (unsigned o = 0; o < operandAccess.size(); ++o) {
+    const AccessMap &access = operandAccess[o];
+    if (!access.isLinear() || access.getStride(inner) != 1 || access.getStride(outer).value_or(0) == 0)
+      continue;
+    int64_t ahead = *access.getStride(outer) * static_cast<int64_t>(rows.size());
+    forRows([&](unsigned) {
+      Value next = b.add(emitIndex(op.getOperandMap(o)), ahead);
+      Value address = b.address(operands[o], op.getBodyBlock()->getArgument(o).getType(), next);
+      LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    });
+  }
+}
+
 /// The innermost loop over [low, high). Reductions over it end here.
 void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
   unsigned dim = innermostDim();
+  size_t numRows = std::max<size_t>(1, rows.size());
   SmallVector<ReduceOp> reduceOps;
-  SmallVector<Reduction> reductions;
   for (const Root *root : roots)
-    if (root->reduce && isInnermost(root->reduce)) {
+    if (root->reduce && isInnermost(root->reduce))
       reduceOps.push_back(root->reduce);
-      reductions.push_back({root->reduce.getKind(), root->reduce.getType()});
-    }
+  SmallVector<Reduction> reductions;
+  for (size_t row = 0; row < numRows; ++row)
+    for (ReduceOp reduce : reduceOps)
+      reductions.push_back({reduce.getKind(), reduce.getType()});
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {
-    position[dim] = i;
-    Scope scope;
-    SmallVector<Value> values, out;
+    SmallVector<Scope> known(numRows);
+    SmallVector<SmallVector<Value>> values(numRows);
+    SmallVector<Value> out;
     // Everything is read before anything is written: a result may lie where an operand does.
     readsKept = isAfterKept(*roots.front());
-    for (const Root *root : roots)
-      values.push_back(b.broadcast(getValue(root->value, width, scope), width));
-    if (isKeeping(roots))
-      storeResult(keptResult, b.broadcast(scope.lookup(kept), width), width);
-    for (auto [root, value] : llvm::zip_equal(roots, values)) {
-      if (!root->reduce)
-        storeResult(root->result, value, width);
-      else if (isInnermost(root->reduce))
-        out.push_back(b.combine(root->reduce.getKind(), accumulators[out.size()], value));
-      else
-        accumulate(root->reduce, value);
-    }
-    position[dim] = Value();
+    forRows([&](unsigned row) {
+      position[dim] = i;
+      for (const Root *root : roots)
+        values[row].push_back(b.broadcast(getValue(root->value, width, known[row]), width));
+    });
     readsKept = false;
+    if (width == kLanes && isLastPass(*roots.front()))
+      prefetchNextRows();
+    forRows([&](unsigned row) {
+      if (isKeeping(roots))
+        storeResult(keptResult, b.broadcast(known[row].lookup(kept), width), width);
+      for (auto [root, value] : llvm::zip_equal(roots, values[row])) {
+        if (!root->reduce)
+          storeResult(root->result, value, width);
+        else if (isInnermost(root->reduce))
+          out.push_back(b.combine(root->reduce.getKind(), accumulators[out.size()], value));
+        else
+          accumulate(root->reduce, value);
+      }
+      position[dim] = Value();
+    });
     return out;
   };
   SmallVector<Value> totals = emitVectorLoop(b, low, high, reductions, isVectorizable(roots), emitPoint);
-  for (auto [reduce, total] : llvm::zip_equal(reduceOps, totals)) {
-    if (needsMemory(reduce))
-      accumulate(reduce, total);
-    else
-      scopes.back()[reduce] = total;
-  }
+  forRows([&](unsigned row) {
+    ArrayRef<Value> mine = ArrayRef(totals).slice(row * reduceOps.size(), reduceOps.size());
+    for (auto [reduce, total] : llvm::zip_equal(reduceOps, mine)) {
+      if (needsMemory(reduce))
+        accumulate(reduce, total);
+      else
+        scopes.back()[reduce] = total;
+    }
+  });
 }
 
 LogicalResult emitCluster(KernelBuilder &b, ClusterOp op) {

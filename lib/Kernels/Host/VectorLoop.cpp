@@ -8,7 +8,6 @@ namespace spmd::kernel {
 
 SmallVector<Value> emitVectorLoop(KernelBuilder &b, Value low, Value high, ArrayRef<Reduction> reductions,
                                   bool vectorize, EmitPoint emitPoint) {
-  constexpr int64_t kAccumulators = 4;
   unsigned count = reductions.size();
   auto emitNeutrals = [&](int64_t width, int64_t copies) {
     SmallVector<Value> out;

@@ -7,6 +7,9 @@
 
 namespace spmd::kernel {
 
+/// Accumulators of a reduction.
+inline constexpr int64_t kAccumulators = 4;
+
 /// A value that is carried through a loop and combined in every iteration.
 struct Reduction {
   ReduceKind kind;

@@ -11,13 +11,13 @@
 // CHECK-NEXT:            %{{.*}} = %arg2 at (d0, d1) -> (d1) : tensor<32xf32>)
 // CHECK-NEXT:        outs(at (d0, d1) -> (d0 * 32 + d1) : tensor<64x32xf32>)
 // CHECK:           arith.addf
-// CHECK:           math.tanh
+// CHECK:           math.exp
 // CHECK:           kernel.yield %{{.*}} : f32
 // CHECK:         %[[DY:.*]] = kernel.gemm m 64 n 32 k 8
 // CHECK-NEXT:    %[[DP:.*]] = kernel.cluster dims [64, 32] parallel 1
 // CHECK:             = %[[P]] at
 // CHECK:           arith.addf
-// CHECK:           math.tanh
+// CHECK:           math.exp
 // CHECK:         kernel.gemm m 32 n 16 k 64 a(%[[DP]] ld 32 trans : tensor<64x32xf32>) b(%arg0 ld 16 : tensor<64x16xf32>)
 
 // Without fusion every light op is a kernel.
