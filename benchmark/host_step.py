@@ -1,148 +1,224 @@
 """Our compiled step beside PyTorch eager and torch.compile: same CPU, same threads, same batch, paired in one run.
 
-    python benchmark/host_step.py                                   # every row of the README's table
-    python benchmark/host_step.py --cases nano:8x128 --rounds 7     # one case
+    python benchmark/host_step.py                                       # every row of the README's table
+    python benchmark/host_step.py --cases "nano 8x128" --rounds 7       # those whose name has "nano 8x128" in it
+    python benchmark/host_step.py --json steps.json                     # a list of {name, threads, ours_ms, eager_ms, ...}
 
-Each round times every contender once, one after the other, so that a busy machine disturbs all of them alike; a ratio is
-taken within a round, and the table shows the median ratio with the lowest and the highest. Losses must agree first.
-The floor is printed with each case: matrix-product FLOPs over the measured peak of a large GEMM on the same threads.
+PyTorch's contenders: eager and torch.compile of the model, each with the foreach and the fused optimizer, and
+torch.compile of the whole step (model and optimizer). Each round times every contender once, one after the other, so that
+a busy machine disturbs all alike; a ratio is taken within a round, against the fastest of PyTorch's in that round, and the
+table shows the median ratio with the lowest and the highest. Losses must agree first. `floor` is matrix-product FLOPs over the measured
+peak of a large GEMM on the same threads.
 """
 from __future__ import annotations
 
 import argparse
 import copy
-import os
+import dataclasses
+import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
+from typing import Any, Callable
 
-ROOT = Path(__file__).resolve().parent.parent
-# glibc gives large tensors back to the system after every step by default, and eager PyTorch then pays a page fault per
-# 4 KiB: without these settings we would be measuring that, in our favour.
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "268435456"}
-CASES = ["nano:8x128", "nano:1x32", "124m:4x128"]
-LAYOUTS = [(1, 2), (2, 1)]  # (ranks, threads per rank)
+from contenders import ROOT, compile_step, rerun_with_tuned_allocator
 
 
-def eager(example, compiled: str, optimizer: str):
+@dataclasses.dataclass
+class Case:
+    """`make` gives {train_step, model, args}; `bar` is how many times faster than the fastest of PyTorch's ours must be."""
+
+    name: str
+    make: Callable[[], dict[str, Any]]
+    bar: float
+    policy: str
+
+
+def gpt2_case(config: str, batch: int, length: int, name: str, bar: float) -> Case:
+    def make():
+        import gpt2
+
+        return gpt2.setup(config, "fused", batch, length, 1, ROOT / "examples" / "gpt2-nano.txt" if config == "nano" else None)
+
+    return Case(f"GPT-2 {name} {batch}x{length}", make, bar, "class:Block")
+
+
+def transformers_case(name: str, bar: float, policy: str, build: Callable[[], tuple]) -> Case:
+    """A model of `transformers` that gives its loss itself, trained on random tokens."""
+    def make():
+        import torch
+
+        torch.manual_seed(0)
+        model, batch, length = build()
+        tokens = torch.randint(0, model.config.vocab_size, (batch, length))
+
+        def train_step(model, optimizer, tokens):
+            loss = model(input_ids=tokens, labels=tokens).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        return {"train_step": train_step, "model": model, "args": (tokens,)}
+
+    return Case(name, make, bar, policy)
+
+
+def llama() -> tuple:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(vocab_size=4096, hidden_size=512, intermediate_size=1408, num_hidden_layers=6,
+                         num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=256, use_cache=False,
+                         attn_implementation="sdpa")
+    return LlamaForCausalLM(config), 4, 128
+
+
+def bert() -> tuple:
+    from transformers import BertConfig, BertForMaskedLM
+
+    config = BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="sdpa")
+    return BertForMaskedLM(config), 4, 128
+
+
+CASES = [gpt2_case("124m", 4, 128, "124M", 1.2), gpt2_case("nano", 8, 128, "nano", 1.45),
+         gpt2_case("nano", 1, 32, "nano", 2.5),
+         transformers_case("Llama 6x512", 1.25, "class:LlamaDecoderLayer", llama),
+         transformers_case("BERT base", 1.25, "class:BertLayer", bert)]
+
+
+def adamw(model, optimizer: str):
+    """AdamW with weight decay on matrices only."""
+    import torch
+
+    matrices = [p for p in model.parameters() if p.dim() >= 2]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), **{optimizer: True})
+
+
+def pytorch(example, compiled: str, optimizer: str) -> Callable:
     """A function that runs one PyTorch step on a copy of the model. `compiled`: "", "model" or "step"."""
     import torch
 
     model = copy.deepcopy(example["model"])
-    options = {"fused": True} if optimizer == "fused" else {"foreach": True}
-    groups = [{**{k: v for k, v in group.items() if k in ("lr", "betas", "eps", "weight_decay")},
-               "params": [dict(model.named_parameters())[name_of(example["model"], p)] for p in group["params"]]}
-              for group in example["optimizer"].param_groups]
-    adam = torch.optim.AdamW(groups, **options)
-    step = example["train_step"]
-    if compiled == "model":
+    adam = adamw(model, optimizer)
+    if compiled:
         model = torch.compile(model)
-    elif compiled == "step":
-        inner, adam_step = step, torch.compile(adam.step)
-        adam.step = lambda: adam_step()
-        model = torch.compile(model)
-        step = inner
-    return lambda batch: step(model, adam, *batch)
+    if compiled == "step":
+        compiled_step = torch.compile(adam.step)
+        adam.step = lambda: compiled_step()
+    return lambda: example["train_step"](model, adam, *example["args"])
 
 
-def name_of(model, parameter) -> str:
-    return next(name for name, p in model.named_parameters() if p is parameter)
-
-
-def compile_ours(example, ranks: int, threads: int, folder: Path, name: str):
-    """Captures, compiles with spmd-compile and loads; returns one step as a function."""
+def ours(case: Case, example, threads: int, folder: Path) -> Callable:
     import spmd
 
-    step, artifact = folder / f"{name}.step", folder / f"{name}-{ranks}.spmd"
-    if not step.exists():
-        spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
-                     name=name).save(str(step))
-    program = ROOT / "build" / "bin" / "spmd-compile"
-    subprocess.run([str(program), str(step), "-o", str(artifact), f"--ranks={ranks}", "--policy=class:Block", "--quiet"],
-                   check=True)
-    trainer = spmd.load(str(artifact), threads=ranks * threads)
-    return lambda batch: trainer.step(*batch)
+    artifact = folder / f"{case.name.replace(' ', '-')}.spmd"
+    if not artifact.exists():
+        model = copy.deepcopy(example["model"])
+        compile_step(example["train_step"], model, adamw(model, "fused"), example["args"], artifact,
+                     f"--policy={case.policy}")
+    trainer = spmd.load(str(artifact), threads=threads)
+    batch = [a.numpy() for a in example["args"]]
+    return lambda: trainer.run(batch)[0]
 
 
-def seconds(run, batch, count: int) -> float:
+def seconds(run: Callable, count: int) -> float:
     start = time.perf_counter()
     for _ in range(count):
-        run(batch)
+        run()
     return (time.perf_counter() - start) / count
 
 
 def gemm_peak() -> float:
-    """GFLOP/s of a large f32 matrix product on torch's threads."""
+    """FLOP/s of a large f32 matrix product on torch's threads."""
     import torch
 
     a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
-    best = min(seconds(lambda _: a @ b, None, 3) for _ in range(5))
-    return 2 * 1024**3 / best / 1e9
+    return 2 * 1024**3 / min(seconds(lambda: a @ b, 3) for _ in range(5))
 
 
-def step_flops(config, batch: int, length: int) -> float:
-    """Matrix-product FLOPs of forward and backward (causal attention counted exactly)."""
-    per_token = 2 * (12 * config.width**2 * config.layers + config.vocab * config.width)
-    attention = 2 * 2 * config.layers * config.width * (length + 1) / 2
-    return 3 * batch * length * (per_token + attention)
+def product_flops(example) -> float:
+    """FLOPs of matrix products and attention in forward and backward, counted by PyTorch; attention counts in full."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        model = copy.deepcopy(example["model"])
+        example["train_step"](model, adamw(model, "foreach"), *example["args"])
+    return counter.get_total_flops()
 
 
-def run_case(case: str, ranks: int, threads: int, options, folder: Path) -> None:
+def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
     import torch
-    import gpt2
 
-    config, shape = case.split(":")
-    batch, length = map(int, shape.split("x"))
-    torch.set_num_threads(ranks * threads)
-    example = gpt2.setup(config, "fused", batch, length, 1, ROOT / "examples" / "gpt2-nano.txt" if config == "nano" else None)
-    args = example["args"]
-    contenders = {"spmd": compile_ours(example, ranks, threads, folder, f"{config}-{shape}"),
-                  "eager foreach": eager(example, "", "foreach"), "eager fused": eager(example, "", "fused")}
-    if not options.no_compile:
-        contenders["compile model"] = eager(example, "model", "fused")
-        contenders["compile step"] = eager(example, "step", "foreach")
-    losses = {name: float(run(args)) for name, run in contenders.items()}
+    torch.set_num_threads(threads)
+    torch._dynamo.reset()
+    example = case.make()
+    eager = {"eager foreach": pytorch(example, "", "foreach"), "eager fused": pytorch(example, "", "fused")}
+    compiled = {"compile model foreach": pytorch(example, "model", "foreach"),
+                "compile model fused": pytorch(example, "model", "fused"),
+                "compile step": pytorch(example, "step", "foreach")}
+    contenders = {"ours": ours(case, example, threads, folder), **eager, **compiled}
+    losses = {name: float(run()) for name, run in contenders.items()}
     for name, loss in losses.items():
-        if abs(loss - losses["eager fused"]) > 1e-4 * abs(losses["eager fused"]):
-            sys.exit(f"{case}: first loss of {name} is {loss}, of eager {losses['eager fused']}")
-    for run in contenders.values():
-        seconds(run, args, 2)
-    counts = {name: max(1, int(options.seconds / seconds(run, args, 1))) for name, run in contenders.items()}
+        if not abs(loss - losses["eager fused"]) <= 1e-4 * abs(losses["eager fused"]):
+            sys.exit(f"{case.name}: first loss of {name} is {loss}, of eager {losses['eager fused']}")
+    counts = {}
+    for name, run in contenders.items():
+        seconds(run, 1)
+        counts[name] = max(1, min(1000, int(options.seconds / seconds(run, 1))))
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(options.rounds):
         for name, run in contenders.items():
-            times[name].append(seconds(run, args, counts[name]))
-    settings = example["model"].wte.weight.shape
-    gflop = step_flops(gpt2.dataclasses.replace(gpt2.CONFIGS[config], vocab=settings[0]), batch, length) / 1e9
-    floor = gflop / gemm_peak()
-    ours = times["spmd"]
-    print(f"\n{case}, {ranks} rank(s) x {threads} thread(s); {gflop:.1f} GFLOP of matrix products, floor {floor * 1e3:.2f} ms")
-    print(f"  {'':14s} {'ms/step':>9s}  {'tokens/s':>9s}  spmd is faster by (lowest – highest)")
-    for name, values in times.items():
-        middle = statistics.median(values)
-        ratios = sorted(v / o for v, o in zip(values, ours))
-        spread = "" if name == "spmd" else f"{statistics.median(ratios):5.2f}x ({ratios[0]:.2f} – {ratios[-1]:.2f})"
-        print(f"  {name:14s} {middle * 1e3:9.2f}  {batch * length / middle:9.0f}  {spread}", flush=True)
+            times[name].append(seconds(run, counts[name]))
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    fastest = [min(times[name][r] for name in contenders if name != "ours") for r in range(options.rounds)]
+    ratios = sorted(f / o for f, o in zip(fastest, times["ours"]))
+    floor = product_flops(example) / gemm_peak()
+    print(f"\n{case.name}, {threads} thread(s)")
+    for name, value in middle.items():
+        each = sorted(v / o for v, o in zip(times[name], times["ours"]))
+        spread = "" if name == "ours" else f"{statistics.median(each):5.2f}x ({each[0]:.2f} - {each[-1]:.2f})"
+        print(f"  {name:22s} {value * 1e3:10.2f} ms  {spread}", flush=True)
+    print(f"  {'floor':22s} {floor * 1e3:10.2f} ms", flush=True)
+    return {"name": case.name, "threads": threads, "ours_ms": middle["ours"] * 1e3,
+            "eager_ms": min(middle[name] for name in eager) * 1e3,
+            "compile_ms": min(middle[name] for name in compiled) * 1e3, "floor_ms": floor * 1e3,
+            "times_fastest": statistics.median(ratios), "times_fastest_range": [ratios[0], ratios[-1]], "bar": case.bar,
+            "contenders_ms": {name: value * 1e3 for name, value in middle.items()}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=CASES, help="CONFIG:BATCHxLENGTH")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each contender in a round")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it takes minutes to warm up)")
+    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.3, help="time for each contender in a round; one step at least")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
     options = parser.parse_args()
-    if any(os.environ.get(key) != value for key, value in ALLOCATOR.items()):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
-    sys.path.insert(0, str(ROOT / "examples"))
-    sys.path.insert(0, str(ROOT / "python-bindings"))
+    rerun_with_tuned_allocator()
+    warnings.filterwarnings("ignore")
+    chosen = [case for case in CASES if any(part in case.name for part in options.cases)]
+    if not chosen:
+        parser.error(f"no case has {' or '.join(options.cases)} in its name; there are: "
+                     + ", ".join(case.name for case in CASES))
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for case in options.cases:
-            for ranks, threads in LAYOUTS:
-                run_case(case, ranks, threads, options, Path(folder))
+        for case in chosen:
+            for threads in options.threads:
+                rows.append(run_case(case, threads, options, Path(folder)))
+                if options.json:  # what is there is kept when the rest is interrupted
+                    options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    print(f"\n{'step, f32':22s} thr   ours ms  eager ms  compile ms  floor ms   times the fastest (low - high)   bar")
+    for row in rows:
+        low, high = row["times_fastest_range"]
+        print(f"{row['name']:22s} {row['threads']:3d} {row['ours_ms']:9.2f} {row['eager_ms']:9.2f} {row['compile_ms']:11.2f} "
+              f"{row['floor_ms']:9.2f}   {row['times_fastest']:5.2f} ({low:.2f} - {high:.2f})   {row['bar']:.2f} "
+              f"{'yes' if row['times_fastest'] >= row['bar'] else 'NO'}")
 
 
 if __name__ == "__main__":
