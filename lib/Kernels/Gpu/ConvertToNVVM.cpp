@@ -2,6 +2,7 @@
 
 #include "ConvertToNVVM.h"
 #include "../ExpandMath.h"
+#include "../NarrowFloats.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -86,7 +87,11 @@ LogicalResult convertToNVVM(ModuleOp module) {
   // Skeletons are full of repeated index arithmetic.
   simplify.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   simplify.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
-  if (failed(simplify.run(module)) || failed(expandMath(module)))
+  if (failed(simplify.run(module)))
+    return failure();
+  // Here the roundings stay: they are instructions, and nothing after this merges two of them.
+  widenNarrowFloats(module);
+  if (failed(expandMath(module)))
     return failure();
   PassManager lower(module.getContext());
   OpPassManager &nested = lower.nest<gpu::GPUModuleOp>();
