@@ -1,5 +1,7 @@
 """An op that this project does not know, from capture to two ranks: its ODS entry (Mylib.td) is all there is of it."""
+import json
 import os
+import struct
 import subprocess
 from pathlib import Path
 
@@ -95,6 +97,30 @@ def test_trains_like_eager_on_two_ranks(step, tmp_path):
     run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--quiet")
     done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_trains_like_eager_on_an_emulated_gpu(step, tmp_path):
+    run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=emulate:sm_90", "--quiet")
+    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_compiles_to_cubins(step, tmp_path):
+    # Where there is no ptxas, a script stands in for it; the PTX is the same.
+    stand_in = tmp_path / "cuda" / "bin" / "ptxas"
+    stand_in.parent.mkdir(parents=True)
+    stand_in.symlink_to(Path(os.environ["SPMD_SOURCE"]) / "test" / "Kernels" / "Gpu" / "Inputs" / "ptxas")
+    ptxas = Path(os.environ.get("SPMD_PTXAS", stand_in))
+    run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=cuda:sm_80,sm_90", f"--cuda={ptxas.parents[1]}",
+        "--kernel-cache=none", "--quiet")
+    manifest = json.loads((tmp_path / "swoosh.spmd" / "manifest.json").read_text())
+    assert {launch["chip"] for launch in manifest["launches"]} == {"sm_80", "sm_90"}
+    assert all(launch["bytes"] > 0 and launch["spill_store_bytes"] == 0 for launch in manifest["launches"])
+    # The slope of both ops, in the bits of f32, is in the code of both.
+    slope = "0f" + struct.pack(">f", SLOPE).hex().upper()
+    for chip in ("sm_80", "sm_90"):
+        entries = (tmp_path / "swoosh.spmd" / f"kernels.{chip}.ptx").read_text().split(".visible .entry")[1:]
+        assert sum(slope in entry for entry in entries) >= 2, slope
 
 
 def test_without_the_plugin_the_op_is_named(step):
