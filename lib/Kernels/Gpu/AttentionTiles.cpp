@@ -15,25 +15,29 @@ namespace spmd::kernel {
 //===----------------------------------------------------------------------===//
 
 FailureOr<AttentionTiles::Tile> AttentionTiles::chooseTile(Operation *op, int64_t rows, int64_t columns, int64_t heads,
+                                                           int64_t sums,
                                                            llvm::function_ref<int64_t(Tile)> getFloats) const {
   // Four by four values a thread: eight loads of 16 bytes then feed 64 multiply-adds.
-  Tile tile = {4 * kSide, 4 * kSide};
-  auto isSpare = [&] {
-    int64_t blocks = heads * llvm::divideCeil(rows, tile.rows);
-    return rows <= tile.rows / 2 || blocks < device.sms;
+  Tile first = {4 * kSide, 4 * kSide};
+  // Registers of a thread for what a row sums up; about as many are needed beside them.
+  constexpr int64_t kMaxSums = 64;
+  auto isTooMuch = [&](int64_t tileRows) {
+    int64_t blocks = heads * llvm::divideCeil(rows, tileRows);
+    return rows <= tileRows / 2 || blocks < device.sms || tileRows / kSide * llvm::divideCeil(sums, kSide) > kMaxSums;
   };
-  while (tile.rows > kSide && isSpare())
-    tile.rows /= 2;
-  while (tile.columns > kSide && columns <= tile.columns / 2)
-    tile.columns /= 2;
+  while (first.rows > kSide && isTooMuch(first.rows))
+    first.rows /= 2;
+  while (first.columns > kSide && columns <= first.columns / 2)
+    first.columns /= 2;
   auto shrink = [&](Tile t) -> Tile {
     return t.columns > t.rows / 2 && t.columns > kSide ? Tile{t.rows, t.columns / 2} : Tile{t.rows / 2, t.columns};
   };
-  Tile first = tile;
-  for (; tile.rows >= kSide; tile = shrink(tile))
+  auto count = [](Tile t) { return t.rows * t.columns; };
+  // Two blocks on an SM hide each other's loads, but not at any price: a thread has eight values at least.
+  for (Tile tile = first; count(tile) >= std::min(count(first), 8 * kThreads); tile = shrink(tile))
     if (fitTwice(getFloats(tile)))
       return tile;
-  for (tile = first; tile.rows >= kSide; tile = shrink(tile))
+  for (Tile tile = first; tile.rows >= kSide; tile = shrink(tile))
     if (getFloats(tile) * getStoredBytes(f32) <= device.sharedBytesPerBlock)
       return tile;
   return op->emitOpError("with head sizes ")

@@ -58,12 +58,13 @@ protected:
   // Sizes.
   /// Words from one row of a shared tile to the next.
   static int64_t getStride(int64_t columns) { return llvm::alignTo(columns, kSide) + kWidth; }
-  /// Rows and columns of the block's tile: as large as the work and the SMs allow, then as `getFloats` says they fit twice
-  /// into the shared memory of an SM (once, if they never do). Fails with an error on `op` if none fits.
+  /// Rows and columns of the block's tile: as large as the work and the SMs allow, as `sums` (what each row sums up)
+  /// leaves registers, and as `getFloats` says they fit into shared memory: that of an SM twice, if the tile need not be
+  /// tiny for that, else that of a block. Fails with an error on `op` if none fits.
   struct Tile {
     int64_t rows, columns;
   };
-  mlir::FailureOr<Tile> chooseTile(mlir::Operation *op, int64_t rows, int64_t columns, int64_t heads,
+  mlir::FailureOr<Tile> chooseTile(mlir::Operation *op, int64_t rows, int64_t columns, int64_t heads, int64_t sums,
                                    llvm::function_ref<int64_t(Tile)> getFloats) const;
   /// Whether `floats` in shared memory leave room for another block on the SM.
   bool fitTwice(int64_t floats) const {

@@ -65,7 +65,7 @@ void ForwardEmitter::emitSoftmax(Matrix &scores, Matrix &maxima, Matrix &totals,
 
 LogicalResult ForwardEmitter::emit() {
   int64_t heads = sizes.getHeads(), qLen = sizes.getQLen(), allHeads = sizes.getBatch() * heads;
-  auto tile = chooseTile(op, qLen, sizes.getKvLen(), allHeads, [&](Tile t) { return getFloats(t, true); });
+  auto tile = chooseTile(op, qLen, sizes.getKvLen(), allHeads, vDim, [&](Tile t) { return getFloats(t, true); });
   if (failed(tile))
     return failure();
   bool sharesTile = !fitTwice(getFloats(*tile, false));
@@ -96,7 +96,9 @@ LogicalResult ForwardEmitter::emit() {
   carried.append(getZeros(tile->rows, vDim));
   carried = b.loop(firstKey, endKey, tile->columns, carried, [&](Value key, ValueRange state) {
     Matrix maxima(state.take_front(m)), totals(state.slice(m, m)), out(state.drop_front(2 * m));
-    b.barrier();
+    // The tile before may still be read.
+    if (sizes.getKvLen() > tile->columns)
+      b.barrier();
     fillTile(keys, k, key, tile->columns);
     if (!sharesTile)
       fillTile(values, v, key, tile->columns);

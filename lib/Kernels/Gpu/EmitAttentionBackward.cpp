@@ -187,7 +187,9 @@ void BackwardEmitter::emitKeyBlock(Value number, const Plan &plan) {
     Value head = b.add(b.mul(kvHead, group), member);
     return b.loop(firstQuery, endQuery, tile.columns, carried, [&](Value query, ValueRange carried) {
       Matrix dv(carried.take_front(chunksOfV)), dk(carried.drop_front(chunksOfV));
-      b.barrier();
+      // The tile before may still be read.
+      if (group > 1 || sizes.getQLen() > tile.columns)
+        b.barrier();
       fillTile(streamed.keyed, getQ(batch, head), query, tile.columns);
       fillTile(streamed.valued, getDout(batch, head), query, tile.columns);
       fillDelta(delta, batch, head, query, tile.columns);
@@ -232,7 +234,8 @@ void BackwardEmitter::emitQueryBlock(Value number, const Plan &plan) {
   fillDelta(delta, batch, head, firstQuery, tile.rows);
   auto [firstKey, endKey] = getKeyBounds(firstQuery, tile.rows, tile.columns);
   Matrix dq = b.loop(firstKey, endKey, tile.columns, getZeros(tile.rows, depth), [&](Value key, ValueRange carried) {
-    b.barrier();
+    if (sizes.getKvLen() > tile.columns)
+      b.barrier();
     fillTile(streamed.keyed, getK(batch, kvHead), key, tile.columns);
     fillTile(streamed.valued, getV(batch, kvHead), key, tile.columns);
     b.barrier();
@@ -264,11 +267,13 @@ void BackwardEmitter::emitMaskBlock(Value number, const Plan &plan) {
     Value begin = of == 1 ? b.i64(0) : own, end = of == 1 ? b.i64(size) : b.add(own, 1);
     return b.loop(begin, arith::SelectOp::create(b, isSeen, end, begin), 1, carried, body);
   };
+  int64_t sharers = sizes.getBatch() * sizes.getHeads() / (shape[0] * shape[1]);
   Matrix zeros(tile.rows / kSide * n, this->number(0));
   Matrix sums = forShared(ownBatch, shape[0], sizes.getBatch(), zeros, [&](Value batch, ValueRange carried) {
     return forShared(ownHead, shape[1], sizes.getHeads(), carried, [&](Value head, ValueRange carried) {
       Value kvHead = getKvHead(head);
-      b.barrier();
+      if (sharers > 1)
+        b.barrier();
       fillTile(rows.keyed, getQ(batch, head), firstQuery, tile.rows);
       fillTile(rows.valued, getDout(batch, head), firstQuery, tile.rows);
       fillDelta(delta, batch, head, firstQuery, tile.rows);
@@ -293,10 +298,10 @@ void BackwardEmitter::emitMaskBlock(Value number, const Plan &plan) {
 LogicalResult BackwardEmitter::emit() {
   int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), batch = sizes.getBatch();
   int64_t heads = batch * sizes.getHeads(), kvHeads = batch * sizes.getKvHeads();
-  auto ofKeys = chooseTile(op, kvLen, qLen, kvHeads, [&](Tile t) { return getFloats(t, 1, t.columns); });
+  auto ofKeys = chooseTile(op, kvLen, qLen, kvHeads, depth + vDim, [&](Tile t) { return getFloats(t, 1, t.columns); });
   if (failed(ofKeys))
     return failure();
-  auto ofQueries = chooseTile(op, qLen, kvLen, heads, [&](Tile t) { return getFloats(t, 1, t.rows); });
+  auto ofQueries = chooseTile(op, qLen, kvLen, heads, depth, [&](Tile t) { return getFloats(t, 1, t.rows); });
   if (failed(ofQueries))
     return failure();
   int64_t keyTiles = llvm::divideCeil(kvLen, ofKeys->rows), queryTiles = llvm::divideCeil(qLen, ofQueries->rows);
