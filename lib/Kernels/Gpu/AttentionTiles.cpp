@@ -19,11 +19,9 @@ FailureOr<AttentionTiles::Tile> AttentionTiles::chooseTile(Operation *op, int64_
                                                            llvm::function_ref<int64_t(Tile)> getFloats) const {
   // Four by four values a thread: eight loads of 16 bytes then feed 64 multiply-adds.
   Tile first = {4 * kSide, 4 * kSide};
-  // Registers of a thread for what a row sums up; about as many are needed beside them.
-  constexpr int64_t kMaxSums = 64;
   auto isTooMuch = [&](int64_t tileRows) {
     int64_t blocks = heads * llvm::divideCeil(rows, tileRows);
-    return rows <= tileRows / 2 || blocks < device.sms || tileRows / kSide * llvm::divideCeil(sums, kSide) > kMaxSums;
+    return rows <= tileRows / 2 || blocks < device.sms || getSumRegisters(tileRows, sums) > getMaxSums();
   };
   while (first.rows > kSide && isTooMuch(first.rows))
     first.rows /= 2;

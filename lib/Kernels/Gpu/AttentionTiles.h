@@ -66,6 +66,13 @@ protected:
   };
   mlir::FailureOr<Tile> chooseTile(mlir::Operation *op, int64_t rows, int64_t columns, int64_t heads, int64_t sums,
                                    llvm::function_ref<int64_t(Tile)> getFloats) const;
+  /// Registers of a thread that hold what `sums` columns of its rows sum up.
+  static int64_t getSumRegisters(int64_t rows, int64_t sums) { return rows / kSide * llvm::divideCeil(sums, kSide); }
+  /// Whether columns are taken four at a time. Else their places take more registers.
+  bool isWide() const { return getChunk(sizes.getHeadDim()) == kWidth && getChunk(sizes.getVDim()) == kWidth; }
+  /// The most registers for sums, and blocks that are to share an SM: two, as far as sums leave registers for the rest.
+  int64_t getMaxSums() const { return isWide() ? 64 : 48; }
+  int64_t getResidentBlocks(int64_t sumRegisters) const { return sumRegisters <= (isWide() ? 32 : 16) ? 2 : 1; }
   /// Whether `floats` in shared memory leave room for another block on the SM.
   bool fitTwice(int64_t floats) const {
     return device.getBlocksPerSM(kThreads, floats * getStoredBytes(f32)) >= 2;

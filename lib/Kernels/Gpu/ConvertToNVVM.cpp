@@ -81,6 +81,14 @@ static void alignArguments(gpu::GPUModuleOp module) {
         kernel.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
 }
 
+/// For the assembler, which divides the registers of an SM by it.
+static void setResidentBlocks(gpu::GPUModuleOp module) {
+  Builder b(module.getContext());
+  for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto blocks = kernel->getAttrOfType<IntegerAttr>("spmd.resident_blocks"))
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(blocks.getInt()));
+}
+
 LogicalResult convertToNVVM(ModuleOp module) {
   loadNVVMDependencies(module.getContext());
   PassManager simplify(module.getContext());
@@ -105,6 +113,7 @@ LogicalResult convertToNVVM(ModuleOp module) {
     if (failed(convertGpuOps(kernels)))
       return failure();
     alignArguments(kernels);
+    setResidentBlocks(kernels);
   }
   PassManager clean(module.getContext());
   clean.addNestedPass<gpu::GPUModuleOp>(createReconcileUnrealizedCastsPass());

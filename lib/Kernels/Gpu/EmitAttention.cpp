@@ -134,6 +134,7 @@ LogicalResult ForwardEmitter::emit() {
   }
   HeadRows to = getRows(b.getResultPointer(0), op.getOut().getType(), op.getOutView(), batch, head, qLen, vDim);
   storeRows(to, firstQuery, out, tile->rows);
+  b.setResidentBlocks(getResidentBlocks(getSumRegisters(tile->rows, vDim)));
   b.finish(kThreads, allHeads * tiles);
   return success();
 }

@@ -324,6 +324,8 @@ LogicalResult BackwardEmitter::emit() {
   b.when(isBetween(ofQuery, queries.blocks), [&] { emitQueryBlock(ofQuery, queries); });
   if (maskBlocks)
     b.when(isBetween(ofMask, maskBlocks), [&] { emitMaskBlock(ofMask, {queries.tile, queries.tiles, maskBlocks}); });
+  b.setResidentBlocks(getResidentBlocks(
+      std::max(getSumRegisters(keys.tile.rows, depth + vDim), getSumRegisters(queries.tile.rows, depth))));
   b.finish(kThreads, keys.blocks + queries.blocks + maskBlocks);
   return success();
 }

@@ -43,6 +43,10 @@ void GpuBuilder::finish(int64_t blockSize, int64_t grid) {
   function->setAttr("spmd.shared_bytes", getI64IntegerAttr(sharedBytes));
 }
 
+void GpuBuilder::setResidentBlocks(int64_t blocks) {
+  function->setAttr("spmd.resident_blocks", getI64IntegerAttr(blocks));
+}
+
 Value GpuBuilder::getCoordinate(unsigned axis) {
   while (entry->getNumArguments() <= numPointers + axis)
     (void)function.insertArgument(entry->getNumArguments(), getI64Type(), {}, function.getLoc());

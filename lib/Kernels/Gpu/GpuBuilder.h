@@ -7,6 +7,7 @@
 //
 //   known_block_size, known_grid_size   threads and blocks, in one dimension
 //   spmd.shared_bytes                   dynamic shared memory, which is `@SYMBOL_shared`
+//   spmd.resident_blocks                if there: blocks for which registers are to last on an SM
 //   spmd.arguments                      bytes behind each pointer
 //   spmd.operands                       how many of the pointers are operands
 //
@@ -38,6 +39,9 @@ public:
 
   /// Ends the kernel: `grid` blocks of `block` threads.
   void finish(int64_t block, int64_t grid);
+  /// Registers are to last for `blocks` on an SM at once, and need not for more. Without it the assembler weighs one
+  /// against the other, which is right for kernels that wait for memory, and spills a little now and then.
+  void setResidentBlocks(int64_t blocks);
 
   mlir::Value getCoordinate(unsigned axis) override;
   /// Number of the thread in its block, and of the block in the grid (i64).
