@@ -47,8 +47,8 @@ private:
   int64_t group = kWarpSize, groupsPerBlock = 1;
   /// Parts of a row that a thread owns, when they are spelled out; else 0.
   int64_t parts = 0;
-  /// Number of the thread in its group (i64).
-  Value member;
+  /// Number of the thread in its group, and of the group in its block (i64).
+  Value member, groupInBlock;
   /// What is known at each spelled-out part.
   SmallVector<Scope> partScopes;
   /// Loops of the nest that are open.
@@ -108,6 +108,12 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
     groups *= dims[d];
   chooseShape(groups);
   scopes.emplace_back();
+  if (groupsPerBlock == 1) {
+    member = b.getThread();
+    groupInBlock = b.i64(0);
+  } else {
+    std::tie(groupInBlock, member) = b.divide(b.getThread(), group, group * groupsPerBlock);
+  }
   if (failed(reserveMemory()))
     return failure();
   auto emitRow = [&](Value row) {
@@ -118,13 +124,10 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
     scopes.pop_back();
   };
   if (groupsPerBlock == 1) {
-    member = b.getThread();
     emitRow(block);
   } else {
     // Whole warps leave together.
-    auto [warp, lane] = b.divide(b.getThread(), group, group * groupsPerBlock);
-    member = lane;
-    Value row = b.add(b.mul(block, groupsPerBlock), warp);
+    Value row = b.add(b.mul(block, groupsPerBlock), groupInBlock);
     if (groups % groupsPerBlock == 0)
       emitRow(row);
     else
@@ -351,11 +354,12 @@ LogicalResult GroupSkeleton::reserveMemory() {
     if (hasLanes(reduce) && parts && getMemoryDims(reduce).size() == 1)
       continue;
     if (hasLanes(reduce)) {
-      if (b.getSharedBytes() + count * getElementBytes(reduce.getType()) > device.sharedBytesPerBlock)
+      if (b.getSharedBytes() + count * groupsPerBlock * getElementBytes(reduce.getType()) > device.sharedBytesPerBlock)
         return op.emitOpError("keeps ") << count << " sums of " << reduce.getType() << " at a time, more than the "
                                         << device.sharedBytesPerBlock << " bytes of shared memory of " << device.chip
                                         << "; cut the summed dim into blocks of fewer columns";
-      memory[reduce] = b.shared(reduce.getType(), count);
+      memory[reduce] = b.address(b.shared(reduce.getType(), count * groupsPerBlock), reduce.getType(),
+                                 b.mul(groupInBlock, count));
       continue;
     }
     constexpr int64_t kLimit = 256;

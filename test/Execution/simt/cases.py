@@ -1,0 +1,132 @@
+"""The kernels of ../host/kernels as cases: what its tests pass to `check`, collected instead of run.
+
+All kernels of a list of cases are compiled at once, which is what makes it quick.
+"""
+import importlib
+import inspect
+import itertools
+import os
+import random
+import re
+import subprocess
+
+import numpy as np
+from simt import Library, compile_emulated, host
+
+
+class Case:
+    """A kernel, what it is given, and what it must give."""
+
+    def __init__(self, name, ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cpus=None):
+        self.name, self.ir, self.inputs, self.trips = name, ir, inputs, trips
+        self.outputs = [(want.shape, dtype) for want, dtype in expected]
+        self.expected, self.coords, self.tolerance, self.alias = expected, coords, tolerance, list(alias)
+        self.symbol = None
+
+    def differs(self, results):
+        """Why `results` are wrong, or None."""
+        for i, (got, (want, dtype)) in enumerate(zip(results, self.expected)):
+            compared = host.widen(got) if hasattr(host, "widen") and got.dtype == np.uint16 else got
+            if not np.issubdtype(compared.dtype, np.floating):
+                if not (compared == want).all():
+                    return f"result {i} differs"
+                continue
+            finite = np.isfinite(want)
+            if not (np.isfinite(compared) == finite).all() or not (compared[np.isinf(want)] == want[np.isinf(want)]).all():
+                return f"result {i} has other infinities or NaN"
+            scale = np.max(np.abs(want), initial=1e-30, where=finite)
+            error = np.max(np.abs(compared[finite] - want[finite]), initial=0) / scale
+            if not error <= self.tolerance:
+                return f"result {i}: error {error}"
+        return None
+
+
+class NotChecked(Exception):
+    """The test does something else than `check`."""
+
+
+def _parameters(test):
+    """Keyword arguments of each run of a parametrized test."""
+    axes = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            names = [n.strip() for n in mark.args[0].split(",")] if isinstance(mark.args[0], str) else mark.args[0]
+            axes.append([dict(zip(names, v if len(names) > 1 else [v])) for v in mark.args[1]])
+    for combination in itertools.product(*axes):
+        yield {k: v for part in combination for k, v in part.items()}
+
+
+def collect(modules):
+    """Cases of the tests of these modules; tests that do not use `check` are left out."""
+    cases, names = [], []
+
+    def record(*args, **kwargs):
+        cases.append(Case(names[-1], *args, **kwargs))
+        return [np.nan_to_num(want).astype(dtype) for want, dtype in cases[-1].expected]
+
+    def refuse(*args, **kwargs):
+        raise NotChecked
+
+    kept = host.check, host.compile_kernels
+    host.check, host.compile_kernels = record, refuse
+    try:
+        for module in modules:
+            loaded = importlib.import_module(module)
+            for name, test in inspect.getmembers(loaded, inspect.isfunction):
+                if not name.startswith("test_") or test.__module__ != module:
+                    continue
+                for parameters in _parameters(test):
+                    names.append(f"{module}.{name}{list(parameters.values()) or ''}")
+                    try:
+                        test(**parameters)
+                    except NotChecked:
+                        break
+    finally:
+        host.check, host.compile_kernels = kept
+    return cases
+
+
+def random_clusters(count, seed=0):
+    """Random clusters of ../host/kernels/test_random_clusters.py."""
+    from test_random_clusters import Program
+    rng, data = random.Random(seed), np.random.default_rng(seed)
+    cases = []
+    for i in range(count):
+        program = Program(rng, data)
+        scale = max(1.0, max(np.abs(v).max() for _, v in program.values))
+        case = Case(f"random cluster {i}", program.function("f"), program.inputs,
+                    [(want, np.float32) for want in program.expected], int(np.prod(program.dims[:program.parallel])))
+        smallest = min(max(np.max(np.abs(want), initial=1e-30), 1e-30) for want in program.expected)
+        case.tolerance = 2e-6 * scale * len(program.values) / smallest
+        cases.append(case)
+    return cases
+
+
+def outline(cases):
+    """One module of all cases; each learns the symbol of its kernel."""
+    functions = []
+    for i, case in enumerate(cases):
+        assert case.ir.count("func.func @f(") == 1
+        functions.append(case.ir.replace("func.func @f(", f"func.func @f{i}("))
+    result = subprocess.run([host.SPMD_OPT, "--spmd-outline-kernels"], input="\n".join(functions), text=True,
+                            capture_output=True)
+    assert result.returncode == 0, result.stderr
+    for part in re.split(r"(?=func\.func @f\d+\()", result.stdout)[1:]:
+        symbols = re.findall(r'symbol = "(k\d+)"', part)
+        cases[int(re.match(r"func\.func @f(\d+)", part).group(1))].symbol = symbols[0]
+        assert len(symbols) == 1
+    return result.stdout
+
+
+def lower(module, chip="sm_90"):
+    """GPU kernels of a module with symbols."""
+    result = subprocess.run([host.SPMD_OPT, f"--spmd-lower-gpu-kernels=chip={chip}"], input=module, text=True,
+                            capture_output=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def grids(kernels):
+    """Blocks of each kernel."""
+    return {symbol: int(blocks) for symbol, blocks in
+            re.findall(r"gpu\.func @(\w+)\(.*?known_grid_size = array<i32: (\d+)", kernels)}
