@@ -78,6 +78,9 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("--profile{-}", arguments.profile,
                "print where the time goes, command by command; with =FILE.json also write a trace for "
                "ui.perfetto.dev");
+  app.add_option("--emulation", arguments.trainer.emulation,
+                 "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
+                 "the seed of random (default plain,forward)");
   app.add_flag("--quiet", arguments.quiet, "no line per step");
   app.add_option("--inject-fault", arguments.trainer.fault,
                  "for tests: exit:RANK:COMMAND, stall:RANK:COMMAND or "
@@ -189,6 +192,17 @@ static void printSummary(const Trainer &trainer, const Run &run) {
   std::printf("%s %s/s\n", formatCount(std::llround(perSecond)).c_str(), unit);
   std::printf("arena: %s bytes per rank\n", formatCount(trainer.manifest().arenaBytes).c_str());
   printCollectives(trainer.artifact().plan);
+  if (const Emulation *emulation = trainer.emulation())
+    printEmulation(*emulation);
+}
+
+/// What an emulated GPU really ran.
+static void printEmulation(const Emulation &emulation) {
+  SpmdEmulationCounts counts = emulation.counts();
+  std::printf("emulated, %s: %s kernels, %s launches, %s blocks, %s threads\n",
+              emulation.isChecked() ? "every access checked" : "accesses unchecked", formatCount(counts.kernels).c_str(),
+              formatCount(counts.launches).c_str(), formatCount(counts.blocks).c_str(),
+              formatCount(counts.threads).c_str());
 }
 
 static void printNextSteps(const Arguments &arguments) {

@@ -36,6 +36,9 @@ int32_t spmd_emulation_configure(int32_t checked, int32_t schedule, uint64_t see
 /** The message of the first check that failed, or null. From then on kernels do nothing, so that it stays the first. */
 const char *spmd_emulation_error(void);
 
+/** The arguments of the launch that it failed in. */
+void *const *spmd_emulation_failed_arguments(void);
+
 /** Adds up what ran. */
 void spmd_emulation_counts(struct SpmdEmulationCounts *counts);
 

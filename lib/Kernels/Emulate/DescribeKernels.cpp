@@ -57,11 +57,14 @@ void describeKernel(Module &module, const EmulatedKernel &kernel) {
     function->setLinkage(GlobalValue::InternalLinkage);
     return function;
   };
-  int64_t numArguments = kernel.argumentBytes.size();
+  int64_t numArguments = kernel.argumentBytes.size(), granule = 16;
+  for (const EmulatedOp &op : kernel.ops)
+    while (op.bytes && (op.bytes % granule || op.alignment % granule))
+      granule /= 2;
   GlobalVariable *descriptor = data.global(
       data.record({data.text(kernel.name), threadFunction(false), threadFunction(true), data.number(kernel.blockSize),
                    data.number(kernel.gridSize), data.number(kernel.sharedBytes), data.number(kernel.numOperands),
-                   data.number(numArguments), data.number(memories.size()), data.array(memories), data.array(ops),
+                   data.number(numArguments), data.number(memories.size()), data.number(granule), data.array(memories), data.array(ops),
                    data.number(0), data.number(0)}),
       /*isConstant=*/false, kernel.name + "_kernel");
   descriptor->setSection("spmd_kernels");

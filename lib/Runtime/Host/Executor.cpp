@@ -54,6 +54,7 @@ private:
   Status runStream(Rank &rank, size_t stream, uint64_t step);
   Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step);
   Status runCollective(Rank &rank, const ResolvedCommand &item);
+  Status runKernel(Rank &rank, const ResolvedCommand &item, WorkerPool &pool);
   Status injectFault(const Rank &rank, const ResolvedCommand &item);
   Status noProgress() const;
   uint64_t totalProgress() const;
@@ -65,6 +66,7 @@ private:
   AbortState abort;
   std::vector<std::unique_ptr<ThreadsGroup>> communicators;
   std::vector<Rank> ranks;
+  const Emulation *emulation = nullptr; ///< of kernels for GPUs
   Progress threadsReady;
   Progress stepsStarted;
   Progress streamsFinished; ///< streams that have ended a step, all ranks
@@ -134,6 +136,7 @@ HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &opti
 }
 
 Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<char *> &arenas) {
+  emulation = kernels.emulation();
   const Plan &plan = artifact.plan;
   size_t numRefs = 0;
   for (const Command &command : plan.commands)
@@ -246,24 +249,40 @@ Status HostExecutor::runCollective(Rank &rank, const ResolvedCommand &item) {
   }
 }
 
+Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, WorkerPool &pool) {
+  const Command &command = *item.command;
+  struct Launch {
+    const ResolvedCommand &item;
+    const int64_t *coordinates;
+  } launch{item, rank.coordinates.data()};
+  // Races between blocks are found among those of one call.
+  bool isWhole = emulation && emulation->isChecked();
+  pool.parallelFor(
+      command.parallel, isWhole ? command.parallel : command.grain,
+      [](void *context, int64_t begin, int64_t end) {
+        const Launch &launch = *static_cast<Launch *>(context);
+        launch.item.kernel(launch.item.pointers, launch.coordinates, begin, end);
+      },
+      &launch);
+  const char *message = emulation ? emulation->error() : nullptr;
+  if (!message)
+    return Status::success();
+  // The ranks share the emulator: the one whose launch it was reports it.
+  while (emulation->failedArguments() != item.pointers && !abort.isRaised())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (abort.isRaised())
+    return abort.status();
+  return Status::failed("rank " + std::to_string(rank.number) + ", command " + std::to_string(item.id) + " (" +
+                            command.describe() + "): " + message,
+                        static_cast<int32_t>(rank.number), item.id, command.location);
+}
+
 Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step) {
   const Command &command = *item.command;
   WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
   switch (command.kind) {
-  case CommandKind::Kernel: {
-    struct Launch {
-      const ResolvedCommand &item;
-      const int64_t *coordinates;
-    } launch{item, rank.coordinates.data()};
-    pool.parallelFor(
-        command.parallel, command.grain,
-        [](void *context, int64_t begin, int64_t end) {
-          const Launch &launch = *static_cast<Launch *>(context);
-          launch.item.kernel(launch.item.pointers, launch.coordinates, begin, end);
-        },
-        &launch);
-    return Status::success();
-  }
+  case CommandKind::Kernel:
+    return runKernel(rank, item, pool);
   case CommandKind::Gemm:
     runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2], pool);
     return Status::success();

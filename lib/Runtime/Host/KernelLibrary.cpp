@@ -55,6 +55,7 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
     KernelLibrary library;
     library.handle = std::shared_ptr<void>(opened, ::dlclose);
     library.level = best->cpu;
+    library.emulator = Emulation::find(opened);
     return library;
   }
   if (!cpu.empty())

@@ -55,6 +55,13 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (!kernels)
     return kernels.error();
   content.kernels = std::move(*kernels);
+  if (Emulation *emulation = content.kernels.emulation()) {
+    if (Status status = emulation->configure(options.emulation); !status.ok())
+      return status;
+  } else if (!options.emulation.empty()) {
+    return Status::badInput("'" + folder + "' was compiled for target '" + manifest.target +
+                            "': emulation '" + options.emulation + "' is for target 'emulate'");
+  }
 
   if (Status status = trainer->initializeState(options); !status.ok())
     return status;

@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Host/Emulation.h"
 
 #include <memory>
 #include <string>
@@ -27,9 +28,14 @@ public:
 
   const std::string &cpu() const { return level; }
 
+  /// The emulator when these are kernels for GPUs, else null.
+  Emulation *emulation() { return emulator ? &*emulator : nullptr; }
+  const Emulation *emulation() const { return emulator ? &*emulator : nullptr; }
+
 private:
   std::shared_ptr<void> handle;
   std::string level;
+  std::optional<Emulation> emulator;
 };
 
 } // namespace spmd::runtime

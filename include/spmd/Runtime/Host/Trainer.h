@@ -23,6 +23,7 @@ struct TrainerOptions {
   std::string weights; ///< safetensors; empty: the artifact's own, if any
   std::string cpu;     ///< "x86-64-v3"; empty: the best this machine runs
   std::string fault;   ///< see parseFault; empty: none
+  std::string emulation; ///< how emulated kernels run, see Emulation::configure
   bool profile = false; ///< note when each command runs
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
@@ -51,6 +52,8 @@ public:
   const StateMap &state() const { return content->state; }
   int64_t threads() const { return numThreads; }
   const std::string &cpu() const { return content->kernels.cpu(); }
+  /// What runs the kernels of an artifact for an emulated GPU, else null.
+  const Emulation *emulation() const { return std::as_const(content->kernels).emulation(); }
 
   /// Sets a hyper-parameter for the following steps.
   Status setHyper(const std::string &name, int64_t group, double value);

@@ -36,6 +36,7 @@ struct Kernel {
   ThreadFunction plain, checked;
   int64_t blockSize, gridSize, sharedBytes;
   int64_t numOperands, numArguments, numMemories; ///< operands, then results, then tables
+  int64_t granule; ///< the largest power of two that divides bytes and alignment of all its accesses
   const Memory *memories;
   const Op *ops;
   // Counted while running.

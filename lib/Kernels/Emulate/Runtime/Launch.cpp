@@ -16,6 +16,7 @@ Worker *idleWorkers;
 int64_t numBlocks, numThreads;
 Text firstError;
 bool hasError;
+void *const *failedArguments;
 
 Worker *takeWorker() {
   lock.lock();
@@ -88,6 +89,7 @@ __attribute__((visibility("hidden"))) void spmd_emulation_launch(Kernel *kernel,
     numThreads += (end - begin) * kernel->blockSize;
   } else if (!hasError) {
     hasError = true;
+    failedArguments = args;
     firstError.clear();
     firstError << (worker ? worker->message.get() : "no memory to emulate a kernel");
   }
@@ -139,6 +141,13 @@ __attribute__((visibility("default"))) const char *spmd_emulation_error() {
   const char *message = hasError ? firstError.get() : nullptr;
   lock.unlock();
   return message;
+}
+
+__attribute__((visibility("default"))) void *const *spmd_emulation_failed_arguments() {
+  lock.lock();
+  void *const *arguments = failedArguments;
+  lock.unlock();
+  return arguments;
 }
 
 __attribute__((visibility("default"))) void spmd_emulation_counts(SpmdEmulationCounts *counts) {

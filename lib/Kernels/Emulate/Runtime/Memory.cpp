@@ -12,6 +12,7 @@ namespace spmd::emulation {
 // A touch is 64 bits: serial number of the block (32), barriers that it had passed (20), whether several threads read
 // (1), number of the thread (11). Serial numbers are never used twice, so touches of former blocks in shared memory and
 // of former launches in global memory are older than any that counts, and nothing has to be cleared.
+// One touch stands for the bytes of a granule, of which every access of the kernel touches all or none.
 
 static constexpr int kThreadBits = 11, kEpochBits = 20;
 static constexpr uint64_t kSeveral = uint64_t(1) << kThreadBits;
@@ -49,7 +50,11 @@ bool Worker::prepareMemory() {
     return fail("shared memory");
   if (!settings.isChecked)
     return true;
-  if (!sharedTouches.reserve(sharedBytes * sizeof(Touch)))
+  granule = kernel->granule;
+  for (int64_t i = 0; i < kernel->numArguments; ++i)
+    if (reinterpret_cast<uint64_t>(args[i]) % static_cast<uint64_t>(granule))
+      granule = 1;
+  if (!sharedTouches.reserve((sharedBytes / static_cast<size_t>(granule) + 1) * sizeof(Touch)))
     return fail("checks of shared memory");
   if (!ranges.reserve(static_cast<size_t>(kernel->numMemories + 1) * sizeof(Range)) ||
       !localRanges.reserve(static_cast<size_t>(kMaxThreads) * kMaxLocals * sizeof(Range)))
@@ -89,7 +94,7 @@ bool Worker::prepareTouches() {
     return bounds;
   };
   for (bool isPlaced : {false, true}) {
-    size_t bytes = 0;
+    size_t numTouches = 0;
     for (int64_t i = kernel->numOperands; i < kernel->numArguments; ++i) {
       Range &result = memories[i];
       if (result.touches || !result.bytes)
@@ -103,10 +108,11 @@ bool Worker::prepareTouches() {
       if (isPlaced)
         for (int64_t j = 0; j < kernel->numArguments; ++j)
           if (memories[j].base >= bounds.low && memories[j].base < bounds.high)
-            memories[j].touches = static_cast<Touch *>(globalTouches.data) + bytes + (memories[j].base - bounds.low);
-      bytes += static_cast<size_t>(bounds.high - bounds.low);
+            memories[j].touches =
+                static_cast<Touch *>(globalTouches.data) + numTouches + (memories[j].base - bounds.low) / granule;
+      numTouches += static_cast<size_t>((bounds.high - bounds.low) / granule + 1);
     }
-    if (!isPlaced && !globalTouches.reserve(bytes * sizeof(Touch)))
+    if (!isPlaced && !globalTouches.reserve(numTouches * sizeof(Touch)))
       return false;
   }
   // What an operand holds was there before.
@@ -218,8 +224,9 @@ void Worker::check(Thread &thread, const Range &range, int64_t memory, int64_t o
     endMessage(op);
     fail();
   };
-  for (int64_t i = offset, end = offset + kernel->ops[op].bytes; i < end; ++i) {
-    Touch &touch = range.touches[i];
+  Touch *touches = range.touches + offset / granule;
+  for (int64_t i = offset, end = offset + kernel->ops[op].bytes; i < end; i += granule) {
+    Touch &touch = *touches++;
     if (isOther(touch.writer))
       refuse(i, isStore ? "writes" : "reads", touch.writer, " wrote with no barrier between");
     if (isStore) {

@@ -24,7 +24,7 @@ class Worker;
 
 constexpr int kWarps = kMaxThreads / kLanes;
 
-/// Who touched a byte last.
+/// Who touched some bytes last.
 struct Touch {
   uint64_t writer, reader;
 };
@@ -48,7 +48,7 @@ struct Thread {
 struct Range {
   char *base;
   int64_t bytes;
-  Touch *touches; ///< one per byte; null where nothing is written
+  Touch *touches; ///< one per granule; null where nothing is written
   bool isWritable, hasContents;
 };
 
@@ -125,6 +125,7 @@ private:
   uint64_t blockSerial = 0, firstSerial = 0, epoch = 0;
   Pages stacks, sharedMemory, sharedTouches, globalTouches, ranges, localRanges;
   Range *memories = nullptr;
+  int64_t granule = 1; ///< bytes that are always touched together
   int32_t numLocals[kMaxThreads];
 };
 
