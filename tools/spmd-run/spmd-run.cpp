@@ -80,7 +80,7 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
                "ui.perfetto.dev");
   app.add_option("--emulation", arguments.trainer.emulation,
                  "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
-                 "the seed of random (default plain,forward)");
+                 "the seed of random (default checked,forward)");
   app.add_flag("--quiet", arguments.quiet, "no line per step");
   app.add_option("--inject-fault", arguments.trainer.fault,
                  "for tests: exit:RANK:COMMAND, stall:RANK:COMMAND or "
@@ -184,6 +184,15 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
   return Status::success();
 }
 
+/// What an emulated GPU really ran.
+static void printEmulation(const Emulation &emulation) {
+  SpmdEmulationCounts counts = emulation.counts();
+  std::printf("emulated, %s: %s kernels, %s launches, %s blocks, %s threads\n",
+              emulation.isChecked() ? "every access checked" : "accesses unchecked", formatCount(counts.kernels).c_str(),
+              formatCount(counts.launches).c_str(), formatCount(counts.blocks).c_str(),
+              formatCount(counts.threads).c_str());
+}
+
 static void printSummary(const Trainer &trainer, const Run &run) {
   const char *unit;
   int64_t items = itemsPerStep(trainer.manifest(), unit);
@@ -194,15 +203,6 @@ static void printSummary(const Trainer &trainer, const Run &run) {
   printCollectives(trainer.artifact().plan);
   if (const Emulation *emulation = trainer.emulation())
     printEmulation(*emulation);
-}
-
-/// What an emulated GPU really ran.
-static void printEmulation(const Emulation &emulation) {
-  SpmdEmulationCounts counts = emulation.counts();
-  std::printf("emulated, %s: %s kernels, %s launches, %s blocks, %s threads\n",
-              emulation.isChecked() ? "every access checked" : "accesses unchecked", formatCount(counts.kernels).c_str(),
-              formatCount(counts.launches).c_str(), formatCount(counts.blocks).c_str(),
-              formatCount(counts.threads).c_str());
 }
 
 static void printNextSteps(const Arguments &arguments) {

@@ -290,4 +290,55 @@ def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "Replaces each GPU kernel by copies with one mistake each";
+  let description = [{
+    Every kernel K becomes K_m0, K_m1, ...: for each place in program order where a mistake can be made, a copy of the
+    kernel with that mistake, which the attribute `spmd.mutant` describes. The mistakes:
+
+    - drop-barrier, drop-store: the op is gone;
+    - shift-index: the index of a getelementptr is one more;
+    - shrink-buffer: shared memory, or the buffer before this one in it, has 16 bytes less;
+    - change-comparison: of integers off by one (`slt` is `sle`) or `eq` is `ne`; of floats the opposite;
+    - change-shuffle: from another lane;
+    - shorten-loop: the upper bound is one less.
+
+    Input: GPU kernels (spmd-lower-gpu-kernels). Output: the mutants.
+
+    Why: a test of the emulator's checks and of the kernels' tests, which must find every one ([emulation](../emulation.md)).
+
+    ```mlir
+    // spmd-opt --spmd-mutate-gpu-kernels
+    gpu.module @kernels {
+      gpu.func @k0(%x: !llvm.ptr<1>) kernel {
+        %c0 = arith.constant 0 : i64
+        gpu.barrier
+        llvm.store %c0, %x : i64, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    // becomes
+    gpu.module @kernels {
+      gpu.func @k0_m0(%x: !llvm.ptr<1>) kernel attributes {spmd.mutant = "drop-barrier at op 2, gpu.barrier"} {
+        %c0 = arith.constant 0 : i64
+        llvm.store %c0, %x : i64, !llvm.ptr<1>
+        gpu.return
+      }
+      gpu.func @k0_m1(%x: !llvm.ptr<1>) kernel
+          attributes {spmd.mutant = "drop-store at op 3, llvm.store %c0_i64, %arg0 : i64, !llvm.ptr<1>"} {
+        %c0 = arith.constant 0 : i64
+        gpu.barrier
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"probes", "probes", "bool", "false",
+           "instead of each comparison or loop with a mistake, the correct one, and an access out of bounds where a "
+           "thread would decide otherwise: when none does, the mutant is equivalent">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // SPMD_KERNELS_PASSES_TD

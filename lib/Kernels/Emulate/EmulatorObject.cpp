@@ -2,19 +2,12 @@
 
 #include "EmulatorObject.h"
 
-__asm__(R"(
-  .section .rodata
-  .balign 16
-  .globl spmd_emulator_object
-  .hidden spmd_emulator_object
-spmd_emulator_object:
-  .incbin ")" SPMD_EMULATOR_OBJECT R"("
-  .globl spmd_emulator_object_end
-  .hidden spmd_emulator_object_end
-spmd_emulator_object_end:
-  .text
-)");
+// Not .incbin, which hides the file from compilers and their caches.
+#pragma clang diagnostic ignored "-Wc23-extensions"
+alignas(16) static const unsigned char kObject[] = {
+#embed SPMD_EMULATOR_OBJECT
+};
 
-extern "C" const char spmd_emulator_object[], spmd_emulator_object_end[];
-
-llvm::ArrayRef<char> spmd::kernel::getEmulatorObject() { return {spmd_emulator_object, spmd_emulator_object_end}; }
+llvm::ArrayRef<char> spmd::kernel::getEmulatorObject() {
+  return {reinterpret_cast<const char *>(kObject), sizeof kObject};
+}

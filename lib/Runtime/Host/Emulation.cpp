@@ -39,7 +39,7 @@ Status Emulation::configure(const std::string &text) {
   auto position = [](const auto &names, const std::string &name) {
     return std::find(std::begin(names), std::end(names), name) - std::begin(names);
   };
-  int64_t strength = parts.empty() ? 0 : position(strengths, parts[0]);
+  int64_t strength = parts.empty() ? 1 : position(strengths, parts[0]);
   int64_t schedule = parts.size() < 2 ? 0 : position(schedules, parts[1]);
   if (strength == std::end(strengths) - std::begin(strengths))
     return refuse("no strength is '" + parts[0] + "'");

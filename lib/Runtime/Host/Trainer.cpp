@@ -17,10 +17,11 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (!artifact)
     return artifact.error();
   const Manifest &loaded = artifact->manifest;
-  if (loaded.target != "host")
+  if (loaded.target != "host" && loaded.target != "emulate")
     return Status::badInput(
         "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
-        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs" : "this runtime runs") + " 'host'");
+        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs" : "this runtime runs") +
+        " 'host' and 'emulate'");
   if (options.ranks != 0 && options.ranks != loaded.ranks)
     return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
                             std::to_string(options.ranks) +

@@ -18,7 +18,7 @@ public:
   static std::optional<Emulation> find(void *library);
 
   /// STRENGTH[,SCHEDULE[,SEED]]: plain or checked; forward, reverse, random or warp-greedy; a number for random. Empty:
-  /// plain,forward.
+  /// checked,forward.
   Status configure(const std::string &text);
 
   bool isChecked() const { return checked; }

@@ -1,0 +1,216 @@
+//===- MutateKernels.cpp - spmd-mutate-gpu-kernels ------------------------===//
+//
+// Tests of the tests: what finds mistakes must find the ones that are put in on purpose.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/Source.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "spmd/Kernels/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+#define GEN_PASS_DEF_MUTATEGPUKERNELS
+#include "spmd/Kernels/Passes.h.inc"
+
+namespace {
+
+/// A mistake: its name, and what makes it in a kernel when told the op to make it at. `probe`, where there is one, leaves
+/// the kernel correct and fails a check where a thread would decide otherwise with the mistake.
+struct Mistake {
+  StringRef name;
+  void (*make)(Operation *op);
+  void (*probe)(Operation *op) = nullptr;
+};
+
+} // namespace
+
+static void dropOp(Operation *op) { op->erase(); }
+
+static void shiftIndex(Operation *op) {
+  auto address = cast<LLVM::GEPOp>(op);
+  OpBuilder b(op);
+  Value index = address.getDynamicIndices()[0];
+  Value one = arith::ConstantIntOp::create(b, op->getLoc(), index.getType(), 1);
+  address.getDynamicIndicesMutable()[0].set(arith::AddIOp::create(b, op->getLoc(), index, one));
+}
+
+/// The buffer in front of this one loses its last 16 bytes.
+static void moveBuffer(Operation *op) {
+  auto address = cast<LLVM::GEPOp>(op);
+  OpBuilder b(op);
+  Value offset = address.getDynamicIndices()[0];
+  Value bytes = arith::ConstantIntOp::create(b, op->getLoc(), offset.getType(), 16);
+  address.getDynamicIndicesMutable()[0].set(arith::SubIOp::create(b, op->getLoc(), offset, bytes));
+}
+
+static void shrinkShared(Operation *op) {
+  auto bytes = op->getAttrOfType<IntegerAttr>("spmd.shared_bytes");
+  op->setAttr("spmd.shared_bytes", IntegerAttr::get(bytes.getType(), bytes.getInt() - 16));
+}
+
+/// A store to where nothing is, when `condition` holds.
+static void failIf(OpBuilder &b, Location loc, Value condition) {
+  auto choice = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(choice.thenBlock());
+  auto function = choice->getParentOfType<gpu::GPUFuncOp>();
+  Value far = arith::ConstantIntOp::create(b, loc, int64_t(1) << 40, 64), zero = arith::ConstantIntOp::create(b, loc, 0, 8);
+  Value pointer = function.getArgument(0);
+  LLVM::StoreOp::create(b, loc, zero, LLVM::GEPOp::create(b, loc, pointer.getType(), zero.getType(), pointer, far), 1);
+}
+
+/// Off by one, or the opposite where there is no such thing.
+static arith::CmpIPredicate getChanged(arith::CmpIPredicate predicate) {
+  using P = arith::CmpIPredicate;
+  static const std::pair<P, P> changes[] = {{P::eq, P::ne},   {P::ne, P::eq},   {P::slt, P::sle}, {P::sle, P::slt},
+                                            {P::sgt, P::sge}, {P::sge, P::sgt}, {P::ult, P::ule}, {P::ule, P::ult},
+                                            {P::ugt, P::uge}, {P::uge, P::ugt}};
+  return llvm::find_if(changes, [&](auto &entry) { return entry.first == predicate; })->second;
+}
+
+static void changeComparison(Operation *op) {
+  auto compare = cast<arith::CmpIOp>(op);
+  compare.setPredicate(getChanged(compare.getPredicate()));
+}
+
+static void probeComparison(Operation *op) {
+  auto compare = cast<arith::CmpIOp>(op);
+  OpBuilder b(op->getContext());
+  b.setInsertionPointAfter(op);
+  Value other = arith::CmpIOp::create(b, op->getLoc(), getChanged(compare.getPredicate()), compare.getLhs(),
+                                      compare.getRhs());
+  failIf(b, op->getLoc(), arith::XOrIOp::create(b, op->getLoc(), compare.getResult(), other));
+}
+
+static void changeFloatComparison(Operation *op) {
+  auto compare = cast<arith::CmpFOp>(op);
+  // As in LLVM, what one is true of its complement in the enumeration is false of.
+  compare.setPredicate(static_cast<arith::CmpFPredicate>(15 - static_cast<int>(compare.getPredicate())));
+}
+
+/// Half the distance, or another lane.
+static void changeShuffle(Operation *op) {
+  auto shuffle = cast<gpu::ShuffleOp>(op);
+  OpBuilder b(op);
+  APInt offset;
+  Value changed;
+  if (matchPattern(shuffle.getOffset(), m_ConstantInt(&offset)))
+    changed = arith::ConstantIntOp::create(b, op->getLoc(), offset == 1 ? 2 : offset.getSExtValue() / 2, 32);
+  else
+    changed = arith::AddIOp::create(b, op->getLoc(), shuffle.getOffset(),
+                                    arith::ConstantIntOp::create(b, op->getLoc(), 1, 32));
+  shuffle.getOffsetMutable().set(changed);
+}
+
+static void shortenLoop(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  OpBuilder b(op);
+  Value one = arith::ConstantIntOp::create(b, op->getLoc(), loop.getUpperBound().getType(), 1);
+  loop.getUpperBoundMutable().set(arith::SubIOp::create(b, op->getLoc(), loop.getUpperBound(), one));
+}
+
+/// Some thread has its last trip at the last number below the bound.
+static void probeLoop(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  Value one = arith::ConstantIntOp::create(b, loc, loop.getUpperBound().getType(), 1);
+  Value last = arith::SubIOp::create(b, loc, loop.getUpperBound(), one);
+  Value distance = arith::SubIOp::create(b, loc, last, loop.getLowerBound());
+  Value rest = arith::RemSIOp::create(b, loc, distance, loop.getStep());
+  Value zero = arith::SubIOp::create(b, loc, one, one);
+  Value isReached = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
+  Value runs = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, distance, zero);
+  failIf(b, loc, arith::AndIOp::create(b, loc, runs, isReached));
+}
+
+static bool isShared(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3; }
+
+/// A place inside of shared memory that is one of its buffers: a constant number of bytes behind its start.
+static bool isBuffer(LLVM::GEPOp address) {
+  return isShared(address.getBase()) && address.getBase().getDefiningOp<LLVM::AddressOfOp>() &&
+         address.getElemType().isInteger(8) && !address.getDynamicIndices().empty() &&
+         matchPattern(address.getDynamicIndices()[0], m_Constant()) &&
+         !matchPattern(address.getDynamicIndices()[0], m_Zero());
+}
+
+/// The mistakes that can be made at an op.
+static SmallVector<Mistake> getMistakes(Operation *op) {
+  SmallVector<Mistake> mistakes;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](gpu::BarrierOp) { mistakes.push_back({"drop-barrier", dropOp}); })
+      .Case([&](gpu::ShuffleOp) { mistakes.push_back({"change-shuffle", changeShuffle}); })
+      .Case([&](LLVM::StoreOp) { mistakes.push_back({"drop-store", dropOp}); })
+      .Case([&](scf::ForOp) { mistakes.push_back({"shorten-loop", shortenLoop, probeLoop}); })
+      .Case([&](arith::CmpIOp compare) {
+        bool isScalar = compare.getType().isInteger(1);
+        mistakes.push_back({"change-comparison", changeComparison, isScalar ? probeComparison : nullptr});
+      })
+      .Case([&](arith::CmpFOp compare) {
+        // A comparison with itself asks for NaN.
+        if (compare.getLhs() != compare.getRhs())
+          mistakes.push_back({"change-comparison", changeFloatComparison});
+      })
+      .Case([&](LLVM::GEPOp address) {
+        if (isBuffer(address))
+          mistakes.push_back({"shrink-buffer", moveBuffer});
+        else if (!address.getDynamicIndices().empty())
+          mistakes.push_back({"shift-index", shiftIndex});
+      })
+      .Case([&](gpu::GPUFuncOp function) {
+        auto bytes = function->getAttrOfType<IntegerAttr>("spmd.shared_bytes");
+        if (bytes && bytes.getInt() >= 16)
+          mistakes.push_back({"shrink-buffer", shrinkShared});
+      });
+  return mistakes;
+}
+
+namespace {
+struct MutateGpuKernels : impl::MutateGpuKernelsBase<MutateGpuKernels> {
+  using MutateGpuKernelsBase::MutateGpuKernelsBase;
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<gpu::GPUModuleOp>())
+      for (auto function : llvm::make_early_inc_range(module.getOps<gpu::GPUFuncOp>()))
+        mutate(function);
+  }
+
+  /// One copy of `function` per op and mistake.
+  void mutate(gpu::GPUFuncOp function) {
+    OpBuilder builder(function);
+    SmallVector<Operation *> ops;
+    function->walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+    unsigned count = 0;
+    for (auto [place, op] : llvm::enumerate(ops))
+      for (const Mistake &mistake : getMistakes(op)) {
+        auto mutant = cast<gpu::GPUFuncOp>(builder.clone(*function));
+        mutant.setName((function.getName() + "_m" + Twine(count++)).str());
+        SmallVector<Operation *> copies;
+        mutant->walk<WalkOrder::PreOrder>([&](Operation *copy) { copies.push_back(copy); });
+        std::string text = mistake.name.str() + " at op " + std::to_string(place) + ", ";
+        llvm::raw_string_ostream stream(text);
+        if (op == function)
+          stream << "the end of shared memory";
+        else
+          op->print(stream, OpPrintingFlags().skipRegions().useLocalScope());
+        mutant->setAttr("spmd.mutant", builder.getStringAttr(text));
+        if (!probes)
+          mistake.make(copies[place]);
+        else if (mistake.probe)
+          mistake.probe(copies[place]);
+        else
+          mutant.erase();
+      }
+    function.erase();
+  }
+};
+} // namespace
+
+} // namespace spmd::kernel
