@@ -133,7 +133,7 @@ llvm::Expected<std::string> Assembler::assemble(StringRef ptx, GpuKernel &kernel
 
 // [Note: spills] Of its own accord ptxas keeps a kernel of 256 threads to 48 registers, and spills a few values more
 // rather than run fewer blocks at once. Told how many blocks must fit it uses the registers there are: first as many
-// as leave each thread 64, then half of that, and so on.
+// as leave each thread 64, then half of that, and so on. What a skeleton asked for itself is tried before.
 llvm::Expected<std::string> Assembler::assembleUnspilled(std::string &ptx, GpuKernel &kernel) const {
   llvm::Expected<std::string> code = assemble(ptx, kernel);
   size_t place = ptx.find(".maxntid ");
@@ -141,7 +141,7 @@ llvm::Expected<std::string> Assembler::assembleUnspilled(std::string &ptx, GpuKe
     return code;
   place = ptx.find('\n', place) + 1;
   constexpr int64_t kEnoughRegisters = 64;
-  std::string first = ptx;
+  std::string first = llvm::Regex("\\.minnctapersm [0-9]+\n").sub("", ptx);
   for (int64_t blocks = device.registersPerSM / kEnoughRegisters / kernel.threads;
        code && kernel.spillStoreBytes + kernel.spillLoadBytes > 0 && blocks > 0; blocks /= 2) {
     ptx = first;

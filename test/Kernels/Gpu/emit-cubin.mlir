@@ -46,8 +46,10 @@
 // RUN: cp %t/source/spills.mlir %t/k.mlir && rm %t/cuda/bin/calls
 // RUN: %{cubin} | FileCheck %s --check-prefix=SPILLS
 // SPILLS: remark: spills: 8 x 256 threads, 23 registers, {{.*}}, 0 bytes local, 0 + 0 bytes spilled
+// SPILLS: remark: spills_as_asked: 1 x 512 threads, {{.*}}, 0 + 0 bytes spilled
 // SPILLS: remark: spills_always: {{.*}}, 48 bytes local, 16 + 24 bytes spilled
-// RUN: wc -l < %t/cuda/bin/calls | FileCheck %s --check-prefix=FOUR
+// RUN: wc -l < %t/cuda/bin/calls | FileCheck %s --check-prefix=SIX
+// SIX: {{^6$}}
 // RUN: cp %t/source/two.mlir %t/k.mlir
 
 // Errors, which leave no file.
@@ -91,6 +93,9 @@ gpu.module @kernels {
 //--- spills.mlir
 gpu.module @kernels {
   gpu.func @spills() kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 8, 1, 1>} {
+    gpu.return
+  }
+  gpu.func @spills_as_asked() kernel attributes {known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 3 : i32} {
     gpu.return
   }
   gpu.func @spills_always() kernel {
