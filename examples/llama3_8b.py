@@ -12,8 +12,7 @@ from pathlib import Path
 
 import torch
 from torch.nn.utils import clip_grad_norm_
-from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers import LlamaConfig, LlamaForCausalLM
 
 # config.json of meta-llama/Meta-Llama-3-8B and -70B
 MODELS = {
@@ -33,17 +32,11 @@ def train_step(model, optimizer, input_ids, labels):
     return loss
 
 
-# transformers makes no mask for an attention that it does not know: then scaled_dot_product_attention is causal itself
-AttentionInterface.register("causal", sdpa_attention_forward)
-
-
-def setup(model: str = "8b", batch: int = 64, length: int = 8192, layers: int | None = None, attention: str = "causal",
-          device: str = "meta", dtype: torch.dtype = torch.bfloat16) -> dict:
-    """Everything spmd.capture needs. `batch` is the global one: all ranks' sequences; `attention` is "causal", or
-    "sdpa", with a mask that transformers makes."""
+def setup(model: str = "8b", batch: int = 64, length: int = 8192, layers: int | None = None, device: str = "meta",
+          dtype: torch.dtype = torch.bfloat16) -> dict:
+    """Everything spmd.capture needs. `batch` is the global one: all ranks' sequences."""
     settings = dict(vocab_size=128256, num_key_value_heads=8, max_position_embeddings=8192, rope_theta=500000.0,
-                    rms_norm_eps=1e-5, use_cache=False, tie_word_embeddings=False,
-                    attn_implementation=attention) | MODELS[model]
+                    rms_norm_eps=1e-5, use_cache=False, tie_word_embeddings=False) | MODELS[model]
     if layers is not None:
         settings["num_hidden_layers"] = layers
     with torch.device(device):
@@ -59,12 +52,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64, help="sequences in the global batch")
     parser.add_argument("--length", type=int, default=8192, help="tokens in a sequence")
     parser.add_argument("--layers", type=int, help="fewer layers than the model has")
-    parser.add_argument("--attention", choices=["causal", "sdpa"], default="causal")
     parser.add_argument("--save", help="step package to write; default llama3-MODEL.step")
     options = parser.parse_args()
     import spmd
     path = options.save or f"llama3-{options.model}.step"
-    example = setup(options.model, options.batch, options.length, options.layers, options.attention)
+    example = setup(options.model, options.batch, options.length, options.layers)
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
                            name=Path(path).stem)
     package.save(path, weights=False)

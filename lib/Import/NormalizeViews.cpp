@@ -43,7 +43,9 @@ static LogicalResult emitPermute(Emitter &emitter, Call &call, Results &results)
   Value self = call.value("self");
   int64_t rank = typeOf(self).getRank();
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  if (call.op == "t") {
+  if (rank == 0) {
+    // Dimension 0 of a tensor without dimensions is PyTorch's leave to do nothing.
+  } else if (call.op == "t") {
     if (rank == 2)
       std::swap(dims[0], dims[1]);
   } else if (call.op == "transpose.int") {
@@ -96,9 +98,26 @@ static LogicalResult emitSlice(Emitter &emitter, Call &call, Results &results) {
   return emitSameOp(emitter, call, results);
 }
 
+/// A softmax, or its gradient, of a tensor without dimensions: that of one row of one.
+static LogicalResult emitOfOneRow(Emitter &emitter, Call &call, Results &results) {
+  Call row = call;
+  for (BoundArg &arg : row.args)
+    for (Value &value : arg.values)
+      value = emitter.view(value, {1});
+  row.resultTypes[0] = call.resultTypes[0].clone({1});
+  setInteger(row, "dim", 0);
+  SmallVector<Value> rows;
+  if (failed(emitSameOp(emitter, row, rows)))
+    return failure();
+  results.push_back(emitter.view(rows[0], {}));
+  return success();
+}
+
 /// Ops with a dimension and perhaps an index into it.
 static LogicalResult emitWrapped(Emitter &emitter, Call &call, Results &results) {
   Value self = call.value("self");
+  if (StringRef(call.op).ends_with("softmax") && self && typeOf(self).getRank() == 0)
+    return emitOfOneRow(emitter, call, results);
   int64_t rank = self ? typeOf(self).getRank() : call.resultTypes[0].getRank();
   int64_t dim = wrapDim(call.integer("dim", 0), rank);
   if (dim < 0 || dim >= rank)
@@ -113,6 +132,8 @@ static LogicalResult emitWrapped(Emitter &emitter, Call &call, Results &results)
 
 /// Ops with a dimension of their result.
 static LogicalResult emitResultDim(Emitter &emitter, Call &call, Results &results) {
+  if (call.resultTypes[0].getRank() == 0)
+    return emitOfOneRow(emitter, call, results);
   setInteger(call, "dim", wrapDim(call.integer("dim", 0), call.resultTypes[0].getRank()));
   return emitSameOp(emitter, call, results);
 }

@@ -23,7 +23,9 @@ def is_float(one):
 
 # The variance is the mean of squares minus the square of the mean, which cancels: some 10 epsilons.
 CANCELS = {"tolerance": 1e-11}
-OPTIONS = {"nn.functional.batch_norm": CANCELS, "nn.functional.instance_norm": CANCELS,
+OPTIONS = {"nn.functional.normalize": CANCELS,
+           "nn.functional.rms_norm": {"keep": lambda one: one.args[0].shape[-1] > 1},  # as layer_norm
+           "nn.functional.batch_norm": CANCELS, "nn.functional.instance_norm": CANCELS,
            # Over one element nothing is left of x - mean: gradients are zero but for rounding, times 1 / sqrt(eps); over two,
            # they are differences of equal numbers.
            "nn.functional.layer_norm": {"keep": lambda one: is_float(one) and one.args[0].shape[-1] > 1, "host_tolerance": 1e-4}}

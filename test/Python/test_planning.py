@@ -123,6 +123,8 @@ def test_replicated_values_are_tables_of_positions(plan) -> None:
 
 
 def test_nothing_is_quadratic_in_the_length(package, tmp_path) -> None:
+    """Though transformers hands a dense causal mask to the attention."""
+    assert "aten.le.Tensor" in package.text()
     package.save(tmp_path / "a.step", weights=False)
     done = subprocess.run(["spmd-compile", str(tmp_path / "a.step"), "--ranks=64", "--compile-to=kernels", "-o", "-",
                            "--policy=class:LlamaDecoderLayer"], check=True, capture_output=True, text=True)
