@@ -99,6 +99,12 @@ def test_trains_like_eager_on_two_ranks(step, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_trains_like_eager_on_an_emulated_gpu(step, tmp_path):
+    run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=emulate:sm_90", "--quiet")
+    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_compiles_to_cubins(step, tmp_path):
     # Where there is no ptxas, a script stands in for it; the PTX is the same.
     stand_in = tmp_path / "cuda" / "bin" / "ptxas"
