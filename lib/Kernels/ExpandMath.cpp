@@ -197,6 +197,13 @@ static bool isComputedWide(Operation &op) {
              math::AtanhOp>(op);
 }
 
+/// MLIR's approximation takes subnormals for the smallest normal number, so they are scaled. For f32.
+static Value scaledLog(Arithmetic &m, ImplicitLocOpBuilder &b, Value x) {
+  Value tiny = m.less(x, m.c(1.1754943508222875e-38));
+  Value log = math::LogOp::create(b, m.select(tiny, m.mul(x, m.c(33554432.0)), x));
+  return m.select(tiny, m.sub(log, m.c(25 * 0.6931471805599453)), log);
+}
+
 /// Our expansion of `op` on operands of the arithmetic's type, or null.
 static Value expand(Arithmetic &m, Operation &op, ValueRange x) {
   return llvm::TypeSwitch<Operation *, Value>(&op)
@@ -238,6 +245,8 @@ static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
   Type type = op.getResult(0).getType();
   if (!getElementTypeOrSelf(type).isF32() || !isComputedWide(op)) {
     Arithmetic m(b, type);
+    if (isa<math::LogOp>(op) && !m.isF64())
+      return scaledLog(m, b, op.getOperand(0));
     return expand(m, op, op.getOperands());
   }
   Type wide = b.getF64Type();

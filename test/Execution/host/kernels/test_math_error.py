@@ -1,0 +1,52 @@
+"""exp, log, tanh and erf in f32 over the whole range of f32: the errors that docs/kernels.md states."""
+import math
+
+import numpy as np
+import pytest
+from harness import compile_kernels, run, runnable_cpus
+
+STRIDE = 4093  # a prime, so that every exponent meets all kinds of low bits: a million numbers
+SMALLEST = np.float32(2.0**-126)  # results below may be 0
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+# Largest error in units in the last place of the exact result.
+STATED = {"exp": (np.exp, 0.9), "log": (np.log, 1.0), "tanh": (np.tanh, 4.5), "erf": (erf, 4.0)}
+
+
+def all_floats():
+    """Every STRIDE-th of the 2^32 bit patterns, and the special ones."""
+    bits = np.arange(0, 2**32, STRIDE, dtype=np.int64).astype(np.uint32)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, SMALLEST, 3e38, -3e38], np.float32)
+    return np.concatenate([bits.view(np.float32), special])
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_error(name):
+    reference, stated = STATED[name]
+    x = all_floats()
+    ir = f"""func.func @f(%x: tensor<{len(x)}xf32>) -> tensor<{len(x)}xf32> {{
+      %r = kernel.cluster dims [{len(x)}] parallel 1
+        ins(%a = %x at (d0) -> (d0) : tensor<{len(x)}xf32>) outs(at (d0) -> (d0) : tensor<{len(x)}xf32>) {{
+          %y = math.{name} %a : f32
+          kernel.yield %y : f32
+        }}
+      return %r : tensor<{len(x)}xf32>
+    }}"""
+    with np.errstate(all="ignore"):
+        want = reference(x.astype(np.float64))
+        rounded = want.astype(np.float32)
+    first = None
+    for cpu in runnable_cpus():
+        got, = run(compile_kernels(ir, cpu), [x], [(x.shape, np.float32)], len(x))
+        first = got if first is None else first
+        assert got.tobytes() == first.tobytes(), f"other bits on {cpu}"
+    assert (np.isnan(first) == np.isnan(rounded)).all()
+    infinite = np.isinf(rounded)
+    assert (first[infinite] == rounded[infinite]).all()
+    normal = np.isfinite(rounded) & (np.abs(rounded) >= SMALLEST)
+    small = np.isfinite(rounded) & ~normal
+    assert (np.abs(first[small]) <= SMALLEST).all()
+    error = np.abs(first[normal] - want[normal]) / np.spacing(np.abs(rounded[normal])).astype(np.float64)
+    worst = np.argmax(error)
+    print(f"{name}: {error[worst]:.3f} ulp at {x[normal][worst]}, of {len(x)} numbers")
+    assert error[worst] <= stated
