@@ -27,8 +27,9 @@ TOLERANCES = {
     "lgamma": dict(tolerance=1e-11), "erfinv": dict(tolerance=1e-11),
     "mvlgamma.mvlgamma_p_1": dict(tolerance=1e-11), "logit": dict(tolerance=1e-11),
     # PyTorch's own trigamma is good to 4e-11 (at 1.7), its zeta function ends its series at 1e-8 or so.
-    "digamma": dict(tolerance=1e-9), "polygamma.polygamma_n_0": dict(tolerance=1e-9),
-    **{f"polygamma.polygamma_n_{n}": dict(tolerance=1e-6) for n in (1, 2, 3)},
+    "digamma": dict(tolerance=1e-9), "polygamma.polygamma_n_0": dict(tolerance=1e-9, host_tolerance=1e-4),
+    # In float32 it is off by 2e-5 itself, near poles, where ours, in double, is not.
+    **{f"polygamma.polygamma_n_{n}": dict(tolerance=1e-6, host_tolerance=1e-4) for n in (1, 2, 3)},
     # Of whole numbers it is zero, which PyTorch computes in float32.
     "sinc": dict(tolerance=1e-6),
     # Samples run to 9 and beyond a pole; float32 loses digits to the argument's rounding there.
