@@ -84,7 +84,9 @@ static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, u
     bool isNumber = isa<FloatType>(cast<RankedTensorType>(operand.getType()).getElementType());
     operands.push_back(!lane.isChunk() ? operand : isNumber ? lane.alignDivisor(operand) : lane.align(operand));
   }
-  OperationState state(op.getLoc(), ("aten." + op.getOp()).str(), operands, op.getResult(index).getType(),
+  auto result = cast<RankedTensorType>(op.getResult(index).getType());
+  OperationState state(op.getLoc(), ("aten." + op.getOp()).str(), operands,
+                       lane.isChunk() ? result.clone(getComputeType(result.getElementType())) : result,
                        op.getOptions().getValue());
   return rewriter.create(state)->getResult(0);
 }
@@ -116,8 +118,8 @@ static void clearPadding(OpResult result, Value value, Lane &lane, RewriterBase 
   if (llvm::none_of(result.getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); }))
     return;
   auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(op, op->getAttrOfType<FlatSymbolRefAttr>("unit"));
-  Value ones = lane.ones(unit.getLayout().getSegments().size());
-  Value cleared = MulTensorOp::create(rewriter, op->getLoc(), value.getType(), value, lane.align(ones));
+  Value ones = lane.align(lane.ones(unit.getLayout().getSegments().size()));
+  Value cleared = lane.round(lane.mul(lane.align(value), ones), value.getType());
   rewriter.replaceUsesWithIf(result, cleared, [](OpOperand &use) { return isa<func::ReturnOp>(use.getOwner()); });
 }
 
@@ -270,6 +272,8 @@ LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
     Value value = map ? decomposeMap(map, rewriter, lane, index) : decomposePosition(op, rewriter, {lane, index});
     if (!value)
       return op->emitOpError() << "has no decomposition";
+    // A list op rounds once, whatever it is made of.
+    value = lane.round(value, type);
     if (unit && fillsPadding(op) && !lane.isTable(value))
       clearPadding(op->getResult(index), value, lane, rewriter);
     values.push_back(value);

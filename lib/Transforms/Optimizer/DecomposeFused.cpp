@@ -3,7 +3,8 @@
 // [Note: where f64 ends]
 // PyTorch's fused CPU kernels get hyper-parameters as doubles, compute bias
 // corrections in double from the step counter, convert each coefficient to the
-// parameter's type, and do elementwise arithmetic in that type. Here too:
+// parameter's type, and do elementwise arithmetic in that type, of f16 and bf16
+// in f32: then results are rounded once, and nothing before them. Here too:
 // coefficients are f64 scalars (or tables) until Lane::toLane converts them.
 //
 //===----------------------------------------------------------------------===//
@@ -51,7 +52,7 @@ struct AdamResults {
 
 template <typename OpTy>
 static AdamResults decomposeAdamLane(Lane &lane, OpTy op, unsigned index, bool decoupled) {
-  Value param = op.getSelf()[index], grad = op.getGrads()[index];
+  Value param = lane.align(op.getSelf()[index]), grad = lane.align(op.getGrads()[index]);
   Value step = lane.toF64(op.getStateSteps()[index]);
   Number lr = learningRate(lane, op);
   Number beta1 = lane.fromGroups(op.getBeta1()), beta2 = lane.fromGroups(op.getBeta2());
@@ -72,12 +73,12 @@ static AdamResults decomposeAdamLane(Lane &lane, OpTy op, unsigned index, bool d
       grad = lane.add(grad, lane.mul(param, lane.toLane(weightDecay)));
   }
   AdamResults results;
-  results.expAvg = lane.lerp(op.getExpAvgs()[index], grad, lane.toLane(complement(lane, beta1)));
-  Value decayed = lane.mul(op.getExpAvgSqs()[index], lane.toLane(beta2));
+  results.expAvg = lane.lerp(lane.align(op.getExpAvgs()[index]), grad, lane.toLane(complement(lane, beta1)));
+  Value decayed = lane.mul(lane.align(op.getExpAvgSqs()[index]), lane.toLane(beta2));
   results.expAvgSq = lane.addcmul(decayed, grad, grad, lane.toLane(complement(lane, beta2)));
   Value second = results.expAvgSq;
   if (op.getAmsgrad())
-    second = results.maxExpAvgSq = lane.binary<MaximumOp>(op.getMaxExpAvgSqs()[index], second);
+    second = results.maxExpAvgSq = lane.binary<MaximumOp>(lane.align(op.getMaxExpAvgSqs()[index]), second);
 
   Value denominator = lane.mul(lane.unary<SqrtOp>(second), lane.toLane(Number(scale2)));
   Number eps = lane.fromGroups(op.getEps());
@@ -97,11 +98,11 @@ static LogicalResult decomposeAdam(OpTy op, RewriterBase &rewriter, bool decoupl
     Lane lane(rewriter, op.getLoc(), cast<RankedTensorType>(op.getSelf()[i].getType()), op.getUnitAttr(),
               laneGroups(op.getGroups(), op.getUnitAttr(), i));
     AdamResults results = decomposeAdamLane(lane, op, i, decoupled);
-    params.push_back(results.param);
-    expAvgs.push_back(results.expAvg);
-    expAvgSqs.push_back(results.expAvgSq);
+    params.push_back(lane.round(results.param, op.getSelf()[i].getType()));
+    expAvgs.push_back(lane.round(results.expAvg, op.getExpAvgs()[i].getType()));
+    expAvgSqs.push_back(lane.round(results.expAvgSq, op.getExpAvgSqs()[i].getType()));
     if (op.getAmsgrad())
-      maxExpAvgSqs.push_back(results.maxExpAvgSq);
+      maxExpAvgSqs.push_back(lane.round(results.maxExpAvgSq, op.getMaxExpAvgSqs()[i].getType()));
   }
   params.append(expAvgs);
   params.append(expAvgSqs);
@@ -115,7 +116,7 @@ static LogicalResult decomposeSgd(FusedSgdOp op, RewriterBase &rewriter) {
   for (unsigned i = 0; i < op.getSelf().size(); ++i) {
     Lane lane(rewriter, op.getLoc(), cast<RankedTensorType>(op.getSelf()[i].getType()), op.getUnitAttr(),
               laneGroups(op.getGroups(), op.getUnitAttr(), i));
-    Value param = op.getSelf()[i], grad = op.getGrads()[i];
+    Value param = lane.align(op.getSelf()[i]), grad = lane.align(op.getGrads()[i]);
     Number weightDecay = lane.fromGroups(op.getWeightDecay());
     Number momentum = lane.fromGroups(op.getMomentum());
     if (op.getMaximize())
@@ -127,12 +128,13 @@ static LogicalResult decomposeSgd(FusedSgdOp op, RewriterBase &rewriter) {
       if (!op.getIsFirstStep()) {
         Number weight = complement(lane, lane.fromGroups(op.getDampening()));
         Value fresh = weight.is(1) ? grad : lane.mul(grad, lane.toLane(weight));
-        buffer = lane.add(lane.mul(op.getMomentumBufferList()[i], lane.toLane(momentum)), fresh);
+        buffer = lane.add(lane.mul(lane.align(op.getMomentumBufferList()[i]), lane.toLane(momentum)), fresh);
       }
-      buffers.push_back(buffer);
+      buffers.push_back(lane.round(buffer, op.getMomentumBufferList()[i].getType()));
       grad = op.getNesterov() ? lane.add(grad, lane.mul(buffer, lane.toLane(momentum))) : buffer;
     }
-    params.push_back(lane.sub(param, lane.mul(grad, lane.toLane(learningRate(lane, op)))));
+    Value updated = lane.sub(param, lane.mul(grad, lane.toLane(learningRate(lane, op))));
+    params.push_back(lane.round(updated, op.getSelf()[i].getType()));
   }
   params.append(buffers);
   rewriter.replaceOp(op, params);

@@ -89,6 +89,10 @@ Value Lane::align(Value operand) {
   return isTable(operand) ? broadcast(operand) : operand;
 }
 
+Value Lane::round(Value value, Type stored) {
+  return value ? cast(value, llvm::cast<RankedTensorType>(stored).getElementType()) : value;
+}
+
 Value Lane::alignDivisor(Value operand) {
   if (!isTable(operand))
     return align(operand);

@@ -3,6 +3,7 @@
 #ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
 #define SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
 
+#include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -27,11 +28,12 @@ struct Number {
 /// elements that meet the lane's tensors.
 class Lane {
 public:
-  /// `type` is the type of the lane's tensors; `unit` is null in list form.
-  /// `groups` are the param groups of the lane: one, or one per segment.
-  Lane(mlir::RewriterBase &rewriter, mlir::Location loc, mlir::RankedTensorType type, mlir::FlatSymbolRefAttr unit,
+  /// `stored` is the type of the tensors; the lane computes in f32 where that is f16 or bf16. `unit` is null in list
+  /// form. `groups` are the param groups of the lane: one, or one per segment.
+  Lane(mlir::RewriterBase &rewriter, mlir::Location loc, mlir::RankedTensorType stored, mlir::FlatSymbolRefAttr unit,
        llvm::ArrayRef<int64_t> groups)
-      : rewriter(rewriter), loc(loc), type(type), unit(unit), groups(groups) {}
+      : rewriter(rewriter), loc(loc), type(stored.clone(aten::getComputeType(stored.getElementType()))), unit(unit),
+        groups(groups) {}
 
   // Scalars.
 
@@ -50,6 +52,8 @@ public:
   Number toLane(Number scalar);
   /// Any list operand in the lane.
   mlir::Value align(mlir::Value operand);
+  /// What the lane has computed, rounded to the element type of `stored`.
+  mlir::Value round(mlir::Value value, mlir::Type stored);
   /// 1 over a scalar that is 0 in the padding of a lane: `value`, in the lane,
   /// with 1 in the padding.
   mlir::Value alignDivisor(mlir::Value operand);

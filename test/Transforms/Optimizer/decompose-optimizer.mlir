@@ -135,3 +135,26 @@ func.func @sgd(%p: tensor<4xf32>, %g: tensor<4xf32>, %b: tensor<4xf32>) -> (tens
     : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a#0, %a#1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Of bf16: all in f32, coefficients too, and each result rounded once.
+// CHECK-LABEL: @narrow_sgd(
+// CHECK-SAME: %[[P:.+]]: tensor<4xbf16>, %[[G:.+]]: tensor<4xbf16>, %[[B:.+]]: tensor<4xbf16>
+// CHECK: %[[P32:.+]] = aten._to_copy %[[P]] {dtype = f32
+// CHECK: %[[G32:.+]] = aten._to_copy %[[G]] {dtype = f32
+// CHECK: %[[DECAYED:.+]] = aten.mul.Scalar %[[P32]]
+// CHECK: %[[G1:.+]] = aten.add.Tensor %[[G32]], %[[DECAYED]] {{.*}}-> tensor<4xf32>
+// CHECK: %[[B32:.+]] = aten._to_copy %[[B]] {dtype = f32
+// CHECK: %[[KEPT:.+]] = aten.mul.Scalar %[[B32]]
+// CHECK: %[[B1:.+]] = aten.add.Tensor %[[KEPT]], %[[G1]]
+// CHECK: %[[NEXT:.+]] = aten._to_copy %[[B1]] {dtype = bf16
+// CHECK: %[[U:.+]] = aten.mul.Scalar %[[B1]]
+// CHECK: %[[P1:.+]] = aten.sub.Tensor %[[P32]], %[[U]]
+// CHECK: %[[UPDATED:.+]] = aten._to_copy %[[P1]] {dtype = bf16
+// CHECK: return %[[UPDATED]], %[[NEXT]]
+func.func @narrow_sgd(%p: tensor<4xbf16>, %g: tensor<4xbf16>, %b: tensor<4xbf16>) -> (tensor<4xbf16>, tensor<4xbf16>) {
+  %a:2 = aten._fused_sgd %p, %g, %b {lr_values = array<f64: 0.5>, weight_decay = array<f64: 0.1>, momentum = array<f64: 0.9>,
+      dampening = array<f64: 0.0>, groups = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 1, 0>,
+      resultSegmentSizes = array<i32: 1, 1>, spmd.segment = 2}
+    : (tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>) -> (tensor<4xbf16>, tensor<4xbf16>)
+  return %a#0, %a#1 : tensor<4xbf16>, tensor<4xbf16>
+}
