@@ -121,6 +121,14 @@ LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_
 
 } // namespace
 
+/// A Scalar in every element; integers stay exact, which a double is not.
+static Ref getConstant(GraphBuilder &g, Attribute scalar, RankedTensorType type) {
+  auto integer = dyn_cast<IntegerAttr>(scalar);
+  if (integer && !isa<BoolAttr>(scalar) && type.getElementType().isInteger() && !type.getElementType().isInteger(1))
+    return g.constant(IntegerAttr::get(type.getElementType(), integer.getInt()), type.getElementType(), type.getShape());
+  return g.constant(getScalarValue(scalar), type.getElementType(), type.getShape());
+}
+
 Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
   auto bindAs = [&](Value self, Value result) -> Lowered {
     g.set(result, g.reshape(g.get(self), getTensorType(result).getShape()));
@@ -193,13 +201,12 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
       })
       .Case([&](aten::FullOp full) -> Lowered {
         RankedTensorType type = getTensorType(full.getResult());
-        g.set(full.getResult(),
-              g.constant(getScalarValue(full.getFillValue()), type.getElementType(), type.getShape()));
+        g.set(full.getResult(), getConstant(g, full.getFillValue(), type));
         return success();
       })
       .Case([&](aten::ScalarTensorOp scalar) -> Lowered {
         RankedTensorType type = getTensorType(scalar.getResult());
-        g.set(scalar.getResult(), g.constant(getScalarValue(scalar.getS()), type.getElementType(), type.getShape()));
+        g.set(scalar.getResult(), getConstant(g, scalar.getS(), type));
         return success();
       })
       .Case([&](aten::ArangeStartStepOp arange) -> Lowered {
