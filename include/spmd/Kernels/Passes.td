@@ -335,8 +335,8 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"probes", "probes", "bool", "false",
-           "instead of each comparison or loop with a mistake, the correct one, and an access out of bounds where a "
-           "thread would decide otherwise: when none does, the mutant is equivalent">,
+           "instead of each mistake an access out of bounds where a thread would decide otherwise, or comes to its place: "
+           "when none does, the mutant is equivalent">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"];
 }

@@ -21,14 +21,16 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_MUTATEGPUKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
+static void probePlace(Operation *op);
+
 namespace {
 
 /// A mistake: its name, and what makes it in a kernel when told the op to make it at. `probe`, where there is one, leaves
-/// the kernel correct and fails a check where a thread would decide otherwise with the mistake.
+/// the kernel correct and fails a check where a thread would decide otherwise with the mistake, or comes to its place.
 struct Mistake {
   StringRef name;
   void (*make)(Operation *op);
-  void (*probe)(Operation *op) = nullptr;
+  void (*probe)(Operation *op) = probePlace;
 };
 
 } // namespace
@@ -67,6 +69,12 @@ static void failIf(OpBuilder &b, Location loc, Value condition) {
   LLVM::StoreOp::create(b, loc, zero, LLVM::GEPOp::create(b, loc, pointer.getType(), zero.getType(), pointer, far), 1);
 }
 
+/// Some thread comes here.
+static void probePlace(Operation *op) {
+  OpBuilder b(op);
+  failIf(b, op->getLoc(), arith::ConstantIntOp::create(b, op->getLoc(), 1, 1));
+}
+
 /// Off by one, or the opposite where there is no such thing.
 static arith::CmpIPredicate getChanged(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
@@ -91,9 +99,13 @@ static void probeComparison(Operation *op) {
 }
 
 static void changeFloatComparison(Operation *op) {
+  using P = arith::CmpFPredicate;
+  static const std::pair<P, P> opposites[] = {{P::OGT, P::ULE}, {P::OGE, P::ULT}, {P::OLT, P::UGE}, {P::OLE, P::UGT},
+                                              {P::OEQ, P::UNE}, {P::ONE, P::UEQ}, {P::ORD, P::UNO}};
   auto compare = cast<arith::CmpFOp>(op);
-  // As in LLVM, what one is true of its complement in the enumeration is false of.
-  compare.setPredicate(static_cast<arith::CmpFPredicate>(15 - static_cast<int>(compare.getPredicate())));
+  for (auto [a, b] : opposites)
+    if (compare.getPredicate() == a || compare.getPredicate() == b)
+      return compare.setPredicate(compare.getPredicate() == a ? b : a);
 }
 
 /// Half the distance, or another lane.
@@ -152,7 +164,7 @@ static SmallVector<Mistake> getMistakes(Operation *op) {
       .Case([&](scf::ForOp) { mistakes.push_back({"shorten-loop", shortenLoop, probeLoop}); })
       .Case([&](arith::CmpIOp compare) {
         bool isScalar = compare.getType().isInteger(1);
-        mistakes.push_back({"change-comparison", changeComparison, isScalar ? probeComparison : nullptr});
+        mistakes.push_back({"change-comparison", changeComparison, isScalar ? probeComparison : probePlace});
       })
       .Case([&](arith::CmpFOp compare) {
         // A comparison with itself asks for NaN.
@@ -168,7 +180,7 @@ static SmallVector<Mistake> getMistakes(Operation *op) {
       .Case([&](gpu::GPUFuncOp function) {
         auto bytes = function->getAttrOfType<IntegerAttr>("spmd.shared_bytes");
         if (bytes && bytes.getInt() >= 16)
-          mistakes.push_back({"shrink-buffer", shrinkShared});
+          mistakes.push_back({"shrink-buffer", shrinkShared, nullptr});
       });
   return mistakes;
 }

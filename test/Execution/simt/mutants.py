@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Mutation tests: every mistake in every kind of GPU kernel is found, or harmless for a reason.
 
-    mutants.py [--sample=N] [--verbose]      # without --sample: all of them, some minutes
+    mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, some minutes
 
 Takes kernels of every kind (../host/kernels), makes all mutants of each with spmd-mutate-gpu-kernels, and runs each with
-the emulator's checks. A mutant is caught by a check, by a wrong result, or because it does not end. One that is not is
-equivalent when its probe shows that no thread decides otherwise, or when EQUIVALENT has the reason.
+the emulator's checks, on the numbers of its test and on numbers 4,096 times as large (for which a maximum that is not one
+lets exp overflow). A mutant is caught by a check, by a result that is not the oracle's or, of the large numbers, not the
+CPU's, or because it does not end. One that is not is equivalent when its probe shows that no thread decides otherwise
+or comes to its place in this shape, or when EQUIVALENT has the reason.
 Exit code 1 when a mutant escapes.
 """
 import argparse
@@ -18,7 +20,8 @@ import subprocess
 import sys
 import time
 
-from cases import collect, grids, lower, outline
+import numpy as np
+from cases import Case, collect, grids, lower, outline
 from simt import CheckFailed, compile_emulated, host
 
 # One or more shapes of every kind of kernel; for each, `test_name[first parameters` of its case.
@@ -41,14 +44,19 @@ KINDS = {
 }
 
 # Mutants that no run can tell from the kernel: (pattern of kind and mutant, reason).
-EQUIVALENT = []
+EQUIVALENT = [
+    # Checks are by what a barrier orders, not by what a schedule happened to do: no race is none in any schedule.
+    (r": drop-barrier", "the barrier orders no two accesses of a launch of this shape"),
+]
 
 
-def choose():
+def choose(only):
     """(kind, case) of the kernels to mutate; of a backward pass, both."""
-    cases = collect(sorted({name.split(".")[0] for names in KINDS.values() for name in names}))
+    kinds = {kind: names for kind, names in KINDS.items() if only in (None, kind)}
+    assert kinds, f"kinds are {', '.join(KINDS)}"
+    cases = collect(sorted({name.split(".")[0] for names in kinds.values() for name in names}))
     chosen = []
-    for kind, names in KINDS.items():
+    for kind, names in kinds.items():
         for name in names:
             found = [case for case in cases if case.name.startswith(name)]
             assert found, f"no case is named {name}..."
@@ -75,15 +83,34 @@ def join(functions, others):
     return "module {\n  gpu.module @kernels {\n" + others + "".join(functions) + "  }\n}\n"
 
 
-def outcome(library, case, blocks, symbol):
+def enlarge(case):
+    """The case's kernel on large numbers; what it gives is the CPU's kernel's to say."""
+    inputs = [a * a.dtype.type(4096) if np.issubdtype(a.dtype, np.floating) else a for a in case.inputs]
+    large = Case(case.name, case.ir, inputs, case.expected, case.trips, case.coords, max(case.tolerance, 1e-5))
+    large.symbol = case.symbol
+    return large
+
+
+def find_expected(cases, module):
+    path = host.compile_kernels(module, "x86-64-v3", outline=False)
+    for case in cases:
+        results = host.run(path, case.inputs, case.outputs, case.trips, symbol=case.symbol, coords=case.coords)
+        case.expected = [(host.widen(a).astype(np.float64) if np.issubdtype(want.dtype, np.floating) else a, dtype)
+                         for a, (want, dtype) in zip(results, case.expected)]
+    os.unlink(path)
+
+
+def outcome(library, cases, blocks, symbol):
     """What happens to a mutant: it runs in a process of its own, which may not end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         signal.alarm(20)
         try:
-            results = library.run(case.inputs, case.outputs, blocks, "warp-greedy", symbol=symbol, coords=case.coords)
-            text = f"result: {wrong}" if (wrong := case.differs(results)) else ""
+            text = ""
+            for case in cases:
+                results = library.run(case.inputs, case.outputs, blocks, "warp-greedy", symbol=symbol, coords=case.coords)
+                text = text or (f"result: {wrong}" if (wrong := case.differs(results)) else "")
         except CheckFailed as failed:
             text = f"check: {failed}"
         except AssertionError as failed:
@@ -111,11 +138,15 @@ def category(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="mutants to run, chosen by a fixed seed (default: all)")
+    parser.add_argument("--kind", help="only kernels of this kind")
     parser.add_argument("--verbose", action="store_true", help="a line per mutant")
     arguments = parser.parse_args()
     begin = time.time()
-    chosen = choose()
-    kernels = lower(outline([case for _, case in chosen]))
+    chosen = choose(arguments.kind)
+    module = outline([case for _, case in chosen])
+    kernels = lower(module)
+    large = {case.symbol: enlarge(case) for _, case in chosen}
+    find_expected(large.values(), module)
     owner = {case.symbol: (kind, case) for kind, case in chosen}
     blocks = grids(kernels)
     mutants, others = mutate(kernels)
@@ -137,7 +168,7 @@ def main():
         survivors = []
         for name in part:
             kind, case = owner[name.split("_")[0]]
-            text = outcome(library, case, blocks[case.symbol], name)
+            text = outcome(library, [case, large[case.symbol]], blocks[case.symbol], name)
             what = mutants[name][0]
             table[kind]["mutants"] += 1
             if arguments.verbose:
@@ -153,8 +184,8 @@ def main():
             kind, case = owner[name.split("_")[0]]
             what = mutants[name][0]
             reason = next((why for pattern, why in EQUIVALENT if re.search(pattern, f"{kind}: {what}")), None)
-            if name in probed and not outcome(library, case, blocks[case.symbol], name):
-                reason = "no thread decides otherwise (probed)"
+            if name in probed and not outcome(library, [case], blocks[case.symbol], name):
+                reason = "no thread of this shape decides otherwise, or comes there (probed)"
             if reason:
                 equivalent[reason] += 1
                 table[kind]["equivalent"] += 1
