@@ -157,12 +157,22 @@ protected:
            [&](Value c) { storeColumns(p, r, c, b.number(wide, 0), columns); });
   }
 
-  /// scores(r, :) = q(r, :) k^T, unscaled, for `rows` rows and `keys` keys (a multiple of 32).
-  void emitScores(const Panel &q, const Panel &keysT, const Panel &scores, Value rows, Value keys, int64_t depth) {
+  /// What a pair of blocks leaves out, where the window ends: no callbacks where it does not.
+  struct Seen {
+    /// The first row of queries that sees a key of the block; the end of the keys that a row of queries sees.
+    llvm::function_ref<Value(Value key)> firstQuery = nullptr;
+    llvm::function_ref<Value(Value row)> endKey = nullptr;
+  };
+
+  /// scores(r, :) = q(r, :) k^T, unscaled, for `rows` rows and `keys` keys (a multiple of 32). Where no query of a tile
+  /// sees a key, what was there stays.
+  void emitScores(const Panel &q, const Panel &keysT, const Panel &scores, Value rows, Value keys, int64_t depth,
+                  const Seen &seen) {
     emitProduct(b, {rows, b.i64(depth), keys, /*tileRows=*/8, /*tileVectors=*/2,
                     [&](Value r, Value k) { return scalar(q, r, k); },
                     [&](Value k, Value c) { return vector(keysT, k, c); },
-                    [&](Value r, Value c, Value sum) { b.store(sum, scores.pointer, scores.index(b, r, c)); }});
+                    [&](Value r, Value c, Value sum) { b.store(sum, scores.pointer, scores.index(b, r, c)); },
+                    /*depthBegin=*/nullptr, /*depthEnd=*/nullptr, seen.firstQuery});
   }
 
   /// 16 scores of a row, scaled and masked; -inf for keys outside [hidden, valid). `key` counts inside the block.
@@ -185,6 +195,25 @@ protected:
     if (!window.high)
       return keys;
     return b.max(b.min(b.sub(b.add(lastQuery, *window.high + 1), firstKey), keys), b.i64(0));
+  }
+
+  /// Runs `body` with what the blocks at `firstQuery` and `firstKey` see of each other.
+  void withSeen(Value firstQuery, Value rows, Value firstKey, Value keys, llvm::function_ref<void(const Seen &)> body) {
+    if (!window.high)
+      return body({});
+    auto first = [&](Value key) {
+      Value row = b.sub(b.add(b.add(firstKey, key), -*window.high), firstQuery);
+      return b.min(b.max(row, b.i64(0)), rows);
+    };
+    auto end = [&](Value row) { return getVisible(firstKey, keys, b.add(firstQuery, row)); };
+    body({first, end});
+  }
+
+  /// The end of the keys whose scores a row of queries finishes: those that it sees, and those that a tile reads beside
+  /// them, where the probabilities are zero.
+  Value getRowEnd(const Seen &seen, Value row, Value padded) {
+    static_assert(kLanes >= 8, "rows of a tile that reads scores");
+    return seen.endKey ? b.min(b.add(roundUp(seen.endKey(row), kLanes), kLanes), padded) : padded;
   }
 
   /// Keys of the block at `firstKey` before the first that query `query` may see.
@@ -245,10 +274,11 @@ public:
 
 private:
   void emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys, Value padded);
+  void emitMerge(Value row, Value query, Value firstKey, int64_t width);
 
   AttentionOp op;
   /// Weights of the merge, per row of the query block.
-  Panel oldWeight, newWeight;
+  Panel oldWeight, newWeight, rowShift, rowSum;
   Panel lse;
 };
 
@@ -278,12 +308,12 @@ private:
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Softmax of one row over one key block, in place and not normalized; the row's weights and lse. The order of the sum
+/// Softmax of one row over one key block, in place and not normalized; its shift and sum. The order of the sum
 /// is 16 lanes in order of keys, then halves.
 void ForwardEmitter::emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys,
                                     Value padded) {
   Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
-  Value zero = number(0), one = number(1);
+  Value zero = number(0);
   Value maxima = b.loop(b.i64(0), padded, kLanes, b.broadcast(infinity(), kLanes), [&](Value key, ValueRange carried) {
     Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
     b.store(s, scores.pointer, scores.index(b, row, key));
@@ -298,22 +328,32 @@ void ForwardEmitter::emitSoftmaxRow(const Panel &scores, Value row, Value query,
     return SmallVector<Value>{addf(carried[0], e)};
   })[0];
   Value sum = b.reduceLanes(ReduceKind::Add, sums);
+  b.store(shift, rowShift.pointer, row);
+  b.store(sum, rowSum.pointer, row);
+}
+
+/// Merges the block with those before it, for `width` rows side by side: the weights of both, and lse.
+void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t width) {
+  auto wide = [&](Value scalar) { return b.broadcast(scalar, width); };
+  Value zero = wide(number(0)), one = wide(number(1)), nowhere = wide(infinity());
+  auto isNowhere = [&](Value v) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v, nowhere); };
+  Value shift = b.load(rowShift.pointer, f32, row, width), sum = b.load(rowSum.pointer, f32, row, width);
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
   Value inverse = arith::SelectOp::create(b, isEmpty, zero, arith::DivFOp::create(b, one, sum));
-  Value blockLse = arith::SelectOp::create(b, isEmpty, infinity(), addf(shift, math::LogOp::create(b, sum)));
+  Value blockLse = arith::SelectOp::create(b, isEmpty, nowhere, addf(shift, math::LogOp::create(b, sum)));
 
-  Value isFirst = isFirstBlock(firstKey);
-  Value old = arith::SelectOp::create(b, isFirst, infinity(), scalar(lse, b.i64(0), query));
+  Value lseIndex = lse.index(b, b.i64(0), query);
+  Value old = arith::SelectOp::create(b, isFirstBlock(firstKey), nowhere, b.load(lse.pointer, f32, lseIndex, width));
   Value top = arith::MaximumFOp::create(b, old, blockLse);
-  Value base = arith::SelectOp::create(b, isMinusInfinity(top), zero, top);
+  Value base = arith::SelectOp::create(b, isNowhere(top), zero, top);
   Value oldPart = exp(subf(old, base)), newPart = exp(subf(blockLse, base));
   Value total = addf(oldPart, newPart);
   Value nothing = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, zero);
   Value share = arith::SelectOp::create(b, nothing, zero, arith::DivFOp::create(b, one, total));
   b.store(mulf(oldPart, share), oldWeight.pointer, row);
   b.store(mulf(mulf(newPart, share), inverse), newWeight.pointer, row);
-  Value merged = arith::SelectOp::create(b, nothing, infinity(), addf(base, math::LogOp::create(b, total)));
-  b.store(merged, lse.pointer, lse.index(b, b.i64(0), query));
+  Value merged = arith::SelectOp::create(b, nothing, nowhere, addf(base, math::LogOp::create(b, total)));
+  b.store(merged, lse.pointer, lseIndex);
 }
 
 LogicalResult ForwardEmitter::emit() {
@@ -324,6 +364,8 @@ LogicalResult ForwardEmitter::emit() {
   Panel outMemory = sumsScratch(querySpan, vDim);
   oldWeight = scratch(1, kQueryBlock);
   newWeight = scratch(1, kQueryBlock);
+  rowShift = scratch(1, kQueryBlock);
+  rowSum = scratch(1, kQueryBlock);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
     Value batch = b.floorDiv(trip, heads), head = b.mod(trip, heads);
     Value kvHead = b.floorDiv(head, heads / sizes.getKvHeads());
@@ -350,23 +392,30 @@ LogicalResult ForwardEmitter::emit() {
           Panel queries = q.from(b, firstQuery);
           if (narrow)
             queries = readable(queries, queryBuffer, rows, depth);
-          emitScores(queries, keysT, scores, rows, padded, depth);
-          b.loop(b.i64(0), rows, 1, [&](Value row) {
-            Value query = b.add(firstQuery, row);
-            mask.beginRow(batch, head, query);
-            emitSoftmaxRow(scores, row, query, firstKey, keys, padded);
+          withSeen(firstQuery, rows, firstKey, keys, [&](const Seen &seen) {
+            emitScores(queries, keysT, scores, rows, padded, depth, seen);
+            b.loop(b.i64(0), rows, 1, [&](Value row) {
+              Value query = b.add(firstQuery, row);
+              mask.beginRow(batch, head, query);
+              emitSoftmaxRow(scores, row, query, firstKey, keys, getRowEnd(seen, row, padded));
+            });
+            Value whole = b.sub(rows, b.mod(rows, kLanes));
+            b.loop(b.i64(0), whole, kLanes,
+                   [&](Value row) { emitMerge(row, b.add(firstQuery, row), firstKey, kLanes); });
+            b.loop(whole, rows, 1, [&](Value row) { emitMerge(row, b.add(firstQuery, row), firstKey, 1); });
+            Panel outRows = sums.rows.from(b, b.sub(firstQuery, spanStart));
+            emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                            [&](Value r, Value key) { return scalar(scores, r, key); },
+                            [&](Value key, Value c) { return vector(values, key, c); },
+                            [&](Value r, Value c, Value sum) {
+                              Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
+                              Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
+                              Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, sums.columns), weight));
+                              Value value = arith::SelectOp::create(b, isFirst, fresh, merged);
+                              storeColumns(outRows, r, c, value, sums.columns);
+                            },
+                            /*depthBegin=*/nullptr, seen.endKey});
           });
-          Panel outRows = sums.rows.from(b, b.sub(firstQuery, spanStart));
-          emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                          [&](Value r, Value key) { return scalar(scores, r, key); },
-                          [&](Value key, Value c) { return vector(values, key, c); },
-                          [&](Value r, Value c, Value sum) {
-                            Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
-                            Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
-                            Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, sums.columns), weight));
-                            Value value = arith::SelectOp::create(b, isFirst, fresh, merged);
-                            storeColumns(outRows, r, c, value, sums.columns);
-                          }});
         });
       });
       finishSums(sums, spanRows);
@@ -496,50 +545,54 @@ LogicalResult BackwardEmitter::emit() {
             Panel dqRows = dqSums.rows.from(b, b.sub(firstQuery, queryStart));
             Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
             Value padded = roundUp(visible, kKeyTile);
-            emitScores(queryRows, keysT, scores, rows, padded, depth);
-            emitScores(doutRows, valuesT, dScores, rows, padded, vDim);
-            b.loop(b.i64(0), rows, 1, [&](Value row) {
-              Value query = b.add(firstQuery, row);
-              Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
-                                      [&](Value c, ValueRange carried) {
-                                        Value product = mulf(vector(doutRows, row, c), vector(outRows, row, c));
-                                        return SmallVector<Value>{addf(carried[0], product)};
-                                      })[0];
-              Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
-              Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
-              rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
-              Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
-              mask.beginRow(batch, head, query);
-              b.loop(b.i64(0), padded, kLanes, [&](Value key) {
-                Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
-                Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
-                Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
-                if (op.getMaskGrad())
-                  addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
-                b.store(p, scores.pointer, scores.index(b, row, key));
-                b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer, dScores.index(b, row, key));
+            withSeen(firstQuery, rows, firstKey, keys, [&](const Seen &seen) {
+              emitScores(queryRows, keysT, scores, rows, padded, depth, seen);
+              emitScores(doutRows, valuesT, dScores, rows, padded, vDim, seen);
+              b.loop(b.i64(0), rows, 1, [&](Value row) {
+                Value query = b.add(firstQuery, row);
+                Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
+                                        [&](Value c, ValueRange carried) {
+                                          Value product = mulf(vector(doutRows, row, c), vector(outRows, row, c));
+                                          return SmallVector<Value>{addf(carried[0], product)};
+                                        })[0];
+                Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
+                Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
+                rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
+                Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
+                mask.beginRow(batch, head, query);
+                b.loop(b.i64(0), getRowEnd(seen, row, padded), kLanes, [&](Value key) {
+                  Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
+                  Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
+                  Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
+                  if (op.getMaskGrad())
+                    addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
+                  b.store(p, scores.pointer, scores.index(b, row, key));
+                  b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer,
+                          dScores.index(b, row, key));
+                });
               });
-            });
-            auto addInto = [&](const Panel &to, int64_t columns) {
-              return [&, columns](Value r, Value c, Value sum) {
-                storeColumns(to, r, c, addf(loadColumns(to, r, c, columns), sum), columns);
+              auto addInto = [&](const Panel &to, int64_t columns) {
+                return [&, columns](Value r, Value c, Value sum) {
+                  storeColumns(to, r, c, addf(loadColumns(to, r, c, columns), sum), columns);
+                };
               };
-            };
-            auto storeDv = addInto(dvRows, dvSums.columns), storeDk = addInto(dkRows, dkSums.columns);
-            emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                            [&](Value key, Value r) { return scalar(scores, r, key); },
-                            [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv});
-            emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                            [&](Value key, Value r) { return scalar(dScores, r, key); },
-                            [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk});
-            emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
-                            [&](Value r, Value key) { return scalar(dScores, r, key); },
-                            [&](Value key, Value c) { return vector(keyRows, key, c); },
-                            [&](Value r, Value c, Value sum) {
-                              Value merged = addf(loadColumns(dqRows, r, c, dqSums.columns), sum);
-                              Value value = arith::SelectOp::create(b, isFirst, sum, merged);
-                              storeColumns(dqRows, r, c, value, dqSums.columns);
-                            }});
+              auto storeDv = addInto(dvRows, dvSums.columns), storeDk = addInto(dkRows, dkSums.columns);
+              emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                              [&](Value key, Value r) { return scalar(scores, r, key); },
+                              [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv, seen.firstQuery});
+              emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                              [&](Value key, Value r) { return scalar(dScores, r, key); },
+                              [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk, seen.firstQuery});
+              emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+                              [&](Value r, Value key) { return scalar(dScores, r, key); },
+                              [&](Value key, Value c) { return vector(keyRows, key, c); },
+                              [&](Value r, Value c, Value sum) {
+                                Value merged = addf(loadColumns(dqRows, r, c, dqSums.columns), sum);
+                                Value value = arith::SelectOp::create(b, isFirst, sum, merged);
+                                storeColumns(dqRows, r, c, value, dqSums.columns);
+                              },
+                              /*depthBegin=*/nullptr, seen.endKey});
+            });
           });
         });
         finishSums(dqSums, queryRowCount);

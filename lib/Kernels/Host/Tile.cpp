@@ -26,7 +26,9 @@ void storeF32(KernelBuilder &b, Value value, const Panel &panel, Value r, Value 
 /// One tile: `rows` rows from `row`, `vectors` vectors from `column`.
 static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_t rows, Value column, int64_t vectors) {
   SmallVector<Value> zeros(rows * vectors, b.number(getWideType(b.getF32Type(), kLanes), 0));
-  SmallVector<Value> sums = b.loop(b.i64(0), product.depth, 1, zeros, [&](Value k, ValueRange carried) {
+  Value begin = product.depthBegin ? product.depthBegin(row) : b.i64(0);
+  Value end = product.depthEnd ? product.depthEnd(b.add(row, rows - 1)) : product.depth;
+  SmallVector<Value> sums = b.loop(begin, end, 1, zeros, [&](Value k, ValueRange carried) {
     SmallVector<Value> columns, out;
     for (int64_t v = 0; v < vectors; ++v)
       columns.push_back(product.b(k, b.add(column, v * kLanes)));
@@ -51,7 +53,10 @@ void emitProduct(KernelBuilder &b, const Product &product) {
   Value whole = b.sub(product.rows, b.mod(product.rows, tileRows));
   auto emitColumns = [&](Value low, Value high, int64_t vectors) {
     b.loop(low, high, vectors * kLanes, [&](Value column) {
-      b.loop(b.i64(0), whole, tileRows, [&](Value row) { emitTile(b, product, row, tileRows, column, vectors); });
+      Value first = b.i64(0);
+      if (product.rowBegin)
+        first = b.min(b.sub(product.rowBegin(column), b.mod(product.rowBegin(column), tileRows)), whole);
+      b.loop(first, whole, tileRows, [&](Value row) { emitTile(b, product, row, tileRows, column, vectors); });
       b.loop(whole, product.rows, 1, [&](Value row) { emitTile(b, product, row, 1, column, vectors); });
     });
   };

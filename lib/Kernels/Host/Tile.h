@@ -45,6 +45,10 @@ struct Product {
   llvm::function_ref<mlir::Value(mlir::Value k, mlir::Value column)> b;
   /// Takes 16 finished columns of row r.
   llvm::function_ref<void(mlir::Value r, mlir::Value column, mlir::Value sum)> store;
+  /// Where parts of A are zero, or of C not wanted: the first k that matters to the row `r` and those after it, the end
+  /// of those that matter to `r` and those before, the first row that is wanted of a column and those after it.
+  llvm::function_ref<mlir::Value(mlir::Value r)> depthBegin = nullptr, depthEnd = nullptr;
+  llvm::function_ref<mlir::Value(mlir::Value column)> rowBegin = nullptr;
 };
 void emitProduct(KernelBuilder &b, const Product &product);
 
