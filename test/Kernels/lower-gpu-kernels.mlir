@@ -18,6 +18,7 @@
 // A block shares a row of 768, 64 threads with three parts each, all read before anything else; they stay in registers,
 // so the row is read once for three passes over it. A barrier for each of the two reductions.
 // CHECK-SAME: known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 512, 1, 1>
+// CHECK-SAME: spmd.moved_bytes = 3145728
 // CHECK-SAME: spmd.shared_bytes = 32
 // CHECK-COUNT-3: llvm.load {{.*}} !llvm.ptr<1> -> vector<4xf32>
 // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1>

@@ -10,9 +10,21 @@
 // CHECK: math.exp {{.*}} : f32
 // CHECK-NOT: scf.for
 
-// A sum over rows: four accumulators, then 16 elements at a time, then scalars; a fixed tree.
+// A sum over rows, two rows at a time: for each four accumulators, then 16 elements at a time, then scalars; a fixed tree.
 // CHECK-LABEL: llvm.func @k1
-// CHECK: scf.for %{{.*}} = %arg2 to %arg3 step
+// CHECK: scf.for %{{.*}} = %arg2 to %[[PAIRS:.*]] step %c2
+// CHECK: %[[V:.*]]:8 = scf.for {{.*}} step %c64
+// CHECK: %[[W:.*]]:2 = scf.for {{.*}} step %c16{{.*}} iter_args(%{{.*}} = %[[V]]#0, %{{.*}} = %[[V]]#1)
+// CHECK: %[[S:.*]]:2 = scf.for {{.*}} -> (f32, f32)
+// CHECK: %[[A:.*]] = arith.addf %[[W]]#0, %[[V]]#2
+// CHECK: %[[B:.*]] = arith.addf %[[V]]#4, %[[V]]#6
+// CHECK: %[[C:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK: vector.shuffle %[[C]], %[[C]] [0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK: %[[L:.*]] = vector.extract
+// CHECK: arith.addf %[[L]], %[[S]]#0
+
+// The last row alone, in the same tree.
+// CHECK: scf.for %{{.*}} = %[[PAIRS]] to %arg3 step %c1
 // CHECK: %[[V:.*]]:4 = scf.for {{.*}} step %c64{{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK: %[[W:.*]] = scf.for {{.*}} step %c16{{.*}} iter_args(%{{.*}} = %[[V]]#0)
 // CHECK: %[[S:.*]] = scf.for {{.*}} -> (f32)

@@ -103,7 +103,8 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
     gpu.module @kernels {
       gpu.func @k0(%x: !llvm.ptr<1> {llvm.align = 16 : i64}, %y: !llvm.ptr<1> {llvm.align = 16 : i64}) kernel
           attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>,
-                      spmd.arguments = array<i64: 4, 4>, spmd.operands = 1 : i64, spmd.shared_bytes = 0 : i64} {
+                      spmd.arguments = array<i64: 4, 4>, spmd.moved_bytes = 8 : i64, spmd.operands = 1 : i64,
+                      spmd.shared_bytes = 0 : i64} {
         %zero = arith.constant 0 : i64
         %one = arith.constant 1 : i64
         %threads = arith.constant 32 : i64

@@ -41,6 +41,8 @@ void GpuBuilder::finish(int64_t blockSize, int64_t grid) {
   function->setAttr(gpu::GPUFuncOp::getKnownBlockSizeAttrName(function->getName()), launch(blockSize));
   function->setAttr(gpu::GPUFuncOp::getKnownGridSizeAttrName(function->getName()), launch(grid));
   function->setAttr("spmd.shared_bytes", getI64IntegerAttr(sharedBytes));
+  if (movedBytes)
+    function->setAttr("spmd.moved_bytes", getI64IntegerAttr(movedBytes));
 }
 
 void GpuBuilder::setResidentBlocks(int64_t blocks) {

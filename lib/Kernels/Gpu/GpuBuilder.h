@@ -10,6 +10,8 @@
 //   spmd.resident_blocks                if there: blocks for which registers are to last on an SM
 //   spmd.arguments                      bytes behind each pointer
 //   spmd.operands                       how many of the pointers are operands
+//   spmd.moved_bytes                    global memory read and written, what is read again counted again; not there
+//                                       where it depends on caches or data (attention, scatter, sort)
 //
 // Nothing in it depends on the order in which blocks and warps run: no atomics; what threads tell each other goes
 // through shuffles of whole warps, and through shared memory with a barrier between. A result may lie exactly where an
@@ -51,6 +53,8 @@ public:
   /// `count` elements of the block's shared memory, aligned to 16 bytes; their contents are undefined.
   mlir::Value shared(mlir::Type element, int64_t count);
   int64_t getSharedBytes() const { return sharedBytes; }
+  /// Says that the kernel reads and writes (more) `bytes` of global memory.
+  void addMovedBytes(int64_t bytes) { movedBytes += bytes; }
   /// `count` elements of the thread's own: registers, as long as every index is a constant.
   mlir::Value local(mlir::Type element, int64_t count);
   /// A constant array in global memory.
@@ -82,7 +86,7 @@ private:
 
   mlir::gpu::GPUFuncOp function;
   mlir::Value thread, block, sharedMemory;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0, movedBytes = 0;
   unsigned numPointers, numTables = 0;
 };
 

@@ -31,6 +31,7 @@ private:
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
   void emitShared(const Roots &roots);
+  void countReads(const Roots &roots);
   void emitScalars(const Roots &roots);
   void emitPoint(const Roots &roots, Scope &scope, unsigned part);
 
@@ -51,6 +52,8 @@ private:
   Value member, groupInBlock;
   /// What is known at each spelled-out part.
   SmallVector<Scope> partScopes;
+  /// Operands that a loop over the row has read.
+  llvm::SmallBitVector alreadyRead;
   /// Loops of the nest that are open.
   unsigned openLoops = 0;
   /// Sums under way, over lanes (per thread until their loop ends) or not. Those with a value per lane and part of their
@@ -103,6 +106,7 @@ void GroupSkeleton::chooseShape(int64_t groups) {
 
 FailureOr<LaunchShape> GroupSkeleton::emit() {
   laneDim = nest.back();
+  alreadyRead.resize(op.getInputs().size());
   int64_t groups = 1;
   for (unsigned d : gridDims)
     groups *= dims[d];
@@ -275,6 +279,20 @@ void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
   }
 }
 
+/// A row that is too long to be kept is read again by every pass after the first.
+void GroupSkeleton::countReads(const Roots &roots) {
+  llvm::SmallBitVector read(op.getInputs().size());
+  for (const Root *root : roots)
+    for (Value value : schedule.getClosure(root->value))
+      if (auto argument = dyn_cast<BlockArgument>(value); argument && schedule.getVarying(value).test(*laneDim))
+        read.set(argument.getArgNumber());
+  for (unsigned i : read.set_bits()) {
+    if (alreadyRead.test(i))
+      b.addMovedBytes(getNumElements(op.getInputs()[i].getType()) * getElementBytes(op.getInputs()[i].getType()));
+    alreadyRead.set(i);
+  }
+}
+
 void GroupSkeleton::emitShared(const Roots &roots) {
   llvm::SmallBitVector changing(dims.size());
   changing.set(*laneDim);
@@ -309,6 +327,7 @@ void GroupSkeleton::emitShared(const Roots &roots) {
     for (ReduceOp reduce : reduces)
       wide.push_back(running[reduce].front());
   } else {
+    countReads(roots);
     wide = b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width, inits, [&](Value i, ValueRange values) {
       for (auto [reduce, value] : llvm::zip_equal(reduces, values))
         running[reduce] = {value};

@@ -20,6 +20,9 @@ namespace spmd::kernel {
 
 LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Device &device) {
   GpuBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
+  // Skeletons add what they read again.
+  if (isa<ClusterOp, SegmentedOp, CopyOp, GatherRowsOp>(op))
+    b.addMovedBytes(cast<KernelOpInterface>(op).getBytesMoved());
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ClusterOp cluster) { return emitGpuCluster(b, cluster, device); })
       .Case([&](SegmentedOp segmented) { return emitGpuSegmented(b, segmented, device); })
