@@ -25,13 +25,13 @@ func.func @unknown(%x: tensor<4xf64>) -> tensor<4xf64> {
 
 // -----
 
-func.func @head(%q: tensor<1x1x4x2048xf32>) -> tensor<1x1x4x2048xf32> {
-  // expected-error @below {{needs 2130176 bytes of stack for head sizes 2048 and 2048, more than 1048576}}
+func.func @head(%q: tensor<1x1x4x4096xf32>) -> tensor<1x1x4x4096xf32> {
+  // expected-error @below {{needs 4227584 bytes of stack for head sizes 4096 and 4096, more than 2097152}}
   %0, %1 = kernel.attention
-      <batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 256, headDim = 2048, vDim = 2048> scale 1.0
-      q(%q at <offset = 0, batch = 0, head = 0, row = 2048> : tensor<1x1x4x2048xf32>)
-      k(%q at <offset = 0, batch = 0, head = 0, row = 0> : tensor<1x1x4x2048xf32>)
-      v(%q at <offset = 0, batch = 0, head = 0, row = 0> : tensor<1x1x4x2048xf32>)
-      out(<offset = 0, batch = 0, head = 0, row = 2048> : tensor<1x1x4x2048xf32>) lse(tensor<4xf32>)
-  return %0 : tensor<1x1x4x2048xf32>
+      <batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 256, headDim = 4096, vDim = 4096> scale 1.0
+      q(%q at <offset = 0, batch = 0, head = 0, row = 4096> : tensor<1x1x4x4096xf32>)
+      k(%q at <offset = 0, batch = 0, head = 0, row = 0> : tensor<1x1x4x4096xf32>)
+      v(%q at <offset = 0, batch = 0, head = 0, row = 0> : tensor<1x1x4x4096xf32>)
+      out(<offset = 0, batch = 0, head = 0, row = 4096> : tensor<1x1x4x4096xf32>) lse(tensor<4xf32>)
+  return %0 : tensor<1x1x4x4096xf32>
 }
