@@ -1,9 +1,11 @@
 """What the benchmarks of the host target share."""
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Callable
 
@@ -41,3 +43,21 @@ def compile_step(step: Callable, model: Any, optimizer: Any, args: tuple, artifa
         spmd.capture(step, model, optimizer, *args, name=artifact.stem).save(str(package))
     subprocess.run([str(find_build() / "bin" / "spmd-compile"), str(package), "-o", str(artifact), "--quiet", *options],
                    check=True)
+
+
+def start(description: str, cases: Callable[[], list], rounds: int, seconds: float) -> tuple[argparse.Namespace, list]:
+    """Options of a benchmark, and the cases (with a name each) that they choose; the allocator is tuned then."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--seconds", type=float, default=seconds, help="time for each contender in a round; once at least")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    options = parser.parse_args()
+    rerun_with_tuned_allocator()
+    warnings.filterwarnings("ignore")
+    chosen = [case for case in cases() if any(part in case.name for part in options.cases)]
+    if not chosen:
+        parser.error(f"no case has {' or '.join(options.cases)} in its name; there are: "
+                     + ", ".join(case.name for case in cases()))
+    return options, chosen

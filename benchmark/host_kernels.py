@@ -12,7 +12,6 @@ The floor is a copy that moves the same bytes (each operand once), or for attent
 """
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import os
@@ -20,11 +19,10 @@ import statistics
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Callable
 
-from contenders import ROOT, compile_step, rerun_with_tuned_allocator
+from contenders import compile_step, start
 
 ROWS, WIDTH, HIDDEN, VOCAB = 512, 768, 3072, 50257
 
@@ -322,19 +320,7 @@ def format_row(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.15, help="time for each contender in a round")
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
-    options = parser.parse_args()
-    rerun_with_tuned_allocator()
-    warnings.filterwarnings("ignore")
-    chosen = [case for case in cases() if any(part in case.name for part in options.cases)]
-    if not chosen:
-        parser.error(f"no case has {' or '.join(options.cases)} in its name; there are: "
-                     + ", ".join(case.name for case in cases()))
+    options, chosen = start(__doc__, cases, rounds=5, seconds=0.15)
     print(f"{'kernel, f32':40s} {'thr':2s} {'ours ms':>8s} {'eager':>9s} {'compile':>9s} {'floor':>9s}   ours/compile"
           f" (low - high)  bar      ours/floor")
     rows = []

@@ -12,7 +12,6 @@ peak of a large GEMM on the same threads.
 """
 from __future__ import annotations
 
-import argparse
 import copy
 import dataclasses
 import json
@@ -20,11 +19,10 @@ import statistics
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Callable
 
-from contenders import ROOT, compile_step, rerun_with_tuned_allocator
+from contenders import ROOT, compile_step, start
 
 
 @dataclasses.dataclass
@@ -205,19 +203,7 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.3, help="time for each contender in a round; one step at least")
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
-    options = parser.parse_args()
-    rerun_with_tuned_allocator()
-    warnings.filterwarnings("ignore")
-    chosen = [case for case in CASES if any(part in case.name for part in options.cases)]
-    if not chosen:
-        parser.error(f"no case has {' or '.join(options.cases)} in its name; there are: "
-                     + ", ".join(case.name for case in CASES))
+    options, chosen = start(__doc__, lambda: CASES, rounds=3, seconds=0.3)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for case in chosen:

@@ -168,4 +168,37 @@ void ClusterValues::storeResult(unsigned result, Value value, int64_t width) {
   position[*laneDim] = start;
 }
 
+//===----------------------------------------------------------------------===//
+// Reductions in memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> ClusterValues::getMemoryDims(ReduceOp reduce) const {
+  SmallVector<unsigned> out;
+  for (unsigned d : nest)
+    if (d > *llvm::min_element(reduce.getOver()) && schedule.getVarying(reduce).test(d))
+      out.push_back(d);
+  return out;
+}
+
+int64_t ClusterValues::getMemoryCount(ReduceOp reduce) const {
+  int64_t count = 1;
+  for (unsigned d : getMemoryDims(reduce))
+    count *= dims[d];
+  return count;
+}
+
+Value ClusterValues::getMemoryIndex(ReduceOp reduce) {
+  Value index = b.i64(0);
+  for (unsigned d : getMemoryDims(reduce))
+    index = b.add(b.mul(index, dims[d]), position[d]);
+  return index;
+}
+
+void ClusterValues::combineInMemory(ReduceOp reduce, Value pointer, Value value) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  Value index = getMemoryIndex(reduce);
+  Value old = b.load(pointer, reduce.getType(), index, vector ? vector.getNumElements() : 1);
+  b.store(b.combine(reduce.getKind(), old, value), pointer, index);
+}
+
 } // namespace spmd::kernel

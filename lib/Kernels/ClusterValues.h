@@ -42,11 +42,22 @@ protected:
   /// Index of `map` at the current position; dims that are not open are not used by what is asked for.
   mlir::Value emitIndex(mlir::AffineMap map);
 
+  // A reduction that does not end in the innermost loop has one result per position of some dims of the nest.
+  /// Nest dims inside the outermost loop of `reduce` along which its result varies.
+  llvm::SmallVector<unsigned> getMemoryDims(ReduceOp reduce) const;
+  /// Results of `reduce` at a time, and the number of that at the current position.
+  int64_t getMemoryCount(ReduceOp reduce) const;
+  mlir::Value getMemoryIndex(ReduceOp reduce);
+  /// Combines `value` with what `pointer` holds for `reduce` at the current position.
+  void combineInMemory(ReduceOp reduce, mlir::Value pointer, mlir::Value value);
+
   CodeBuilder &b;
   mutable ClusterOp op; // accessors of ops are not const
   llvm::SmallVector<mlir::Value> operands, results;
   ClusterSchedule schedule;
   llvm::ArrayRef<int64_t> dims;
+  /// Dims looped over inside a trip, outermost first.
+  llvm::SmallVector<unsigned> nest;
   /// The dim along which wide values have their lanes.
   std::optional<unsigned> laneDim;
   /// Current position along each dim; null where no loop is open.

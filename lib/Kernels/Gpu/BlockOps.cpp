@@ -2,23 +2,49 @@
 
 #include "BlockOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace spmd::kernel {
 
-Value reduceBlock(GpuBuilder &b, ReduceKind kind, Value value, int64_t threads) {
-  value = b.reduceWarp(kind, value);
+SmallVector<Value> reduceBlock(GpuBuilder &b, ArrayRef<ReduceKind> kinds, ArrayRef<Value> values, int64_t threads,
+                               bool isInLoop) {
+  SmallVector<Value> totals, partials;
+  for (auto [kind, value] : llvm::zip_equal(kinds, values))
+    totals.push_back(b.reduceWarp(kind, value));
   int64_t warps = threads / kWarpSize;
   if (warps == 1)
-    return value;
-  Type type = value.getType();
-  Value partials = b.shared(type, warps);
+    return totals;
+  for (Value total : totals)
+    partials.push_back(b.shared(total.getType(), warps));
   Value warp = b.floorDiv(b.getThread(), kWarpSize), lane = b.mod(b.getThread(), kWarpSize);
-  b.when(b.isEqual(lane, b.i64(0)), [&] { b.store(value, partials, warp); });
+  // Partials of an iteration before may still be read.
+  if (isInLoop)
+    b.barrier();
+  b.when(b.isEqual(lane, b.i64(0)), [&] {
+    for (auto [total, partial] : llvm::zip_equal(totals, partials))
+      b.store(total, partial, warp);
+  });
   b.barrier();
-  // Lane l takes that of warp l, so every warp makes the same tree.
-  return b.reduceWarp(kind, b.load(partials, type, b.mod(lane, warps)), warps);
+  // Lane l takes that of warp l, as often as the warps fit into the lanes, so every warp makes the same tree.
+  int64_t lanes = llvm::PowerOf2Ceil(warps);
+  Value from = b.mod(lane, lanes), isThere;
+  if (lanes != warps) {
+    isThere = b.isLess(from, b.i64(warps));
+    from = arith::SelectOp::create(b, isThere, from, b.i64(0));
+  }
+  for (auto [kind, total, partial] : llvm::zip_equal(kinds, totals, partials)) {
+    Value mine = b.load(partial, total.getType(), from);
+    if (isThere)
+      mine = arith::SelectOp::create(b, isThere, mine, b.neutral(kind, total.getType()));
+    total = b.reduceWarp(kind, mine, lanes);
+  }
+  return totals;
+}
+
+Value reduceBlock(GpuBuilder &b, ReduceKind kind, Value value, int64_t threads) {
+  return reduceBlock(b, kind, ArrayRef(value), threads, /*isInLoop=*/false).front();
 }
 
 BlockScan scanBlock(GpuBuilder &b, Value value, int64_t threads) {

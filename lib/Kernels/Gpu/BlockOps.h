@@ -7,9 +7,12 @@
 
 namespace spmd::kernel {
 
-/// Combines a scalar over all `threads` (a power of two, at least a warp) of the block, by a fixed tree: the lanes of a
-/// warp, then the warps. Every thread gets the result. There is one barrier; the shared memory that is used belongs to
-/// this place in the code, so in a loop another barrier has to come between two turns.
+/// Combines scalars over all `threads` (whole warps) of the block, each by its kind and by a fixed tree: the lanes of a
+/// warp, then the warps. Every thread gets the results. There is one barrier for all; the shared memory that is used
+/// belongs to this place in the code, so `isInLoop` puts another one before it.
+llvm::SmallVector<mlir::Value> reduceBlock(GpuBuilder &b, llvm::ArrayRef<ReduceKind> kinds,
+                                           llvm::ArrayRef<mlir::Value> values, int64_t threads, bool isInLoop);
+/// One scalar, outside of loops.
 mlir::Value reduceBlock(GpuBuilder &b, ReduceKind kind, mlir::Value value, int64_t threads);
 
 /// Sums of an i32 over the threads of the block.
@@ -17,7 +20,7 @@ struct BlockScan {
   mlir::Value before; ///< over the threads before this one
   mlir::Value total;
 };
-/// As reduceBlock: one barrier, and one between two turns of a loop.
+/// One barrier; in a loop the caller puts another one between two turns.
 BlockScan scanBlock(GpuBuilder &b, mlir::Value value, int64_t threads);
 
 /// The most elements (a power of two) of `bytes` bytes that one access of 16 bytes has and that divide `size`.

@@ -24,8 +24,8 @@ SmallVector<unsigned> getNestDims(ClusterOp op) {
 
 ClusterSkeleton::ClusterSkeleton(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
                                  const Device &device)
-    : ClusterValues(b, op, arguments.operands, arguments.results), b(b), device(device), block(arguments.block),
-      nest(getNestDims(op)) {
+    : ClusterValues(b, op, arguments.operands, arguments.results), b(b), device(device), block(arguments.block) {
+  nest = getNestDims(op);
   for (unsigned d = 0; d < dims.size(); ++d)
     if (!llvm::is_contained(nest, d))
       gridDims.push_back(d);
@@ -100,28 +100,6 @@ SmallVector<ClusterSkeleton::LevelStep> ClusterSkeleton::getSteps(unsigned level
 
 unsigned ClusterSkeleton::getLevel(ReduceOp reduce) const {
   return llvm::find(nest, static_cast<unsigned>(*llvm::min_element(reduce.getOver()))) - nest.begin();
-}
-
-SmallVector<unsigned> ClusterSkeleton::getMemoryDims(ReduceOp reduce) const {
-  SmallVector<unsigned> out;
-  for (unsigned d : ArrayRef(nest).drop_front(getLevel(reduce) + 1))
-    if (schedule.getVarying(reduce).test(d))
-      out.push_back(d);
-  return out;
-}
-
-int64_t ClusterSkeleton::getMemoryCount(ReduceOp reduce) const {
-  int64_t count = 1;
-  for (unsigned d : getMemoryDims(reduce))
-    count *= dims[d];
-  return count;
-}
-
-Value ClusterSkeleton::getMemoryIndex(ReduceOp reduce) {
-  Value index = b.i64(0);
-  for (unsigned d : getMemoryDims(reduce))
-    index = b.add(b.mul(index, dims[d]), position[d]);
-  return index;
 }
 
 } // namespace spmd::kernel

@@ -45,18 +45,13 @@ protected:
   };
   llvm::SmallVector<LevelStep> getSteps(unsigned level, const Roots &roots) const;
 
-  // Reductions.
   /// Level of `nest` whose loop is the outermost that `reduce` runs over.
   unsigned getLevel(ReduceOp reduce) const;
-  /// Nest dims inside that loop along which its result varies: it has that many results at a time.
-  llvm::SmallVector<unsigned> getMemoryDims(ReduceOp reduce) const;
-  int64_t getMemoryCount(ReduceOp reduce) const;
-  mlir::Value getMemoryIndex(ReduceOp reduce);
 
   GpuBuilder &b;
   const Device &device;
   mlir::Value block;
-  llvm::SmallVector<unsigned> gridDims, nest;
+  llvm::SmallVector<unsigned> gridDims;
 };
 
 /// Dims that a reduction of `op` runs over, and sequential dims that a result does not have.

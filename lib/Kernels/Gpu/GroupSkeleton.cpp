@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockOps.h"
 #include "ClusterSkeleton.h"
 #include "dialects/Kernel/Body.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -25,7 +25,7 @@ public:
 private:
   // Shape.
   void chooseShape(int64_t groups);
-  bool mayOverwriteScalars();
+  bool mayOverwriteScalars() const;
 
   // Loops.
   void emitLevel(unsigned level, const Roots &roots);
@@ -44,6 +44,8 @@ private:
   SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values);
 
   int64_t width = 1;
+  /// Whether a barrier has to come before results without lanes are stored.
+  bool overwritesScalars = false;
   /// Threads that share a row, and rows of a block.
   int64_t group = kWarpSize, groupsPerBlock = 1;
   /// Parts of a row that a thread owns, when they are spelled out; else 0.
@@ -66,7 +68,7 @@ private:
 } // namespace
 
 /// Whether a result without lanes may lie where an operand does that other threads read.
-bool GroupSkeleton::mayOverwriteScalars() {
+bool GroupSkeleton::mayOverwriteScalars() const {
   auto kernelOp = cast<KernelOpInterface>(op.getOperation());
   for (unsigned r = 0; r < op.getNumResults(); ++r)
     if (!resultAccess[r].uses(*laneDim))
@@ -78,11 +80,12 @@ bool GroupSkeleton::mayOverwriteScalars() {
 
 void GroupSkeleton::chooseShape(int64_t groups) {
   width = getWidth(*laneDim);
+  overwritesScalars = mayOverwriteScalars();
   int64_t items = dims[*laneDim] / width;
   // A warp needs no barrier: rows of up to 8 parts a lane are its own. Longer ones take a block, about 4 parts a thread.
   constexpr int64_t kPartsOfWarp = 8, kParts = 4, kThreads = 128;
   bool fillsDevice = groups >= device.sms * (kThreads / kWarpSize);
-  if (items <= kWarpSize * (fillsDevice ? kPartsOfWarp : 1) && !mayOverwriteScalars()) {
+  if (items <= kWarpSize * (fillsDevice ? kPartsOfWarp : 1) && !overwritesScalars) {
     group = kWarpSize;
     groupsPerBlock = kThreads / kWarpSize;
   } else {
@@ -171,7 +174,7 @@ void GroupSkeleton::emitScalars(const Roots &roots) {
   }
   if (stores.empty())
     return;
-  if (mayOverwriteScalars())
+  if (overwritesScalars)
     b.barrier();
   b.when(b.isEqual(member, b.i64(0)), [&] {
     for (auto [root, value] : stores)
@@ -395,21 +398,15 @@ Value GroupSkeleton::loadReduction(ReduceOp reduce, int64_t width) {
 }
 
 void GroupSkeleton::accumulate(ReduceOp reduce, Value value, unsigned part) {
-  ReduceKind kind = reduce.getKind();
   // Inside the shared loop a sum over lanes is carried, wherever it goes later.
   bool isCarried = isOverLanes(reduce) && position[*laneDim];
-  if (Value pointer = memory.lookup(reduce); pointer && !isCarried) {
-    Value index = getMemoryIndex(reduce);
-    auto vector = dyn_cast<VectorType>(value.getType());
-    Value old = b.load(pointer, reduce.getType(), index, vector ? vector.getNumElements() : 1);
-    b.store(b.combine(kind, old, value), pointer, index);
-    return;
-  }
+  if (Value pointer = memory.lookup(reduce); pointer && !isCarried)
+    return combineInMemory(reduce, pointer, value);
   Value &sum = running[reduce][hasLanes(reduce) && !isCarried ? part : 0];
-  sum = b.combine(kind, sum, value);
+  sum = b.combine(reduce.getKind(), sum, value);
 }
 
-/// Sums over the group, with one barrier for all of them.
+/// Sums over the group.
 SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values) {
   SmallVector<Value> totals;
   if (reduces.empty())
@@ -417,34 +414,10 @@ SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayR
   SmallVector<ReduceKind> kinds;
   for (ReduceOp reduce : reduces)
     kinds.push_back(reduce.getKind());
+  if (group > kWarpSize)
+    return reduceBlock(b, kinds, values, group, /*isInLoop=*/openLoops > 0);
   for (auto [kind, value] : llvm::zip_equal(kinds, values))
     totals.push_back(b.reduceWarp(kind, value));
-  if (group == kWarpSize)
-    return totals;
-  int64_t warps = group / kWarpSize;
-  SmallVector<Value> partials;
-  for (Value total : totals)
-    partials.push_back(b.shared(total.getType(), warps));
-  auto [warp, lane] = b.divide(member, kWarpSize, group);
-  Value warpNumber = warp, laneNumber = lane;
-  // Partials of an iteration before may still be read.
-  if (openLoops)
-    b.barrier();
-  b.when(b.isEqual(laneNumber, b.i64(0)), [&] {
-    for (auto [total, partial] : llvm::zip_equal(totals, partials))
-      b.store(total, partial, warpNumber);
-  });
-  b.barrier();
-  // Every warp adds the partials up, in the same tree, as often as they fit into its lanes.
-  int64_t lanes = llvm::PowerOf2Ceil(warps);
-  Value number = b.mod(laneNumber, lanes);
-  Value isThere = b.isLess(number, b.i64(warps));
-  Value from = arith::SelectOp::create(b, isThere, number, b.i64(0));
-  for (auto [kind, total, partial] : llvm::zip_equal(kinds, totals, partials)) {
-    Type type = total.getType();
-    Value mine = arith::SelectOp::create(b, isThere, b.load(partial, type, from), b.neutral(kind, type));
-    total = b.reduceWarp(kind, mine, lanes);
-  }
   return totals;
 }
 

@@ -138,9 +138,7 @@ void ThreadSkeleton::emitRoots(const Roots &roots) {
       bool hasLanes = laneDim && root->dims.test(*laneDim);
       storeResult(*root, hasLanes ? b.broadcast(value, width) : value, hasLanes ? width : 1);
     } else if (Value pointer = memory.lookup(root->reduce)) {
-      Value index = getMemoryIndex(root->reduce);
-      Value old = b.load(pointer, root->reduce.getType(), index);
-      b.store(b.combine(root->reduce.getKind(), old, value), pointer, index);
+      combineInMemory(root->reduce, pointer, value);
     } else {
       Value &sum = running[root->reduce];
       auto vector = dyn_cast<VectorType>(sum.getType());

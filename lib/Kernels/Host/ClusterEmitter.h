@@ -49,8 +49,6 @@ private:
   mlir::Value loadReduction(ReduceOp reduce, int64_t width) override;
   bool isInnermost(ReduceOp reduce) const;
   bool needsMemory(ReduceOp reduce) const;
-  llvm::SmallVector<unsigned> getMemoryDims(ReduceOp reduce) const;
-  mlir::Value getMemoryIndex(ReduceOp reduce);
   void clearMemory(ReduceOp reduce);
   void accumulate(ReduceOp reduce, mlir::Value value);
 
@@ -61,8 +59,6 @@ private:
 
   KernelBuilder &b;
   ClusterArguments arguments;
-  /// Dims looped over inside a trip, outermost first.
-  llvm::SmallVector<unsigned> nest;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
   /// Where each of several trips that run together is; none when one runs alone.
   struct Row {

@@ -22,11 +22,14 @@ ClusterEmitter::ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArgu
     : ClusterValues(b, op, arguments.operands, arguments.results), b(b), arguments(arguments) {}
 
 LogicalResult ClusterEmitter::emit() {
+  unsigned parallel = op.getParallel();
+  for (unsigned d = parallel; d < dims.size(); ++d)
+    nest.push_back(d);
+  if (!nest.empty())
+    laneDim = innermostDim();
   for (const Root &root : schedule.getRoots())
     if (root.reduce && needsMemory(root.reduce) && !memory.contains(root.reduce)) {
-      int64_t count = 1;
-      for (unsigned d : getMemoryDims(root.reduce))
-        count *= dims[d];
+      int64_t count = getMemoryCount(root.reduce);
       Type element = root.reduce.getType();
       constexpr int64_t kLimit = 1 << 20;
       if (b.getStackBytes() + count * getElementBytes(element) > kLimit)
@@ -35,15 +38,10 @@ LogicalResult ClusterEmitter::emit() {
       memory[root.reduce] = b.stack(element, count);
     }
   scopes.emplace_back();
-  unsigned parallel = op.getParallel();
   if (parallel == dims.size() && !dims.empty()) {
     emitRange();
     return success();
   }
-  for (unsigned d = parallel; d < dims.size(); ++d)
-    nest.push_back(d);
-  if (!nest.empty())
-    laneDim = innermostDim();
   if (std::optional<unsigned> tiledDim = findTiledDim())
     emitTiledTrips(*tiledDim);
   else {
