@@ -1,4 +1,4 @@
-"""Models written here: what `transformers` does not have, or not small enough to see through."""
+"""Models written here, what `transformers` does not have, or not small enough to see through; and steps that train them."""
 from __future__ import annotations
 
 import torch
@@ -121,3 +121,20 @@ class Weighted(nn.Module):
 
     def forward(self, x, labels):
         return F.cross_entropy(self.layers(x).flatten(0, 1), labels.flatten(), ignore_index=-100)
+
+
+def step(model, optimizer, x, y):
+    loss = model(x, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def clipped_step(model, optimizer, x, y):
+    loss = model(x, y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss

@@ -16,15 +16,6 @@ VOCABULARY, ROWS, TIME = 50, 8, 9
 EPSILON = 2.0**-7
 
 
-def plain(model, optimizer, x, y):
-    loss = model(x, y)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss
-
-
 def autocast(model, optimizer, x, y):
     with torch.autocast(x.device.type, torch.bfloat16):
         loss = model(x, y)
@@ -43,7 +34,7 @@ def capture(folder: Path, kind: str, steps: int, **options) -> Path:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, **options)
     batches = [(torch.randint(0, VOCABULARY, (ROWS, TIME)), torch.randint(0, VOCABULARY, (ROWS, TIME)))
                for _ in range(steps)]
-    package = spmd.capture(plain if kind == "bf16" else autocast, model, optimizer, *batches[0], reference=batches)
+    package = spmd.capture(own.clipped_step if kind == "bf16" else autocast, model, optimizer, *batches[0], reference=batches)
     package.save(folder / "s.step")
     return folder / "s.step"
 

@@ -40,23 +40,6 @@ MODELS = {"llama": (own.Llama, tokens, "LlamaBlock"), "llama-fused-norm": (lambd
           "weighted": (own.Weighted, uneven, "Linear")}
 
 
-def step(model, optimizer, first, second):
-    loss = model(first, second)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss
-
-
-def clipped_step(model, optimizer, first, second):
-    loss = model(first, second)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss
-
-
 def capture(name: str, folder: Path, steps: int, optimizer: str = "sgd"):
     build, batch, block = MODELS[name]
     torch.manual_seed(0)
@@ -64,7 +47,7 @@ def capture(name: str, folder: Path, steps: int, optimizer: str = "sgd"):
     batches = [batch() for _ in range(max(steps, 1))]
     made = torch.optim.SGD(model.parameters(), lr=0.5) if optimizer == "sgd" else \
         torch.optim.AdamW(model.parameters(), lr=1e-3)
-    package = spmd.capture(step if optimizer == "sgd" else clipped_step, model, made, *batches[0],
+    package = spmd.capture(own.step if optimizer == "sgd" else own.clipped_step, model, made, *batches[0],
                            reference=batches[:steps])
     path = folder / f"{name}-{optimizer}-{steps}.step"
     package.save(path)

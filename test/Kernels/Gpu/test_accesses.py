@@ -49,14 +49,7 @@ def capture_llama(path):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     tokens = torch.randint(0, 128, (4, 64))
 
-    def train_step(model, optimizer, tokens, labels):
-        loss = model(tokens, labels)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss
-
-    return spmd.capture(train_step, model, optimizer, tokens, tokens.roll(-1, 1)).save(path)
+    return spmd.capture(own.step, model, optimizer, tokens, tokens.roll(-1, 1)).save(path)
 
 
 def compile_cuda(step, path, tmp_path, *options):
