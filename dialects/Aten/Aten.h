@@ -20,6 +20,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRandom.h"
 #include "dialects/Aten/AtenReduce.h"
+#include "dialects/Aten/AtenSpecial.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/AtenWindow.h"
 

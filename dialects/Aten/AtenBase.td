@@ -32,6 +32,7 @@ def AtenDialect : Dialect {
     void registerPointwiseOps();
     void registerCompareOps();
     void registerMathOps();
+    void registerSpecialOps();
     void registerBinaryOps();
     void registerActivationOps();
     void registerLossOps();

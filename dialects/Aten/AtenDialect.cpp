@@ -14,6 +14,7 @@ void spmd::aten::AtenDialect::initialize() {
   registerPointwiseOps();
   registerCompareOps();
   registerMathOps();
+  registerSpecialOps();
   registerBinaryOps();
   registerActivationOps();
   registerLossOps();

@@ -1,4 +1,4 @@
-//===- AtenMath.td - Elementary and special functions ------*- tablegen -*-===//
+//===- AtenMath.td - Elementary functions ------------------*- tablegen -*-===//
 
 #ifndef SPMD_ATEN_MATH_TD
 #define SPMD_ATEN_MATH_TD
@@ -50,15 +50,6 @@ def Aten_AtanhOp
 def Aten_ErfcOp
     : Aten_RealUnaryOp<"erfc", "1 - erf(self)",
                        "s.erfc(self)">;
-def Aten_ErfinvOp
-    : Aten_RealUnaryOp<"erfinv", "inverse of erf",
-                       "erfinv(s, self)">;
-def Aten_LgammaOp
-    : Aten_RealUnaryOp<"lgamma", "log of the absolute gamma function",
-                       "lgamma(s, self)">;
-def Aten_DigammaOp
-    : Aten_RealUnaryOp<"digamma", "derivative of log gamma",
-                       "digamma(s, self)">;
 def Aten_Deg2radOp
     : Aten_RealUnaryOp<"deg2rad", "degrees as radians",
                        "s.mul(self, s.constant(M_PI / 180))">;
@@ -71,16 +62,6 @@ def Aten_SincOp
 def Aten_AngleOp
     : Aten_RealUnaryOp<"angle", "pi of negative numbers, else 0",
                        "angle(s, self)">;
-def Aten_SpecialEntrOp
-    : Aten_RealUnaryOp<"special_entr", "-self * log(self), 0 at 0, -inf below",
-                       "entropy(s, self)">;
-def Aten_PolygammaOp
-    : Aten_PointwiseOp<"polygamma", "aten::polygamma(int n, Tensor self) -> Tensor",
-                       "n-th derivative of digamma"> {
-  let arguments = (ins I64Attr:$n, Aten_Tensor:$self);
-  let resultType = "floating";
-  let body = "polygamma(s, getN(), self)";
-}
 
 // Signs and rounding.
 def Aten_SignOp : Aten_UnaryOp<"sign", "-1, 0 or 1", "sign(s, self)">;

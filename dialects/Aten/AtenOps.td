@@ -8,6 +8,7 @@
 include "dialects/Aten/AtenPointwise.td"
 include "dialects/Aten/AtenCompare.td"
 include "dialects/Aten/AtenMath.td"
+include "dialects/Aten/AtenSpecial.td"
 include "dialects/Aten/AtenBinary.td"
 include "dialects/Aten/AtenActivation.td"
 include "dialects/Aten/AtenLoss.td"

@@ -81,7 +81,7 @@ mlir::Value xlogy(ScalarBuilder &s, mlir::Value x, mlir::Value y, mlir::Value lo
 mlir::Value nanToNum(ScalarBuilder &s, mlir::Value x, std::optional<double> nan, std::optional<double> positive,
                      std::optional<double> negative);
 
-// Special functions (ScalarSpecialFunctions.cpp): relative error below 1e-13 in f64, of the larger of the result and 1.
+// Gamma functions, inverse erf (ScalarSpecialFunctions.cpp): relative error below 1e-13 in f64, of the larger of the result and 1.
 
 mlir::Value erfinv(ScalarBuilder &s, mlir::Value x);
 /// log |gamma(x)|
@@ -89,6 +89,21 @@ mlir::Value lgamma(ScalarBuilder &s, mlir::Value x);
 /// The derivative of log gamma; its n-th derivative (n >= 1: of positive numbers, n = 1 of all).
 mlir::Value digamma(ScalarBuilder &s, mlir::Value x);
 mlir::Value polygamma(ScalarBuilder &s, int64_t n, mlir::Value x);
+
+/// `function` of an f32 as an f64: reflections and series cancel more digits than f32 has to spare.
+mlir::Value inDouble(ScalarBuilder &s, mlir::Value x,
+                     llvm::function_ref<mlir::Value(ScalarBuilder &, mlir::Value)> function);
+
+// Special functions by Chebyshev polynomials (ScalarChebyshevFunctions.cpp): relative error below 1e-14 in f64, but for
+// the rounding of the arguments of exp, and ndtri: that of the larger of the result and 1.
+
+/// exp(x^2) erfc(x)
+mlir::Value erfcx(ScalarBuilder &s, mlir::Value x);
+/// The normal distribution function: its logarithm, and its inverse.
+mlir::Value logNdtr(ScalarBuilder &s, mlir::Value x);
+mlir::Value ndtri(ScalarBuilder &s, mlir::Value p);
+/// The modified Bessel function of the first kind of order 0 or 1; `isScaled`: times exp(-|x|).
+mlir::Value besselI(ScalarBuilder &s, int order, mlir::Value x, bool isScaled);
 
 // Losses, per element.
 

@@ -27,8 +27,7 @@ static Value polynomial(ScalarBuilder &s, Value x, ArrayRef<double> coefficients
   return sum;
 }
 
-/// `function` of an f32 as an f64: reflections and series cancel more digits than f32 has to spare.
-static Value inDouble(ScalarBuilder &s, Value x, function_ref<Value(ScalarBuilder &, Value)> function) {
+Value inDouble(ScalarBuilder &s, Value x, function_ref<Value(ScalarBuilder &, Value)> function) {
   ScalarBuilder wide(s.b, s.b.getF64Type());
   return s.cast(function(wide, wide.cast(x)));
 }
