@@ -339,14 +339,24 @@ void ManifestWriter::writeOutputs() {
 void ManifestWriter::writeOutsideArena() {
   auto gemms = program.getOps<plan::GemmOp>();
   bool isCuda = getString(module->getAttrOfType<DictionaryAttr>("spmd.compile"), "target") == "cuda";
-  bool hasBF16 = llvm::any_of(gemms, [](plan::GemmOp gemm) { return gemm.getDtype().isBF16(); });
+  auto multiplies = [&](auto isType) {
+    return llvm::any_of(gemms, [&](plan::GemmOp gemm) { return isType(gemm.getDtype()); });
+  };
+  bool hasBF16 = multiplies([](Type type) { return type.isBF16(); });
   SmallVector<std::pair<StringRef, int64_t>> entries;
   if (isCuda)
     entries.push_back({"CUDA context and code", 0});
-  if (!gemms.empty())
-    entries.push_back({isCuda ? "cuBLASLt workspace" : "OpenBLAS packing buffers", 0});
-  if (hasBF16 && !isCuda)
-    entries.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+  if (!gemms.empty() && isCuda)
+    entries.push_back({"cuBLASLt workspace", 0});
+  if (!isCuda) {
+    // Without AVX512-BF16 products of bf16 are products of widened blocks.
+    if (hasBF16 || multiplies([](Type type) { return type.isF32(); }))
+      entries.push_back({"workspace of f32 products, per thread", runtime::kF32WorkspaceBytes});
+    if (hasBF16)
+      entries.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+    if (multiplies([](Type type) { return type.isF64(); }))
+      entries.push_back({"OpenBLAS packing buffers", 0});
+  }
   entries.push_back({"thread stacks", 0});
   writer.objects("outside_arena", entries, [](OStream &json, const std::pair<StringRef, int64_t> &entry) {
     json.attribute("name", entry.first);

@@ -14,6 +14,7 @@ struct Work {
   const Command *command;
   const char *a, *b;
   char *c;
+  Epilogue epilogue;
   enum { ByRow, ByColumn, ByBatch } cut;
   int64_t piece; ///< rows, columns or products per piece
 };
@@ -33,16 +34,21 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
                            g.transA, g.transB, g.beta != 0},
                           unit);
   }
-  CBLAS_TRANSPOSE transA = g.transA ? CblasTrans : CblasNoTrans;
-  CBLAS_TRANSPOSE transB = g.transB ? CblasTrans : CblasNoTrans;
-  auto m = static_cast<blasint>(rows), n = static_cast<blasint>(columns), k = static_cast<blasint>(g.k),
-       lda = static_cast<blasint>(g.lda), ldb = static_cast<blasint>(g.ldb), ldc = static_cast<blasint>(g.ldc);
-  if (work.command->dtype == DType::F64)
-    cblas_dgemm(CblasRowMajor, transA, transB, m, n, k, 1.0, reinterpret_cast<const double *>(a), lda,
-                reinterpret_cast<const double *>(b), ldb, g.beta, reinterpret_cast<double *>(c), ldc);
-  else
-    cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f, reinterpret_cast<const float *>(a), lda,
-                reinterpret_cast<const float *>(b), ldb, static_cast<float>(g.beta), reinterpret_cast<float *>(c), ldc);
+  if (work.command->dtype == DType::F32) {
+    static const UnitF32 unit = getUnitF32();
+    Epilogue epilogue = work.epilogue;
+    if (epilogue.bias)
+      epilogue.bias += column;
+    if (epilogue.residual)
+      epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
+    return runProductF32({rows, columns, g.k, reinterpret_cast<const float *>(a), reinterpret_cast<const float *>(b),
+                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue},
+                         unit);
+  }
+  cblas_dgemm(CblasRowMajor, g.transA ? CblasTrans : CblasNoTrans, g.transB ? CblasTrans : CblasNoTrans,
+              static_cast<blasint>(rows), static_cast<blasint>(columns), static_cast<blasint>(g.k), 1.0,
+              reinterpret_cast<const double *>(a), static_cast<blasint>(g.lda), reinterpret_cast<const double *>(b),
+              static_cast<blasint>(g.ldb), g.beta, reinterpret_cast<double *>(c), static_cast<blasint>(g.ldc));
 }
 
 static void runPieces(void *context, int64_t begin, int64_t end) {
@@ -61,12 +67,13 @@ static void runPieces(void *context, int64_t begin, int64_t end) {
       runPart(work, i, 0, g.m, from, std::min(to, g.n) - from);
 }
 
-void spmd::runtime::runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool) {
+void spmd::runtime::runGemm(const Command &command, const void *a, const void *b, void *c, const Epilogue &epilogue,
+                            WorkerPool &pool) {
   const GemmShape &g = command.gemm;
   if (g.m == 0 || g.n == 0 || g.batch == 0)
     return;
-  Work work{&command, static_cast<const char *>(a), static_cast<const char *>(b), static_cast<char *>(c), Work::ByRow,
-            g.m};
+  Work work{&command, static_cast<const char *>(a), static_cast<const char *>(b), static_cast<char *>(c), epilogue,
+            Work::ByRow, g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
   constexpr int64_t worthwhile = 1 << 16;
   int64_t threads = g.m * g.n * g.k * g.batch < worthwhile ? 1 : pool.threads();
@@ -91,7 +98,10 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
 }
 
 void spmd::runtime::prepareGemmThread(DType dtype) {
-  prepareBlasThread();
   if (dtype == DType::BF16)
     prepareThreadBF16();
+  else if (dtype == DType::F32)
+    prepareThreadF32();
+  else
+    prepareBlasThread();
 }

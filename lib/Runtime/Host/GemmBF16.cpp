@@ -3,9 +3,9 @@
 #include "spmd/Runtime/Host/GemmBF16.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
+#include "spmd/Runtime/Host/GemmF32.h"
 
 #include <algorithm>
-#include <cblas.h>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -66,7 +66,7 @@ struct Block {
 };
 
 //===----------------------------------------------------------------------===//
-// By BLAS
+// Widened
 //===----------------------------------------------------------------------===//
 
 /// Rows of `columns` elements, widened side by side.
@@ -76,16 +76,16 @@ SPMD_AVX2 void widenRows(const uint16_t *from, int64_t ld, int64_t rows, int64_t
       to[j] = widen(from[j]);
 }
 
-void multiplyByBlas(const Block &block, bool packsB, bool adds, const Workspace &workspace) {
+void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace &workspace) {
   const ProductBF16 &p = block.p;
   int64_t lda = p.transA ? block.rows : block.depths, ldb = p.transB ? block.depths : block.columns;
   widenRows(block.a(), p.lda, p.transA ? block.depths : block.rows, lda, workspace.a());
   if (packsB)
     widenRows(block.b(), p.ldb, p.transB ? block.columns : block.depths, ldb, workspace.b());
-  cblas_sgemm(CblasRowMajor, p.transA ? CblasTrans : CblasNoTrans, p.transB ? CblasTrans : CblasNoTrans,
-              static_cast<blasint>(block.rows), static_cast<blasint>(block.columns), static_cast<blasint>(block.depths),
-              1.0f, workspace.a(), static_cast<blasint>(lda), workspace.b(), static_cast<blasint>(ldb),
-              adds ? 1.0f : 0.0f, workspace.sums(), static_cast<blasint>(kColumns));
+  static const UnitF32 unit = getUnitF32();
+  runProductF32({block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
+                 kColumns, p.transA, p.transB, adds, {}},
+                unit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,25 +217,30 @@ UnitBF16 spmd::runtime::getUnitBF16() {
   return UnitBF16::F32;
 }
 
-void spmd::runtime::prepareThreadBF16() { getWorkspace(); }
+void spmd::runtime::prepareThreadBF16() {
+  getWorkspace();
+  if (getUnitBF16() == UnitBF16::F32)
+    prepareThreadF32();
+}
 
 void spmd::runtime::runProductBF16(const ProductBF16 &product, UnitBF16 unit) {
   const Workspace &workspace = getWorkspace();
+  int64_t depth = unit == UnitBF16::Native ? kDepth : kF32BlockDepth;
   for (int64_t column = 0; column < product.n; column += kColumns)
     for (int64_t row = 0; row < product.m; row += kRows) {
       Block block{product, row, std::min(kRows, product.m - row), column, std::min(kColumns, product.n - column), 0, 0};
       if (product.accumulate)
         loadSums(block, workspace.sums());
-      for (; block.depth < product.k; block.depth += kDepth) {
-        block.depths = std::min(kDepth, product.k - block.depth);
-        bool packsB = row == 0 || product.k > kDepth, adds = product.accumulate || block.depth > 0;
+      for (; block.depth < product.k; block.depth += depth) {
+        block.depths = std::min(depth, product.k - block.depth);
+        bool packsB = row == 0 || product.k > depth, adds = product.accumulate || block.depth > 0;
 #if defined(__x86_64__)
         if (unit == UnitBF16::Native) {
           multiplyNative(block, packsB, adds, workspace);
           continue;
         }
 #endif
-        multiplyByBlas(block, packsB, adds, workspace);
+        multiplyWidened(block, packsB, adds, workspace);
       }
       storeSums(block, workspace.sums());
     }

@@ -4,15 +4,18 @@
 #define SPMD_RUNTIME_HOST_GEMM_H
 
 #include "spmd/Runtime/Core/Plan.h"
+#include "spmd/Runtime/Host/GemmF32.h"
 #include "spmd/Runtime/Host/WorkerPool.h"
 
 namespace spmd::runtime {
 
-/// Runs a gemm command (f32, f64 or bf16) with operands a, b, c. C is divided over
-/// the pool by rows or columns, in a way that depends only on the shape and the
-/// number of threads; each piece is one call of serial BLAS, of bf16 a product
-/// of GemmBF16.h.
-void runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool);
+/// Runs a gemm command (f32, f64 or bf16) with operands a, b, c. C is divided over the pool by rows or columns; each
+/// piece is a product of GemmF32.h or GemmBF16.h, of f64 a call of serial BLAS. Only products of f32 have an epilogue.
+void runGemm(const Command &command, const void *a, const void *b, void *c, const Epilogue &epilogue, WorkerPool &pool);
+
+inline void runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool) {
+  runGemm(command, a, b, c, Epilogue(), pool);
+}
 
 /// Gives the calling thread what products of `dtype` need, so that its first one
 /// does not allocate.

@@ -1,10 +1,10 @@
 //===- GemmBF16.h - Products of bf16 matrices --------------------*- C++ -*-===//
 //
 // [Note: products of bf16] Every product is summed in f32 and rounded once. With AVX512-BF16 (vdpbf16ps) operands are
-// packed as pairs of neighbours along the depth; elsewhere blocks are widened and multiplied by BLAS. Both go through
-// one workspace per thread that is made before the first step. The sums are those of f32 up to the order of additions;
-// vdpbf16ps takes subnormal numbers for zero. So bits differ between processors, as they do with any GEMM library, but
-// not with the way a product is cut among threads.
+// packed as pairs of neighbours along the depth; elsewhere blocks are widened and are products of f32 ([Note: products
+// of f32]). Both go through one workspace per thread that is made before the first step. The sums are those of f32 up
+// to the order of additions; vdpbf16ps takes subnormal numbers for zero. So bits differ between processors with and
+// without it, but not with the way a product is cut among threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ struct ProductBF16 {
 
 enum class UnitBF16 {
   Native, ///< AVX512-BF16
-  F32     ///< widened, by BLAS
+  F32     ///< widened
 };
 
 /// The faster unit that this processor has.
