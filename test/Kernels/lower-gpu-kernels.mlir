@@ -1,9 +1,17 @@
 // RUN: spmd-opt %s --spmd-outline-kernels --spmd-lower-gpu-kernels=chip=sm_90 | FileCheck %s
 // RUN: not spmd-opt %s --spmd-outline-kernels --spmd-lower-gpu-kernels=chip=sm_70 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not spmd-opt %s --spmd-lower-gpu-kernels 2>&1 | FileCheck %s --check-prefix=SYMBOL
+// RUN: spmd-opt %s --spmd-outline-kernels --spmd-lower-gpu-kernels="sms=2" | FileCheck %s --check-prefix=PART
+// RUN: not spmd-opt %s --spmd-lower-gpu-kernels="sms=133" 2>&1 | FileCheck %s --check-prefix=SMS
+// RUN: not spmd-opt %s --spmd-lower-gpu-kernels="shared-bytes=-1" 2>&1 | FileCheck %s --check-prefix=SHARED
 
 // CHIP: error: spmd-lower-gpu-kernels knows no chip "sm_70"; known are sm_80, sm_90, sm_100
+// SMS: error: option sms=133 is not between 1 and the 132 of sm_90
+// SHARED: error: option shared-bytes=-1 is not between 1 and the 232448 of sm_90
 // SYMBOL: error: 'kernel.cluster' op has no symbol; run spmd-outline-kernels before code generation
+
+// Two SMs are full with a quarter of the blocks: threads have several accesses.
+// PART: gpu.func @k0({{.*}} known_grid_size = array<i32: 96, 1, 1>
 
 // A thread owns four elements side by side, as one access of 16 bytes; what does not vary along them is a scalar.
 // CHECK-LABEL: gpu.func @k0(

@@ -83,9 +83,13 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
   let description = [{
     The first step of code generation for GPUs, for reading and testing: for every symbol one kernel in
     `gpu.module @kernels`, as [Note: a kernel for GPUs] in lib/Kernels/Gpu/GpuBuilder.h says. Everything else in the
-    module is dropped. Errors: an unknown chip (names the known ones), an op without a symbol.
+    module is dropped. Errors: an unknown chip (names the known ones), an op without a symbol, more SMs or shared memory
+    than the chip has.
 
     Input: kernel ops with symbols (spmd-outline-kernels). Output: kernels, in order of first use.
+
+    `sms` and `shared-bytes` are for a part of a GPU (an instance of a multi-instance GPU), and for tests: on a small
+    device small shapes need several blocks, several accesses of a thread, or more shared memory than there is.
 
     Why: it is the one form from which machine code for GPUs and the emulation on CPUs are made.
 
@@ -129,6 +133,8 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90\"", "chip whose launch shapes are chosen: sm_80, sm_90 or sm_100">,
+    Option<"sms", "sms", "int64_t", "0", "multiprocessors that there are; by default all of the chip's">,
+    Option<"sharedBytes", "shared-bytes", "int64_t", "0", "shared memory a block may have; by default all of the chip's">,
   ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

@@ -59,10 +59,23 @@ struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
       module.emitError("spmd-lower-gpu-kernels knows no chip \"") << chip << "\"; known are " << llvm::join(chips, ", ");
       return signalPassFailure();
     }
-    auto lowered = lowerGpuKernels(module, *device);
+    Device part = *device;
+    if (failed(limit(part.sms, sms, "sms")) || failed(limit(part.sharedBytesPerBlock, sharedBytes, "shared-bytes")))
+      return signalPassFailure();
+    auto lowered = lowerGpuKernels(module, part);
     if (failed(lowered))
       return signalPassFailure();
     module.getBodyRegion().takeBody((*lowered)->getBodyRegion());
+  }
+
+  /// Sets what the device has to `limit`, where one is given.
+  LogicalResult limit(int64_t &has, int64_t limit, StringRef option) {
+    if (limit < 0 || limit > has)
+      return getOperation().emitError("option ") << option << "=" << limit << " is not between 1 and the " << has
+                                                 << " of " << chip;
+    if (limit)
+      has = limit;
+    return success();
   }
 };
 } // namespace

@@ -2,6 +2,7 @@
 
 All kernels of a list of cases are compiled at once, which is what makes it quick.
 """
+import contextlib
 import importlib
 import inspect
 import itertools
@@ -46,12 +47,12 @@ def _parameters(test):
         yield {k: v for part in combination for k, v in part.items()}
 
 
-def collect(modules):
-    """Cases of the tests of these modules; tests that do not use `check` are left out."""
-    cases, names = [], []
+@contextlib.contextmanager
+def _recording(cases):
+    """`check` makes a case of what it is given; `cases` learns it. Only for modules that are not yet loaded."""
 
     def record(*args, **kwargs):
-        cases.append(Case(names[-1], *args, **kwargs))
+        cases.append(Case("", *args, **kwargs))
         return [np.nan_to_num(want).astype(dtype) for want, dtype in cases[-1].expected]
 
     def refuse(*args, **kwargs):
@@ -60,20 +61,45 @@ def collect(modules):
     kept = host.check, host.compile_kernels
     host.check, host.compile_kernels = record, refuse
     try:
+        with np.errstate(over="ignore"):
+            yield
+    finally:
+        host.check, host.compile_kernels = kept
+
+
+def collect(modules):
+    """Cases of the tests of these modules; tests that do not use `check` are left out."""
+    cases = []
+    with _recording(cases):
         for module in modules:
             loaded = importlib.import_module(module)
             for name, test in inspect.getmembers(loaded, inspect.isfunction):
                 if not name.startswith("test_") or test.__module__ != module:
                     continue
                 for parameters in _parameters(test):
-                    names.append(f"{module}.{name}{list(parameters.values()) or ''}")
+                    known = len(cases)
                     try:
                         test(**parameters)
                     except NotChecked:
                         break
-    finally:
-        host.check, host.compile_kernels = kept
+                    for case in cases[known:]:
+                        case.name = f"{module}.{name}{list(parameters.values()) or ''}"
     return cases
+
+
+def call(tests):
+    """For each of `tests`, calls like `test_cluster.test_softmax(9, 100)`, the cases of what it checks; of a backward
+    pass, two. Also other functions of the modules."""
+    found, cases = [], []
+    with _recording(cases):
+        modules = {name: importlib.import_module(name) for name in sorted({test.split(".")[0] for test in tests})}
+        for test in tests:
+            known = len(cases)
+            eval(test, {"np": np, **modules})
+            found.append(cases[known:])
+            for case in found[-1]:
+                case.name = test
+    return found
 
 
 def random_clusters(count, seed=0):
@@ -108,9 +134,9 @@ def outline(cases):
     return result.stdout
 
 
-def lower(module, chip="sm_90"):
-    """GPU kernels of a module with symbols."""
-    result = subprocess.run([host.SPMD_OPT, f"--spmd-lower-gpu-kernels=chip={chip}"], input=module, text=True,
+def lower(module, device="chip=sm_90"):
+    """GPU kernels of a module with symbols, for a device: options of spmd-lower-gpu-kernels."""
+    result = subprocess.run([host.SPMD_OPT, f"--spmd-lower-gpu-kernels={device}"], input=module, text=True,
                             capture_output=True)
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -3,15 +3,16 @@
 
     mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, some minutes
 
-Takes kernels of every kind (../host/kernels), makes all mutants of each with spmd-mutate-gpu-kernels, and runs each with
-the emulator's checks, on the numbers of its test and on numbers 4,096 times as large (for which a maximum that is not one
-lets exp overflow). A mutant is caught by a check, by a result that is not the oracle's or, of the large numbers, not the
-CPU's, or because it does not end. One that is not is equivalent when its probe shows that no thread decides otherwise
-or comes to its place in this shape, or when EQUIVALENT has the reason.
-Exit code 1 when a mutant escapes.
+Takes kernels of every kind (mutated.py), makes all mutants of each with spmd-mutate-gpu-kernels, and runs each with
+the emulator's checks, on the numbers of its test and on large ones. A mutant is caught by a check, by a result that is
+not the oracle's or, of the large numbers, not the CPU's, or because it does not end. One that is not is equivalent when
+its probe shows that no thread decides otherwise or comes to its place in this shape, or when mutated.EQUIVALENT has the
+reason.
+Exit code 1 when a mutant escapes, or when a reason of EQUIVALENT is nobody's any more (without --sample).
 """
 import argparse
 import collections
+import dataclasses
 import os
 import random
 import re
@@ -21,71 +22,96 @@ import sys
 import time
 
 import numpy as np
-from cases import Case, collect, grids, lower, outline
+from cases import Case, call, grids, lower, outline
+from mutated import EQUIVALENT, KINDS
 from simt import CheckFailed, compile_emulated, host
 
-# One or more shapes of every kind of kernel; for each, `test_name[first parameters` of its case.
-KINDS = {
-    "elementwise": ["test_cluster.test_elementwise[65", "test_cluster.test_bias_and_comparison[7, 16"],
-    "row reduction": ["test_cluster.test_softmax[5, 64", "test_cluster.test_softmax[9, 100",
-                      "test_cluster.test_softmax[2, 5000", "test_cluster.test_layer_norm[5, 100",
-                      "test_cluster.test_layer_norm[6, 768", "test_cluster.test_cross_entropy"],
-    "row and column reduction": ["test_cluster.test_layer_norm_backward[4, 8, 48",
-                                 "test_cluster.test_column_centre_then_rows[7"],
-    "reduction of outer dims": ["test_cluster.test_batch_norm["],
-    "transpose": ["test_cluster.test_transposed_operand[", "test_cluster.test_batched_transpose["],
-    "random numbers": ["test_random.test_uniform[5, 1, 0, 2, 3, 16"],
-    "gather": ["test_movement.test_gather_rows[<class 'numpy.int64'>, 65"],
-    "scatter": ["test_movement.test_scatter_rows[True, 65", "test_movement.test_scatter_rows_kinds[3, 5, 20, 'max'"],
-    "sort": ["test_movement.test_sort[<class 'numpy.float32'>, 5, 33, False"],
-    "copy": ["test_movement.test_copy[6"],
-    "flat shard": ["test_movement.test_segmented[1", "test_movement.test_segment_norms[1, 2"],
-    "attention": ["test_attention.test_attention[(1, 2, 2, 33"],
-}
-
-# Mutants that no run can tell from the kernel: (pattern of kind and mutant, reason).
-EQUIVALENT = [
-    # Checks are by what a barrier orders, not by what a schedule happened to do: no race is none in any schedule.
-    (r": drop-barrier", "the barrier orders no two accesses of a launch of this shape"),
-]
+PROBED = "no thread of this shape decides otherwise, or comes there (probed)"
+# Of processor time; a kernel takes milliseconds.
+SECONDS_TO_END = 5
 
 
-def choose(only):
-    """(kind, case) of the kernels to mutate; of a backward pass, both."""
-    kinds = {kind: names for kind, names in KINDS.items() if only in (None, kind)}
-    assert kinds, f"kinds are {', '.join(KINDS)}"
-    cases = collect(sorted({name.split(".")[0] for names in kinds.values() for name in names}))
-    chosen = []
-    for kind, names in kinds.items():
-        for name in names:
-            found = [case for case in cases if case.name.startswith(name)]
-            assert found, f"no case is named {name}..."
-            chosen += [(kind, case) for case in found if case.name == found[0].name]
-    return chosen
+@dataclasses.dataclass
+class Mutant:
+    """A kernel with a mistake. `what` is the mistake and the op it is at; `probe` the kernel that tells whether it
+    matters, if there is one, and `globals` what both use. `cases` are numbers to run it on, the tests' first."""
+    kind: str
+    cases: list[Case]
+    name: str
+    blocks: int
+    what: str
+    text: str
+    probe: str
+    globals: str
+
+    def __str__(self):
+        return f"{self.kind}: {self.cases[0].name}: {self.name}: {self.what}"
 
 
-def mutate(kernels, probes=False):
+def mutate(kernels, probes):
     """{name: (what it is, text of its gpu.func)} of all mutants, and the globals that they use."""
-    option = "{probes=true}" if probes else ""
-    result = subprocess.run([host.SPMD_OPT, f"--pass-pipeline=builtin.module(spmd-mutate-gpu-kernels{option})"],
-                            input=kernels, text=True, capture_output=True)
+    result = subprocess.run([host.SPMD_OPT, f"--spmd-mutate-gpu-kernels=probes={str(probes).lower()}"], input=kernels,
+                            text=True, capture_output=True)
     assert result.returncode == 0, result.stderr
     functions = re.findall(r"^    gpu\.func @.*?^    }\n", result.stdout, re.M | re.S)
-    others = re.findall(r"^    llvm\.mlir\.global .*\n", result.stdout, re.M)
     mutants = {}
     for text in functions:
         name = re.match(r"    gpu\.func @(\w+)", text).group(1)
         mutants[name] = re.search(r'spmd\.mutant = "((?:[^"\\]|\\.)*)"', text).group(1), text
-    return mutants, "".join(others)
+    return mutants, "".join(re.findall(r"^    llvm\.mlir\.global .*\n", result.stdout, re.M))
 
 
-def join(functions, others):
-    return "module {\n  gpu.module @kernels {\n" + others + "".join(functions) + "  }\n}\n"
+def make_mutants(only):
+    """All mutants of the kernels of KINDS, or of one kind."""
+    assert only in (None, *KINDS), f"kinds are {', '.join(KINDS)}"
+    shapes = [(kind, *shape) for kind, of_kind in KINDS.items() if only in (None, kind) for shape in of_kind]
+    found = call([test for _, test, _ in shapes])
+    devices = collections.defaultdict(list)
+    for (kind, _, device), cases in zip(shapes, found):
+        devices[device] += [(kind, case) for case in cases]
+    mutants = []
+    for number, (device, of_device) in enumerate(devices.items()):
+        module = outline([case for _, case in of_device])
+        cases = {case.symbol: [case, enlarge(case, False), enlarge(case, True)] for _, case in of_device}
+        find_expected([large for case in cases.values() for large in case[1:]], module)
+        # Kernels of all devices go into one library.
+        kernels = re.sub(r"@k(\d+)", rf"@d{number}k\1", lower(module, device))
+        blocks, (texts, others), (probes, _) = grids(kernels), mutate(kernels, False), mutate(kernels, True)
+        owners = {f"d{number}{case.symbol}": (kind, cases[case.symbol]) for kind, case in of_device}
+        for name, (what, text) in texts.items():
+            owner = name.split("_")[0]
+            probe = probes[name][1] if name in probes else ""
+            mutants.append(Mutant(*owners[owner], name, blocks[owner], what, text, probe, others))
+    return mutants
 
 
-def enlarge(case):
-    """The case's kernel on large numbers; what it gives is the CPU's kernel's to say."""
+def choose(mutants, count):
+    """`count` mutants of each kind, drawn by a fixed seed, of every shape and with every sort of mistake first."""
+    chosen = []
+    for kind in KINDS:
+        rest = [mutant for mutant in mutants if mutant.kind == kind]
+        random.Random(1).shuffle(rest)
+        for key in (lambda m: m.what.split()[0], lambda m: m.cases[0].name, lambda m: m.name):
+            first = {key(mutant): mutant for mutant in reversed(rest)}
+            chosen += list(first.values())[:count - sum(mutant.kind == kind for mutant in chosen)]
+            rest = [mutant for mutant in rest if mutant not in chosen]
+    return [mutant for mutant in mutants if mutant in chosen]
+
+
+def compile_all(mutants, attribute):
+    """A library of their `text` or `probe`."""
+    others = dict.fromkeys(line for mutant in mutants for line in mutant.globals.splitlines(keepends=True))
+    functions = [getattr(mutant, attribute) for mutant in mutants]
+    return compile_emulated("module {\n  gpu.module @kernels {\n" + "".join([*others, *functions]) + "  }\n}\n")
+
+
+def enlarge(case, has_ends):
+    """The case's kernel on large numbers, of which a maximum that is not one lets exp overflow; what it gives is the CPU's
+    kernel's to say. With `has_ends` the first or the last of each row is the largest."""
     inputs = [a * a.dtype.type(4096) if np.issubdtype(a.dtype, np.floating) else a for a in case.inputs]
+    for a in inputs:
+        if has_ends and np.issubdtype(a.dtype, np.floating) and a.ndim > 1 and a.size:
+            a[..., ::2, -1] = a[..., 1::2, 0] = 2 * np.max(np.abs(a), where=np.isfinite(a), initial=0)
     large = Case(case.name, case.ir, inputs, case.expected, case.trips, case.coords, max(case.tolerance, 1e-5))
     large.symbol = case.symbol
     return large
@@ -100,16 +126,17 @@ def find_expected(cases, module):
     os.unlink(path)
 
 
-def outcome(library, cases, blocks, symbol):
+def outcome(library, mutant):
     """What happens to a mutant: it runs in a process of its own, which may not end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_TO_END)
         try:
             text = ""
-            for case in cases:
-                results = library.run(case.inputs, case.outputs, blocks, "warp-greedy", symbol=symbol, coords=case.coords)
+            for case in mutant.cases:
+                results = library.run(case.inputs, case.outputs, mutant.blocks, "warp-greedy", symbol=mutant.name,
+                                      coords=case.coords)
                 text = text or (f"result: {wrong}" if (wrong := case.differs(results)) else "")
         except CheckFailed as failed:
             text = f"check: {failed}"
@@ -122,7 +149,8 @@ def outcome(library, cases, blocks, symbol):
         text = pipe.read()
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
-        return "does not end" if os.WTERMSIG(status) == signal.SIGALRM else f"crash: signal {os.WTERMSIG(status)}"
+        return "does not end" if os.WTERMSIG(status) == signal.SIGPROF else f"crash: signal {os.WTERMSIG(status)}"
+    assert os.WEXITSTATUS(status) == 0
     return text
 
 
@@ -135,72 +163,64 @@ def category(text):
     return "shuffle operand" if text.startswith("check") else "wrong result"
 
 
+def run_all(mutants, is_verbose):
+    """[(mutant, how it was caught or None, reason why it is equivalent or None)]"""
+    outcomes = []
+    for start in range(0, len(mutants), 200):
+        part = mutants[start:start + 200]
+        library = compile_all(part, "text")
+        survivors = []
+        for mutant in part:
+            text = outcome(library, mutant)
+            if text:
+                outcomes.append((mutant, category(text), None))
+            else:
+                survivors.append(mutant)
+            if is_verbose:
+                print(f"{mutant}: {text or 'SURVIVES'}", flush=True)
+        probed = [mutant for mutant in survivors if mutant.probe]
+        library = compile_all(probed, "probe") if probed else None
+        for mutant in survivors:
+            reason = next((why for pattern, why in EQUIVALENT if re.search(pattern, str(mutant))), None)
+            if mutant.probe and not outcome(library, mutant):
+                reason = PROBED
+            outcomes.append((mutant, None, reason))
+            if is_verbose:
+                print(f"{mutant}: {reason or 'ESCAPED'}", flush=True)
+    return outcomes
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, help="mutants to run, chosen by a fixed seed (default: all)")
+    parser.add_argument("--sample", type=int, help="mutants of each kind to run, chosen by a fixed seed (default: all)")
     parser.add_argument("--kind", help="only kernels of this kind")
     parser.add_argument("--verbose", action="store_true", help="a line per mutant")
     arguments = parser.parse_args()
     begin = time.time()
-    chosen = choose(arguments.kind)
-    module = outline([case for _, case in chosen])
-    kernels = lower(module)
-    large = {case.symbol: enlarge(case) for _, case in chosen}
-    find_expected(large.values(), module)
-    owner = {case.symbol: (kind, case) for kind, case in chosen}
-    blocks = grids(kernels)
-    mutants, others = mutate(kernels)
-    names = list(mutants)
-    if arguments.sample and arguments.sample < len(names):
-        # A mistake of every sort in every kind first.
-        random.Random(1).shuffle(names)
-        first = {}
-        for name in names:
-            first.setdefault((owner[name.split("_")[0]][0], mutants[name][0].split()[0]), name)
-        rest = [name for name in names if name not in set(first.values())]
-        names = (list(first.values()) + rest)[:arguments.sample]
-    probes, _ = mutate(kernels, probes=True)
-    caught, equivalent, escaped = collections.Counter(), collections.Counter(), []
-    table = collections.defaultdict(collections.Counter)
-    for start in range(0, len(names), 200):
-        part = names[start:start + 200]
-        library = compile_emulated(join([mutants[name][1] for name in part], others))
-        survivors = []
-        for name in part:
-            kind, case = owner[name.split("_")[0]]
-            text = outcome(library, [case, large[case.symbol]], blocks[case.symbol], name)
-            what = mutants[name][0]
-            table[kind]["mutants"] += 1
-            if arguments.verbose:
-                print(f"{name} ({case.name}): {what}: {text or 'SURVIVES'}", flush=True)
-            if text:
-                caught[category(text)] += 1
-                table[kind]["caught"] += 1
-            else:
-                survivors.append(name)
-        probed = [name for name in survivors if name in probes]
-        library = compile_emulated(join([probes[name][1] for name in probed], others)) if probed else None
-        for name in survivors:
-            kind, case = owner[name.split("_")[0]]
-            what = mutants[name][0]
-            reason = next((why for pattern, why in EQUIVALENT if re.search(pattern, f"{kind}: {what}")), None)
-            if name in probed and not outcome(library, [case], blocks[case.symbol], name):
-                reason = "no thread of this shape decides otherwise, or comes there (probed)"
-            if reason:
-                equivalent[reason] += 1
-                table[kind]["equivalent"] += 1
-            else:
-                escaped.append(f"{kind}, {case.name}, {name}: {what}")
-    print(f"{len(names)} mutants of {len(mutants)} in {time.time() - begin:.0f} s: {sum(caught.values())} caught, "
-          f"{sum(equivalent.values())} equivalent, {len(escaped)} escaped")
-    for kind, counts in table.items():
-        print(f"  {kind}: {counts['mutants']} mutants, {counts['caught']} caught, {counts['equivalent']} equivalent")
-    for title, counts in (("caught by", caught), ("equivalent because", equivalent)):
+    mutants = make_mutants(arguments.kind)
+    generated = collections.Counter(mutant.kind for mutant in mutants)
+    outcomes = run_all(choose(mutants, arguments.sample) if arguments.sample else mutants, arguments.verbose)
+    total = collections.Counter()
+    for kind in generated:
+        counts = collections.Counter("caught" if caught else "equivalent" if reason else "escaped"
+                                     for mutant, caught, reason in outcomes if mutant.kind == kind)
+        total += counts
+        print(f"{kind}: {generated[kind]} mutants generated, {counts.total()} run, {counts['caught']} caught, "
+              f"{counts['equivalent']} equivalent, {counts['escaped']} escaped")
+    print(f"all kinds: {len(mutants)} mutants generated, {total.total()} run, {total['caught']} caught, "
+          f"{total['equivalent']} equivalent, {total['escaped']} escaped; {time.time() - begin:.0f} s")
+    for title, counts in (("caught by", collections.Counter(caught for _, caught, _ in outcomes if caught)),
+                          ("equivalent:", collections.Counter(reason for _, _, reason in outcomes if reason))):
         for name, count in counts.most_common():
             print(f"  {title} {name}: {count}")
-    for line in escaped:
-        print(f"  ESCAPED {line}")
-    return 1 if escaped else 0
+    for mutant, caught, reason in outcomes:
+        if not caught and not reason:
+            print(f"  ESCAPED {mutant}")
+    given = {reason for _, _, reason in outcomes}
+    unused = [] if arguments.sample or arguments.kind else [why for _, why in EQUIVALENT if why not in given]
+    for reason in unused:
+        print(f"  nobody's reason: {reason}")
+    return 1 if total["escaped"] or unused else 0
 
 
 if __name__ == "__main__":

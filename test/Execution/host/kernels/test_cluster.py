@@ -105,7 +105,7 @@ def test_scalar():
     check(ir, [x], [(np.sqrt(np.float64(2)).reshape(()), np.float32)], 1)
 
 
-@pytest.mark.parametrize("rows,cols", [(1, 1), (4, 7), (3, 16), (5, 64), (9, 100), (6, 768), (2, 5000)])
+@pytest.mark.parametrize("rows,cols", [(1, 1), (4, 7), (3, 16), (5, 64), (9, 100), (6, 768), (2, 5000), (2, 60000)])
 def test_softmax(rows, cols):
     x = rand(rows, cols) * 4
     if cols > 1:
@@ -125,7 +125,7 @@ def test_softmax(rows, cols):
     assert cols == 1 or got[0][0, 0] == 0
 
 
-@pytest.mark.parametrize("rows,cols", [(4, 12), (5, 100), (6, 768)])
+@pytest.mark.parametrize("rows,cols", [(4, 12), (5, 100), (6, 768), (2, 60001)])
 def test_layer_norm(rows, cols):
     x, w, bias = rand(rows, cols) + 3, rand(cols, seed=1), rand(cols, seed=2)
     stat = tensor(np.zeros(rows, np.float32))
@@ -220,12 +220,12 @@ def test_batch_norm(batch, channels, size):
     check(ir, [x], [(y, np.float32), (mean, np.float32)], channels, alias=[(0, 0)])
 
 
-@pytest.mark.parametrize("rows,cols", [(4, 20), (7, 64)])
-def test_column_centre_then_rows(rows, cols):
+@pytest.mark.parametrize("blocks,rows,cols", [(2, 4, 20), (2, 7, 64), (5, 7, 128)])
+def test_column_centre_then_rows(blocks, rows, cols):
     """A row reduction made again after a column reduction ended."""
-    x = rand(2 * rows, cols)
+    x = rand(blocks * rows, cols)
     full = f"(d0, d1, d2) -> (d0 * {rows * cols} + d1 * {cols} + d2)"
-    ir = func([x], [tensor(x)], f"""kernel.cluster dims [2, {rows}, {cols}] parallel 1
+    ir = func([x], [tensor(x)], f"""kernel.cluster dims [{blocks}, {rows}, {cols}] parallel 1
       ins(%a = %x0 at {full} : {tensor(x)}) outs(at {full} : {tensor(x)}) {{
         %m = kernel.reduce <max> %a over [2] : f32
         %d = arith.subf %a, %m : f32
@@ -235,10 +235,10 @@ def test_column_centre_then_rows(rows, cols):
         %y = arith.addf %u, %r : f32
         kernel.yield %y : f32
       }}""")
-    z = x.astype(np.float64).reshape(2, rows, cols)
+    z = x.astype(np.float64).reshape(blocks, rows, cols)
     d = z - z.max(2, keepdims=True)
     u = d - d.sum(1, keepdims=True)
-    check(ir, [x], [((u + u.min(2, keepdims=True)).reshape(x.shape), np.float32)], 2)
+    check(ir, [x], [((u + u.min(2, keepdims=True)).reshape(x.shape), np.float32)], blocks)
 
 
 @pytest.mark.parametrize("n", [3, 64, 1000, 4097])

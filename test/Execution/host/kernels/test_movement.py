@@ -73,6 +73,23 @@ def test_scatter_rows_kinds(kind, batch, rows, size):
     check(ir, [src, index, start], [(want, np.float32)], trips, alias=[(2, 0)])
 
 
+@pytest.mark.parametrize("ids,rows,size,spread", [(5000, 40, 12, 0.02), (300, 3, 5000, 0.5), (50, 3000, 1, 1.0)])
+def test_scatter_many(ids, rows, size, spread):
+    """Ids of which a part of `spread` is anywhere and all others are 1."""
+    rng = np.random.default_rng([ids, rows, size])
+    src, start = (rng.standard_normal((n, size)).astype(np.float32) for n in (ids, rows))
+    index = np.where(rng.random(ids) < spread, rng.integers(0, rows, ids), 1)
+    want = start.copy()
+    for i, row in enumerate(index):
+        want[row] += src[i]
+    types = ", ".join(map(tensor, (src, index, start)))
+    ir = f"""func.func @f(%g: {tensor(src)}, %i: {tensor(index)}, %s: {tensor(start)}) -> {tensor(start)} {{
+      %0 = kernel.scatter_rows <add> %g, %i into %s rows {rows} : ({types}) -> {tensor(start)}
+      return %0 : {tensor(start)}
+    }}"""
+    check(ir, [src, index, start], [(want, np.float32)], min(64, rows), tolerance=0, alias=[(2, 0)])
+
+
 def sort_ir(x, descending):
     indices = np.zeros(x.shape, np.int64)
     return f"""func.func @f(%x: {tensor(x)}) -> ({tensor(x)}, {tensor(indices)}) {{
@@ -186,3 +203,50 @@ def test_segment_norms(rank, pieces):
       return %0 : {out}
     }}"""
     check(ir, [g], [(want, np.float32)], 4 * pieces, coords=(rank,))
+
+
+@pytest.mark.parametrize("chunk,position", [(12_000, 0), (12_000, 3)])
+def test_segmented_of_many_blocks(chunk, position):
+    """Segments that begin and end anywhere, padding longer than a segment."""
+    p, g = rand(chunk), rand(chunk, seed=1)
+    part = chunk // 60
+    starts, ends = [0, part, part + 480, 55 * part], [part - 1, part + 450, 54 * part - 1, 57 * part + 7]
+    place = np.arange(chunk) + position
+    want = np.zeros(chunk, np.float32)
+    for factor, (start, end) in enumerate(zip(starts, ends)):
+        inside = (place >= start) & (place < end)
+        want[inside] = p[inside] * np.float32(factor + 1) + g[inside]
+    ir = f"""func.func @f(%p: {tensor(p)}, %g: {tensor(p)}) -> {tensor(p)} {{
+      %0 = kernel.segmented chunk {chunk} position () -> ({position}) segments {starts} to {ends}
+          elements(%a = %p : {tensor(p)}, %b = %g : {tensor(p)}) outs({tensor(p)}) {{
+        %f = kernel.segment_constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> : f32
+        %x = arith.mulf %a, %f : f32
+        %y = arith.addf %x, %b : f32
+        kernel.yield %y : f32
+      }}
+      return %0 : {tensor(p)}
+    }}"""
+    check(ir, [p, g], [(want, np.float32)], chunk, tolerance=0, alias=[(0, 0)])
+
+
+@pytest.mark.parametrize("chunk", [35_000])
+def test_segment_norms_of_long_segments(chunk):
+    part, pieces = chunk // 350, 2
+    starts, ends = [0, part + 3, 11 * part // 10, 300 * part], [part + 1, 11 * part // 10, 290 * part + 2, 350 * part]
+    g = rand(chunk)
+    want = np.zeros((4, pieces))
+    for s, (low, high) in enumerate(zip(starts, ends)):
+        for piece in range(pieces):
+            stretch = g[low + (high - low) * piece // pieces:low + (high - low) * (piece + 1) // pieces]
+            want[s, piece] = (stretch.astype(np.float64) ** 2).sum()
+    out = tensor(want.astype(np.float32))
+    ir = f"""func.func @f(%g: {tensor(g)}) -> {out} {{
+      %0 = kernel.segmented chunk {chunk} position () -> (0) segments {starts} to {ends} pieces {pieces}
+          elements(%a = %g : {tensor(g)}) outs({out}) {{
+        %q = arith.mulf %a, %a : f32
+        %s = kernel.reduce <add> %q over [0] : f32
+        kernel.yield %s : f32
+      }}
+      return %0 : {out}
+    }}"""
+    check(ir, [g], [(want, np.float32)], 4 * pieces)

@@ -1,0 +1,153 @@
+"""Runs one training step of an artifact for one rank, each kernel on the CPU and on an emulated GPU from the same memory.
+
+`compare_step` is the heart. It reads the artifact as docs/artifact-format.md says and executes the plan's commands in
+their order; matrix products are numpy's.
+"""
+import ctypes
+import json
+import os
+import re
+import struct
+import subprocess
+
+import numpy as np
+from simt import CheckFailed, Library, host
+
+# Of the largest value of a result. Kernels compute in f32, in sums of another order; what is stored narrower is rounded once.
+TOLERANCES = {"f32": 32 * 2**-24, "bf16": 2 * 2**-8}
+
+
+# That the artifacts' kernels are for.
+CPU = "x86-64-v3"
+
+
+def read(artifact, name):
+    with open(os.path.join(artifact, f"{name}.json")) as file:
+        return json.load(file)
+
+
+def read_tensors(path):
+    """{name: bytes} of a safetensors file."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    return {name: data[slice(*entry["data_offsets"])] for name, entry in header.items() if name != "__metadata__"}
+
+
+def read_types(kernels):
+    """{symbol: element types of its operands and results} of the IR before code generation."""
+    text = subprocess.run([host.SPMD_OPT, "--mlir-print-op-generic"], input=kernels, text=True, capture_output=True,
+                          check=True).stdout
+    types = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        if found := re.search(r'"kernel\.\w+"\(.*symbol = "(\w+)"', line):
+            indent = re.match(" *", line).group()
+            while not (signature := re.search(r" : \((.*)\) -> (.*)$", line)):
+                line = next(after for after in lines if after.startswith(indent + "})"))
+            types[found.group(1)] = re.findall(r"tensor<(?:\d+x)*(\w+)[,>]", " ".join(signature.groups()))
+    return types
+
+
+class Step:
+    """The memory of a rank before the first step of a package, and the step's commands."""
+
+    def __init__(self, artifact, package):
+        self.manifest, self.plan = read(artifact, "manifest"), read(artifact, "train_step.plan")
+        assert self.manifest["ranks"] == 1
+        weights, batches = (read_tensors(os.path.join(package, f"{name}.safetensors")) for name in ("weights", "reference"))
+        # What is read before it is written is not a number.
+        self.memory = np.full(self.manifest["arena"]["bytes"] + 64, 0xFF, np.uint8)
+        self.memory = self.memory[-self.memory.ctypes.data % 64:][:self.manifest["arena"]["bytes"]]
+        units = {unit["name"]: unit for unit in self.manifest["units"]}
+        for state in self.manifest["state"]:
+            segments = units[state["unit"]]["segments"] if state["kind"] == "shard" else []
+            dtype, name = host.DTYPES[state["dtype"]], state["state"]
+            if state["kind"] != "replicated":
+                self.view(state, dtype, state["numel"])[:] = state["init"] or 0
+            elif state["init"] is not None:
+                self.view(state, dtype, int(np.prod(state["shape"], dtype=np.int64)))[:] = state["init"]
+            prefix = {"param": "", "buffer": "", "rng": "", "constant": "constant/"}.get(name, f"optimizer/{name}/")
+            for tensor in segments or ([state] if state["kind"] == "replicated" else []):
+                if data := weights.get(prefix + tensor["name"]):
+                    begin = state["offset"] + (tensor["offset"] * dtype().itemsize if segments else 0)
+                    self.memory[begin:begin + len(data)] = np.frombuffer(data, np.uint8)
+        for batch in self.manifest["batch"]:
+            data = batches[f"batch/0/{batch['name']}"]
+            self.memory[batch["offset"]:batch["offset"] + len(data)] = np.frombuffer(data, np.uint8)
+        for hyper in self.manifest["hyper"]:
+            self.view(hyper, host.DTYPES[hyper["dtype"]], 1)[:] = hyper["value"]
+
+    def view(self, entry, dtype, count):
+        return self.memory[entry["offset"]:entry["offset"] + count * np.dtype(dtype).itemsize].view(dtype)
+
+    def find(self, reference):
+        """The bytes of a reference of the plan."""
+        begin = self.plan["buffers"][reference["buffer"]]["offset"] + reference["offset"]
+        return self.memory[begin:begin + reference["bytes"]]
+
+    def multiply(self, command):
+        """C = A B, or C + A B."""
+        assert command["dtype"] == "f32"
+
+        def matrices(name, rows, columns, is_transposed):
+            rows, columns = (columns, rows) if is_transposed else (rows, columns)
+            data = self.find(command[name]).view(np.float32)
+            strides = (4 * command.get(f"stride_{name}", 0), 4 * command[f"ld{name}"], 4)
+            view = np.lib.stride_tricks.as_strided(data, (command.get("batch", 1), rows, columns), strides)
+            return view.swapaxes(1, 2) if is_transposed else view
+
+        m, n, k = (command[size] for size in "mnk")
+        c = matrices("c", m, n, False)
+        product = matrices("a", m, k, command["trans_a"]) @ matrices("b", k, n, command["trans_b"])
+        c[...] = product + (c if command["beta"] else 0)
+
+
+def compare(ours, theirs, name):
+    """Two results of element type `name`."""
+    ours, theirs = (a.view(host.DTYPES[name]) for a in (ours, theirs))
+    wanted = host.widen(theirs).astype(np.float64) if name in TOLERANCES else theirs
+    if wanted.dtype.kind == "f":
+        assert np.isfinite(wanted).all(), "CPU: not a number"
+    host.compare([ours], [(wanted, ours.dtype)], TOLERANCES.get(name, 0))
+
+
+def compare_step(package, emulated, artifact, kernels):
+    """Runs the step of a package as two artifacts, for targets emulate and host, both made from `kernels`, IR of
+    --compile-to=kernels. Returns how many kernels and launches there were, and how many of those had the same bits."""
+    step, types = Step(emulated, package), read_types(kernels)
+    trips = {command["kernel"]: command["parallel"] for command in read(artifact, "train_step.plan")["commands"]
+             if command["op"] == "kernel"}
+    libraries = [os.path.join(folder, f"kernels.{CPU}.so") for folder in (emulated, artifact)]
+    on_gpu, on_cpu = Library(libraries[0]), ctypes.CDLL(libraries[1])
+    on_gpu.library.spmd_emulation_configure(1, 0, 0)
+    launches = same = 0
+    for number, command in enumerate(step.plan["commands"]):
+        if command["op"] == "gemm":
+            step.multiply(command)
+        elif command["op"] == "kernel":
+            symbol, arguments = command["kernel"], [step.find(argument) for argument in command["args"]]
+            assert len(types[symbol]) == len(arguments)
+            written = [i for i, argument in enumerate(command["args"]) if "w" in argument["access"]]
+            before = [arguments[i].copy() for i in written]
+
+            def launch(library, trips):
+                host._call(getattr(library, symbol), arguments, (0,), 0, trips)
+                return [arguments[i].copy() for i in written]
+
+            emulated = launch(on_gpu.library, command["parallel"])
+            if message := on_gpu.library.spmd_emulation_error():
+                raise CheckFailed(message.decode())
+            for i, content in zip(written, before):
+                arguments[i][:] = content
+            expected = launch(on_cpu, trips[symbol])
+            for i, ours, theirs in zip(written, emulated, expected):
+                try:
+                    compare(ours, theirs, types[symbol][i])
+                except AssertionError as error:
+                    raise AssertionError(f"command {number}, {symbol}, argument {i}, {command['loc']}: {error}") from None
+            same += all(ours.tobytes() == theirs.tobytes() for ours, theirs in zip(emulated, expected))
+            launches += 1
+        else:
+            assert command["op"] in ("wait", "check_index"), command["op"]
+    return on_gpu.counts().kernels, launches, same

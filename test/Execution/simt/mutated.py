@@ -1,0 +1,82 @@
+"""Kernels that mutants.py puts mistakes into, and the mistakes that no run can tell from the kernel."""
+
+# A whole GPU, and a part of one: small shapes need several blocks on it, and several accesses of a thread. On the tiny one
+# rows are longer than shared memory.
+WHOLE, PART, TINY = "chip=sm_90", "chip=sm_90 sms=1", "chip=sm_90 shared-bytes=1024"
+
+# For every kind of kernel, calls of tests in ../host/kernels and the device that their kernels are for.
+KINDS = {
+    "elementwise": [
+        ("test_cluster.test_elementwise(65)", WHOLE),
+        ("test_cluster.test_elementwise(8200)", PART),
+        ("test_cluster.test_bias_and_comparison(7, 16)", WHOLE),
+        ("test_cluster.test_guarded(5)", WHOLE),
+    ],
+    "row reduction": [
+        ("test_cluster.test_softmax(9, 100)", WHOLE),
+        ("test_cluster.test_softmax(5, 128)", WHOLE),
+        ("test_cluster.test_softmax(2, 5000)", WHOLE),
+        ("test_cluster.test_softmax(6, 600)", PART),
+        ("test_cluster.test_layer_norm(5, 100)", WHOLE),
+        ("test_cluster.test_layer_norm(6, 768)", WHOLE),
+        ("test_cluster.test_cross_entropy()", WHOLE),
+        ("test_cluster.test_reduce_all(4097, np.float32, 'f32')", WHOLE),
+    ],
+    "row and column reduction": [
+        ("test_cluster.test_layer_norm_backward(4, 8, 48)", WHOLE),
+        ("test_cluster.test_layer_norm_backward(5, 7, 128)", WHOLE),
+        ("test_cluster.test_column_centre_then_rows(5, 7, 128)", WHOLE),
+    ],
+    "reduction of outer dims": [
+        ("test_cluster.test_batch_norm(4, 3, 10)", WHOLE),
+    ],
+    "transpose": [
+        ("test_cluster.test_transposed_operand(40, 33)", WHOLE),
+        ("test_cluster.test_batched_transpose(2, 40, 33, 1)", WHOLE),
+    ],
+    "random numbers": [
+        ("test_random.test_uniform(16, 5, 1, 0, 2, 3)", WHOLE),
+    ],
+    "gather": [
+        ("test_movement.test_gather_rows(65, 16, 24, np.int64)", WHOLE),
+        ("test_movement.test_gather_rows(1000, 100, 64, np.int32)", PART),
+        ("test_movement.test_gather_rows_of_several_tables()", WHOLE),
+    ],
+    "scatter": [
+        ("test_movement.test_scatter_rows(65, 16, 200, True)", WHOLE),
+        ("test_movement.test_scatter_rows_kinds('max', 3, 5, 20)", WHOLE),
+        ("test_movement.test_scatter_rows_kinds('set', 70, 2, 3)", PART),
+        ("test_movement.test_scatter_many(5000, 40, 12, 0.02)", PART),
+        ("test_movement.test_scatter_many(300, 3, 5000, 0.5)", PART),
+        ("test_movement.test_scatter_many(50, 3000, 1, 1.0)", PART),
+    ],
+    "sort": [
+        ("test_movement.test_sort(5, 33, np.float32, False)", WHOLE),
+        ("test_movement.test_sort(6, 64, np.int64, True)", WHOLE),
+        ("test_movement.test_sort(2, 200, np.float32, False)", TINY),
+    ],
+    "copy": [
+        ("test_movement.test_copy(6)", WHOLE),
+        ("test_movement.test_copy(50)", WHOLE),
+    ],
+    "flat shard": [
+        ("test_movement.test_segmented(3)", WHOLE),
+        ("test_movement.test_segmented_of_many_blocks(200_000, 3)", PART),
+        ("test_movement.test_segment_norms(1, 3)", WHOLE),
+        ("test_movement.test_segment_norms_of_long_segments(35_000)", WHOLE),
+    ],
+    "attention": [
+        ("test_attention.run_case((1, 2, 2, 33, 33, 16, 16, True))", WHOLE),
+        ("test_attention.run_case((1, 4, 2, 100, 70, 20, 24, False))", WHOLE),
+        ("test_attention.run_case((2, 2, 1, 40, 40, 8, 8, True))", PART),
+    ],
+    "bf16": [
+        ("test_narrow_floats.test_row_sums_of_a_transposed_operand(17, 17)", WHOLE),
+    ],
+}
+
+# Mutants that no run can tell from the kernel: (pattern of kind, test, name and mutant, reason).
+EQUIVALENT = [
+    # Checks are by what a barrier orders, not by what a schedule happened to do: no race is none in any schedule.
+    (r": drop-barrier", "the barrier orders no two accesses of a launch of this shape"),
+]
