@@ -9,14 +9,16 @@ Type Arithmetic::computeType(Type type) {
   return type.isF16() || type.isBF16() ? Type(Float32Type::get(type.getContext())) : type;
 }
 
-static SmallVector<int64_t> broadcast(Value a, Value b) {
-  SmallVector<int64_t> shape(typeOf(a).getShape());
-  ArrayRef<int64_t> other = typeOf(b).getShape();
-  if (other.size() > shape.size())
-    shape.insert(shape.begin(), other.size() - shape.size(), 1);
-  for (auto [mine, theirs] : llvm::zip(llvm::reverse(shape), llvm::reverse(other)))
-    if (mine == 1)
-      mine = theirs;
+static SmallVector<int64_t> broadcast(ArrayRef<Value> values) {
+  SmallVector<int64_t> shape;
+  for (Value value : values) {
+    ArrayRef<int64_t> other = typeOf(value).getShape();
+    if (other.size() > shape.size())
+      shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    for (auto [mine, theirs] : llvm::zip(llvm::reverse(shape), llvm::reverse(other)))
+      if (mine == 1)
+        mine = theirs;
+  }
   return shape;
 }
 
@@ -27,7 +29,7 @@ Attribute Arithmetic::number(double value) {
 }
 
 Value Arithmetic::binary(StringRef op, Value a, Value b) {
-  return emitter.createValue(op, {get(a), get(b)}, {}, RankedTensorType::get(broadcast(a, b), type));
+  return emitter.createValue(op, {get(a), get(b)}, {}, RankedTensorType::get(broadcast({a, b}), type));
 }
 
 Value Arithmetic::withNumber(StringRef op, Value a, double b) {
@@ -35,6 +37,13 @@ Value Arithmetic::withNumber(StringRef op, Value a, double b) {
 }
 
 Value Arithmetic::unary(StringRef op, Value a) { return emitter.createValue(op, get(a), {}, typeOf(a).clone(type)); }
+
+Value Arithmetic::constant(double value) { return emitter.full(RankedTensorType::get({}, type), number(value)); }
+
+Value Arithmetic::where(Value condition, Value a, Value b) {
+  return emitter.createValue("where.self", {condition, get(a), get(b)}, {},
+                             RankedTensorType::get(broadcast({condition, a, b}), type));
+}
 
 Value Arithmetic::clamp(Value a, std::optional<double> low, std::optional<double> high) {
   SmallVector<NamedAttribute> bounds;
@@ -45,7 +54,7 @@ Value Arithmetic::clamp(Value a, std::optional<double> low, std::optional<double
   return emitter.createValue("clamp", get(a), bounds, typeOf(a).clone(type));
 }
 
-Value Arithmetic::sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
+Value Arithmetic::reduce(StringRef op, Value a, ArrayRef<int64_t> dims, bool keepDims) {
   SmallVector<int64_t> shape;
   for (auto [dim, size] : llvm::enumerate(typeOf(a).getShape())) {
     if (!llvm::is_contained(dims, static_cast<int64_t>(dim)))
@@ -53,7 +62,7 @@ Value Arithmetic::sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
     else if (keepDims)
       shape.push_back(1);
   }
-  return emitter.createValue("sum.dim_IntList", get(a),
+  return emitter.createValue(op, get(a),
                              {emitter.named("dim", emitter.builder.getDenseI64ArrayAttr(dims)),
                               emitter.named("keepdim", emitter.builder.getBoolAttr(keepDims))},
                              RankedTensorType::get(shape, type));
@@ -61,7 +70,7 @@ Value Arithmetic::sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
 
 Value Arithmetic::compare(StringRef op, Value a, Value b) {
   return emitter.createValue(op, {get(a), get(b)}, {},
-                             RankedTensorType::get(broadcast(a, b), emitter.builder.getI1Type()));
+                             RankedTensorType::get(broadcast({a, b}), emitter.builder.getI1Type()));
 }
 
 Value Arithmetic::positions(int64_t count, int64_t dim, int64_t rank) {

@@ -81,6 +81,10 @@ static const NormalizerTable &getTable() {
     addLossNormalizers(entries);
     addListNormalizers(entries);
     addIndexingNormalizers(entries);
+    addIndexWriteNormalizers(entries);
+    addMaskedScatterNormalizers(entries);
+    addEmbeddingNormalizers(entries);
+    addClassLossNormalizers(entries);
     addSortingNormalizers(entries);
     addMovementNormalizers(entries);
     addDiagonalNormalizers(entries);

@@ -1,5 +1,6 @@
 //===- NormalizeArithmetic.cpp - Overloads, numbers, promotion ------------===//
 
+#include "Arithmetic.h"
 #include "Normalize.h"
 
 #include "dialects/Aten/TypePromotion.h"
@@ -105,6 +106,35 @@ static LogicalResult emitMaskedFill(Emitter &emitter, Call &call, Results &resul
   return success();
 }
 
+/// self * 2^other, where a power of two by whole numbers is of the default type.
+static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *other = call.find("other");
+  Type exponent = typeOf(other->values[0]).getElementType();
+  Type type = isa<FloatType>(exponent) ? exponent : Type(emitter.builder.getF32Type());
+  other->values[0] =
+      emitter.createValue("pow.Scalar", other->values[0], emitter.named("self", emitter.builder.getF64FloatAttr(2)),
+                          typeOf(other->values[0]).clone(type));
+  call.op = "mul.Tensor";
+  return emitSameOp(emitter, call, results);
+}
+
+/// log of the multivariate gamma function: sum over i < p of lgamma(self - i / 2), and p (p - 1) / 4 log pi.
+static LogicalResult emitMvlgamma(Emitter &emitter, Call &call, Results &results) {
+  RankedTensorType type = call.resultTypes[0];
+  Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
+  int64_t p = call.integer("p", 1);
+  Value sum;
+  for (int64_t i = 0; i < p; ++i) {
+    Value term = a.unary("lgamma", a.add(call.value("self"), -0.5 * static_cast<double>(i)));
+    sum = sum ? a.add(sum, term) : term;
+  }
+  if (!sum)
+    return emitter.error("'mvlgamma' of dimension ") << p << ", which must be positive";
+  sum = a.add(sum, static_cast<double>(p * (p - 1)) / 4 * std::log(M_PI));
+  results.push_back(emitter.cast(sum, type.getElementType()));
+  return success();
+}
+
 void spmd::addArithmeticNormalizers(NormalizerTable &table) {
   for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor",  "sub.Scalar",  "mul.Tensor", "mul.Scalar",
                        "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor", "eq.Tensor",  "eq.Scalar",
@@ -118,6 +148,8 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
   for (StringRef op : {"__and__", "__or__", "__xor__", "__lshift__", "__rshift__"})
     for (StringRef overload : {".Tensor", ".Scalar"})
       table[(op + overload).str()] = &emitPythonOperator;
+  table["ldexp.Tensor"] = {&emitLdexp, {"self", "other"}};
+  table["mvlgamma"] = {&emitMvlgamma, {"self"}};
   for (StringRef op : {"addcmul", "addcdiv"})
     table[op] = &emitAddc;
   for (StringRef op : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})

@@ -63,7 +63,7 @@ void spmd::addFactoryNormalizers(NormalizerTable &table) {
   // What is never written before it is read may be anything; zero is the same
   // in every run.
   for (StringRef op : {"zeros", "zeros_like", "new_zeros", "zero", "empty.memory_format", "empty_like", "new_empty",
-                       "new_empty_strided", "empty_strided"})
+                       "new_empty_strided", "empty_strided", "_efficientzerotensor"})
     table[op] = &emitFilled<0>;
   for (StringRef op : {"ones", "ones_like", "new_ones"})
     table[op] = &emitFilled<1>;

@@ -47,6 +47,46 @@ static LogicalResult emitNorm(Emitter &emitter, Call &call, Results &results) {
   return emitReduction(emitter, call, results);
 }
 
+/// The norm of a difference.
+static LogicalResult emitDist(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *self = call.find("self");
+  self->values[0] = Arithmetic(emitter, call.resultTypes[0].getElementType()).sub(self->values[0], call.value("other"));
+  llvm::erase_if(call.args, [](const BoundArg &arg) { return arg.name() == "other"; });
+  return emitNorm(emitter, call, results);
+}
+
+/// Slices of dimension `dim` whose norm is above `maxnorm`, made as short as that.
+static LogicalResult emitRenorm(Emitter &emitter, Call &call, Results &results) {
+  RankedTensorType type = call.resultTypes[0];
+  BoundArg *most = call.find("maxnorm");
+  int64_t rank = type.getRank(), dim = wrapDim(call.integer("dim", 0), rank);
+  if (!most || !most->isNumber() || dim < 0 || dim >= rank)
+    return refuseDim(emitter, call, dim, rank);
+  double bound = most->literal.kind == step::Arg::Kind::real ? most->literal.real : static_cast<double>(most->literal.integer);
+  Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
+  Call norm = call;
+  llvm::erase_if(norm.args, [](const BoundArg &arg) { return arg.name() == "dim" || arg.name() == "maxnorm"; });
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank)), shape(rank, 1);
+  dims.erase(dims.begin() + dim);
+  shape[dim] = type.getDimSize(dim);
+  Value self = emitter.cast(call.value("self"), a.elementType());
+  SmallVector<Value> norms;
+  if (dims.empty()) {
+    norms.push_back(a.unary("abs", self)); // each element is a slice
+  } else {
+    norm.find("self")->values = {self};
+    setIntegers(norm, "dim", dims);
+    setBoolean(norm, "keepdim", true);
+    norm.resultTypes = {RankedTensorType::get(shape, a.elementType())};
+    if (failed(emitNorm(emitter, norm, norms)))
+      return failure();
+  }
+  Value factor = a.div(a.constant(bound), a.add(norms[0], 1e-7));
+  factor = a.where(a.compare("gt.Tensor", norms[0], a.constant(bound)), factor, a.constant(1));
+  results.push_back(emitter.cast(a.mul(self, factor), type.getElementType()));
+  return success();
+}
+
 namespace {
 /// Reductions of a call's `self`, written as other ops.
 struct Reducer {
@@ -232,6 +272,8 @@ void spmd::addReductionNormalizers(NormalizerTable &table) {
     table[op] = {&emitReduction, {"self"}};
   for (StringRef op : {"norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype"})
     table[op] = {&emitNorm, {"self"}};
+  table["dist"] = {&emitDist, {"self", "other"}};
+  table["renorm"] = {&emitRenorm, {"self"}};
   for (StringRef op : {"any", "any.dim", "any.dims", "all", "all.dim", "all.dims"})
     table[op] = {&emitTruth, {"self"}};
   for (StringRef op : {"count_nonzero", "count_nonzero.dim_IntList"})

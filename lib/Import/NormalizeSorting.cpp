@@ -1,5 +1,7 @@
 //===- NormalizeSorting.cpp - Order: sort, topk, median, buckets ----------===//
 
+#include "Arithmetic.h"
+#include "DimArguments.h"
 #include "Layouts.h"
 #include "Normalize.h"
 
@@ -20,8 +22,7 @@ struct Sorted {
 
 /// `self` sorted along argument `dim`; a 0-dimensional one as a row of one.
 static FailureOr<Sorted> emitSorted(Emitter &emitter, Call &call, Value self, int64_t dim, bool descending) {
-  if (typeOf(self).getRank() == 0)
-    self = emitter.view(self, {1});
+  self = atLeastVector(emitter, self);
   RankedTensorType type = typeOf(self);
   dim = wrapDim(dim, type.getRank());
   if (dim < 0 || dim >= type.getRank())
@@ -91,6 +92,29 @@ static LogicalResult emitKthValue(Emitter &emitter, Call &call, Results &results
   return success();
 }
 
+/// The most frequent value of a row, the smallest of several, and where it stands last: every element is compared with
+/// every other, which is one pass over the row for each and no memory.
+static LogicalResult emitMode(Emitter &emitter, Call &call, Results &results) {
+  Value self = atLeastVector(emitter, call.value("self"));
+  RankedTensorType type = typeOf(self);
+  int64_t rank = type.getRank(), dim = wrapDim(call.integer("dim", -1), rank);
+  if (dim < 0 || dim >= rank)
+    return refuseDim(emitter, call, dim, rank);
+  Arithmetic a(emitter, type.getElementType()), ids(emitter, emitter.builder.getI64Type());
+  SmallVector<int64_t> one(type.getShape()), other(type.getShape());
+  one.insert(one.begin() + dim + 1, 1);
+  other.insert(other.begin() + dim, 1);
+  Value isEqual = a.compare("eq.Tensor", emitter.view(self, one), emitter.view(self, other));
+  Value count = ids.sum(isEqual, {dim + 1});
+  Value isMost = ids.compare("eq.Tensor", count, ids.reduce("amax", count, {dim}, /*keepDims=*/true));
+  Value largest = a.reduce("amax", self, {dim}, /*keepDims=*/true);
+  Value mode = a.reduce("amin", a.where(isMost, self, largest), {dim}, /*keepDims=*/true);
+  Value place = ids.where(a.compare("eq.Tensor", self, mode), ids.positions(type.getDimSize(dim), dim, rank), ids.constant(0));
+  results.push_back(emitter.view(mode, call.resultTypes[0].getShape()));
+  results.push_back(emitter.view(ids.reduce("amax", place, {dim}), call.resultTypes[1].getShape()));
+  return success();
+}
+
 /// searchsorted and bucketize: how many boundaries lie below each element.
 static LogicalResult emitBuckets(Emitter &emitter, Call &call, Results &results) {
   bool isSearch = StringRef(call.op).starts_with("searchsorted");
@@ -141,6 +165,7 @@ void spmd::addSortingNormalizers(NormalizerTable &table) {
   table["topk"] = {&emitTopk, {"self"}};
   for (StringRef op : {"kthvalue", "median", "median.dim"})
     table[op] = {&emitKthValue, {"self"}};
+  table["mode"] = {&emitMode, {"self"}, 2};
   for (StringRef op : {"searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Tensor", "bucketize.Scalar"})
     table[op] = &emitBuckets;
   for (StringRef op : {"nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",

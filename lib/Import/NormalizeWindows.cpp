@@ -2,6 +2,7 @@
 
 #include "Arithmetic.h"
 #include "Normalize.h"
+#include "RowAccess.h"
 
 #include "dialects/Aten/Window.h"
 
@@ -72,25 +73,102 @@ static LogicalResult emitMaxPool(Emitter &emitter, Call &call, Results &results)
   return emitBatched(emitter, call, results, dims, {"self"});
 }
 
-/// Where windows tile the image, a max pool of windows of that size.
-static LogicalResult emitAdaptiveMaxPool(Emitter &emitter, Call &call, Results &results) {
-  StringRef op = call.op;
-  bool backward = op.ends_with("_backward");
-  size_t rank = op.contains("3d") ? 3 : 2;
-  Value output = call.value("grad_output");
-  ArrayRef<int64_t> in = typeOf(call.value("self")).getShape().take_back(rank);
-  ArrayRef<int64_t> out = (output ? typeOf(output) : call.resultTypes[0]).getShape().take_back(rank);
-  SmallVector<int64_t> kernel;
-  for (auto [size, count] : llvm::zip_equal(in, out)) {
-    if (size % count != 0)
-      return emitter.error("'") << call.op << "' of size [" << in << "] to [" << out
-                                << "] is not supported: the windows are not of one size";
-    kernel.push_back(size / count);
+namespace {
+
+/// The windows of an adaptive pool along one dimension, each as long as the longest: a shorter one repeats its last row,
+/// which does not change its maximum.
+struct AdaptiveWindows {
+  AdaptiveWindows(int64_t size, int64_t count) {
+    auto begin = [&](int64_t i) { return i * size / count; };
+    auto end = [&](int64_t i) { return ((i + 1) * size + count - 1) / count; };
+    for (int64_t i = 0; i < count; ++i)
+      length = std::max(length, end(i) - begin(i));
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < length; ++j)
+        rows.push_back(std::min(begin(i) + j, end(i) - 1));
   }
-  std::string dims = rank == 3 ? "3d" : "2d";
-  call.op = "max_pool" + dims + "_with_indices" + (backward ? "_backward" : "");
+
+  int64_t length = 0;
+  SmallVector<int64_t> rows; ///< count windows of `length`, one after the other
+};
+
+} // namespace
+
+static Value emitNumbers(Emitter &emitter, ArrayRef<int64_t> numbers) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size())}, emitter.builder.getI64Type());
+  return emitter.createValue("constant", {}, emitter.named("value", DenseElementsAttr::get(type, numbers)), type);
+}
+
+/// Rows `numbers` of dimension `dim`.
+static Value emitRows(Emitter &emitter, Value value, int64_t dim, ArrayRef<int64_t> numbers) {
+  if (llvm::equal(numbers, llvm::seq<int64_t>(0, typeOf(value).getDimSize(dim))))
+    return value;
+  RowAccess access = getAccessOfRows(emitter, typeOf(value).getShape(), dim, emitNumbers(emitter, numbers), "max_pool");
+  return access.gather(emitter, value);
+}
+
+/// Where windows have one size, a max pool of windows of that size; else that of an image in which they follow each
+/// other, with the places it finds counted in the image as it is.
+static LogicalResult emitAdaptiveMaxPool(Emitter &emitter, Call &call, Results &results) {
+  size_t rank = StringRef(call.op).contains("3d") ? 3 : 2;
+  BoundArg *self = call.find("self");
+  RankedTensorType type = typeOf(self->values[0]);
+  ArrayRef<int64_t> in = type.getShape().take_back(rank), out = call.resultTypes[0].getShape().take_back(rank);
+  SmallVector<int64_t> kernel, places = {0};
+  int64_t first = type.getRank() - static_cast<int64_t>(rank);
+  bool isEven = true;
+  for (auto [dim, size, count] : llvm::enumerate(in, out)) {
+    if (size <= 0 || count <= 0)
+      return emitter.error("'") << call.op << "' of size [" << in << "] to [" << out << "]";
+    AdaptiveWindows windows(size, count);
+    isEven &= windows.length * count == size;
+    self->values[0] = emitRows(emitter, self->values[0], first + static_cast<int64_t>(dim), windows.rows);
+    kernel.push_back(windows.length);
+    SmallVector<int64_t> further;
+    for (int64_t place : places)
+      for (int64_t row : windows.rows)
+        further.push_back(place * size + row);
+    places = std::move(further);
+  }
+  call.op = "max_pool" + std::string(rank == 3 ? "3d" : "2d") + "_with_indices";
   setIntegers(call, "kernel_size", kernel);
-  return emitMaxPool(emitter, call, results);
+  if (failed(emitMaxPool(emitter, call, results)))
+    return failure();
+  if (!isEven) {
+    RowAccess access = getFlatAccess(emitter, results[1], static_cast<int64_t>(places.size()), "max_pool");
+    results[1] = access.gather(emitter, emitNumbers(emitter, places));
+  }
+  return success();
+}
+
+/// Each gradient goes to the place of its maximum; where windows tile the image, as that of a max pool.
+static LogicalResult emitAdaptiveMaxPoolBackward(Emitter &emitter, Call &call, Results &results) {
+  size_t rank = StringRef(call.op).contains("3d") ? 3 : 2;
+  RankedTensorType type = call.resultTypes[0];
+  auto planes = [&](ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> flat(shape.drop_back(rank));
+    flat.push_back(ShapedType::getNumElements(shape.take_back(rank)));
+    return flat;
+  };
+  Value grad = call.value("grad_output"), indices = call.value("indices");
+  if (typeOf(grad).getShape() != typeOf(indices).getShape() || type.getRank() != typeOf(grad).getRank() ||
+      type.getRank() < static_cast<int64_t>(rank) || type.getNumElements() == 0 || typeOf(grad).getNumElements() == 0)
+    return emitter.error("'") << call.op << "' of gradients " << grad.getType() << " and places " << indices.getType();
+  ArrayRef<int64_t> in = type.getShape().take_back(rank), out = typeOf(grad).getShape().take_back(rank);
+  if (llvm::all_of(llvm::zip(in, out), [](auto sizes) { return std::get<0>(sizes) % std::get<1>(sizes) == 0; })) {
+    SmallVector<int64_t> kernel;
+    for (auto [size, count] : llvm::zip(in, out))
+      kernel.push_back(size / count);
+    call.op = "max_pool" + std::string(rank == 3 ? "3d" : "2d") + "_with_indices_backward";
+    setIntegers(call, "kernel_size", kernel);
+    return emitMaxPool(emitter, call, results);
+  }
+  SmallVector<int64_t> image = planes(type.getShape()), pooled = planes(typeOf(grad).getShape());
+  RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
+                                       emitter.view(indices, pooled), "max_pool");
+  Value sum = access.scatter(emitter, Value(), emitter.view(grad, pooled), image, "sum");
+  results.push_back(emitter.view(sum, type.getShape()));
+  return success();
 }
 
 static LogicalResult emitColumns(Emitter &emitter, Call &call, Results &results) {
@@ -121,7 +199,8 @@ void spmd::addWindowNormalizers(NormalizerTable &table) {
       tensors.append({"grad_output", "indices"});
     for (std::string dims : {"2d", "3d"}) {
       table["max_pool" + dims + "_with_indices" + tail] = {&emitMaxPool, tensors};
-      table["adaptive_max_pool" + dims + tail] = {&emitAdaptiveMaxPool, tensors};
+      table["adaptive_max_pool" + dims + tail] = tail.empty() ? Normalization(&emitAdaptiveMaxPool, tensors, 2)
+                                                              : Normalization(&emitAdaptiveMaxPoolBackward, tensors);
     }
   }
   table["im2col"] = {&emitColumns, {"self"}};

@@ -23,6 +23,7 @@ from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .side_effects import SideEffects, warn_of_print
 from .result import wrap
+from .value_checks import no_value_checks
 
 # What a graph can give back: tensors, and .item() of one.
 _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
@@ -82,7 +83,7 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
+            with one_op_composites(), no_value_checks(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
