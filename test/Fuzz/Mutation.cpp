@@ -101,6 +101,8 @@ static Json randomValue(const Json &old, const std::vector<Place> &places, Rando
   // Half of the time the type stays: otherwise most cases end at "expected an integer".
   if (old.is_number() && random.below(2))
     return randomNumber(old, random);
+  if (old.is_string() && random.below(4) == 0)
+    return kBait;
   switch (random.below(10)) {
   case 0:
     return nullptr;
@@ -111,7 +113,7 @@ static Json randomValue(const Json &old, const std::vector<Place> &places, Rando
   case 3:
     return "";
   case 4:
-    return random.below(2) ? "../../outside" : "/etc/passwd";
+    return random.below(2) ? kBait : "/etc/passwd";
   case 5:
     return std::string(1 + random.below(100000), 'x');
   case 6:

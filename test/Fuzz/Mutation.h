@@ -24,6 +24,9 @@ private:
   uint64_t state;
 };
 
+/// A path that leaves the package, to a file that FuzzLoop watches.
+constexpr char kBait[] = "../bait";
+
 /// Damages `content` once; `isSafetensors` says that JSON starts after the 8 bytes of its size. Returns what was done,
 /// for a person: "byte 17: flip bit 3", "/nodes/4/args/0/value: 9223372036854775807".
 std::string mutate(std::string &content, bool isSafetensors, Random &random);

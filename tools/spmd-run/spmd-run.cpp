@@ -7,16 +7,15 @@
 
 #include "Check.h"
 #include "Reference.h"
+#include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/Runtime/Host/Trainer.h"
 
 #include <CLI/CLI.hpp>
 
 #include <chrono>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <unistd.h>
@@ -229,28 +228,18 @@ static Status setSeed(Trainer &trainer, const Arguments &arguments) {
   return trainer.writeTensor("rng", "seed", &*arguments.seed, sizeof(int64_t));
 }
 
-/// Writes a whole file, or none.
-static Status writeText(const std::string &path, const std::string &text) {
-  std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  auto failed = [&] { return Status::badInput("cannot write '" + path + "': " + std::strerror(errno)); };
-  std::FILE *stream = std::fopen(temporary.c_str(), "wb");
-  if (!stream)
-    return failed();
-  bool good = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
-  good = std::fclose(stream) == 0 && good;
-  if (good && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return Status::success();
-  Status error = failed();
-  std::remove(temporary.c_str());
-  return error;
+/// A path that cannot be written is better known before the training. Leaves nothing.
+static Status checkWritable(const std::string &path) {
+  Expected<AtomicFile> file = AtomicFile::create(path);
+  return file ? Status::success() : file.error();
 }
 
 static int runTool(Arguments arguments) {
   bool writesTrace = !arguments.profile.empty() && arguments.profile != "-";
-  // A path that cannot be written is better known before the training.
-  if (writesTrace)
-    if (Status status = writeText(arguments.profile, ""); !status.ok())
-      return fail(status);
+  for (const std::string &path : {writesTrace ? arguments.profile : "", arguments.save})
+    if (!path.empty())
+      if (Status status = checkWritable(path); !status.ok())
+        return fail(status);
   arguments.trainer.profile = !arguments.profile.empty();
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
@@ -277,7 +266,7 @@ static int runTool(Arguments arguments) {
   if (const Profile *profile = trainer.profile()) {
     std::fputs(profile->formatSummary().c_str(), stdout);
     if (writesTrace) {
-      if (Status status = writeText(arguments.profile, profile->formatTrace()); !status.ok())
+      if (Status status = writeFile(arguments.profile, profile->formatTrace()); !status.ok())
         return fail(status);
       std::printf("wrote %s; open it in ui.perfetto.dev\n", arguments.profile.c_str());
     }

@@ -14,7 +14,36 @@ using Json = nlohmann::json;
 
 static const Json *nodeOf(const void *node) { return static_cast<const Json *>(node); }
 
+/// Readers follow nested values by recursion; our formats nest about ten levels.
+static constexpr int kMaxNesting = 100;
+
+/// The line where `text` opens more than kMaxNesting brackets, or 0.
+static size_t findDeepNesting(std::string_view text) {
+  int depth = 0;
+  size_t line = 1;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    line += c == '\n';
+    if (inString) {
+      i += c == '\\';
+      inString = c != '"';
+      continue;
+    }
+    inString = c == '"';
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    if (depth > kMaxNesting)
+      return line;
+  }
+  return 0;
+}
+
 JsonDocument::JsonDocument(std::string name, std::string_view text) : name(std::move(name)) {
+  if (size_t line = findDeepNesting(text)) {
+    error = Status::badInput(this->name + ": line " + std::to_string(line) + ": arrays and objects nested more than " +
+                             std::to_string(kMaxNesting) + " levels deep");
+    return;
+  }
   try {
     tree = std::make_shared<Json>(Json::parse(text.begin(), text.end()));
   } catch (const Json::exception &problem) {

@@ -1,10 +1,10 @@
 //===- Safetensors.cpp ----------------------------------------------------===//
 
 #include "spmd/Runtime/Core/Safetensors.h"
+#include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Json.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -127,22 +127,12 @@ Status spmd::runtime::writeSafetensors(const std::string &path, const std::vecto
                                        const std::map<std::string, std::string> &metadata) {
   std::string header = formatHeader(tensors, metadata);
   uint64_t headerSize = header.size();
-  std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  std::FILE *stream = std::fopen(temporary.c_str(), "wb");
-  if (!stream)
-    return ioError("write", temporary);
-  auto write = [&](const void *data, size_t bytes) {
-    return bytes == 0 || std::fwrite(data, 1, bytes, stream) == bytes;
-  };
-  bool good = write(&headerSize, 8) && write(header.data(), header.size());
+  Expected<AtomicFile> file = AtomicFile::create(path);
+  if (!file)
+    return file.error();
+  file->write(&headerSize, 8);
+  file->write(header.data(), header.size());
   for (const NamedTensor &entry : tensors)
-    good = good && write(entry.tensor.data, static_cast<size_t>(entry.tensor.bytes));
-  // Data must be on disk before the name points to it.
-  good = good && std::fflush(stream) == 0 && ::fsync(::fileno(stream)) == 0;
-  good = (std::fclose(stream) == 0) && good;
-  if (good && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return Status::success();
-  Status error = ioError("write", path);
-  std::remove(temporary.c_str());
-  return error;
+    file->write(entry.tensor.data, static_cast<size_t>(entry.tensor.bytes));
+  return file->commit();
 }

@@ -86,11 +86,8 @@ static void completeList(Operation *user, MutableArrayRef<OpOperand> list, Rewri
 }
 
 void spmd::completeListOps(Block &block, RewriterBase &rewriter) {
-  // Latest first: an extended op then has a longer list itself.
-  SmallVector<Operation *> work;
-  for (Operation &op : llvm::reverse(block))
-    work.push_back(&op);
-  for (Operation *op : work) {
+  // Latest first: an extended op then has a longer list itself. What is replaced or moved is before `op`.
+  for (Operation *op = block.empty() ? nullptr : &block.back(); op; op = op->getPrevNode()) {
     if (!ListOp::classof(op))
       continue;
     size_t size = op->getNumResults();

@@ -121,3 +121,16 @@ func.func @identity_tensor(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"a", train
   %n:2 = aten._foreach_neg %d, %p1 {spmd.segment = 2} : (tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
   return %n#0, %n#1 : tensor<4xf32>, tensor<6xf32>
 }
+
+// An op that was extended has a longer list itself: what is before it follows.
+// CHECK-LABEL: @identity_chain(
+// CHECK: %[[D:.+]]:2 = aten._foreach_mul.ScalarList %{{.+}}, %{{.+}} {scalars = [7.500000e-01, 1], spmd.segment = 2 : i64}
+// CHECK: %[[E:.+]]:2 = aten._foreach_add.ScalarList %[[D]]#0, %[[D]]#1 {scalars = [2.500000e-01, 0], spmd.segment = 2 : i64}
+// CHECK: aten._foreach_neg %[[E]]#0, %[[E]]#1 {
+func.func @identity_chain(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>},
+                          %p1: tensor<6xf32> {spmd.arg = #spmd.param<"b", trainable>}) -> (tensor<4xf32>, tensor<6xf32>) {
+  %d = aten._foreach_mul.Scalar %p0 {scalar = 0.75 : f64, spmd.segment = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  %e = aten._foreach_add.Scalar %d {scalar = 0.25 : f64, spmd.segment = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  %n:2 = aten._foreach_neg %e, %p1 {spmd.segment = 2} : (tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
+  return %n#0, %n#1 : tensor<4xf32>, tensor<6xf32>
+}

@@ -54,6 +54,16 @@ TEST(Json, SaysWhereTextIsNotJson) {
   EXPECT_EQ(document.root()["a"].asInts().size(), 0u);
 }
 
+TEST(Json, NestingIsBounded) {
+  auto nested = [](size_t depth) { return std::string(depth, '[') + "0" + std::string(depth, ']'); };
+  EXPECT_TRUE(JsonDocument("file", nested(100)).status().ok());
+  EXPECT_EQ(JsonDocument("file", "{\n\"a\": " + nested(100) + "}").status().message,
+            "file: line 2: arrays and objects nested more than 100 levels deep");
+  EXPECT_FALSE(JsonDocument("file", nested(1000000)).status().ok());
+  // Brackets in strings open nothing.
+  EXPECT_TRUE(JsonDocument("file", "[\"\\\"" + std::string(1000, '[') + "\"]").status().ok());
+}
+
 TEST(Json, Quotes) {
   EXPECT_EQ(quoteJson("a\"b\n"), R"("a\"b\n")");
   EXPECT_EQ(quoteJson("\xff"), "\"\xef\xbf\xbd\"");

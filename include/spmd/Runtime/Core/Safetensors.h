@@ -2,8 +2,7 @@
 //
 // The file is an 8-byte little-endian header size, a JSON header (name, dtype,
 // shape, byte range), and the bytes. Reading maps the file; tensors are views
-// of the mapping. Writing goes to a temporary beside the target that is
-// renamed when complete, so nobody ever sees a partial file.
+// of the mapping. Writing goes through AtomicFile.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,9 @@
 
 Every run must end within the time-out (and a few seconds) with exit code 3 and an error that names the rank, or, when
 it skipped its last collective on a communicator, perhaps the collective where it then waits for the others; and leave
-nothing in FOLDER. Prints a line per failure and the counts of each fault; exits with 1 when one
-failed.
+nothing in FOLDER. On a loaded machine a healthy rank may get no CPU for longer than a short time-out, and is then the
+one that is missed: such a fault is tried again with a time-out ten and a hundred times as long. Prints a line per
+failure and the counts of each fault; exits with 1 when one failed.
 """
 import argparse
 import collections
@@ -18,31 +19,31 @@ import subprocess
 import sys
 import time
 
-TIMEOUT = 0.3
+TIMEOUTS = (0.3, 3, 30)
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
 
 
-def problem_of(artifact, folder, fault, rank):
-    """Why the run is not what it should be; None when it is."""
+def problem_of(artifact, folder, fault, rank, timeout):
+    """Why the run is not what it should be, None when it is; and whether too little CPU may be why."""
     begin = time.monotonic()
     try:
-        run = subprocess.run(["spmd-run", artifact, "--quiet", f"--timeout={TIMEOUT}", f"--inject-fault={fault}",
+        run = subprocess.run(["spmd-run", artifact, "--quiet", f"--timeout={timeout}", f"--inject-fault={fault}",
                               f"--save={os.path.join(folder, 'saved.safetensors')}"],
-                             capture_output=True, text=True, timeout=60)
+                             capture_output=True, text=True, timeout=timeout + 60)
     except subprocess.TimeoutExpired:
-        return "hangs"
+        return "hangs", False
     seconds = time.monotonic() - begin
     if run.returncode != 3:
-        return f"exit code {run.returncode}: {run.stderr.strip()}"
+        return f"exit code {run.returncode}: {run.stderr.strip()}", False
     named = re.search(rf"error: .*\brank {rank}\b", run.stderr)
     waits = fault.startswith("skip") and re.search(r"error: time-out .* did not come to \w+.*\(command \d+", run.stderr)
     if not named and not waits:
-        return f"the error does not name rank {rank}: {run.stderr.strip()}"
-    if seconds > TIMEOUT + 20:
-        return f"took {seconds:.1f} s"
+        return f"the error does not name rank {rank}: {run.stderr.strip()}", "time-out" in run.stderr
     if os.listdir(folder):
-        return f"left {os.listdir(folder)}"
-    return None
+        return f"left {os.listdir(folder)}", False
+    if seconds > timeout + 20:
+        return f"took {seconds:.1f} s", True
+    return None, False
 
 
 def main():
@@ -64,7 +65,10 @@ def main():
     for _ in range(arguments.count):
         kind, rank = generator.choice(["exit", "stall", "skip"]), generator.randrange(ranks)
         fault = f"{kind}:{rank}:{generator.choice(collectives)}"
-        problem = problem_of(arguments.artifact, arguments.folder, fault, rank)
+        for timeout in TIMEOUTS:
+            problem, is_starved = problem_of(arguments.artifact, arguments.folder, fault, rank, timeout)
+            if not is_starved:
+                break
         counts[kind] += 1
         if problem:
             failures += 1
