@@ -78,13 +78,16 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   constexpr int64_t worthwhile = 1 << 16;
   int64_t threads = g.m * g.n * g.k * g.batch < worthwhile ? 1 : pool.threads();
   int64_t extent = g.m;
-  // BLAS kernels work on tiles; pieces are multiples of them.
+  // Pieces by rows copy B each, pieces by columns A, if it is copied; but they write to the same pages, side by side,
+  // which is not for short depths.
+  bool isByColumn = command.dtype == DType::F32 && !packsRows(g.transA, g.lda) && g.k >= 256;
+  // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;
   if (g.batch >= threads && g.batch > 1) {
     work.cut = Work::ByBatch;
     extent = g.batch;
     tile = 1;
-  } else if (g.n > g.m) {
+  } else if (g.n > (isByColumn ? g.m / 3 : g.m)) {
     work.cut = Work::ByColumn;
     extent = g.n;
     tile = 32;

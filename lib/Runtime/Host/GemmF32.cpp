@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kPanel = 1024, kStream = 128, kDepth = kF32BlockDepth;
 // Blocks of C whose sums lie in the workspace, where the sums of a stream's group would be.
 constexpr int64_t kSumRows = 384, kSumColumns = 512;
+constexpr int64_t kFew = 10; ///< strips for which packing the other operand does not pay
 constexpr int64_t kSlack = 512; ///< behind each: strips are stored by whole vectors
 constexpr int64_t kWorkspace = (kPanel + kStream) * kDepth + 2 * kSlack + kSumRows * kSumColumns;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
@@ -48,8 +49,39 @@ struct Side {
   const float *data;
   int64_t strip, along, extent;
   int64_t width; ///< of a strip
+  bool direct;   ///< not packed
 
   int64_t count(int64_t begin) const { return std::min(width, extent - begin); }
+};
+
+/// Brings what is packed next nearer, a few lines per tile: packing itself is short, waiting for memory is not.
+class Prefetcher {
+public:
+  void begin(const Side &side, int64_t first, int64_t end, int64_t depth, int64_t depths, int64_t tiles) {
+    bool sideBySide = side.strip == 1;
+    next = side.data + first * side.strip + depth * side.along;
+    rows = sideBySide ? depths : end - first;
+    step = sideBySide ? side.along : side.strip;
+    length = sideBySide ? end - first : depths;
+    at = 0;
+    perTile = rows * (length + kLine - 1) / kLine / std::max<int64_t>(tiles, 1) + 1;
+  }
+  void advance() {
+    for (int64_t i = 0; i < perTile && rows > 0; ++i) {
+      __builtin_prefetch(next + at, 0, 2);
+      at += kLine;
+      if (at >= length) {
+        at = 0;
+        next += step;
+        --rows;
+      }
+    }
+  }
+
+private:
+  static constexpr int64_t kLine = 16;
+  const float *next = nullptr;
+  int64_t rows = 0, step = 0, length = 0, at = 0, perTile = 0;
 };
 
 /// Part of a product, all of its depth.
@@ -58,11 +90,13 @@ public:
   Part(const ProductF32 &p, const KernelsF32 &kernels, int64_t row, int64_t rows, int64_t column, int64_t columns,
        float *sums)
       : p(p), kernels(kernels), workspace(getWorkspace()), row(row), column(column), sums(sums),
-        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
+        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0, false},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
-          kernels.tileColumns} {
+          kernels.tileColumns, false} {
     int64_t strips = (rows + kernels.tileRows - 1) / kernels.tileRows;
     a.width = (rows + strips - 1) / strips;
+    a.direct = !packsRows(p.transA, p.lda) || columns <= kFew * b.width;
+    b.direct = !p.transB && rows <= kFew * a.width;
   }
 
   void run() {
@@ -76,8 +110,15 @@ public:
         for (int64_t j = 0; j < stream.extent; j += streams) {
           int64_t last = std::min(j + streams, stream.extent);
           pack(stream, j, last, depth, workspace.stream());
+          if (last < stream.extent)
+            ahead.begin(stream, last, std::min(last + streams, stream.extent), depth, depths(depth),
+                        (last - j) * (end - i) / (panel.width * stream.width));
+          else if (depth + kDepth < p.k)
+            ahead.begin(stream, 0, std::min(streams, stream.extent), depth + kDepth, depths(depth + kDepth),
+                        (last - j) * (end - i) / (panel.width * stream.width));
           for (int64_t s = j; s < last; s += stream.width)
             for (int64_t t = i; t < end; t += panel.width) {
+              ahead.advance();
               const float *packedPanel = workspace.panel() + (t - i) * depths(depth);
               const float *packedStream = workspace.stream() + (s - j) * depths(depth);
               if (isA)
@@ -93,9 +134,18 @@ private:
   int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
 
   void pack(const Side &side, int64_t begin, int64_t end, int64_t depth, float *to) const {
-    for (int64_t i = begin; i < end; i += side.width)
-      kernels.pack(side.data + i * side.strip + depth * side.along, side.strip, side.along, side.count(i),
-                   depths(depth), packedWidth(side, i), to + (i - begin) * depths(depth));
+    int64_t all = depths(depth), stretch = side.strip == 1 ? 32 : std::max<int64_t>(all, 1);
+    // Whole rows of the source, rather than one strip after the other.
+    for (int64_t l = 0; l < all; l += stretch)
+      for (int64_t i = begin; i < end; i += side.width)
+        if (!isDirect(side, i))
+          kernels.pack(side.data + i * side.strip + (depth + l) * side.along, side.strip, side.along, side.count(i),
+                       std::min(stretch, all - l), packedWidth(side, i),
+                       to + (i - begin) * all + l * packedWidth(side, i));
+  }
+  /// Whether the strip is read as it lies.
+  bool isDirect(const Side &side, int64_t i) const {
+    return side.direct && (&side == &a || side.count(i) == side.width);
   }
   /// Columns come in whole vectors.
   int64_t packedWidth(const Side &side, int64_t i) const {
@@ -106,9 +156,12 @@ private:
   void multiply(int64_t i, int64_t j, const float *packedA, const float *packedB, int64_t depth) const {
     TileF32 tile;
     tile.depth = depths(depth);
-    tile.a = packedA;
-    tile.b = packedB;
     tile.columns = b.count(j);
+    tile.a = a.direct ? a.data + i * a.strip + depth * a.along : packedA;
+    tile.ldA = a.direct ? a.strip * a.along : a.count(i);
+    bool directB = isDirect(b, j);
+    tile.b = directB ? b.data + j + depth * b.along : packedB;
+    tile.ldB = directB ? b.along : packedWidth(b, j);
     float *c = p.c + (row + i) * p.ldc + column + j;
     float *between = sums ? sums + i * kSumColumns + j : c;
     int64_t ldBetween = sums ? kSumColumns : p.ldc;
@@ -128,7 +181,7 @@ private:
         tile.ldr = p.epilogue.ldr;
       }
     }
-    kernels.tiles[a.count(i) - 1][(tile.columns - 1) / kernels.lanes](tile);
+    kernels.tiles[a.count(i) - 1][(tile.columns - 1) / kernels.lanes][a.direct && !p.transA](tile);
   }
 
   const ProductF32 &p;
@@ -137,6 +190,7 @@ private:
   int64_t row, column;
   float *sums;
   Side a, b;
+  Prefetcher ahead;
 };
 
 } // namespace
@@ -155,6 +209,11 @@ static void runByBlas(const ProductF32 &p) {
       if (p.epilogue.residual && !adds)
         value += p.epilogue.residual[i * p.epilogue.ldr + j];
     }
+}
+
+bool spmd::runtime::packsRows(bool transA, int64_t lda) {
+  // Rows at the same place of their pages share too few places of the first-level cache.
+  return transA || lda % 1024 == 0;
 }
 
 UnitF32 spmd::runtime::getUnitF32() {

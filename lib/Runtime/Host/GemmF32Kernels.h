@@ -10,8 +10,9 @@ namespace spmd::runtime {
 /// One tile of C and the part of the depth that is next: to = (from + sum) + bias + residual, each but the sum optional.
 struct TileF32 {
   int64_t depth = 0;
-  const float *a = nullptr; ///< packed: all rows of the tile, depth after depth
-  const float *b = nullptr; ///< packed: whole vectors of columns, depth after depth
+  const float *a = nullptr, *b = nullptr;
+  int64_t ldA = 0; ///< from depth to depth, rows side by side; or from row to row, depths side by side
+  int64_t ldB = 0; ///< from depth to depth, columns side by side, in whole vectors
   const float *from = nullptr;
   int64_t ldFrom = 0;
   float *to = nullptr;
@@ -26,11 +27,11 @@ struct KernelsF32 {
   int64_t tileRows, tileColumns; ///< of the largest tile
   int64_t lanes;                 ///< columns in a vector
   using Tile = void (*)(const TileF32 &);
-  /// By rows - 1 and vectors - 1.
-  const Tile (*tiles)[2];
+  /// By rows - 1, vectors - 1 and whether the depths of A lie side by side.
+  const Tile (*tiles)[2][2];
   /// Packs `count` rows of A or columns of B, a strip: element i of depth l, `from[i * strip + l * along]`, to
-  /// `to[l * width + i]`. One of `strip` and `along` is 1. What lies between count and width has no meaning; up to a
-  /// vector behind the strip may be overwritten.
+  /// `to[l * width + i]`. One of `strip` and `along` is 1. What lies between count and width has no meaning; where depths lie
+  /// side by side, up to a vector behind the strip is overwritten.
   void (*pack)(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, int64_t width, float *to);
 };
 

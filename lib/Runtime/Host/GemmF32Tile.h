@@ -16,33 +16,66 @@ using spmd::runtime::TileF32;
 
 #define SPMD_INLINE SPMD_TARGET __attribute__((always_inline)) inline
 
-/// A tile of Rows rows and Vectors vectors, in registers.
+/// Row i of A is at (i % 3) * lda of pointer i / 3, which are few enough for registers.
 template <int Rows, int Vectors>
+SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t lda, int64_t step, const float *b,
+                             Lanes::Vector (&sum)[Rows][Vectors]) {
+  Lanes::Vector columns[Vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < Vectors; ++v)
+    columns[v] = Lanes::load(b + v * Lanes::kLanes);
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    Lanes::Vector row = Lanes::broadcast(a[i / 3] + i % 3 * lda + step);
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v)
+      sum[i][v] = Lanes::multiplyAdd(row, columns[v], sum[i][v]);
+  }
+}
+
+/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do.
+template <int Rows, int Vectors, bool Apart>
 SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   using Vector = Lanes::Vector;
   constexpr int64_t L = Lanes::kLanes;
-  for (int i = 0; i < Rows; ++i)
-    __builtin_prefetch(tile.to + i * tile.ldTo, 1);
   Vector sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v)
       sum[i][v] = Lanes::zero();
-  const float *a = tile.a, *b = tile.b;
+  const float *b = tile.b;
+  int64_t lda = Apart ? tile.ldA : 1, stepA = Apart ? 1 : tile.ldA, stepB = tile.ldB;
+  const float *a[(Rows + 2) / 3];
+#pragma GCC unroll 5
+  for (int i = 0; i < (Rows + 2) / 3; ++i)
+    a[i] = tile.a + 3 * i * lda;
+  const float *to = tile.to;
+  int64_t l = 0, last = tile.columns - 1;
+  for (int64_t row = 1; l + 4 <= tile.depth; l += 4, b += 4 * stepB, ++row) {
+    // The rows of C come nearer one by one: all at once they would be in the way of the operands.
+    __builtin_prefetch(to, 1);
+    __builtin_prefetch(to + last, 1);
+    if (Vectors * L > 16)
+      __builtin_prefetch(to + last / 2, 1);
+    to += row < Rows ? tile.ldTo : 0;
 #pragma GCC unroll 4
-  for (int64_t l = 0; l < tile.depth; ++l, a += Rows, b += Vectors * L) {
-    Vector columns[Vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v)
-      columns[v] = Lanes::load(b + v * L);
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      Vector row = Lanes::broadcast(a + i);
-#pragma GCC unroll 2
-      for (int v = 0; v < Vectors; ++v)
-        sum[i][v] = Lanes::multiplyAdd(row, columns[v], sum[i][v]);
+    for (int step = 0; step < 4; ++step) {
+      // All registers are sums: loads must not move ahead of the step that they belong to.
+      asm volatile("" ::: "memory");
+      addProducts<Rows, Vectors>(a, lda, step * stepA, b + step * stepB, sum);
     }
+#pragma GCC unroll 5
+    for (const float *&rows : a) {
+      rows += 4 * stepA;
+      asm("" : "+r"(rows)); // stays a pointer of its own
+    }
+  }
+  for (; l < tile.depth; ++l, b += stepB) {
+    addProducts<Rows, Vectors>(a, lda, 0, b, sum);
+#pragma GCC unroll 5
+    for (const float *&rows : a)
+      rows += stepA;
   }
   Lanes::Mask masks[Vectors];
 #pragma GCC unroll 2
@@ -73,8 +106,9 @@ SPMD_TARGET void copyStrip(const float *from, int64_t along, int64_t count, int6
   if (i == count)
     return;
   Lanes::Mask mask = Lanes::firsts(count - i);
-  for (int64_t l = 0; l < depth; ++l)
+  for (int64_t l = 0; l + 1 < depth; ++l)
     Lanes::store(to + l * width + i, Lanes::load(from + l * along + i, mask));
+  Lanes::store(to + (depth - 1) * width + i, mask, Lanes::load(from + (depth - 1) * along + i, mask));
 }
 
 /// Strips whose depth lies side by side: transposed by whole vectors of four depths. Rows that do not exist are those
@@ -105,8 +139,9 @@ SPMD_TARGET void packStrip(const float *from, int64_t strip, int64_t along, int6
 
 template <int... Rows>
 struct Tiles {
-  static constexpr spmd::runtime::KernelsF32::Tile table[sizeof...(Rows)][2] = {
-      {multiplyTile<Rows, 1>, multiplyTile<Rows, 2>}...};
+  static constexpr spmd::runtime::KernelsF32::Tile table[sizeof...(Rows)][2][2] = {
+      {{multiplyTile<Rows, 1, false>, multiplyTile<Rows, 1, true>},
+       {multiplyTile<Rows, 2, false>, multiplyTile<Rows, 2, true>}}...};
 };
 
 } // namespace

@@ -143,6 +143,18 @@ TEST(GemmF32, IsItsDefinitionAtEveryTileSize) {
                             unit);
 }
 
+// Few rows or columns are read as they lie, many are packed; rows 4096 bytes apart always.
+TEST(GemmF32, IsItsDefinitionWhereOperandsArePacked) {
+  for (UnitF32 unit : vectorUnits())
+    for (bool transA : {false, true})
+      for (bool transB : {false, true}) {
+        compareWithDefinition({153, 397, 41, transA, transB, Adds::BiasAndResidual, 7}, unit);
+        compareWithDefinition({9, 347, 37, transA, transB, Adds::ToC, 3}, unit);
+        compareWithDefinition({161, 9, 35, transA, transB, Adds::Bias}, unit);
+        compareWithDefinition({19, 343, 1021, transA, transB, Adds::Nothing, 31}, unit);
+      }
+}
+
 // Beyond the blocks of the depth, the panel, the stream's group and the blocks of sums.
 TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
   for (UnitF32 unit : vectorUnits())
