@@ -91,6 +91,7 @@ static const NormalizerTable &getTable() {
     addPadNormalizers(entries);
     addNormNormalizers(entries);
     addProductNormalizers(entries);
+    addDistanceNormalizers(entries);
     addSamplingNormalizers(entries);
     addWindowNormalizers(entries);
     addOptimizerNormalizers(entries);

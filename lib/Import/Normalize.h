@@ -57,6 +57,7 @@ void addClassLossNormalizers(NormalizerTable &table);
 void addSortingNormalizers(NormalizerTable &table);
 void addMovementNormalizers(NormalizerTable &table);
 void addDiagonalNormalizers(NormalizerTable &table);
+void addDistanceNormalizers(NormalizerTable &table);
 void addPadNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 void addNormNormalizers(NormalizerTable &table);

@@ -181,6 +181,14 @@ static std::pair<SmallVector<int64_t>, SmallVector<int64_t>> sampleSizes(Call &c
   return {SmallVector<int64_t>(call.resultTypes[0].getShape().take_back(rank)), spatial(value, rank)};
 }
 
+/// Source elements per output element.
+static double sourceScale(Call &call, int64_t dim, size_t rank, int64_t out, int64_t in) {
+  if (call.boolean("align_corners"))
+    return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+  std::optional<double> given = givenScale(call, dim, rank);
+  return given && *given > 0 ? 1 / *given : static_cast<double>(in) / static_cast<double>(out);
+}
+
 /// Elements at distance below 1 of the source position o * scale + offset, by 1 - distance.
 static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) {
   bool backward = StringRef(call.op).ends_with("_backward"), aligns = call.boolean("align_corners");
@@ -189,16 +197,68 @@ static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) 
   auto [from, to] = sampleSizes(call, value, backward, rank);
   auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
     Value o = numbers.positions(out, 0, 2), source;
-    if (aligns) {
-      source = numbers.mul(o, out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0);
-    } else {
-      std::optional<double> given = givenScale(call, dim, rank);
-      double scale = given && *given > 0 ? 1 / *given : static_cast<double>(in) / static_cast<double>(out);
+    double scale = sourceScale(call, dim, rank, out, in);
+    if (aligns)
+      source = numbers.mul(o, scale);
+    else
       source = numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
-    }
     source = numbers.clamp(source, 0, static_cast<double>(in - 1));
     Value distance = numbers.unary("abs", numbers.sub(source, numbers.positions(in, 1, 2)));
     return numbers.clamp(numbers.add(numbers.mul(distance, -1), 1), 0, std::nullopt);
+  };
+  results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
+  return success();
+}
+
+/// Keys' cubic convolution of a distance, 0 from 2 on; `steepness` is its a.
+static Value cubic(Arithmetic &a, Value distance, double steepness) {
+  Value d = a.unary("abs", distance), square = a.mul(d, d);
+  Value near = a.add(a.mul(a.add(a.mul(d, steepness + 2), -(steepness + 3)), square), 1);
+  // steepness (d^3 - 5 d^2 + 8 d - 4)
+  Value far = a.mul(a.add(a.mul(a.add(a.mul(a.add(d, -5), d), 8), d), -4), steepness);
+  Value zero = a.constant(0);
+  far = a.where(a.compare("lt.Tensor", d, a.constant(2)), far, zero);
+  return a.where(a.compare("le.Tensor", d, a.constant(1)), near, far);
+}
+
+/// The four elements around the source position, those beyond the border being the last ones.
+static LogicalResult emitCubic(Emitter &emitter, Call &call, Results &results) {
+  bool backward = StringRef(call.op).ends_with("_backward"), aligns = call.boolean("align_corners");
+  size_t rank = rankOf(call);
+  Value value = backward ? call.value("grad_output") : call.value("self");
+  auto [from, to] = sampleSizes(call, value, backward, rank);
+  auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
+    Value o = numbers.positions(out, 0, 2);
+    double scale = sourceScale(call, dim, rank, out, in);
+    Value source = aligns ? numbers.mul(o, scale) : numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
+    Value first = numbers.unary("floor", source), matrix;
+    for (int64_t tap = -1; tap <= 2; ++tap) {
+      Value at = numbers.add(first, static_cast<double>(tap));
+      Value weight = cubic(numbers, numbers.sub(source, at), -0.75);
+      Value isAt = numbers.compare("eq.Tensor", numbers.clamp(at, 0, static_cast<double>(in - 1)), numbers.positions(in, 1, 2));
+      Value part = numbers.where(isAt, weight, numbers.constant(0));
+      matrix = matrix ? numbers.add(matrix, part) : part;
+    }
+    return matrix;
+  };
+  results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
+  return success();
+}
+
+/// A filter as wide as the source elements of one output element, at least one; its weights add up to 1.
+static LogicalResult emitAntialiased(Emitter &emitter, Call &call, Results &results) {
+  bool backward = StringRef(call.op).ends_with("_backward"), isCubic = StringRef(call.op).contains("bicubic");
+  size_t rank = rankOf(call);
+  Value value = backward ? call.value("grad_output") : call.value("self");
+  auto [from, to] = sampleSizes(call, value, backward, rank);
+  auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
+    double scale = sourceScale(call, dim, rank, out, in);
+    Value center = numbers.mul(numbers.add(numbers.positions(out, 0, 2), 0.5), scale);
+    Value distance = numbers.sub(numbers.add(numbers.positions(in, 1, 2), 0.5), center);
+    distance = numbers.div(distance, std::max(scale, 1.0));
+    Value weight = isCubic ? cubic(numbers, distance, -0.5)
+                           : numbers.clamp(numbers.add(numbers.mul(numbers.unary("abs", distance), -1), 1), 0, std::nullopt);
+    return numbers.div(weight, numbers.sum(weight, {1}, /*keepDims=*/true));
   };
   results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
   return success();
@@ -255,7 +315,7 @@ static LogicalResult emitNearest(Emitter &emitter, Call &call, Results &results)
 
 static LogicalResult refuseSampling(Emitter &emitter, Call &call, Results &) {
   return emitter.error("'") << call.op << "' is not supported; interpolate with mode nearest, nearest-exact, linear, "
-                            << "bilinear, trilinear or area";
+                            << "bilinear, trilinear, bicubic or area";
 }
 
 void spmd::addSamplingNormalizers(NormalizerTable &table) {
@@ -276,8 +336,10 @@ void spmd::addSamplingNormalizers(NormalizerTable &table) {
       table["upsample_nearest" + dims + tail] = {&emitNearest, sampled};
       table["_upsample_nearest_exact" + dims + tail] = {&emitNearest, sampled};
     }
-    for (std::string op : {"upsample_bicubic2d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "grid_sampler_2d",
-                           "grid_sampler_3d"})
+    table["upsample_bicubic2d" + tail] = {&emitCubic, sampled};
+    for (std::string op : {"_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa"})
+      table[op + tail] = {&emitAntialiased, sampled};
+    for (std::string op : {"grid_sampler_2d", "grid_sampler_3d"})
       table[op + tail] = &refuseSampling;
   }
 }

@@ -141,15 +141,17 @@ static LogicalResult emitAdaptiveMaxPool(Emitter &emitter, Call &call, Results &
   return success();
 }
 
+/// `shape` with its last `rank` dimensions as one.
+static SmallVector<int64_t> planes(ArrayRef<int64_t> shape, size_t rank) {
+  SmallVector<int64_t> flat(shape.drop_back(rank));
+  flat.push_back(ShapedType::getNumElements(shape.take_back(rank)));
+  return flat;
+}
+
 /// Each gradient goes to the place of its maximum; where windows tile the image, as that of a max pool.
 static LogicalResult emitAdaptiveMaxPoolBackward(Emitter &emitter, Call &call, Results &results) {
   size_t rank = StringRef(call.op).contains("3d") ? 3 : 2;
   RankedTensorType type = call.resultTypes[0];
-  auto planes = [&](ArrayRef<int64_t> shape) {
-    SmallVector<int64_t> flat(shape.drop_back(rank));
-    flat.push_back(ShapedType::getNumElements(shape.take_back(rank)));
-    return flat;
-  };
   Value grad = call.value("grad_output"), indices = call.value("indices");
   if (typeOf(grad).getShape() != typeOf(indices).getShape() || type.getRank() != typeOf(grad).getRank() ||
       type.getRank() < static_cast<int64_t>(rank) || type.getNumElements() == 0 || typeOf(grad).getNumElements() == 0)
@@ -163,11 +165,27 @@ static LogicalResult emitAdaptiveMaxPoolBackward(Emitter &emitter, Call &call, R
     setIntegers(call, "kernel_size", kernel);
     return emitMaxPool(emitter, call, results);
   }
-  SmallVector<int64_t> image = planes(type.getShape()), pooled = planes(typeOf(grad).getShape());
+  SmallVector<int64_t> image = planes(type.getShape(), rank), pooled = planes(typeOf(grad).getShape(), rank);
   RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
                                        emitter.view(indices, pooled), "max_pool");
   Value sum = access.scatter(emitter, Value(), emitter.view(grad, pooled), image, "sum");
   results.push_back(emitter.view(sum, type.getShape()));
+  return success();
+}
+
+/// Zeros with each element at its place in its plane, as a max pool gives it.
+static LogicalResult emitMaxUnpool(Emitter &emitter, Call &call, Results &results) {
+  size_t rank = StringRef(call.op).contains("3d") ? 3 : 2;
+  RankedTensorType type = call.resultTypes[0];
+  Value self = call.value("self"), indices = call.value("indices");
+  if (typeOf(self).getShape() != typeOf(indices).getShape() || typeOf(self).getRank() != type.getRank() ||
+      type.getRank() < static_cast<int64_t>(rank))
+    return emitter.error("'") << call.op << "' of " << self.getType() << " and places " << indices.getType();
+  SmallVector<int64_t> image = planes(type.getShape(), rank), pooled = planes(typeOf(self).getShape(), rank);
+  RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
+                                       emitter.view(indices, pooled), "max_unpool");
+  Value placed = access.scatter(emitter, Value(), emitter.view(self, pooled), image, "set");
+  results.push_back(emitter.view(placed, type.getShape()));
   return success();
 }
 
@@ -203,6 +221,8 @@ void spmd::addWindowNormalizers(NormalizerTable &table) {
                                                               : Normalization(&emitAdaptiveMaxPoolBackward, tensors);
     }
   }
+  for (StringRef op : {"max_unpool2d", "max_unpool3d"})
+    table[op] = {&emitMaxUnpool, {"self", "indices"}};
   table["im2col"] = {&emitColumns, {"self"}};
   table["col2im"] = {&emitColumns, {"self"}};
   table["rms_norm"] = table["_fused_rms_norm"] = {&emitRmsNorm, {"input"}, 2};

@@ -60,6 +60,8 @@ std::string fuseOptions(const PipelineOptions &options) {
 
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
+    {Phase::import, Kind::required, "spmd-fold-empty-tensors", none,
+     "no kernel takes a tensor without elements, and what it adds to a step is known"},
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
      "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,

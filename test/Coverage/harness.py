@@ -238,6 +238,7 @@ class Family:
             batch = iter(step.batch())
             for position, given in enumerate(package.step["inputs"]):
                 value = {"param": torch.ones(2), "hyper": torch.tensor(0.5, dtype=torch.float64),
+                         "constant": package.weights.get(f"constant/{given.get('name')}"),
                          "rng": torch.tensor(given.get("value") or 0)}.get(given["kind"])
                 inputs[f"{label}/{position}"] = (next(batch) if value is None else value).clone()
         save_file(inputs, self.folder / "in.safetensors")

@@ -5,6 +5,37 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FoldEmptyTensorsPass : Pass<"spmd-fold-empty-tensors", "::mlir::ModuleOp"> {
+  let summary = "leaves no op on tensors without elements";
+  let description = [{
+    **Definition.** An op whose results have no elements becomes an `aten.full` of that shape. One that has such an operand, and
+    a result with elements, becomes what that is: a sum, a product of matrices and a gradient of nothing are zero, a mean is no
+    number, a concatenation is that of its other parts, a write of nothing leaves what was there. A split loses its empty parts.
+
+    **Input IR.** `@step` as imported. **Output IR.** The same, with no tensor without elements but arguments that are not
+    used, and an `aten.full` for a result of the step, which is refused later.
+
+    **Why.** Caches that start empty, heads of which nothing is rotated, groups without members: PyTorch computes on nothing
+    where a model is written for all sizes. There is nothing to launch, and no address that is its own.
+
+    ```mlir
+    // spmd-opt --spmd-fold-empty-tensors
+    func.func @step(%x: tensor<4x3xf32>, %y: tensor<0x3xf32>) -> tensor<4x3xf32> {
+      %0 = aten.exp %y : (tensor<0x3xf32>) -> tensor<0x3xf32>
+      %1 = aten.sum.dim_IntList %0 {dim = array<i64: 0>, keepdim = false} : (tensor<0x3xf32>) -> tensor<3xf32>
+      %2 = aten.add.Tensor %x, %1 : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+      return %2 : tensor<4x3xf32>
+    }
+    // becomes
+    func.func @step(%x: tensor<4x3xf32>, %y: tensor<0x3xf32>) -> tensor<4x3xf32> {
+      %1 = aten.full {fill_value = 0.0 : f64, size = array<i64: 3>} : () -> tensor<3xf32>
+      %2 = aten.add.Tensor %x, %1 : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+      return %2 : tensor<4x3xf32>
+    }
+    ```
+  }];
+}
+
 def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
   let summary = "says where row numbers need no check at run time";
   let description = [{

@@ -1,6 +1,7 @@
 //===- Scans.cpp - scans, products and extremes along one dim -------------===//
 
 #include "spmd/Interpreter/Evaluator.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -27,6 +28,12 @@ LogicalResult scan(OpCall &call, bool keepsLast, double realStart, int64_t whole
   const Tensor &self = call.tensor("self");
   Lines lines(self.shape(), call.integer("dim"));
   Tensor result = emptyResult(call, 0);
+  if (keepsLast && lines.extent == 0) { // a reduction of nothing
+    if (result.isFloating())
+      std::fill_n(result.realData(), lines.count(), realStart);
+    else
+      std::fill_n(result.integerData(), lines.count(), wholeStart);
+  }
   for (int64_t line = 0; line < lines.count(); ++line) {
     long double total = realStart;
     int64_t sum = wholeStart;

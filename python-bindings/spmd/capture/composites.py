@@ -129,8 +129,12 @@ def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, 
 
 
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    if query.dim() == 3:  # [batch, sequence, head dim]: one head
+        mask = attn_mask.unsqueeze(1) if attn_mask is not None and attn_mask.dim() == 3 else attn_mask
+        out = _attention(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, dropout_p, is_causal, scale)
+        return out.squeeze(1)
     if query.dim() != 4:
-        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim])")
+        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim]) or 3 (without heads)")
     if dropout_p:
         return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
