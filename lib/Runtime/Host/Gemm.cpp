@@ -80,7 +80,7 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   int64_t extent = g.m;
   // Pieces by rows copy B each, pieces by columns A, if it is copied; but they write to the same pages, side by side,
   // which is not for short depths.
-  bool isByColumn = command.dtype == DType::F32 && !packsRows(g.transA, g.lda) && g.k >= 256;
+  bool isByColumn = command.dtype == DType::F32 && !g.transA && !packsA(g.transA, g.lda, g.n / threads) && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;
   if (g.batch >= threads && g.batch > 1) {

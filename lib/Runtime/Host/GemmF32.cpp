@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kPanel = 1024, kStream = 128, kDepth = kF32BlockDepth;
 // Blocks of C whose sums lie in the workspace, where the sums of a stream's group would be.
 constexpr int64_t kSumRows = 384, kSumColumns = 512;
-constexpr int64_t kFew = 10; ///< strips for which packing the other operand does not pay
+constexpr int64_t kFew = 10; ///< so many strips are too few uses for a copy of the other operand
 constexpr int64_t kSlack = 512; ///< behind each: strips are stored by whole vectors
 constexpr int64_t kWorkspace = (kPanel + kStream) * kDepth + 2 * kSlack + kSumRows * kSumColumns;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
@@ -95,12 +95,13 @@ public:
           kernels.tileColumns, false} {
     int64_t strips = (rows + kernels.tileRows - 1) / kernels.tileRows;
     a.width = (rows + strips - 1) / strips;
-    a.direct = !packsRows(p.transA, p.lda) || columns <= kFew * b.width;
+    a.direct = !packsA(p.transA, p.lda, columns);
     b.direct = !p.transB && rows <= kFew * a.width;
   }
 
   void run() {
-    bool isA = a.extent <= b.extent; // the panel
+    // Pieces by columns (the runtime's) that go down C one after the other do not meet where they touch.
+    bool isA = a.extent <= (a.direct && !p.transA && p.k >= 256 ? 2 * b.extent : b.extent); // the panel
     Side &panel = isA ? a : b, &stream = isA ? b : a;
     int64_t panels = kPanel / panel.width * panel.width, streams = kStream / stream.width * stream.width;
     for (int64_t i = 0; i < panel.extent; i += panels)
@@ -211,9 +212,9 @@ static void runByBlas(const ProductF32 &p) {
     }
 }
 
-bool spmd::runtime::packsRows(bool transA, int64_t lda) {
+bool spmd::runtime::packsA(bool transA, int64_t lda, int64_t columns) {
   // Rows at the same place of their pages share too few places of the first-level cache.
-  return transA || lda % 1024 == 0;
+  return transA ? columns > kFew * 32 : lda % 1024 == 0 && columns > 64;
 }
 
 UnitF32 spmd::runtime::getUnitF32() {

@@ -54,8 +54,8 @@ UnitF32 getUnitF32();
 /// Runs a product on the calling thread.
 void runProductF32(const ProductF32 &product, UnitF32 unit);
 
-/// Whether all of op(A) is copied before it is multiplied, unless there are few columns; otherwise it is read as it lies.
-bool packsRows(bool transA, int64_t lda);
+/// Whether a product with so many columns copies A; otherwise it reads A as it lies.
+bool packsA(bool transA, int64_t lda, int64_t columns);
 
 /// Gives the calling thread what products need, so that its first one does not allocate.
 void prepareThreadF32();
