@@ -15,8 +15,10 @@ namespace spmd::kernel {
 ///
 /// which runs blocks [begin, end) of the grid, and beside them the functions of spmd/Runtime/Emulation.h. Like that of
 /// emitSharedObject it needs no symbol from outside. The same module and CPU give the same bytes. Errors are emitted at
-/// the op or module; nothing is left at `path` then.
-mlir::LogicalResult emitEmulatedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path);
+/// the op or module; nothing is left at `path` then. With `checkedOnly` kernels run with every access checked, whatever
+/// is configured.
+mlir::LogicalResult emitEmulatedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path,
+                                       bool checkedOnly = false);
 
 } // namespace spmd::kernel
 

@@ -294,6 +294,7 @@ def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "CPU to generate for: x86-64-v3 or x86-64-v4">,
     Option<"path", "path", "std::string", "", "file to write">,
+    Option<"checkedOnly", "checked-only", "bool", "false", "leave out the code that runs at full speed: half the time to compile">,
   ];
 }
 

@@ -52,8 +52,10 @@ void describeKernel(Module &module, const EmulatedKernel &kernel) {
   for (const EmulatedOp &op : kernel.ops)
     ops.push_back(
         data.record({data.text(op.text), data.text(op.source), data.number(op.bytes), data.number(op.alignment)}));
-  auto threadFunction = [&](bool isChecked) {
+  auto threadFunction = [&](bool isChecked) -> Constant * {
     Function *function = module.getFunction(getThreadFunctionName(kernel.name, isChecked));
+    if (!function)
+      return data.null();
     function->setLinkage(GlobalValue::InternalLinkage);
     return function;
   };

@@ -15,7 +15,8 @@ namespace spmd::kernel {
 #include "spmd/Kernels/Passes.h.inc"
 
 /// Adds the functions of one thread of `function`, and the tables that they read.
-static LogicalResult addKernel(ModuleOp functions, std::vector<EmulatedKernel> &kernels, gpu::GPUFuncOp function) {
+static LogicalResult addKernel(ModuleOp functions, std::vector<EmulatedKernel> &kernels, gpu::GPUFuncOp function,
+                               bool checkedOnly) {
   FailureOr<EmulatedKernel> kernel = readKernel(function);
   if (failed(kernel))
     return failure();
@@ -24,12 +25,13 @@ static LogicalResult addKernel(ModuleOp functions, std::vector<EmulatedKernel> &
     if (!functions.lookupSymbol(table.getSymName()))
       cast<LLVM::GlobalOp>(builder.clone(*table)).setAddrSpace(0);
   for (bool isChecked : {false, true})
-    addThreadFunction(functions, function, *kernel, isChecked, getThreadFunctionName(kernel->name, isChecked));
+    if (isChecked || !checkedOnly)
+      addThreadFunction(functions, function, *kernel, isChecked, getThreadFunctionName(kernel->name, isChecked));
   kernels.push_back(std::move(*kernel));
   return success();
 }
 
-LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path) {
+LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path, bool checkedOnly) {
   ObjectParts parts;
   if (failed(beginParts(parts, module, cpu)))
     return failure();
@@ -40,7 +42,7 @@ LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path)
   for (auto gpuModule : module.getOps<gpu::GPUModuleOp>())
     for (auto function : gpuModule.getOps<gpu::GPUFuncOp>()) {
       size_t part = next++ % parts.size();
-      if (failed(addKernel(*parts[part].functions, kernels[part], function)))
+      if (failed(addKernel(*parts[part].functions, kernels[part], function, checkedOnly)))
         return failure();
     }
   return writeParts(parts, module, cpu, path, getEmulatorObject(), [&](unsigned part, llvm::Module &llvmModule) {
@@ -58,7 +60,7 @@ struct EmulateKernels : impl::EmulateKernelsBase<EmulateKernels> {
       getOperation().emitError("spmd-emulate-kernels needs the option path");
       return signalPassFailure();
     }
-    if (failed(emitEmulatedObject(getOperation(), cpu, path)))
+    if (failed(emitEmulatedObject(getOperation(), cpu, path, checkedOnly)))
       signalPassFailure();
   }
 };

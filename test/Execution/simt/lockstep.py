@@ -1,4 +1,4 @@
-"""Runs one training step of an artifact for one rank, each kernel on the CPU and on an emulated GPU from the same memory.
+"""Runs one rank's training step of an artifact, each kernel on the CPU and on an emulated GPU from the same memory.
 
 `compare_step` is the heart. It reads the artifact as docs/artifact-format.md says and executes the plan's commands in
 their order; matrix products are numpy's.
@@ -13,7 +13,7 @@ import subprocess
 import numpy as np
 from simt import CheckFailed, Library, host
 
-# Of the largest value of a result. Kernels compute in f32, in sums of another order; what is stored narrower is rounded once.
+# Of the largest value of a result. Kernels sum in f32, in other orders; what is stored narrower is rounded once.
 TOLERANCES = {"f32": 32 * 2**-24, "bf16": 2 * 2**-8}
 
 
@@ -55,7 +55,8 @@ class Step:
     def __init__(self, artifact, package):
         self.manifest, self.plan = read(artifact, "manifest"), read(artifact, "train_step.plan")
         assert self.manifest["ranks"] == 1
-        weights, batches = (read_tensors(os.path.join(package, f"{name}.safetensors")) for name in ("weights", "reference"))
+        weights = read_tensors(os.path.join(package, "weights.safetensors"))
+        batches = read_tensors(os.path.join(package, "reference.safetensors"))
         # What is read before it is written is not a number.
         self.memory = np.full(self.manifest["arena"]["bytes"] + 64, 0xFF, np.uint8)
         self.memory = self.memory[-self.memory.ctypes.data % 64:][:self.manifest["arena"]["bytes"]]
@@ -145,7 +146,8 @@ def compare_step(package, emulated, artifact, kernels):
                 try:
                     compare(ours, theirs, types[symbol][i])
                 except AssertionError as error:
-                    raise AssertionError(f"command {number}, {symbol}, argument {i}, {command['loc']}: {error}") from None
+                    place = f"command {number}, {symbol}, argument {i}, {command['loc']}"
+                    raise AssertionError(f"{place}: {error}") from None
             same += all(ours.tobytes() == theirs.tobytes() for ours, theirs in zip(emulated, expected))
             launches += 1
         else:

@@ -55,11 +55,12 @@ def read(name):
         return file.read()
 
 
-def compile_emulated(ir, passes="", cpu="x86-64-v3"):
+def compile_emulated(ir, passes="", cpu="x86-64-v3", checked_only=False):
     """Library made from gpu.func kernels, after `passes`."""
     path = tempfile.mkstemp(suffix=".so")[1]
     passes = f"{passes}," if passes else ""
-    pipeline = f"builtin.module({passes}spmd-emulate-kernels{{cpu={cpu} path={path}}})"
+    options = f"cpu={cpu} path={path} checked-only={str(checked_only).lower()}"
+    pipeline = f"builtin.module({passes}spmd-emulate-kernels{{{options}}})"
     result = subprocess.run([host.SPMD_OPT, "--pass-pipeline=" + pipeline, "-o", os.devnull], input=ir, text=True,
                             capture_output=True)
     assert result.returncode == 0, result.stderr

@@ -98,6 +98,16 @@ def test_global_memory_out_of_bounds():
     assert "thread 0: out of bounds: writes bytes -256 to -253 of result 0" in failure(ir, TRANSPOSE, 2)
 
 
+def test_code_without_checks_may_be_left_out():
+    library = compile_emulated(read("transpose.mlir"), checked_only=True)
+    (got,) = library.run(*TRANSPOSE, 2, checked=False)
+    assert (got == TRANSPOSE[0][0].T).all()
+    library = compile_emulated(changed("transpose.mlir", "%start = arith.muli %c, %c64", "%start = arith.subi %c0, %c64"),
+                               checked_only=True)
+    with pytest.raises(CheckFailed, match="out of bounds"):
+        library.run(*TRANSPOSE, 2, checked=False)
+
+
 def test_misaligned_vector():
     ir = changed("elementwise.mlir", "%start = arith.muli", "%start = arith.addi")
     assert "misaligned: " not in failure(ir, ELEMENTWISE, 3)  # only a race: several threads have the same elements

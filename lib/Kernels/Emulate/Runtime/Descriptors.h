@@ -33,7 +33,7 @@ struct Memory {
 
 struct Kernel {
   const char *name;
-  ThreadFunction plain, checked;
+  ThreadFunction plain, checked; ///< `plain` may be null
   int64_t blockSize, gridSize, sharedBytes;
   int64_t numOperands, numArguments, numMemories; ///< operands, then results, then tables
   int64_t granule; ///< the largest power of two that divides bytes and alignment of all its accesses

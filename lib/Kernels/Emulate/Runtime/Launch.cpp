@@ -34,6 +34,7 @@ bool Worker::run(Kernel &launched, const Settings &how, void *const *arguments, 
                  int64_t begin, int64_t end) {
   kernel = &launched;
   settings = how;
+  settings.isChecked |= !kernel->plain;
   function = settings.isChecked ? kernel->checked : kernel->plain;
   args = arguments;
   coords = coordinates;
