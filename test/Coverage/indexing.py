@@ -36,6 +36,12 @@ OPS = [from_database(name) for name in (
     by_hand("gather of rows", lambda x, i: x.gather(1, i[:, :, None].expand(-1, -1, 3)), lambda d: sample(real(4, 5, 3, dtype=d), ids(5, 4, 2))),
     by_hand("embedding, padding_idx", lambda w, i: F.embedding(i, w, padding_idx=2), lambda d: sample(real(5, 3, dtype=d), ids(5, 4, 6))),
     by_hand("embedding of computed ids", lambda w, i: F.embedding((i * 3 + 1) % 5, w), lambda d: sample(real(5, 3, dtype=d), ids(5, 4, 6))),
+    *(by_hand(f"nn.functional.embedding_bag, {mode}", lambda w, i, o, mode=mode: (
+        F.embedding_bag(i, w, o, mode=mode), F.embedding_bag(i, w, o[:4], mode=mode, padding_idx=2),
+        F.embedding_bag(i, w, o, mode=mode, include_last_offset=True), F.embedding_bag(i.view(3, 4), w, mode=mode, padding_idx=1)),
+              # The second bag is empty.
+              lambda d: sample(real(5, 3, dtype=d), torch.tensor([2, 0, 4, 2, 1, 1, 3, 0, 2, 2, 4, 1]), torch.tensor([0, 3, 3, 8, 12])))
+      for mode in ("sum", "mean", "max")),
     by_hand("dense dispatch", lambda x, w: (lambda top: torch.zeros_like(w).scatter(1, top.indices, top.values.softmax(-1)) @ x)(w.topk(2)),
             lambda d: sample(real(4, 3, dtype=d), real(6, 4, dtype=d))),
 ]

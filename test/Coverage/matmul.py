@@ -3,7 +3,7 @@ import torch
 from samples import by_hand, from_database, real, sample
 
 DATABASE = ["mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "matmul",
-            "einsum", "tensordot", "linalg.vecdot", "linalg.multi_dot", "kron"]
+            "einsum", "tensordot", "linalg.vecdot", "linalg.multi_dot", "kron", "addmm.decomposed", "__rmatmul__", "nn.functional.bilinear", "cross", "linalg.cross"]
 
 OPS = [from_database(name) for name in DATABASE] + [
     by_hand("linear over several dims", torch.nn.functional.linear,

@@ -31,7 +31,13 @@ class Sample:
         step returns."""
         given = iter(tensors)
         args, kwargs = pytree.tree_map_only(torch.Tensor, lambda _: next(given), (self.args, self.kwargs))
-        return [leaf for leaf in pytree.tree_leaves(function(*args, **kwargs)) if isinstance(leaf, torch.Tensor) and leaf.numel()]
+        leaves = pytree.tree_leaves(function(*args, **kwargs))
+        return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and not _is_empty(leaf)]
+
+
+def _is_empty(tensor: torch.Tensor) -> bool:
+    """Whether a size is 0; one that depends on values is not known to be."""
+    return any(isinstance(size, int) and size == 0 for size in tensor.shape)
 
 
 def sample(*args: Any, **kwargs: Any) -> Sample:
