@@ -3,6 +3,8 @@
 #include "Arithmetic.h"
 #include "Normalize.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace spmd;
 
@@ -37,6 +39,51 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
   return emitSameOp(emitter, call, results);
 }
 
+/// The order of a norm where ranks cannot combine its values: p > 0 but 2 and infinity.
+static std::optional<double> powerOrder(Call &call) {
+  BoundArg *order = call.find("ord");
+  if (!order || !order->isNumber())
+    return std::nullopt;
+  double p = order->literal.kind == step::Arg::Kind::real ? order->literal.real : static_cast<double>(order->literal.integer);
+  return p > 0 && p != 2 && std::isfinite(p) ? std::optional(p) : std::nullopt;
+}
+
+/// A norm over everything by one of order 2, which ranks combine: (sum |x|^p)^(1/p) = norm2(|x|^(p/2))^(2/p).
+static Value emitPowerNorm(Emitter &emitter, Value self, double p, bool keepdim, RankedTensorType result) {
+  RankedTensorType computed = result.clone(Arithmetic::computeType(result.getElementType()));
+  OpBuilder &builder = emitter.builder;
+  auto power = [&](Value value, double exponent) {
+    return emitter.createValue("pow.Tensor_Scalar", value,
+                               emitter.named("exponent", builder.getF64FloatAttr(exponent)), typeOf(value));
+  };
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(self).getRank()));
+  Value powers = power(Arithmetic(emitter, computed.getElementType()).unary("abs", self), p / 2);
+  Value norm = emitter.createValue("linalg_vector_norm", powers,
+                                   {emitter.named("dim", builder.getDenseI64ArrayAttr(dims)),
+                                    emitter.named("keepdim", builder.getBoolAttr(keepdim))},
+                                   computed);
+  return emitter.cast(power(norm, 2 / p), result.getElementType());
+}
+
+static LogicalResult emitVectorNorm(Emitter &emitter, Call &call, Results &results) {
+  std::optional<double> p = powerOrder(call);
+  if (!p || static_cast<int64_t>(reducedDims(call).size()) != typeOf(call.value("self")).getRank())
+    return emitReduction(emitter, call, results);
+  results.push_back(emitPowerNorm(emitter, call.value("self"), *p, call.boolean("keepdim"), call.resultTypes[0]));
+  return success();
+}
+
+/// The norms of gradients, for clipping.
+static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results) {
+  std::optional<double> p = powerOrder(call);
+  BoundArg *list = call.find("self");
+  if (!p || !list || list->values.size() != call.resultTypes.size() || llvm::is_contained(list->values, Value()))
+    return emitSameOp(emitter, call, results);
+  for (auto [value, type] : llvm::zip_equal(list->values, call.resultTypes))
+    results.push_back(emitPowerNorm(emitter, value, *p, false, type));
+  return success();
+}
+
 /// norm is linalg_vector_norm with an order that may be left out.
 static LogicalResult emitNorm(Emitter &emitter, Call &call, Results &results) {
   if (BoundArg *order = call.find("p"); order && order->isNone())
@@ -44,7 +91,7 @@ static LogicalResult emitNorm(Emitter &emitter, Call &call, Results &results) {
   if (BoundArg *order = call.find("p"))
     order->literal.name = "ord";
   call.op = "linalg_vector_norm";
-  return emitReduction(emitter, call, results);
+  return emitVectorNorm(emitter, call, results);
 }
 
 /// The norm of a difference.
@@ -267,9 +314,10 @@ static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
 }
 
 void spmd::addReductionNormalizers(NormalizerTable &table) {
-  for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "linalg_vector_norm",
-                       "var_mean.correction"})
+  for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "var_mean.correction"})
     table[op] = {&emitReduction, {"self"}};
+  table["linalg_vector_norm"] = {&emitVectorNorm, {"self"}};
+  table["_foreach_norm.Scalar"] = &emitListNorm;
   for (StringRef op : {"norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype"})
     table[op] = {&emitNorm, {"self"}};
   table["dist"] = {&emitDist, {"self", "other"}};

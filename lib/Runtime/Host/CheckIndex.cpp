@@ -2,15 +2,20 @@
 
 #include "spmd/Runtime/Host/CheckIndex.h"
 
+#include <cstring>
+
 using namespace spmd::runtime;
 
 namespace {
 
 template <typename T>
 int64_t find(const void *data, int64_t count, int64_t low, int64_t high, std::optional<int64_t> ignored) {
-  const T *values = static_cast<const T *>(data);
+  // Callers' tensors, those of a safetensors file among them, may start at any byte.
+  auto *bytes = static_cast<const char *>(data);
   for (int64_t i = 0; i < count; ++i) {
-    auto value = static_cast<int64_t>(values[i]);
+    T stored;
+    std::memcpy(&stored, bytes + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    auto value = static_cast<int64_t>(stored);
     if ((value < low || value >= high) && (!ignored || value != *ignored))
       return i;
   }

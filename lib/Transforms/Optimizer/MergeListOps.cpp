@@ -192,10 +192,11 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       Operation *merged = merge(a, b, rewriter);
       if (!merged)
         continue;
+      size_t ofA = a.size(); // `a` ends with its op
       for (auto [index, result] : llvm::enumerate(merged->getResults()))
-        owners.replace(index < a.size() ? a.op->getResult(index) : b.op->getResult(index - a.size()), result);
-      rewriter.replaceOp(ops[i], merged->getResults().take_front(a.size()));
-      rewriter.replaceOp(ops[j], merged->getResults().drop_front(a.size()));
+        owners.replace(index < ofA ? a.op->getResult(index) : b.op->getResult(index - ofA), result);
+      rewriter.replaceOp(ops[i], merged->getResults().take_front(ofA));
+      rewriter.replaceOp(ops[j], merged->getResults().drop_front(ofA));
       ops[i] = merged;
       ops[j] = nullptr;
     }

@@ -1,6 +1,8 @@
 #include "spmd/Runtime/Host/BatchCutter.h"
+#include "spmd/Runtime/Host/CheckIndex.h"
 #include "TestSupport.h"
 
+#include <cstring>
 #include <numeric>
 
 using namespace spmd::runtime;
@@ -34,6 +36,14 @@ TEST(BatchCutter, ReplicatesWithoutDim) {
   std::vector<int32_t> global = {1, 2}, local(2);
   cutRows({}, {2}, DType::I32, 3, global.data(), local.data());
   EXPECT_EQ(local, global);
+}
+
+TEST(BatchCutter, ReadsRowIdsAtAnyByte) {
+  int64_t ids[] = {1, 2, 9};
+  char storage[sizeof ids + 1];
+  std::memcpy(storage + 1, ids, sizeof ids);
+  EXPECT_EQ(findBadIndex(storage + 1, DType::I64, 3, 0, 9, std::nullopt), 2);
+  EXPECT_EQ(findBadIndex(storage + 1, DType::I64, 3, 0, 9, 9), -1);
 }
 
 TEST(BatchCutter, NamesBadRowIds) {
