@@ -6,10 +6,12 @@ from samples import by_hand, from_database, real, sample
 DATABASE = [f"nn.functional.{name}" for name in (
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "max_pool1d", "max_pool2d",
     "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-    "adaptive_max_pool1d", "adaptive_max_pool2d", "interpolate.nearest", "interpolate.nearest-exact",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "interpolate.bicubic", "interpolate.nearest", "interpolate.nearest-exact",
     "interpolate.linear", "interpolate.bilinear", "interpolate.trilinear", "interpolate.area", "upsample_nearest",
     "upsample_bilinear", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm", "local_response_norm",
-    "unfold", "softmin", "normalize", "cosine_similarity", "linear")]
+    "unfold", "softmin", "normalize", "cosine_similarity", "linear",
+    "scaled_dot_product_attention", "multi_head_attention_forward")]
 
 
 
@@ -24,6 +26,8 @@ def is_float(one):
 # The variance is the mean of squares minus the square of the mean, which cancels: some 10 epsilons.
 CANCELS = {"tolerance": 1e-11}
 OPTIONS = {"nn.functional.normalize": CANCELS,
+           # Samples run to 9, scores to hundreds: their rounding in float32 is some 1e-5.
+           "nn.functional.scaled_dot_product_attention": {"host_tolerance": 1e-4},
            "nn.functional.rms_norm": {"keep": lambda one: one.args[0].shape[-1] > 1},  # as layer_norm
            "nn.functional.batch_norm": CANCELS, "nn.functional.instance_norm": CANCELS,
            # Over one element nothing is left of x - mean: gradients are zero but for rounding, times 1 / sqrt(eps); over two,
@@ -49,6 +53,9 @@ OPS = [from_database(name, **({"keep": is_float} | OPTIONS.get(name, {}))) for n
     by_hand("nn.functional.interpolate (sizes)", F.interpolate, with_image(3, 2, 5, 4, size=(7, 9), mode="bilinear"),
             with_image(3, 2, 5, 4, size=(3, 2), mode="bilinear", align_corners=True), with_image(3, 2, 5, 4, size=(7, 3)),
             with_image(3, 2, 5, 4, scale_factor=(2, 3))),
+    by_hand("nn.functional.interpolate (antialias)", F.interpolate,
+            *(with_image(3, 2, 7, 6, size=size, mode=mode, antialias=True) for size in ((3, 4), (9, 6)) for mode in ("bilinear", "bicubic")),
+            with_image(3, 2, 7, 6, size=(3, 2), mode="bicubic", align_corners=True), with_image(3, 2, 5, 6, scale_factor=1.7, mode="bicubic")),
     by_hand("nn.functional.fold", F.fold, lambda dtype: sample(real(3, 8, 20, dtype=dtype), (5, 6), (2, 2))),
     by_hand("nn.functional.batch_norm (global batch)", lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
             lambda dtype: sample(real(5, 4, 3, dtype=dtype), real(4, dtype=dtype), real(4, dtype=dtype)),
