@@ -20,10 +20,12 @@ constexpr double kTwoOverSqrtPi = M_2_SQRTPI;
 constexpr double kGeluBeta = M_SQRT2 * kTwoOverSqrtPi * 0.5;
 constexpr double kGeluKappa = 0.044715;
 
-/// 1 + exp(-2 beta (x + kappa x^3)), the reciprocal of (1 + tanh(beta (x + kappa x^3))) / 2.
+/// 1 + exp(-2 beta (x + kappa x^3)), the reciprocal of (1 + tanh(beta (x + kappa x^3))) / 2. The exponent's logarithm of
+/// 2 is in the constants.
 static Value geluDenominator(ScalarBuilder &s, Value x) {
-  Value factor = s.add(s.constant(-2 * kGeluBeta), s.mul(s.constant(-2 * kGeluBeta * kGeluKappa), s.square(x)));
-  return s.add(s.constant(1), s.exp(s.mul(x, factor)));
+  constexpr double kFactor = -2 * kGeluBeta * M_LOG2E;
+  Value factor = s.add(s.constant(kFactor), s.mul(s.constant(kFactor * kGeluKappa), s.square(x)));
+  return s.add(s.constant(1), s.exp2(s.mul(x, factor)));
 }
 
 /// Phi(x) = (1 + erf(x / sqrt 2)) / 2

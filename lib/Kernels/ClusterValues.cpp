@@ -83,9 +83,10 @@ Value ClusterValues::emitLaneCompare(arith::CmpIOp compare, int64_t width, Scope
     return emitElementOp(b, *compare, {getValue(compare.getLhs(), width, scope), other});
   if (!other.getType().isInteger(64))
     other = arith::ExtSIOp::create(b, b.getI64Type(), other);
+  // Both are in [-1, 2^31), so their difference fits.
   Value bounded = b.min(b.max(other, b.i64(-1)), b.i64(dims[*laneDim]));
-  Value distance = b.min(b.max(b.sub(bounded, position[*laneDim]), b.i64(-1)), b.i64(width));
-  Value narrow = arith::TruncIOp::create(b, b.getI32Type(), distance);
+  Value narrow = arith::SubIOp::create(b, arith::TruncIOp::create(b, b.getI32Type(), bounded),
+                                       arith::TruncIOp::create(b, b.getI32Type(), position[*laneDim]));
   auto lanes = llvm::to_vector(llvm::seq<int32_t>(0, width));
   auto type = VectorType::get({width}, b.getI32Type());
   Value iota = b.constant(DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes)));

@@ -16,7 +16,7 @@ using namespace mlir;
 namespace spmd::kernel {
 /// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). The scale is added to the exponent's bits, which is right
 /// wherever the result is a normal number; below, it is 0. Infinity and NaN come from x itself. exp2(x) is the same
-/// with x = n + r / ln 2.
+/// with x = n + r / ln 2; in f32, ln 2 is in the coefficients.
 Value Arithmetic::power(Value x, bool isBase2) {
   // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits.
   int64_t mantissa = isF64() ? 52 : 23;
@@ -25,7 +25,9 @@ Value Arithmetic::power(Value x, bool isBase2) {
   Value n = sub(shifted, magic);
   Value r;
   if (isBase2) {
-    r = mul(sub(x, n), c(0.6931471805599453));
+    r = sub(x, n);
+    if (isF64())
+      r = mul(r, c(0.6931471805599453));
   } else {
     r = fma(n, c(isF64() ? -6.93147180369123816490e-01 : -0.693359375), x);
     r = fma(n, c(isF64() ? -1.90821492927058770002e-10 : 2.12194440e-4), r);
@@ -38,6 +40,10 @@ Value Arithmetic::power(Value x, bool isBase2) {
       coefficients.insert(coefficients.begin(), 1 / factorial);
       factorial *= i + 1;
     }
+  } else if (isBase2) {
+    // Least maximum of the relative error for |r| <= 1/2, with 1 and the ln 2 of f32 given: 3.0e-9.
+    coefficients = {1.5326467110e-4, 1.3390807435e-3, 9.6185058355e-3, 5.5503599346e-2, 2.4022647738e-1, 0.6931471824646,
+                    1.0};
   } else {
     // Least maximum of the relative error for |r| <= ln 2 / 2, with 1 + r exact: 3.1e-9.
     coefficients = {1.3814540105e-3, 8.3687451955e-3, 4.1668390791e-2, 1.6666520398e-1, 4.9999993432e-1, 1.0, 1.0};

@@ -26,7 +26,7 @@ func.func @unknown(%x: tensor<4xf64>) -> tensor<4xf64> {
 // -----
 
 func.func @head(%q: tensor<1x1x4x4096xf32>) -> tensor<1x1x4x4096xf32> {
-  // expected-error @below {{needs 4227584 bytes of stack for head sizes 4096 and 4096, more than 2097152}}
+  // expected-error @below {{needs 4231680 bytes of stack for head sizes 4096 and 4096, more than 2097152}}
   %0, %1 = kernel.attention
       <batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 256, headDim = 4096, vDim = 4096> scale 1.0
       q(%q at <offset = 0, batch = 0, head = 0, row = 4096> : tensor<1x1x4x4096xf32>)

@@ -1,8 +1,11 @@
 // RUN: spmd-opt %s --spmd-outline-kernels --spmd-lower-kernels | FileCheck %s
 
-// Elementwise: dims merge, 16 lanes, then scalars; the range is the caller's.
+// Elementwise: dims merge, functions run on two vectors of 16 lanes, then on one, then on scalars; the range is the
+// caller's.
 // CHECK-LABEL: llvm.func @k0(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i64, %arg3: i64)
-// CHECK: scf.for %{{.*}} = %arg2 to %{{.*}} step %c16
+// CHECK: scf.for %{{.*}} = %arg2 to %{{.*}} step %c32
+// CHECK: math.exp {{.*}} : vector<32xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: llvm.load {{.*}} : !llvm.ptr -> vector<16xf32>
 // CHECK: math.exp {{.*}} : vector<16xf32>
 // CHECK: llvm.store {{.*}} : vector<16xf32>

@@ -19,13 +19,18 @@ private:
   // Loops.
   void emitTrips();
   int64_t getRowsTogether() const;
-  bool isLastPass(const Root &root) const;
-  void prefetchNextRows();
+  std::pair<int64_t, int64_t> countPasses(const Root &root) const;
+  bool asksForNextRow(const Roots &roots) const;
+  void prefetchNextRows(int64_t level, llvm::function_ref<bool(int64_t)> isAsked);
+  void prefetchAhead(int64_t width);
   void forRows(llvm::function_ref<void(unsigned row)> body);
   void emitRange();
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
   void emitInnermost(const Roots &roots, mlir::Value low, mlir::Value high);
+  mlir::Value findOnlyPlace(const Root &root) const;
+  void emitOnlyElement(const Root &root, mlir::Value place);
+  bool hasFunctions(const Roots &roots) const;
   bool isVectorizable(const Roots &roots) const;
 
   // Tiles of 16 x 16 for operands that are transposed against the results.

@@ -38,6 +38,8 @@ constexpr int64_t kKeyBlock = 256;
 constexpr int64_t kSpanBytes = 512 << 10;
 /// Scores are made 32 keys at a time.
 constexpr int64_t kKeyTile = 2 * kLanes;
+/// The most rows of a tile of the products that read scores.
+constexpr int64_t kTileRows = 4;
 
 int64_t padTo(int64_t size, int64_t multiple) { return llvm::divideCeil(size, multiple) * multiple; }
 
@@ -61,6 +63,12 @@ protected:
   }
   /// Stack memory of rows of `columns` elements.
   Panel scratch(int64_t rows, int64_t columns) { return {b.stack(f32, rows * columns), b.i64(0), columns}; }
+  /// The same for scores of a pair of blocks: rows are no power of two apart.
+  Panel scoresScratch() { return scratch(kQueryBlock, keyBlock + kLanes); }
+  /// The same for transposed keys or values, in groups of as many keys as a tile of scores has.
+  Panel transposedScratch(int64_t depth) {
+    return {b.stack(f32, depth * keyBlock), b.i64(0), kKeyTile, /*narrow=*/{}, /*groupStride=*/depth * kKeyTile};
+  }
   bool needsCopy(int64_t columns) const { return narrow || columns % kLanes != 0; }
   /// A panel of f32 whose rows can be read by whole vectors: `from`, or a padded copy in `buffer` when they are ragged
   /// or narrow.
@@ -175,19 +183,53 @@ protected:
                     /*depthBegin=*/nullptr, /*depthEnd=*/nullptr, seen.firstQuery});
   }
 
-  /// 16 scores of a row, scaled and masked; -inf for keys outside [hidden, valid). `key` counts inside the block.
-  Value finishScores(Value raw, Value firstKey, Value key, Value hidden, Value valid) {
-    Value value = mulf(raw, b.broadcast(number(scale), kLanes));
-    Value blank = b.broadcast(infinity(), kLanes);
-    if (mask.isComputed())
-      value = mask.apply(value, b.add(firstKey, key));
-    Value keys = emitIota(b, key, kLanes);
-    Value isValid = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keys, b.broadcast(valid, kLanes));
-    value = arith::SelectOp::create(b, isValid, value, blank);
-    if (!window.low)
-      return value;
-    Value isHidden = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keys, b.broadcast(hidden, kLanes));
-    return arith::SelectOp::create(b, isHidden, blank, value);
+  /// The keys of a block that one query sees, and the end of those that are computed.
+  struct Row {
+    Value hidden, valid, end;
+  };
+
+  /// `value` for those of 16 keys from `key` that the row sees, else `blank`.
+  Value blankUnseen(Value value, Value key, const Row &row, double blank) {
+    auto lanes = llvm::to_vector(llvm::seq<int32_t>(0, kLanes));
+    Value iota = b.constant(DenseElementsAttr::get(VectorType::get({kLanes}, b.getI32Type()), ArrayRef<int32_t>(lanes)));
+    auto isBefore = [&](Value end) {
+      Value distance = arith::TruncIOp::create(b, b.getI32Type(), b.sub(end, key));
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, iota, b.broadcast(distance, kLanes));
+    };
+    Value blanks = b.number(wide, blank);
+    value = arith::SelectOp::create(b, isBefore(row.valid), value, blanks);
+    return window.low ? Value(arith::SelectOp::create(b, isBefore(row.hidden), blanks, value)) : value;
+  }
+  /// [Note: scores in powers of two]
+  /// Probabilities are exp2(score log2(e) - shift), and the scale takes log2(e) in: that is one fused multiply-add and
+  /// a function that costs less than exp. A mask that is computed sees the score as it is, and its result is multiplied.
+  Value scaleScores(Value raw, Value firstKey, Value key) {
+    if (!mask.isComputed())
+      return raw;
+    return mask.apply(mulf(raw, b.broadcast(number(scale), kLanes)), b.add(firstKey, key));
+  }
+  /// What turns a score of `scaleScores` into a power of two.
+  double getExponentScale() const { return mask.isComputed() ? M_LOG2E : scale * M_LOG2E; }
+  /// exp2(score getExponentScale() - shift)
+  Value powers(Value score, Value shift) {
+    Value exponent = math::FmaOp::create(b, score, b.number(wide, getExponentScale()), b.broadcast(shift, kLanes));
+    return math::Exp2Op::create(b, exponent);
+  }
+
+  /// Reduces the 16 lanes of each row by halves, 16 rows at a time: `store` takes the results from row `r` on. Rows one
+  /// by one would wait for every step.
+  void reduceRows(ReduceKind kind, const Panel &lanes, Value rows, llvm::function_ref<void(Value, Value)> store) {
+    static_assert(kQueryBlock % kLanes == 0, "whole groups, of which rows beyond the last are not used");
+    b.loop(b.i64(0), rows, kLanes, [&](Value r) {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < kLanes; ++i)
+        parts.push_back(vector(lanes, b.add(r, i), b.i64(0)));
+      parts = transpose16(b, parts);
+      for (int64_t half = kLanes / 2; half > 0; half /= 2)
+        for (int64_t i = 0; i < half; ++i)
+          parts[i] = b.combine(kind, parts[i], parts[i + half]);
+      store(r, parts.front());
+    });
   }
 
   /// Keys of the block at `firstKey` up to the last that queries up to `lastQuery` may see.
@@ -212,9 +254,47 @@ protected:
   /// The end of the keys whose scores a row of queries finishes: those that it sees, and those that a tile reads beside
   /// them, where the probabilities are zero.
   Value getRowEnd(const Seen &seen, Value row, Value padded) {
-    static_assert(kLanes >= 8, "rows of a tile that reads scores");
-    return seen.endKey ? b.min(b.add(roundUp(seen.endKey(row), kLanes), kLanes), padded) : padded;
+    return seen.endKey ? b.min(roundUp(b.add(seen.endKey(row), kTileRows - 1), kLanes), padded) : padded;
   }
+
+  /// [Note: heads ahead]
+  /// The rows of a head are few and far apart, so the machine does not see them coming. Where those of two heads fit in
+  /// the second cache, the rows of the next head are asked for while this one is computed, a few lines at a time: more
+  /// at once than memory delivers would stop everything else.
+  struct Ahead {
+    Panel panel;
+    int64_t columns;
+  };
+  struct NextHead {
+    SmallVector<Ahead> queries, keys;
+  };
+  /// `next`, or nothing where it does not fit.
+  NextHead fitting(NextHead next) {
+    constexpr int64_t kHeadBytes = 320 << 10;
+    int64_t bytes = 0;
+    for (const Ahead &ahead : next.queries)
+      bytes += sizes.getQLen() * ahead.columns * getBytes(ahead.panel);
+    for (const Ahead &ahead : next.keys)
+      bytes += sizes.getKvLen() * ahead.columns * getBytes(ahead.panel);
+    return bytes <= kHeadBytes ? next : NextHead();
+  }
+  void prefetch(const Ahead &ahead, Value row, Value column) {
+    Value address = b.address(ahead.panel.pointer, ahead.panel.narrow ? ahead.panel.narrow : f32,
+                              ahead.panel.index(b, row, column));
+    LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  }
+  /// Asks for 16 columns of a query.
+  void askForQuery(const NextHead &next, Value query, Value column) {
+    for (const Ahead &ahead : next.queries)
+      prefetch(ahead, query, column);
+  }
+  /// Asks for the key of the same number as a query.
+  void askForKey(const NextHead &next, Value query) {
+    for (const Ahead &ahead : next.keys)
+      for (int64_t c = 0; c < ahead.columns; c += kLanes * 4 / getBytes(ahead.panel))
+        prefetch(ahead, b.min(query, b.i64(sizes.getKvLen() - 1)), b.i64(c));
+  }
+  static int64_t getBytes(const Panel &panel) { return panel.narrow ? getStoredBytes(panel.narrow) : 4; }
 
   /// Keys of the block at `firstKey` before the first that query `query` may see.
   Value getHidden(Value firstKey, Value query) {
@@ -223,6 +303,23 @@ protected:
 
   /// Whether some query does not come to the first block of keys, so that what it adds to is zero before.
   bool startsFromZero() const { return window.low || (window.high && *window.high < 0); }
+
+  /// Whether each key is seen by some query, so that the first block of queries that sees it sets its sums.
+  bool everyKeyIsSeen() const {
+    return !window.low && (!window.high || sizes.getKvLen() <= sizes.getQLen() + *window.high);
+  }
+  /// Whether no query of the heads before `member` of a group, nor a query before `firstQuery`, sees the key.
+  Value isFirstToSee(Value member, Value firstQuery, Value firstKey, Value key) {
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, predicate, x, y);
+    };
+    Value isFirst = compare(arith::CmpIPredicate::eq, firstQuery, b.i64(0));
+    if (window.high) {
+      Value isNew = compare(arith::CmpIPredicate::sge, b.add(firstKey, key), b.add(firstQuery, *window.high));
+      isFirst = arith::OrIOp::create(b, isFirst, isNew);
+    }
+    return arith::AndIOp::create(b, isFirst, compare(arith::CmpIPredicate::eq, member, b.i64(0)));
+  }
 
   /// Whether `firstKey` begins the first block of keys of all queries.
   Value isFirstBlock(Value firstKey) {
@@ -273,12 +370,12 @@ public:
   LogicalResult emit();
 
 private:
-  void emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys, Value padded);
+  void emitSoftmax(const Panel &scores, Value rows, Value firstKey, Value keys, llvm::function_ref<Row(Value)> begin);
   void emitMerge(Value row, Value query, Value firstKey, int64_t width);
 
   AttentionOp op;
-  /// Weights of the merge, per row of the query block.
-  Panel oldWeight, newWeight, rowShift, rowSum;
+  /// Per row of the query block: weights of the merge, the shift and the sum of the powers of two, 16 lanes to reduce.
+  Panel oldWeight, newWeight, rowShift, rowSum, rowLanes;
   Panel lse;
 };
 
@@ -308,28 +405,42 @@ private:
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Softmax of one row over one key block, in place and not normalized; its shift and sum. The order of the sum
-/// is 16 lanes in order of keys, then halves.
-void ForwardEmitter::emitSoftmaxRow(const Panel &scores, Value row, Value query, Value firstKey, Value keys,
-                                    Value padded) {
-  Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
-  Value zero = number(0);
-  Value maxima = b.loop(b.i64(0), padded, kLanes, b.broadcast(infinity(), kLanes), [&](Value key, ValueRange carried) {
-    Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
-    b.store(s, scores.pointer, scores.index(b, row, key));
-    return SmallVector<Value>{b.combine(ReduceKind::Max, carried[0], s)};
-  })[0];
-  Value maximum = b.reduceLanes(ReduceKind::Max, maxima);
-  // A row that sees nothing has sum 0, not NaN.
-  Value shift = arith::SelectOp::create(b, isMinusInfinity(maximum), zero, maximum);
-  Value sums = b.loop(b.i64(0), padded, kLanes, b.number(wide, 0), [&](Value key, ValueRange carried) {
-    Value e = exp(subf(vector(scores, row, key), b.broadcast(shift, kLanes)));
-    b.store(e, scores.pointer, scores.index(b, row, key));
-    return SmallVector<Value>{addf(carried[0], e)};
-  })[0];
-  Value sum = b.reduceLanes(ReduceKind::Add, sums);
-  b.store(shift, rowShift.pointer, row);
-  b.store(sum, rowSum.pointer, row);
+/// Softmax of the rows over one key block, in place and not normalized; their shifts and sums. The order of a sum is 16
+/// lanes in order of keys, then halves.
+void ForwardEmitter::emitSoftmax(const Panel &scores, Value rows, Value firstKey, Value keys,
+                                 llvm::function_ref<Row(Value)> begin) {
+  // The largest exponent belongs to the largest score, or to the least where the scale is negative.
+  bool isNegative = getExponentScale() < 0;
+  ReduceKind kind = isNegative ? ReduceKind::Min : ReduceKind::Max;
+  double nowhere = isNegative ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+  b.loop(b.i64(0), rows, 1, [&](Value r) {
+    Row row = begin(r);
+    Value extremes = b.loop(b.i64(0), row.end, kLanes, b.number(wide, nowhere), [&](Value key, ValueRange carried) {
+      Value s = scaleScores(vector(scores, r, key), firstKey, key);
+      if (mask.isComputed())
+        b.store(s, scores.pointer, scores.index(b, r, key));
+      return SmallVector<Value>{b.combine(kind, carried[0], blankUnseen(s, key, row, nowhere))};
+    })[0];
+    b.store(extremes, rowLanes.pointer, rowLanes.index(b, r, b.i64(0)));
+  });
+  reduceRows(kind, rowLanes, rows, [&](Value r, Value extreme) {
+    // A row that sees nothing has sum 0, not NaN.
+    auto each = [&](double value) { return b.number(wide, value); };
+    Value seesNothing = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, extreme, each(nowhere));
+    Value shift = arith::SelectOp::create(b, seesNothing, each(0), mulf(extreme, each(getExponentScale())));
+    b.store(subf(each(0), shift), rowShift.pointer, r);
+  });
+  b.loop(b.i64(0), rows, 1, [&](Value r) {
+    Row row = begin(r);
+    Value shift = b.load(rowShift.pointer, f32, r);
+    Value sums = b.loop(b.i64(0), row.end, kLanes, b.number(wide, 0), [&](Value key, ValueRange carried) {
+      Value e = blankUnseen(powers(vector(scores, r, key), shift), key, row, 0);
+      b.store(e, scores.pointer, scores.index(b, r, key));
+      return SmallVector<Value>{addf(carried[0], e)};
+    })[0];
+    b.store(sums, rowLanes.pointer, rowLanes.index(b, r, b.i64(0)));
+  });
+  reduceRows(ReduceKind::Add, rowLanes, rows, [&](Value r, Value sum) { b.store(sum, rowSum.pointer, r); });
 }
 
 /// Merges the block with those before it, for `width` rows side by side: the weights of both, and lse.
@@ -337,7 +448,8 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
   auto wide = [&](Value scalar) { return b.broadcast(scalar, width); };
   Value zero = wide(number(0)), one = wide(number(1)), nowhere = wide(infinity());
   auto isNowhere = [&](Value v) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v, nowhere); };
-  Value shift = b.load(rowShift.pointer, f32, row, width), sum = b.load(rowSum.pointer, f32, row, width);
+  Value shift = mulf(b.load(rowShift.pointer, f32, row, width), wide(number(-M_LN2)));
+  Value sum = b.load(rowSum.pointer, f32, row, width);
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
   Value inverse = arith::SelectOp::create(b, isEmpty, zero, arith::DivFOp::create(b, one, sum));
   Value blockLse = arith::SelectOp::create(b, isEmpty, nowhere, addf(shift, math::LogOp::create(b, sum)));
@@ -358,7 +470,7 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
 
 LogicalResult ForwardEmitter::emit() {
   int64_t heads = sizes.getHeads(), depth = sizes.getHeadDim(), vDim = sizes.getVDim();
-  Panel keysT = scratch(depth, keyBlock), scores = scratch(kQueryBlock, keyBlock);
+  Panel keysT = transposedScratch(depth), scores = scoresScratch();
   Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
   Panel outMemory = sumsScratch(querySpan, vDim);
@@ -366,6 +478,7 @@ LogicalResult ForwardEmitter::emit() {
   newWeight = scratch(1, kQueryBlock);
   rowShift = scratch(1, kQueryBlock);
   rowSum = scratch(1, kQueryBlock);
+  rowLanes = scratch(kQueryBlock, kLanes);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
     Value batch = b.floorDiv(trip, heads), head = b.mod(trip, heads);
     Value kvHead = b.floorDiv(head, heads / sizes.getKvHeads());
@@ -374,6 +487,12 @@ LogicalResult ForwardEmitter::emit() {
     Panel v = panel(b.getPointer(2), op.getVView(), batch, kvHead);
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
     lse = {b.getResultPointer(1), b.mul(trip, sizes.getQLen()), 0};
+    Value next = b.add(trip, b.i64(1)), nextBatch = b.floorDiv(next, heads), nextHead = b.mod(next, heads);
+    Value nextKvHead = b.floorDiv(nextHead, heads / sizes.getKvHeads());
+    NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), nextBatch, nextHead), depth},
+                               {panel(b.getResultPointer(0), op.getOutView(), nextBatch, nextHead), vDim}},
+                              {{panel(b.getPointer(1), op.getKView(), nextBatch, nextKvHead), depth},
+                               {panel(b.getPointer(2), op.getVView(), nextBatch, nextKvHead), vDim}}});
     forSpans(sizes.getQLen(), querySpan, [&](Value spanStart, Value spanRows) {
       Sums sums = getSums(outMemory, out, spanStart, vDim);
       Value spanEnd = b.add(spanStart, spanRows);
@@ -394,20 +513,22 @@ LogicalResult ForwardEmitter::emit() {
             queries = readable(queries, queryBuffer, rows, depth);
           withSeen(firstQuery, rows, firstKey, keys, [&](const Seen &seen) {
             emitScores(queries, keysT, scores, rows, padded, depth, seen);
-            b.loop(b.i64(0), rows, 1, [&](Value row) {
+            emitSoftmax(scores, rows, firstKey, keys, [&](Value row) {
               Value query = b.add(firstQuery, row);
+              askForKey(ahead, query);
               mask.beginRow(batch, head, query);
-              emitSoftmaxRow(scores, row, query, firstKey, keys, getRowEnd(seen, row, padded));
+              return Row{getHidden(firstKey, query), getVisible(firstKey, keys, query), getRowEnd(seen, row, padded)};
             });
             Value whole = b.sub(rows, b.mod(rows, kLanes));
             b.loop(b.i64(0), whole, kLanes,
                    [&](Value row) { emitMerge(row, b.add(firstQuery, row), firstKey, kLanes); });
             b.loop(whole, rows, 1, [&](Value row) { emitMerge(row, b.add(firstQuery, row), firstKey, 1); });
             Panel outRows = sums.rows.from(b, b.sub(firstQuery, spanStart));
-            emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+            emitProduct(b, {rows, visible, b.i64(padTo(vDim, kLanes)), kTileRows, /*tileVectors=*/4,
                             [&](Value r, Value key) { return scalar(scores, r, key); },
                             [&](Value key, Value c) { return vector(values, key, c); },
                             [&](Value r, Value c, Value sum) {
+                              askForQuery(ahead, b.add(firstQuery, r), c);
                               Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
                               Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
                               Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, sums.columns), weight));
@@ -505,8 +626,9 @@ LogicalResult BackwardEmitter::emit() {
   Value dqPointer = b.getResultPointer(0), dkPointer = b.getResultPointer(results / 2);
   Value dvPointer = b.getResultPointer(results - 1);
 
-  Panel keysT = scratch(depth, keyBlock), valuesT = scratch(vDim, keyBlock);
-  Panel scores = scratch(kQueryBlock, keyBlock), dScores = scratch(kQueryBlock, keyBlock);
+  Panel keysT = transposedScratch(depth), valuesT = transposedScratch(vDim);
+  Panel scores = scoresScratch(), dScores = scoresScratch();
+  Panel rowLanes = scratch(kQueryBlock, kLanes), deltas = scratch(1, kQueryBlock);
   Panel keyBuffer = paddedScratch(keyBlock, depth), queryBuffer = paddedScratch(kQueryBlock, depth);
   Panel doutBuffer = paddedScratch(kQueryBlock, vDim), outBuffer = paddedScratch(kQueryBlock, vDim);
   int64_t keySpan = getSpan(sizes.getKvLen(), padTo(depth, kLanes) + padTo(vDim, kLanes), keyBlock);
@@ -519,14 +641,27 @@ LogicalResult BackwardEmitter::emit() {
     Panel dk = panel(dkPointer, op.getDkView(), batch, kvHead), dv = panel(dvPointer, op.getDvView(), batch, kvHead);
     forSpans(sizes.getKvLen(), keySpan, [&](Value keyStart, Value keyRowCount) {
       Sums dkSums = getSums(dkMemory, dk, keyStart, depth), dvSums = getSums(dvMemory, dv, keyStart, vDim);
-      zeroSums(dkSums, keyRowCount);
-      zeroSums(dvSums, keyRowCount);
+      if (!everyKeyIsSeen()) {
+        zeroSums(dkSums, keyRowCount);
+        zeroSums(dvSums, keyRowCount);
+      }
       forEachQuery(group, querySpan, [&](Value member, Value queryStart, Value queryRowCount) {
         Value head = b.add(b.mul(kvHead, group), member), queryEnd = b.add(queryStart, queryRowCount);
         Panel q = panel(qPointer, op.getQView(), batch, head), dq = panel(dqPointer, op.getDqView(), batch, head);
         Panel dout = panel(doutPointer, op.getDoutView(), batch, head);
         Panel out = panel(outPointer, op.getOutView(), batch, head);
         Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
+        Value next = b.add(b.add(b.mul(batch, sizes.getHeads()), head), b.i64(1));
+        Value nextBatch = b.floorDiv(next, sizes.getHeads()), nextHead = b.mod(next, sizes.getHeads());
+        Value nextKvHead = b.floorDiv(nextHead, group);
+        NextHead ahead = fitting({{{panel(qPointer, op.getQView(), nextBatch, nextHead), depth},
+                                   {panel(doutPointer, op.getDoutView(), nextBatch, nextHead), vDim},
+                                   {panel(outPointer, op.getOutView(), nextBatch, nextHead), vDim},
+                                   {panel(dqPointer, op.getDqView(), nextBatch, nextHead), depth}},
+                                  {{panel(kPointer, op.getKView(), nextBatch, nextKvHead), depth},
+                                   {panel(vPointer, op.getVView(), nextBatch, nextKvHead), vDim},
+                                   {panel(dkPointer, op.getDkView(), nextBatch, nextKvHead), depth},
+                                   {panel(dvPointer, op.getDvView(), nextBatch, nextKvHead), vDim}}});
         Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
         Sums dqSums = getSums(dqMemory, dq, queryStart, depth);
         beginQueryGradients(dqSums, queryRowCount, keyStart, keySpan);
@@ -549,44 +684,55 @@ LogicalResult BackwardEmitter::emit() {
               emitScores(queryRows, keysT, scores, rows, padded, depth, seen);
               emitScores(doutRows, valuesT, dScores, rows, padded, vDim, seen);
               b.loop(b.i64(0), rows, 1, [&](Value row) {
-                Value query = b.add(firstQuery, row);
                 Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
                                         [&](Value c, ValueRange carried) {
                                           Value product = mulf(vector(doutRows, row, c), vector(outRows, row, c));
                                           return SmallVector<Value>{addf(carried[0], product)};
                                         })[0];
-                Value rowDelta = b.broadcast(b.reduceLanes(ReduceKind::Add, products), kLanes);
+                b.store(products, rowLanes.pointer, rowLanes.index(b, row, b.i64(0)));
+              });
+              reduceRows(ReduceKind::Add, rowLanes, rows,
+                         [&](Value row, Value delta) { b.store(delta, deltas.pointer, row); });
+              b.loop(b.i64(0), rows, 1, [&](Value r) {
+                Value query = b.add(firstQuery, r);
+                Value rowDelta = b.broadcast(b.load(deltas.pointer, f32, r), kLanes);
                 Value rowLse = b.load(lsePointer, f32, b.add(lseBase, query));
                 rowLse = arith::SelectOp::create(b, isMinusInfinity(rowLse), number(0), rowLse);
-                Value hidden = getHidden(firstKey, query), valid = getVisible(firstKey, keys, query);
+                Value shift = mulf(rowLse, number(-M_LOG2E));
+                Row row = {getHidden(firstKey, query), getVisible(firstKey, keys, query), getRowEnd(seen, r, padded)};
                 mask.beginRow(batch, head, query);
-                b.loop(b.i64(0), getRowEnd(seen, row, padded), kLanes, [&](Value key) {
-                  Value s = finishScores(vector(scores, row, key), firstKey, key, hidden, valid);
-                  Value p = exp(subf(s, b.broadcast(rowLse, kLanes)));
-                  Value dMasked = mulf(p, subf(vector(dScores, row, key), rowDelta));
+                askForKey(ahead, query);
+                b.loop(b.i64(0), row.end, kLanes, [&](Value key) {
+                  auto blank = [&](Value value) { return blankUnseen(value, key, row, 0); };
+                  Value p = powers(scaleScores(vector(scores, r, key), firstKey, key), shift);
+                  Value dMasked = mulf(p, subf(vector(dScores, r, key), rowDelta));
                   if (op.getMaskGrad())
-                    addToMaskGradient(maskGrad, query, firstKey, key, keys, dMasked);
-                  b.store(p, scores.pointer, scores.index(b, row, key));
-                  b.store(mulf(dMasked, b.broadcast(number(scale), kLanes)), dScores.pointer,
-                          dScores.index(b, row, key));
+                    addToMaskGradient(maskGrad, query, firstKey, key, keys, blank(dMasked));
+                  b.store(blank(p), scores.pointer, scores.index(b, r, key));
+                  b.store(blank(mulf(dMasked, b.broadcast(number(scale), kLanes))), dScores.pointer,
+                          dScores.index(b, r, key));
                 });
               });
               auto addInto = [&](const Panel &to, int64_t columns) {
-                return [&, columns](Value r, Value c, Value sum) {
-                  storeColumns(to, r, c, addf(loadColumns(to, r, c, columns), sum), columns);
+                return [&, columns](Value key, Value c, Value sum) {
+                  Value total = addf(loadColumns(to, key, c, columns), sum);
+                  if (everyKeyIsSeen())
+                    total = arith::SelectOp::create(b, isFirstToSee(member, firstQuery, firstKey, key), sum, total);
+                  storeColumns(to, key, c, total, columns);
                 };
               };
               auto storeDv = addInto(dvRows, dvSums.columns), storeDk = addInto(dkRows, dkSums.columns);
-              emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+              emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value key, Value r) { return scalar(scores, r, key); },
                               [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv, seen.firstQuery});
-              emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+              emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value key, Value r) { return scalar(dScores, r, key); },
                               [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk, seen.firstQuery});
-              emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), /*tileRows=*/4, /*tileVectors=*/4,
+              emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value r, Value key) { return scalar(dScores, r, key); },
                               [&](Value key, Value c) { return vector(keyRows, key, c); },
                               [&](Value r, Value c, Value sum) {
+                                askForQuery(ahead, b.add(firstQuery, r), c);
                                 Value merged = addf(loadColumns(dqRows, r, c, dqSums.columns), sum);
                                 Value value = arith::SelectOp::create(b, isFirst, sum, merged);
                                 storeColumns(dqRows, r, c, value, dqSums.columns);

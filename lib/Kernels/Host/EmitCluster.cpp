@@ -11,8 +11,11 @@
 #include "ClusterEmitter.h"
 #include "VectorLoop.h"
 #include "dialects/Kernel/Body.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
+#include <set>
 
 using namespace mlir;
 
@@ -287,31 +290,130 @@ bool ClusterEmitter::isVectorizable(const Roots &roots) const {
                       [&](const Root *root) { return root->reduce || resultAccess[root->result].getStride(d) == 1; });
 }
 
-/// Whether `root` runs in the last of several passes over rows that run together.
-bool ClusterEmitter::isLastPass(const Root &root) const {
-  return !rows.empty() && llvm::all_of(schedule.getRoots(), [&](const Root &other) {
-    return !other.dims.test(innermostDim()) || !(root.stage < other.stage);
-  });
+/// Passes over the innermost dim that the trip makes, or each row of it, and the number of that which `root` runs in.
+std::pair<int64_t, int64_t> ClusterEmitter::countPasses(const Root &root) const {
+  std::set<ClusterSchedule::Stage> before, all;
+  for (const Root &other : schedule.getRoots())
+    if (other.dims.test(innermostDim())) {
+      all.insert(other.stage);
+      if (other.stage < root.stage)
+        before.insert(other.stage);
+    }
+  return {all.size(), before.size()};
 }
 
-/// Asks for what the first pass over the next rows reads, while the last pass over these works in the first cache.
-void ClusterEmitter::prefetchNextRows() {
+/// [Note: rows ahead]
+/// The first of several passes over a row from memory waits for memory; a later one that computes functions does not use
+/// it. So that pass asks for the next row, element by element, where two rows fit into the second cache.
+bool ClusterEmitter::asksForNextRow(const Roots &roots) const {
+  constexpr int64_t kCacheBytes = 8 << 20, kRowBytes = 400 << 10;
+  unsigned inner = innermostDim();
+  if (!rows.empty() || nest.size() != 1 || op.getParallel() == 0 || op.getBytesMoved() < kCacheBytes)
+    return false;
+  int64_t rowBytes = 0;
+  for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
+    if (access.isLinear() && access.getStride(inner) == 1)
+      rowBytes += dims[inner] * getElementBytes(getElementTypeOrSelf(operand.getType()));
+  bool isFirst = llvm::none_of(schedule.getRoots(), [&](const Root &other) {
+    return other.dims.test(inner) && other.stage < roots.front()->stage;
+  });
+  return !isFirst && rowBytes <= kRowBytes && hasFunctions(roots);
+}
+
+/// Asks for what lies ahead in the operands and results that are walked element by element: functions leave time for
+/// it, and the machine's own prefetching ends with every page.
+void ClusterEmitter::prefetchAhead(int64_t width) {
+  constexpr int64_t kAheadBytes = 2048, kLineBytes = 64;
+  auto ask = [&](Value pointer, Type element, const AccessMap &access, AffineMap map) {
+    if (!access.isLinear() || access.getStride(innermostDim()) != 1)
+      return;
+    int64_t bytes = getStoredBytes(element);
+    Value index = b.add(emitIndex(map), kAheadBytes / bytes);
+    for (int64_t offset = 0; offset < width * bytes; offset += kLineBytes)
+      LLVM::Prefetch::create(b, b.address(pointer, element, b.add(index, offset / bytes)), /*rw=*/0, /*hint=*/3,
+                             /*cache=*/1);
+  };
+  for (unsigned o = 0; o < operandAccess.size(); ++o)
+    ask(operands[o], op.getBodyBlock()->getArgument(o).getType(), operandAccess[o], op.getOperandMap(o));
+  for (unsigned r = 0; r < resultAccess.size(); ++r)
+    ask(results[r], cast<RankedTensorType>(op.getResult(r).getType()).getElementType(), resultAccess[r],
+        op.getResultMap(r));
+}
+
+/// Asks for what the first pass over the next rows reads, of the rows that `isAsked` says.
+void ClusterEmitter::prefetchNextRows(int64_t level, llvm::function_ref<bool(int64_t)> isAsked) {
   unsigned inner = innermostDim(), outer = inner - 1;
   for (unsigned o = 0; o < operandAccess.size(); ++o) {
     const AccessMap &access = operandAccess[o];
     if (!access.isLinear() || access.getStride(inner) != 1 || access.getStride(outer).value_or(0) == 0)
       continue;
-    int64_t ahead = *access.getStride(outer) * static_cast<int64_t>(rows.size());
-    forRows([&](unsigned) {
+    int64_t ahead = *access.getStride(outer) * static_cast<int64_t>(std::max<size_t>(1, rows.size()));
+    forRows([&](unsigned row) {
+      if (!isAsked(row))
+        return;
       Value next = b.add(emitIndex(op.getOperandMap(o)), ahead);
       Value address = b.address(operands[o], op.getBodyBlock()->getArgument(o).getType(), next);
-      LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+      LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/level == 1 ? 3 : 2, /*cache=*/1);
     });
   }
 }
 
+/// The place along the innermost dim of the only element that the sum `root` adds up, others being zero: a class's
+/// logit. Null for other reductions.
+Value ClusterEmitter::findOnlyPlace(const Root &root) const {
+  if (!root.reduce || root.reduce.getKind() != ReduceKind::Add || !isInnermost(root.reduce) || needsMemory(root.reduce))
+    return {};
+  auto select = root.value.getDefiningOp<arith::SelectOp>();
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq || !matchPattern(select.getFalseValue(), m_PosZeroFloat()))
+    return {};
+  Value number = compare.getLhs(), place = compare.getRhs();
+  if (auto cast = number.getDefiningOp<arith::IndexCastOp>())
+    number = cast.getIn();
+  auto index = number.getDefiningOp<IndexOp>();
+  bool isPlace = index && index.getDim() == innermostDim() && !schedule.getVarying(place).test(innermostDim());
+  return isPlace && getWideType(place.getType(), 1).isInteger(64) ? place : Value();
+}
+
+/// Such a sum without its loop: the bits are the same.
+void ClusterEmitter::emitOnlyElement(const Root &root, Value place) {
+  unsigned dim = innermostDim();
+  Value at = getValue(place, 1, scopes.back());
+  Value inside = b.min(b.max(at, b.i64(0)), b.i64(dims[dim] - 1));
+  Scope known;
+  position[dim] = inside;
+  readsKept = isAfterKept(root);
+  Value element = getValue(root.value.getDefiningOp<arith::SelectOp>().getTrueValue(), 1, known);
+  readsKept = false;
+  position[dim] = Value();
+  Value zero = b.number(element.getType(), 0);
+  Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at, inside);
+  scopes.back()[root.reduce] =
+      arith::AddFOp::create(b, zero, arith::SelectOp::create(b, isInside, element, zero));
+}
+
+/// Whether `roots` compute functions along the innermost dim, beside what is known.
+bool ClusterEmitter::hasFunctions(const Roots &roots) const {
+  return llvm::any_of(roots, [&](const Root *root) {
+    Value known = isAfterKept(*root) ? kept : Value();
+    return llvm::any_of(schedule.getClosure(root->value, known), [&](Value value) {
+      Operation *def = value == known ? nullptr : value.getDefiningOp();
+      return def && isa<math::MathDialect>(def->getDialect()) && schedule.getVarying(value).test(innermostDim());
+    });
+  });
+}
+
 /// The innermost loop over [low, high). Reductions over it end here.
-void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
+void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
+  Roots roots;
+  for (const Root *root : all) {
+    if (Value place = findOnlyPlace(*root))
+      forRows([&](unsigned) { emitOnlyElement(*root, place); });
+    else
+      roots.push_back(root);
+  }
+  if (roots.empty())
+    return;
   unsigned dim = innermostDim();
   size_t numRows = std::max<size_t>(1, rows.size());
   SmallVector<ReduceOp> reduceOps;
@@ -322,6 +424,7 @@ void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
   for (size_t row = 0; row < numRows; ++row)
     for (ReduceOp reduce : reduceOps)
       reductions.push_back({reduce.getKind(), reduce.getType()});
+  constexpr int64_t kCacheBytes = 4 << 20;
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {
     SmallVector<Scope> known(numRows);
     SmallVector<SmallVector<Value>> values(numRows);
@@ -334,8 +437,14 @@ void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
         values[row].push_back(b.broadcast(getValue(root->value, width, known[row]), width));
     });
     readsKept = false;
-    if (width == kLanes && isLastPass(*roots.front()))
-      prefetchNextRows();
+    // Rows from a cache are in the first one after their first pass. The others share the next rows among them.
+    int64_t passes = countPasses(*roots.front()).first, pass = countPasses(*roots.front()).second;
+    if (width == kLanes && pass > 0 && !rows.empty())
+      prefetchNextRows(/*level=*/1, [&](int64_t row) { return row % (passes - 1) == pass - 1; });
+    else if (width >= kLanes && asksForNextRow(roots))
+      prefetchNextRows(/*level=*/2, [](int64_t) { return true; });
+    else if (width > kLanes && op.getBytesMoved() >= kCacheBytes)
+      prefetchAhead(width);
     forRows([&](unsigned row) {
       if (isKeeping(roots))
         storeResult(keptResult, b.broadcast(known[row].lookup(kept), width), width);
@@ -351,7 +460,10 @@ void ClusterEmitter::emitInnermost(const Roots &roots, Value low, Value high) {
     });
     return out;
   };
-  SmallVector<Value> totals = emitVectorLoop(b, low, high, reductions, isVectorizable(roots), emitPoint);
+  // Functions are long chains of dependent operations: where registers allow it, two vectors run side by side.
+  constexpr int64_t kVectors = 8;
+  int64_t together = rows.empty() && b.getAccumulators() >= kVectors && hasFunctions(roots) ? 2 : 1;
+  SmallVector<Value> totals = emitVectorLoop(b, low, high, reductions, isVectorizable(roots), emitPoint, together);
   forRows([&](unsigned row) {
     ArrayRef<Value> mine = ArrayRef(totals).slice(row * reduceOps.size(), reduceOps.size());
     for (auto [reduce, total] : llvm::zip_equal(reduceOps, mine)) {

@@ -54,8 +54,16 @@ void emitProduct(KernelBuilder &b, const Product &product) {
   auto emitColumns = [&](Value low, Value high, int64_t vectors) {
     b.loop(low, high, vectors * kLanes, [&](Value column) {
       Value first = b.i64(0);
-      if (product.rowBegin)
-        first = b.min(b.sub(product.rowBegin(column), b.mod(product.rowBegin(column), tileRows)), whole);
+      if (product.rowBegin) {
+        auto alignDown = [&](Value row) { return b.min(b.sub(row, b.mod(row, tileRows)), whole); };
+        first = alignDown(product.rowBegin(column));
+        if (vectors == 2) {
+          // Rows that want the first vector only.
+          Value both = alignDown(product.rowBegin(b.add(column, kLanes)));
+          b.loop(first, both, tileRows, [&](Value row) { emitTile(b, product, row, tileRows, column, 1); });
+          first = both;
+        }
+      }
       b.loop(first, whole, tileRows, [&](Value row) { emitTile(b, product, row, tileRows, column, vectors); });
       b.loop(whole, product.rows, 1, [&](Value row) { emitTile(b, product, row, 1, column, vectors); });
     });

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace spmd::kernel {
 
 SmallVector<Value> emitVectorLoop(KernelBuilder &b, Value low, Value high, ArrayRef<Reduction> reductions,
-                                  bool vectorize, EmitPoint emitPoint) {
+                                  bool vectorize, EmitPoint emitPoint, int64_t together) {
   unsigned count = reductions.size();
   auto emitNeutrals = [&](int64_t width, int64_t copies) {
     SmallVector<Value> out;
@@ -33,6 +33,11 @@ SmallVector<Value> emitVectorLoop(KernelBuilder &b, Value low, Value high, Array
         out.append(emitPoint(b.add(i, copy * kLanes), kLanes, carried.slice(copy * count, count)));
       return out;
     });
+    next = end;
+  }
+  if (!count && vectorize && together > 1) {
+    Value end = alignDown(next, kLanes * together);
+    b.loop(next, end, kLanes * together, [&](Value i) { emitPoint(i, kLanes * together, {}); });
     next = end;
   }
   if (count || vectorize) {

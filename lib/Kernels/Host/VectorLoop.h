@@ -21,7 +21,7 @@ using EmitPoint =
     llvm::function_ref<mlir::SmallVector<mlir::Value>(mlir::Value i, int64_t width, mlir::ValueRange accumulators)>;
 
 /// Runs `emitPoint` over [low, high), high not below low: by vectors if `vectorize` or something is reduced, then by
-/// scalars. Returns the reductions' totals.
+/// scalars. Without reductions, `together` vectors are one wider vector first. Returns the reductions' totals.
 ///
 /// [Note: shape of reductions]
 /// There are four accumulators of 16 lanes: lane l of accumulator u takes elements 64 i + 16 u + l in order of i; what
@@ -30,7 +30,7 @@ using EmitPoint =
 /// flag allows LLVM to.
 mlir::SmallVector<mlir::Value> emitVectorLoop(KernelBuilder &b, mlir::Value low, mlir::Value high,
                                               mlir::ArrayRef<Reduction> reductions, bool vectorize,
-                                              EmitPoint emitPoint);
+                                              EmitPoint emitPoint, int64_t together = 1);
 
 } // namespace spmd::kernel
 

@@ -1,4 +1,4 @@
-"""exp, log, tanh and erf in f32 over the whole range of f32: the errors that docs/kernels.md states."""
+"""exp, exp2, log, tanh and erf in f32 over the whole range of f32: the errors that docs/kernels.md states."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ SMALLEST = np.float32(2.0**-126)  # results below may be 0
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
 # Largest error in units in the last place of the exact result.
-STATED = {"exp": (np.exp, 0.9), "log": (np.log, 1.0), "tanh": (np.tanh, 4.5), "erf": (erf, 4.0)}
+STATED = {"exp": (np.exp, 0.9), "exp2": (np.exp2, 0.9), "log": (np.log, 1.0), "tanh": (np.tanh, 4.5), "erf": (erf, 4.0)}
 
 
 def all_floats():
