@@ -90,6 +90,25 @@ static void combineRowsInF32(KernelBuilder &b, ScatterRowsOp op, Value sums, int
     emitBlock(b.i64(whole), size - whole);
 }
 
+/// Zeros elements [begin, end) of a table, which are whole lines of the cache. A table that no cache holds is written past
+/// them: a store that first reads the line it overwrites costs twice as much. Whatever comes after sees the zeros.
+static void zeroPastCaches(KernelBuilder &b, Value table, Type element, Value begin, Value end) {
+  constexpr int64_t kLineBytes = 64;
+  Value zeros = b.number(getWideType(b.getI32Type(), kLanes), 0);
+  b.loop(begin, end, kLineBytes / getStoredBytes(element), [&](Value i) {
+    LLVM::StoreOp::create(b, zeros, b.address(table, element, i), kLineBytes, /*isVolatile=*/false,
+                          /*isNonTemporal=*/true);
+  });
+  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::seq_cst);
+}
+
+/// Whether the rows of a table are whole lines of the cache and too many for it.
+static bool exceedsCaches(ScatterRowsOp op) {
+  constexpr int64_t kCacheBytes = 32 << 20, kLineBytes = 64;
+  int64_t rowBytes = op.getRowSize() * getStoredBytes(getElementTypeOrSelf(op.getSrc().getType()));
+  return rowBytes % kLineBytes == 0 && op.getBatch() * op.getRows() * rowBytes >= kCacheBytes;
+}
+
 /// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
 /// in the order of src whoever runs the trip. Narrow floats are summed in f32, one row at a time, and rounded once.
 LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
@@ -105,13 +124,27 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
     Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);
     Value firstRow = b.mul(table, rows), firstId = b.mul(table, ids);
     Value low = b.floorDiv(b.mul(trip, rows), trips), high = b.floorDiv(b.mul(b.add(trip, 1), rows), trips);
-    b.loop(low, high, 1, [&](Value row) {
-      forRow(b, size, [&](Value i, int64_t width) {
-        Value index = b.add(b.mul(b.add(firstRow, row), size), i);
-        Value start = into ? b.load(into, element, index, width) : b.number(getWideType(element, width), 0);
-        b.store(start, result, index);
+    auto start = [&](Value low) {
+      b.loop(low, high, 1, [&](Value row) {
+        forRow(b, size, [&](Value i, int64_t width) {
+          Value index = b.add(b.mul(b.add(firstRow, row), size), i);
+          Value start = into ? b.load(into, element, index, width) : b.number(getWideType(element, width), 0);
+          b.store(start, result, index);
+        });
       });
-    });
+    };
+    if (!into && exceedsCaches(op)) {
+      Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), result);
+      Value isAligned = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.mod(address, 64), b.i64(0));
+      auto choice = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(choice.thenBlock());
+      zeroPastCaches(b, result, element, b.mul(b.add(firstRow, low), size), b.mul(b.add(firstRow, high), size));
+      b.setInsertionPointToStart(choice.elseBlock());
+      start(low);
+    } else {
+      start(low);
+    }
     b.loop(b.i64(0), b.i64(ids), 1, [&](Value i) {
       Value position = b.add(firstId, i);
       Value id = loadRowId(b, idPointer, op.getIds().getType(), position);

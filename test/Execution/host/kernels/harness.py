@@ -75,7 +75,7 @@ def _call(function, arrays, coords, begin, end):
 
 
 def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=()):
-    """Results of a kernel: `outputs` is (shape, dtype) each. `cuts` are places to cut the trips at; pieces run backwards.
+    """Results of a kernel: `outputs` is (shape, dtype) each, at 64 bytes as in an arena. `cuts` are places to cut the trips at; pieces run backwards.
 
     `alias` holds (input, output) pairs that share memory. Results are filled with garbage first, floats with NaN, with guard bands
     around.
@@ -86,7 +86,9 @@ def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=(
     inputs = [np.ascontiguousarray(a) for a in inputs]
     for shape, dtype in outputs:
         count = int(np.prod(shape, dtype=np.int64))
-        band = np.full(guard * 2 + count * np.dtype(dtype).itemsize, 0xA5, np.uint8)
+        memory = np.full(guard * 3 + count * np.dtype(dtype).itemsize, 0xA5, np.uint8)
+        first = -memory.ctypes.data % guard
+        band = memory[first:first + len(memory) - guard]
         held.append(band)
         if np.dtype(dtype).kind == "f" or dtype == np.uint16:
             band[guard:len(band) - guard] = 0xFF

@@ -22,8 +22,9 @@ def test_gather_rows(rows, size, ids, id_type):
     check(ir, [table, index], [(out.astype(np.float64), np.float32)], ids, tolerance=0)
 
 
-@pytest.mark.parametrize("rows,size,ids", [(5, 3, 7), (65, 16, 200), (1000, 100, 64)])
-@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize("rows,size,ids,into", [(5, 3, 7, False), (5, 3, 7, True), (65, 16, 200, False), (65, 16, 200, True),
+                                                (1000, 100, 64, False), (1000, 100, 64, True),
+                                                (17000, 512, 20, False)])  # too large for caches
 def test_scatter_rows(rows, size, ids, into):
     grad, start = rand(ids, size), rand(rows, size, seed=1)
     index = np.random.default_rng(1).integers(0, rows, ids)
