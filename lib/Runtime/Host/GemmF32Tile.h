@@ -51,14 +51,20 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   for (int i = 0; i < (Rows + 2) / 3; ++i)
     a[i] = tile.a + 3 * i * lda;
   const float *to = tile.to;
+  const float *residual = tile.residual == tile.to ? nullptr : tile.residual;
   int64_t l = 0, last = tile.columns - 1;
   for (int64_t row = 1; l + 4 <= tile.depth; l += 4, b += 4 * stepB, ++row) {
-    // The rows of C come nearer one by one: all at once they would be in the way of the operands.
+    // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
     __builtin_prefetch(to, 1);
     __builtin_prefetch(to + last, 1);
     if (Vectors * L > 16)
       __builtin_prefetch(to + last / 2, 1);
     to += row < Rows ? tile.ldTo : 0;
+    if (residual) {
+      __builtin_prefetch(residual);
+      __builtin_prefetch(residual + last);
+      residual = row < Rows ? residual + tile.ldr : nullptr;
+    }
 #pragma GCC unroll 4
     for (int step = 0; step < 4; ++step) {
       // All registers are sums: loads must not move ahead of the step that they belong to.
