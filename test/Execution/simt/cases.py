@@ -88,8 +88,8 @@ def collect(modules):
 
 
 def call(tests):
-    """For each of `tests`, calls like `test_cluster.test_softmax(9, 100)`, the cases of what it checks; of a backward
-    pass, two. Also other functions of the modules."""
+    """For each of `tests`, calls like `test_cluster.test_softmax(9, 100)`, the cases of what it checks; of several the
+    names are NAME[0], NAME[1], ... Also other functions of the modules."""
     found, cases = [], []
     with _recording(cases):
         modules = {name: importlib.import_module(name) for name in sorted({test.split(".")[0] for test in tests})}
@@ -97,8 +97,8 @@ def call(tests):
             known = len(cases)
             eval(test, {"np": np, **modules})
             found.append(cases[known:])
-            for case in found[-1]:
-                case.name = test
+            for i, case in enumerate(found[-1]):
+                case.name = f"{test}[{i}]" if len(found[-1]) > 1 else test
     return found
 
 

@@ -205,7 +205,7 @@ def main():
     generated = collections.Counter(mutant.kind for mutant in mutants)
     outcomes = run_all(choose(mutants, arguments.sample) if arguments.sample else mutants, arguments.verbose)
     total = collections.Counter()
-    for kind in generated:
+    for kind in (kind for kind in KINDS if kind in generated):
         counts = collections.Counter("caught" if caught else "equivalent" if reason else "escaped"
                                      for mutant, caught, reason in outcomes if mutant.kind == kind)
         total += counts

@@ -43,10 +43,9 @@ KINDS = {
         ("test_movement.test_gather_rows_of_several_tables()", WHOLE),
     ],
     "scatter": [
-        ("test_movement.test_scatter_rows(65, 16, 200, True)", PART),
-        ("test_movement.test_scatter_many(5000, 40, 12, 0.02)", PARTS),
-        ("test_movement.test_scatter_many(40, 3, 1200, 0.5)", PART),
-        ("test_movement.test_scatter_many(50, 3000, 1, 1.0)", PART),
+        ("test_movement.test_scatter_many(760, 4096, 1, 1.0)", PART),   # ids and rows for every thread
+        ("test_movement.test_scatter_many(256, 64, 16, 1.0)", PART),    # lists that are full
+        ("test_movement.test_scatter_many(5000, 40, 12, 0.02)", PARTS), # more hits than the list of a block holds
     ],
     "sort": [
         ("test_movement.test_sort(5, 33, np.float32, False)", WHOLE),
@@ -66,7 +65,6 @@ KINDS = {
     "attention": [
         ("test_attention.run_case((1, 2, 2, 33, 33, 16, 16, True))", WHOLE),
         ("test_attention.run_case((1, 4, 2, 100, 70, 20, 24, False))", WHOLE),
-        ("test_attention.run_case((2, 2, 1, 40, 40, 8, 8, True))", PART),
     ],
     "bf16": [
         ("test_narrow_floats.test_row_sums_of_a_transposed_operand(17, 17)", WHOLE),
@@ -75,6 +73,12 @@ KINDS = {
 
 # Mutants that no run can tell from the kernel: (pattern of kind, test, name and mutant, reason).
 EQUIVALENT = [
+    (r"^attention: .*\[0\]: .*: shrink-buffer at op 0,",
+     "shared memory ends with the padding of a tile's last row, 16 bytes that nobody touches"),
+    (r"^attention: .*: change-comparison .* slt, %\d+, %c(33|70|100)_i64",
+     "a row behind the last is not stored, or its score is masked and its tile zero, of which one is enough"),
+    (r"^attention: .*20, 24, False.*: change-comparison .* slt, %\d+, %c(20|24)_i64",
+     "columns of a tile behind its last are in no product that is stored"),
     # Checks are by what a barrier orders, not by what a schedule happened to do: no race is none in any schedule.
     (r": drop-barrier", "the barrier orders no two accesses of a launch of this shape"),
     (r"^(transpose|copy): .* change-comparison at op \d+, .* slt, %\d+, %c(40|50)_i64",
@@ -87,6 +91,12 @@ EQUIVALENT = [
      "the search that ends a segment early starts with one that has no elements in the block"),
     (r"^flat shard: .*test_segmented\(3\).* at op 34,", "no block starts behind the last segment"),
     (r"^flat shard: .*test_segmented\(3\).* at op 40,", "the search has found the end before its last turn"),
+    (r"^scatter: .*\((760|5000), .*: shrink-buffer at op 2\d,",
+     "the buffer in front is not full, or not in use at the same time"),
+    (r"^scatter: .*\(256, .*: shrink-buffer at op 2\d,.*%c(3328|3360)_i64",
+     "the buffer in front is not in use at the same time"),
+    (r"^scatter: .*\(256, .* at op 2[3-9]\d, .*%c[2-7]_i64|^scatter: .*\(5000, .* at op 4[5-9]\d, .*%c[1-7]_i64",
+     "the warp owns no rows: its count is 0, and it uses nothing of the scan"),
     (r"^sort: .*test_sort\((5, 33|2, 200).* shorten-loop at op (111|103)",
      "the last pair of a row compares its last place up to a power of two, which rows of 33 and 200 have not"),
     (r"^sort: .* change-comparison at op (75|79|83), %\d+ = arith.cmp",
