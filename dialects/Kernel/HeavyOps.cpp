@@ -17,7 +17,7 @@ LogicalResult GemmOp::verify() {
   Type element = getElementTypeOrSelf(getResult().getType());
   if (!element.isF32() && !element.isF64() && !element.isBF16())
     return emitOpError("works on f32, f64 or bf16, got ") << element;
-  for (Type type : getOperandTypes())
+  for (Type type : llvm::concat<const Type>(getOperandTypes(), getResultTypes()))
     if (getElementTypeOrSelf(type) != element)
       return emitOpError("has operands of other types than its result: ") << type << " and " << getResult().getType();
   auto checkView = [&](StringRef name, Type type, int64_t rows, int64_t columns, int64_t offset, int64_t ld,
@@ -34,11 +34,23 @@ LogicalResult GemmOp::verify() {
       failed(checkView("b", getB().getType(), getTransB() ? n : k, getTransB() ? k : n, getBOffset(), getLdb(),
                        getBStride())))
     return failure();
-  if (getNumElements(getResult().getType()) != batch * m * n)
-    return emitOpError("result ") << getResult().getType() << " must have " << batch * m * n << " elements";
-  if (getC() && getNumElements(getC().getType()) != batch * m * n)
-    return emitOpError("c ") << getC().getType() << " must have " << batch * m * n << " elements";
+  auto checkElements = [&](StringRef name, Value value, int64_t elements) -> LogicalResult {
+    if (value && getNumElements(value.getType()) != elements)
+      return emitOpError() << name << ' ' << value.getType() << " must have " << elements << " elements";
+    return success();
+  };
+  if (failed(checkElements("result", getResult(), batch * m * n)) || failed(checkElements("bias", getBias(), n)) ||
+      failed(checkElements("c", getC(), batch * m * n)) ||
+      failed(checkElements("pre_activation", getPreActivation(), batch * m * n)))
+    return failure();
+  if (getPreActivation() && !getActivation())
+    return emitOpError("has a result pre_activation, but no activation");
   return success();
+}
+
+void GemmOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  if (getPreActivation())
+    setName(getPreActivation(), "pre_activation");
 }
 
 StringAttr GemmOp::getSymbolAttr() { return {}; }
@@ -47,7 +59,7 @@ int64_t GemmOp::getParallelTrips() { return 1; }
 int64_t GemmOp::getGrain() { return 1; }
 double GemmOp::getFlops() { return 2.0 * getBatch() * getM() * getN() * getK(); }
 int64_t GemmOp::getBytesMoved() { return getTensorBytes(*this); }
-bool GemmOp::canAlias(unsigned operand, unsigned) {
+bool GemmOp::canAlias(unsigned operand, unsigned result) {
   Value c = getC();
-  return c && operand == 2 && c != getA() && c != getB();
+  return c && operand == 2 && result == 0 && c != getA() && c != getB() && c != getBias();
 }

@@ -42,6 +42,14 @@ def Kernel_ScatterKind : I32EnumAttr<"ScatterKind", "how kernel.scatter_rows com
   let genSpecializedAttr = 0;
 }
 
+def Kernel_Activation : I32EnumAttr<"Activation", "what an epilogue of kernel.gemm applies", [
+    I32EnumAttrCase<"Relu", 0, "relu">,
+    I32EnumAttrCase<"Gelu", 1, "gelu">,
+    I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">]> {
+  let cppNamespace = "::spmd::kernel";
+  let genSpecializedAttr = 0;
+}
+
 class Kernel_Attr<string name, string attrMnemonic> : AttrDef<Kernel_Dialect, name> {
   let mnemonic = attrMnemonic;
 }
@@ -52,6 +60,10 @@ def Kernel_ScatterKindAttr : EnumAttr<Kernel_Dialect, Kernel_ScatterKind, "scatt
 
 def Kernel_ReduceKindAttr : EnumAttr<Kernel_Dialect, Kernel_ReduceKind, "kind"> {
   let assemblyFormat = "`<` $value `>`";
+}
+
+def Kernel_ActivationAttr : EnumAttr<Kernel_Dialect, Kernel_Activation, "activation"> {
+  let assemblyFormat = "$value";
 }
 
 def Kernel_ViewAttr : Kernel_Attr<"View", "view"> {

@@ -132,5 +132,30 @@ static void printRefList(OpAsmPrinter &printer, Operation *, ArrayAttr refs) {
   llvm::interleaveComma(refs.getAsRange<RefAttr>(), printer, [&](RefAttr ref) { printRefBody(printer, ref); });
 }
 
+/// The parts of a product's epilogue that are there, each after its name.
+static ParseResult parseEpilogue(OpAsmParser &parser, RefAttr &bias, RefAttr &residual, StringAttr &activation,
+                                 RefAttr &preActivation) {
+  auto parseNamed = [&](StringRef name, RefAttr &ref) -> ParseResult {
+    return failed(parser.parseOptionalKeyword(name)) ? ParseResult(success()) : parseRefBody(parser, ref);
+  };
+  if (parseNamed("bias", bias) || parseNamed("residual", residual))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("activation")) && parser.parseAttribute(activation))
+    return failure();
+  return parseNamed("pre_activation", preActivation);
+}
+static void printEpilogue(OpAsmPrinter &printer, Operation *, RefAttr bias, RefAttr residual, StringAttr activation,
+                          RefAttr preActivation) {
+  auto printNamed = [&](StringRef name, RefAttr ref) {
+    if (ref)
+      printRefBody(printer << ' ' << name << ' ', ref);
+  };
+  printNamed("bias", bias);
+  printNamed("residual", residual);
+  if (activation)
+    printer << " activation " << activation;
+  printNamed("pre_activation", preActivation);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.cpp.inc"

@@ -12,7 +12,13 @@ using namespace spmd::plan;
 //===----------------------------------------------------------------------===//
 
 SmallVector<RefAttr> KernelOp::getRefs() { return llvm::to_vector(getArgs().getAsRange<RefAttr>()); }
-SmallVector<RefAttr> GemmOp::getRefs() { return {getA(), getB(), getC()}; }
+SmallVector<RefAttr> GemmOp::getRefs() {
+  SmallVector<RefAttr> refs{getA(), getB(), getC()};
+  for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation()})
+    if (ref)
+      refs.push_back(*ref);
+  return refs;
+}
 SmallVector<RefAttr> AllGatherOp::getRefs() { return {getSend(), getRecv()}; }
 SmallVector<RefAttr> ReduceScatterOp::getRefs() { return {getSend(), getRecv()}; }
 SmallVector<RefAttr> AllReduceOp::getRefs() { return llvm::to_vector(getBuffers().getAsRange<RefAttr>()); }
@@ -32,6 +38,16 @@ BufferOp ProgramOp::lookupBuffer(StringRef name) {
 LogicalResult BufferOp::verify() {
   if (static_cast<int64_t>(getOffset()) < 0 || static_cast<int64_t>(getBytes()) < 0)
     return emitOpError("has negative offset ") << getOffset() << " or size " << getBytes();
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  if (getActivation() && !llvm::is_contained({"relu", "gelu", "gelu_tanh"}, *getActivation()))
+    return emitOpError("has activation \"") << *getActivation() << "\"; expected relu, gelu, gelu_tanh";
+  if (getPreActivation() && !getActivation())
+    return emitOpError("has pre_activation, but no activation");
+  if (getResidual() && !getBeta().isZero())
+    return emitOpError("has a residual and beta ") << getBeta().convertToDouble();
   return success();
 }
 

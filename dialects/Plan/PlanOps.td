@@ -109,20 +109,31 @@ def Plan_KernelOp : Plan_Command<"kernel"> {
 }
 
 def Plan_GemmOp : Plan_Command<"gemm"> {
-  let summary = "C = A * B + beta * C on row-major matrices, `batch` times";
+  let summary = "C = activation(A * B + bias + beta * C + residual) on row-major matrices, `batch` times";
   let description = [{
     A is m × k (k × m when `trans_a`), B is k × n (n × k when `trans_b`), C is m × n. Leading dimensions and the strides
     between the matrices of a batch are in elements. `beta` is 0 or 1.
+
+    The rest is the epilogue, each part of it optional: `bias` has an element per column; `residual` lies as C does,
+    elsewhere (where it lies in C's place, beta is 1); `activation` is relu, gelu or gelu_tanh, and what it is applied
+    to goes to `pre_activation`, which lies as C does.
+    ```mlir
+    %2 = plan.gemm(r @b0[0 : 128], r @b1[0 : 96], w @b2[0 : 192]) m 8 n 6 k 4 ld(4, 4, 6) trans_b
+        beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @b3[0 : 24] residual r @b4[0 : 192] on "compute"
+    ```
   }];
   let arguments = (ins Plan_RefAttr:$a, Plan_RefAttr:$b, Plan_RefAttr:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
                        I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc, UnitAttr:$trans_a, UnitAttr:$trans_b, F64Attr:$beta,
                        I64Attr:$batch, I64Attr:$stride_a, I64Attr:$stride_b, I64Attr:$stride_c, TypeAttr:$dtype,
-                       StrAttr:$stream);
+                       OptionalAttr<Plan_RefAttr>:$bias, OptionalAttr<Plan_RefAttr>:$residual,
+                       OptionalAttr<StrAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation, StrAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($a) `,` custom<Ref>($b) `,` custom<Ref>($c) `)` `m` $m `n` $n `k` $k
     `ld` `(` $lda `,` $ldb `,` $ldc `)` (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? `beta` $beta
-    `batch` $batch `strides` `(` $stride_a `,` $stride_b `,` $stride_c `)` `:` $dtype `on` $stream attr-dict
+    `batch` $batch `strides` `(` $stride_a `,` $stride_b `,` $stride_c `)` `:` $dtype
+    custom<Epilogue>($bias, $residual, $activation, $pre_activation) `on` $stream attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def Plan_AllGatherOp : Plan_Collective<"all_gather"> {

@@ -4,6 +4,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "spmd/Conversion/AtenToKernel/Epilogues.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -58,6 +59,12 @@ std::string fuseOptions(const PipelineOptions &options) {
   return std::string("fuse=") + (options.fuse ? "true" : "false");
 }
 
+std::string epilogueOptions(const PipelineOptions &options) {
+  bool isAuto = options.epilogues == "auto";
+  return "epilogues=" + (isAuto ? options.fuse ? options.targetEpilogues : "none" : options.epilogues) +
+         " dtypes=" + options.epilogueDtypes;
+}
+
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, "spmd-fold-empty-tensors", none,
@@ -100,6 +107,8 @@ const PassEntry kPipeline[] = {
      "states have served; what follows is plain local computation"},
     {Phase::kernels, Kind::required, "spmd-convert-aten-to-kernel", fuseOptions,
      "light ops become clusters, heavy ones kernels of their own, views become access maps"},
+    {Phase::kernels, Kind::optimization, "spmd-fuse-gemm-epilogues", epilogueOptions,
+     "what the target's library adds to a product on the way, no cluster has to read again"},
     {Phase::kernels, Kind::required, "spmd-flatten-collectives", none,
      "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
     {Phase::kernels, Kind::required, "spmd-outline-kernels", none,
@@ -155,6 +164,9 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "mode=" + options.mode + ": expected fully_shard, replicate";
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
+  if (options.epilogues != "auto")
+    if (std::string bad = findBadEpilogue(options.epilogues); !bad.empty())
+      return "epilogues=" + options.epilogues + ": " + bad + ", or auto";
   if (options.prefetch < 0 || options.prefetch > 1)
     return "prefetch=" + std::to_string(options.prefetch) + ": expected 0, 1";
   return "";

@@ -192,8 +192,11 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   pipeline.ignoredModules = raw.ignoredModules;
   pipeline.ignoredParameters = raw.ignoredParameters;
   pipeline.strictTied = raw.strictTied;
-  if (!check.policy(raw.policies, pipeline.policy))
+  if (!check.policy(raw.policies, pipeline.policy) || !check.target(raw.target, options.target))
     return std::nullopt;
+  spmd::kernel::GemmEpilogues available = spmd::kernel::getGemmEpilogues(options.target.kind);
+  pipeline.targetEpilogues = available.epilogues.str();
+  pipeline.epilogueDtypes = available.dtypes.str();
   if (options.printPipeline)
     return options;
 
@@ -207,7 +210,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   }
   if (std::string bad = spmd::findBadOption(pipeline); !bad.empty())
     return check.fail("--" + bad), std::nullopt;
-  bool valid = check.target(raw.target, options.target) && check.phase("compile-to", raw.to, options.to) &&
+  bool valid = check.phase("compile-to", raw.to, options.to) &&
                (!options.resumes || check.phase("compile-from", raw.from, options.from)) &&
                (raw.budget.empty() || check.size(raw.budget, options.memoryBudget));
   if (!valid)

@@ -29,6 +29,13 @@ struct Target {
 /// "host", "cuda", "emulate": what manifests call the kind.
 llvm::StringRef getTargetName(Target::Kind kind);
 
+/// What the GEMM library of a target does besides the product, and of which types: the options of
+/// spmd-fuse-gemm-epilogues.
+struct GemmEpilogues {
+  llvm::StringRef epilogues, dtypes;
+};
+GemmEpilogues getGemmEpilogues(Target::Kind kind);
+
 /// Reads a target. Nothing when it is none; `error` then says what is allowed.
 std::optional<Target> parseTarget(llvm::StringRef text, std::string &error);
 

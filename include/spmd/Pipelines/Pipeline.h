@@ -38,6 +38,10 @@ struct PipelineOptions {
   /// Units that are gathered ahead of their use.
   int64_t prefetch = 1;
   bool fuse = true;
+  /// What matrix products take over (spmd-fuse-gemm-epilogues); auto: with `fuse`, what the target's library has.
+  std::string epilogues = "auto";
+  /// What that is, and of which types.
+  std::string targetEpilogues = "none", epilogueDtypes = "f32";
 };
 
 /// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here
@@ -53,6 +57,10 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         options.reshardAfterForward);
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
+  visit("epilogues",
+        "What matrix products do besides: auto (default: what the target's library has), none, or some of bias, "
+        "accumulate, residual, relu, gelu, gelu_tanh",
+        options.epilogues);
 }
 
 /// What is wrong with the values of these options, as "mode=zero: expected fully_shard, replicate"; empty when nothing.

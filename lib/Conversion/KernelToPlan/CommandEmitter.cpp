@@ -144,15 +144,23 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   RefAttr a = viewRef(gemm.getA(), transA ? k : m, transA ? m : k, gemm.getAOffset(), gemm.getLda(), gemm.getAStride());
   RefAttr b = viewRef(gemm.getB(), transB ? n : k, transB ? k : n, gemm.getBOffset(), gemm.getLdb(), gemm.getBStride());
   Slot target = assignment.getSlot(gemm.getResult());
-  RefAttr c = writeRef(target, loc);
-  bool accumulate = static_cast<bool>(gemm.getC());
-  if (accumulate) {
-    emitCopy(assignment.getSlot(gemm.getC()), target, loc, "a matrix that a product is added to");
+  RefAttr c = writeRef(target, loc), bias, residual, preActivation;
+  StringAttr activation;
+  bool accumulate = gemm.getC() && assignment.getSlot(gemm.getC()) == target;
+  if (accumulate)
     c = getRef(target, Access::ReadWrite);
-  }
+  else if (gemm.getC())
+    residual = readRef(gemm.getC());
+  if (gemm.getBias())
+    bias = readRef(gemm.getBias());
+  if (gemm.getActivation())
+    activation = builder.getStringAttr(kernel::stringifyActivation(*gemm.getActivation()));
+  if (gemm.getPreActivation())
+    preActivation = writeRef(assignment.getSlot(gemm.getPreActivation()), loc);
   lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
                                      llvm::APFloat(accumulate ? 1.0 : 0.0), batch, gemm.getAStride(), gemm.getBStride(),
-                                     /*stride_c=*/batch > 1 ? m * n : 0, type, kCompute);
+                                     /*stride_c=*/batch > 1 ? m * n : 0, type, bias, residual, activation,
+                                     preActivation, kCompute);
 }
 
 void CommandEmitter::emitPack(PackOp pack) {

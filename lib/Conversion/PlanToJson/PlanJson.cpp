@@ -77,6 +77,14 @@ void CommandWriter::writeFields(OStream &json, plan::GemmOp op) {
   writeRef(json, "a", op.getA());
   writeRef(json, "b", op.getB());
   writeRef(json, "c", op.getC());
+  if (op.getBias())
+    writeRef(json, "bias", *op.getBias());
+  if (op.getResidual())
+    writeRef(json, "residual", *op.getResidual());
+  if (op.getActivation())
+    json.attribute("activation", *op.getActivation());
+  if (op.getPreActivation())
+    writeRef(json, "pre_activation", *op.getPreActivation());
 }
 
 void CommandWriter::writeFields(OStream &json, plan::AllGatherOp op) {

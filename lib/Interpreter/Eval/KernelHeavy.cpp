@@ -11,10 +11,25 @@ using namespace mlir;
 namespace spmd::interp {
 namespace {
 
+double applyActivation(kernel::Activation activation, double x) {
+  switch (activation) {
+  case kernel::Activation::Relu:
+    return std::isnan(x) || x > 0 ? x : 0;
+  case kernel::Activation::Gelu:
+    return 0.5 * x * std::erfc(-x * M_SQRT1_2);
+  case kernel::Activation::GeluTanh:
+    return x / (1 + std::exp(-2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
+  }
+  llvm_unreachable("all activations are handled");
+}
+
 LogicalResult evaluateGemm(OpCall &call) {
   auto op = cast<kernel::GemmOp>(call.op);
   const Tensor &a = call.operands()[0], &b = call.operands()[1];
   Tensor result = emptyResult(call, 0);
+  std::optional<Tensor> preActivation;
+  if (op.getPreActivation())
+    preActivation = emptyResult(call, 1);
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
   int64_t lda = op.getLda(), ldb = op.getLdb();
   for (int64_t i = 0; i < static_cast<int64_t>(op.getBatch()); ++i) {
@@ -22,14 +37,22 @@ LogicalResult evaluateGemm(OpCall &call) {
     for (int64_t row = 0; row < m; ++row)
       for (int64_t column = 0; column < n; ++column) {
         int64_t element = (i * m + row) * n + column;
-        double sum = op.getC() ? call.operands()[2].at(element) : 0;
+        double sum = 0;
         for (int64_t inner = 0; inner < k; ++inner)
           sum += a.at(aStart + (op.getTransA() ? inner * lda + row : row * lda + inner)) *
                  b.at(bStart + (op.getTransB() ? column * ldb + inner : inner * ldb + column));
-        result.set(element, sum);
+        if (op.getBias())
+          sum += call.operands()[op.getC() ? 3 : 2].at(column);
+        if (op.getC())
+          sum += call.operands()[2].at(element);
+        if (preActivation)
+          preActivation->set(element, sum);
+        result.set(element, op.getActivation() ? applyActivation(*op.getActivation(), sum) : sum);
       }
   }
   call.result(std::move(result));
+  if (preActivation)
+    call.result(std::move(*preActivation));
   return success();
 }
 

@@ -148,9 +148,24 @@ Status StructureChecker::checkGemm(int32_t id) const {
     return s;
   if (Status s = checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC); !s.ok())
     return s;
-  if (Status s = checkDisjoint(id, command.refs[0], command.refs[2]); !s.ok())
-    return s;
-  return checkDisjoint(id, command.refs[1], command.refs[2]);
+  // What is written may overlap nothing that is read.
+  for (size_t i = 0; i < command.refs.size(); ++i)
+    if (i != 2)
+      if (Status s = checkDisjoint(id, command.refs[i], command.refs[2]); !s.ok())
+        return s;
+  auto partOf = [&](int32_t index) -> const Ref & { return command.refs[static_cast<size_t>(index)]; };
+  if (g.bias >= 0)
+    if (Status s = checkMatrix("bias", partOf(g.bias), 1, g.n, g.n, 0); !s.ok())
+      return s;
+  if (g.residual >= 0)
+    if (Status s = checkMatrix("residual", partOf(g.residual), g.m, g.n, g.ldc, g.strideC); !s.ok())
+      return s;
+  if (g.preActivation < 0)
+    return Status::success();
+  for (int32_t i = 0; i < g.preActivation; ++i)
+    if (Status s = checkDisjoint(id, partOf(i), partOf(g.preActivation)); !s.ok())
+      return s;
+  return checkMatrix("pre_activation", partOf(g.preActivation), g.m, g.n, g.ldc, g.strideC);
 }
 
 Status StructureChecker::checkCollective(int32_t id) const {

@@ -44,6 +44,20 @@ const char *spmd::runtime::nameOf(CommandKind kind) {
   return "";
 }
 
+const char *spmd::runtime::nameOf(Activation activation) {
+  switch (activation) {
+  case Activation::None:
+    return "none";
+  case Activation::Relu:
+    return "relu";
+  case Activation::Gelu:
+    return "gelu";
+  case Activation::GeluTanh:
+    return "gelu_tanh";
+  }
+  return "";
+}
+
 const char *spmd::runtime::nameOf(ReductionKind kind) {
   switch (kind) {
   case ReductionKind::Sum:

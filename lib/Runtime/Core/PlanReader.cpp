@@ -20,6 +20,7 @@ private:
   void readBuffer(JsonValue value);
   void readCommand(JsonValue value);
   void readGemm(JsonValue value, Command &command);
+  void readEpilogue(JsonValue value, Command &command);
   void readCollective(JsonValue value, Command &command);
   Ref readRef(JsonValue value);
   /// A reference whose access is given by the command, not by the file.
@@ -118,6 +119,32 @@ void PlanReader::readGemm(JsonValue value, Command &command) {
     value["dtype"].fail(std::string("expected f32, f64 or bf16, found ") + nameOf(command.dtype));
   command.refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
                   readRef(value["c"], gemm.beta != 0 ? Access::ReadWrite : Access::Write)};
+  readEpilogue(value, command);
+}
+
+void PlanReader::readEpilogue(JsonValue value, Command &command) {
+  GemmShape &gemm = command.gemm;
+  auto readPart = [&](const char *key, Access access) -> int32_t {
+    if (!value.has(key))
+      return -1;
+    command.refs.push_back(readRef(value[key], access));
+    return static_cast<int32_t>(command.refs.size()) - 1;
+  };
+  gemm.bias = readPart("bias", Access::Read);
+  gemm.residual = readPart("residual", Access::Read);
+  gemm.preActivation = readPart("pre_activation", Access::Write);
+  if (value.has("activation")) {
+    std::string text = value["activation"].asString();
+    for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh})
+      if (text == nameOf(activation))
+        gemm.activation = activation;
+    if (gemm.activation == Activation::None)
+      value["activation"].fail("expected relu, gelu or gelu_tanh, found '" + text + "'");
+  }
+  if (gemm.preActivation >= 0 && gemm.activation == Activation::None)
+    value["pre_activation"].fail("there is no activation");
+  if (gemm.residual >= 0 && gemm.beta != 0)
+    value["residual"].fail("beta is 1: c is added already");
 }
 
 static ReductionKind readKind(JsonValue value) {

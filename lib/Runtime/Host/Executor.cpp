@@ -277,6 +277,11 @@ Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, WorkerPo
                         static_cast<int32_t>(rank.number), item.id, command.location);
 }
 
+static Epilogue epilogueOf(const GemmShape &gemm, void *const *pointers) {
+  auto pointerTo = [&](int32_t ref) { return ref < 0 ? nullptr : static_cast<const float *>(pointers[ref]); };
+  return {pointerTo(gemm.bias), pointerTo(gemm.residual), gemm.ldc, gemm.strideC};
+}
+
 Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step) {
   const Command &command = *item.command;
   WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
@@ -284,7 +289,8 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand
   case CommandKind::Kernel:
     return runKernel(rank, item, pool);
   case CommandKind::Gemm:
-    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2], pool);
+    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2], epilogueOf(command.gemm, item.pointers),
+            pool);
     return Status::success();
   case CommandKind::AllGather:
   case CommandKind::ReduceScatter:

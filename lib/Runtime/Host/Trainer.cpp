@@ -12,6 +12,23 @@
 
 using namespace spmd::runtime;
 
+/// Products here add, in f32; whatever else a plan asks of them is another target's.
+static Status checkEpilogues(const Plan &plan) {
+  for (const Command &command : plan.commands) {
+    const GemmShape &gemm = command.gemm;
+    bool adds = gemm.bias >= 0 || gemm.residual >= 0;
+    if (gemm.activation == Activation::None && (!adds || command.dtype == DType::F32))
+      continue;
+    Status status = Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" +
+                                     command.describe() + "): on CPUs products of " + nameOf(command.dtype) +
+                                     (gemm.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
+    status.command = static_cast<int32_t>(&command - plan.commands.data());
+    status.location = command.location;
+    return status;
+  }
+  return Status::success();
+}
+
 Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, const TrainerOptions &options) {
   Expected<Artifact> artifact = loadArtifact(folder);
   if (!artifact)
@@ -22,6 +39,8 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
         "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
         (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs" : "this runtime runs") +
         " 'host' and 'emulate'");
+  if (Status status = checkEpilogues(artifact->plan); !status.ok())
+    return status;
   if (options.ranks != 0 && options.ranks != loaded.ranks)
     return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
                             std::to_string(options.ranks) +

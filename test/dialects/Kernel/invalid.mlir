@@ -108,6 +108,42 @@ func.func @gemm_view(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
 
 // -----
 
+func.func @gemm_bias(%a: tensor<4x16xf32>, %b: tensor<5xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{bias 'tensor<5xf32>' must have 4 elements}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      bias(%b : tensor<5xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_accumulate(%a: tensor<4x16xf32>, %c: tensor<4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{c 'tensor<4xf32>' must have 16 elements}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      accumulate(%c : tensor<4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_pre_activation(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has a result pre_activation, but no activation}}
+  %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      -> tensor<4x4xf32>, pre_activation tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_types(%a: tensor<4x16xf32>, %b: tensor<4xbf16>) -> tensor<4x4xf32> {
+  // expected-error @below {{has operands of other types than its result: 'tensor<4xbf16>' and 'tensor<4x4xf32>'}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      bias(%b : tensor<4xbf16>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 func.func @ids(%t: tensor<4x16xf32>, %i: tensor<3xf32>) -> tensor<3x16xf32> {
   // expected-error @below {{ids must be i32 or i64, got 'tensor<3xf32>'}}
   %0 = kernel.gather_rows %t, %i : (tensor<4x16xf32>, tensor<3xf32>) -> tensor<3x16xf32>

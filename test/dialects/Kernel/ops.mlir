@@ -96,6 +96,19 @@ func.func @gemm(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %d: tensor<2x4x16xf
   return %0, %1 : tensor<4x8xf32>, tensor<2x4x8xf32>
 }
 
+// CHECK-LABEL: @epilogue
+// CHECK: kernel.gemm m 4 n 8 k 16 a({{.*}}) b({{.*}}) bias(%{{.*}} : tensor<8xf32>) accumulate(%{{.*}} : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64} -> tensor<4x8xf32>, pre_activation tensor<32xf32>
+// CHECK: kernel.gemm m 4 n 8 k 16 a({{.*}}) b({{.*}}) bias(%{{.*}} : tensor<8xf32>) -> tensor<4x8xf32>
+func.func @epilogue(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %bias: tensor<8xf32>, %c: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>) {
+  %0, %1 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 trans : tensor<16x16xf32>)
+      bias(%bias : tensor<8xf32>) accumulate(%c : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64}
+      -> tensor<4x8xf32>, pre_activation tensor<32xf32>
+  %2 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 trans : tensor<16x16xf32>)
+      bias(%bias : tensor<8xf32>) -> tensor<4x8xf32>
+  return %0, %1, %2 : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>
+}
+
 // CHECK-LABEL: @attention
 // CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01
 // CHECK-SAME: q(%{{.*}} at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)

@@ -14,6 +14,7 @@ plan.program @train_step ranks 2 streams ["compute", "gather", "reduce", "scalar
   plan.buffer @x io at 2048 bytes 1024 "x"
   plan.buffer @y activations at 3072 bytes 1024 "y"
   plan.buffer @g gradients at 4096 bytes 1024 "unit0 gradients"
+  plan.buffer @h activations at 1024 bytes 1024 "h"
   // CHECK: plan.input r @x[0 : 1024] as "batch" type tensor<16x16xf32> layout "rows" {ignore_index = -100 : i64, index_bound = 65 : i64}
   plan.input r @x[0 : 1024] as "batch" type tensor<16x16xf32> layout "rows" {ignore_index = -100 : i64, index_bound = 65 : i64}
   // CHECK: plan.output r @y[0 : 4] as "loss" type tensor<f32>
@@ -25,6 +26,10 @@ plan.program @train_step ranks 2 streams ["compute", "gather", "reduce", "scalar
   // CHECK: plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_b beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on "compute"
   %2 = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_b
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on "compute"
+  // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024] activation "gelu_tanh" pre_activation w @h[0 : 1024] on "compute"
+  %epilogue = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @g[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
+      beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024]
+      activation "gelu_tanh" pre_activation w @h[0 : 1024] on "compute"
   // CHECK: plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on "compute"
   %3 = plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on "compute"
   // CHECK: plan.fill(w @g[1020 : 4]) value 0 on "compute"

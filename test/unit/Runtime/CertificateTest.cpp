@@ -135,6 +135,38 @@ TEST_F(Certificate, Rule2GemmOverItsOperand) {
   expectError(2, "operands overlap");
 }
 
+TEST_F(Certificate, Rule2GemmBias) {
+  Command &gemm = of(CommandKind::Gemm);
+  gemm.gemm.bias = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[0]);
+  gemm.refs.back().bytes = 4;
+  expectError(2, "matrix bias needs");
+}
+
+TEST_F(Certificate, Rule2GemmResidual) {
+  Command &gemm = of(CommandKind::Gemm);
+  gemm.gemm.residual = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[0]);
+  gemm.refs.back().bytes = 4;
+  expectError(2, "matrix residual needs");
+}
+
+TEST_F(Certificate, Rule2GemmOverItsResidual) {
+  Command &gemm = of(CommandKind::Gemm);
+  gemm.gemm.residual = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[2]);
+  gemm.refs.back().access = Access::Read;
+  expectError(2, "operands overlap");
+}
+
+TEST_F(Certificate, Rule2GemmPreActivationOverItsResult) {
+  Command &gemm = of(CommandKind::Gemm);
+  gemm.gemm.activation = Activation::Relu;
+  gemm.gemm.preActivation = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[2]);
+  expectError(2, "operands overlap");
+}
+
 TEST_F(Certificate, Rule2CopyBytes) {
   of(CommandKind::Copy).bytes += 4;
   expectError(2, "moves");

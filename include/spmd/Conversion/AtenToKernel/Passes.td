@@ -55,4 +55,54 @@ def ConvertAtenToKernelPass
                            "::mlir::math::MathDialect"];
 }
 
+def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp"> {
+  let summary = "lets matrix products add biases and sums, and apply activations";
+  let description = [{
+    Definition: where all readers of a product add the same bias, then the same tensor of the product's size, then apply
+    the same activation to it, `kernel.gemm` does that instead. Readers take the result, or `pre_activation`, what the
+    activation was applied to, where a gradient needs it; clusters that have nothing left to do disappear.
+
+    Input: kernel ops in blocks (after spmd-convert-aten-to-kernel). Output: the same, with epilogues.
+
+    `epilogues` says what the target's library has: `bias`; `accumulate`, adding to a tensor that nothing reads afterwards,
+    in its place; `residual`, adding one that is still read; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which products.
+    Errors: an unknown name (lists the known ones).
+
+    Only what pays: clusters then move at least one matrix less, and all together, the product's own operands included,
+    no more bytes than before. So a bias alone is left to a cluster that reads the product anyway. Only tensors that are
+    there before the product runs are added. The additions are those there were, in their order; whether each is rounded
+    as before is the library's: ours is the same bits.
+
+    Why: clusters are bound by memory and products mostly are not, so what a product's library adds on the way costs
+    next to nothing; and a sum of products needs one tensor, not one per product.
+
+    ```mlir
+    // spmd-opt --spmd-fuse-gemm-epilogues="epilogues=bias"
+    func.func @linear(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> tensor<4x6xf32> {
+      %p = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>) -> tensor<4x6xf32>
+      %y = kernel.cluster dims [4, 6] parallel 1
+          ins(%e = %p at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>, %f = %b at (d0, d1) -> (d1) : tensor<6xf32>)
+          outs(at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>) {
+        %0 = arith.addf %e, %f : f32
+        kernel.yield %0 : f32
+      }
+      return %y : tensor<4x6xf32>
+    }
+    // becomes
+    func.func @linear(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> tensor<4x6xf32> {
+      %y = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>)
+          bias(%b : tensor<6xf32>) -> tensor<4x6xf32>
+      return %y : tensor<4x6xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"epilogues", "epilogues", "std::string", "\"bias,accumulate,residual\"",
+           "what the library has, of bias, accumulate, residual, relu, gelu and gelu_tanh; or none">,
+    Option<"dtypes", "dtypes", "std::string", "\"f32,bf16\"",
+           "element types of the products that it has this for, of f32, f64 and bf16">,
+  ];
+  let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 #endif // SPMD_CONVERSION_ATENTOKERNEL_PASSES_TD

@@ -69,7 +69,12 @@ enum class ReductionKind : int32_t { Sum, Max, Min, Norm2 };
 
 const char *nameOf(ReductionKind kind);
 
-/// C = A·B (+ C when beta is 1), row major; `batch` of them at fixed strides.
+/// What an epilogue applies last.
+enum class Activation { None, Relu, Gelu, GeluTanh };
+
+const char *nameOf(Activation activation);
+
+/// C = activation(A·B + bias (+ C when beta is 1) + residual), row major; `batch` of them at fixed strides.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0;
@@ -77,6 +82,11 @@ struct GemmShape {
   double beta = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
+  Activation activation = Activation::None;
+  // Which of the command's references is what else the epilogue takes; -1: none.
+  int32_t bias = -1;          ///< an element per column
+  int32_t residual = -1;      ///< lies as C does, elsewhere
+  int32_t preActivation = -1; ///< written: what the activation is applied to
 };
 
 /// One command. Which fields have a meaning depends on `kind`.
@@ -85,7 +95,7 @@ struct Command {
   int32_t stream = 0;
   std::string location;
 
-  /// Kernel: its arguments. Gemm: A, B, C. AllGather, ReduceScatter: send,
+  /// Kernel: its arguments. Gemm: A, B, C and its epilogue's. AllGather, ReduceScatter: send,
   /// receive. AllReduce: the buffers. Copy: source, destination. Fill: the
   /// destination. CheckIndex: the integers.
   std::vector<Ref> refs;

@@ -1,0 +1,233 @@
+//===- FuseGemmEpilogues.cpp - spmd-fuse-gemm-epilogues -------------------===//
+//
+// [Note: when an epilogue pays] Clusters are bound by memory, products mostly are not. A product takes something over when
+// no more bytes move than before, what the product itself then reads and writes included, and clusters move at least one
+// matrix less: a cluster is gone, or a sum that a cluster wrote is the product's result, or one input of it is. A bias
+// alone, before a cluster that reads the product anyway, stays where it is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Epilogue.h"
+
+#include "dialects/Kernel/Body.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "spmd/Conversion/AtenToKernel/Epilogues.h"
+#include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace spmd {
+#define GEN_PASS_DEF_FUSEGEMMEPILOGUESPASS
+#include "spmd/Conversion/AtenToKernel/Passes.h.inc"
+} // namespace spmd
+
+using namespace mlir;
+using namespace spmd;
+using namespace spmd::epilogue;
+using kernel::Activation;
+using kernel::ClusterOp;
+using kernel::GemmOp;
+
+namespace {
+
+/// An epilogue that a product could take over.
+struct Candidate {
+  Value bias, c;
+  std::optional<Activation> activation;
+  SmallVector<Site> sites;
+  /// What it leaves of the clusters, in program order.
+  SmallVector<Remains> remains;
+  Type resultType, preActivationType;
+  /// Bytes that clusters need not move any more, and that the product moves on top.
+  int64_t saved = 0, added = 0;
+
+  bool usesPreActivation() const {
+    return llvm::any_of(remains, [](const Remains &rest) { return rest.usesPreActivation(); });
+  }
+  std::string describe() const;
+};
+
+struct FuseGemmEpiloguesPass : spmd::impl::FuseGemmEpiloguesPassBase<FuseGemmEpiloguesPass> {
+  using FuseGemmEpiloguesPassBase::FuseGemmEpiloguesPassBase;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  bool has(StringRef epilogue) const { return available.contains(epilogue); }
+  bool mayAdd(GemmOp gemm, const Candidate &candidate) const;
+  void weigh(GemmOp gemm, Candidate candidate, Candidate &best) const;
+  Candidate findBest(GemmOp gemm) const;
+
+  llvm::StringSet<> available;
+};
+
+} // namespace
+
+std::string Candidate::describe() const {
+  std::string text;
+  auto add = [&](StringRef name) { text += (text.empty() ? "" : ", ") + name.str(); };
+  if (bias)
+    add("bias");
+  if (c)
+    add("a sum");
+  if (activation)
+    add(kernel::stringifyActivation(*activation));
+  return text;
+}
+
+std::string spmd::findBadEpilogue(StringRef epilogues) {
+  const StringRef known[] = {"bias", "accumulate", "residual", "relu", "gelu", "gelu_tanh"};
+  bool isGood = epilogues == "none" || llvm::all_of(llvm::split(epilogues, ','), [&](StringRef name) {
+    return llvm::is_contained(known, name);
+  });
+  return isGood ? "" : "expected none, or some of " + llvm::join(ArrayRef(known), ", ");
+}
+
+LogicalResult FuseGemmEpiloguesPass::initialize(MLIRContext *context) {
+  if (std::string bad = findBadEpilogue(epilogues); !bad.empty())
+    return emitError(UnknownLoc::get(context), "spmd-fuse-gemm-epilogues: epilogues=") << epilogues << ": " << bad;
+  const StringRef types[] = {"f32", "f64", "bf16"};
+  for (StringRef name : llvm::split(dtypes, ','))
+    if (!llvm::is_contained(types, name))
+      return emitError(UnknownLoc::get(context), "spmd-fuse-gemm-epilogues: dtypes=")
+             << dtypes << ": expected some of " << llvm::join(ArrayRef(types), ", ");
+  available.clear();
+  for (StringRef name : llvm::split(epilogues, ','))
+    available.insert(name);
+  return success();
+}
+
+/// True if `value` is there when `op` runs.
+static bool isBefore(Value value, Operation *op) {
+  Operation *defining = value.getDefiningOp();
+  return !defining || (defining->getBlock() == op->getBlock() && defining->isBeforeInBlock(op));
+}
+
+/// Whether the library can add `c` where it lies: in the result's place when nothing reads it after the product.
+bool FuseGemmEpiloguesPass::mayAdd(GemmOp gemm, const Candidate &candidate) const {
+  bool dies = isa_and_nonnull<kernel::KernelOpInterface>(candidate.c.getDefiningOp());
+  for (OpOperand &use : candidate.c.getUses()) {
+    auto it = llvm::find_if(candidate.remains, [&](const Remains &rest) { return rest.cluster == use.getOwner(); });
+    bool isGone = it != candidate.remains.end() && (it->isErased() || !it->operands.test(use.getOperandNumber()));
+    dies &= isGone || (use.getOwner()->getBlock() == gemm->getBlock() && use.getOwner()->isBeforeInBlock(gemm));
+  }
+  return has(dies ? "accumulate" : "residual");
+}
+
+/// Sets the types of the product's results: those of the results they replace, which must be of one type.
+static bool findTypes(GemmOp gemm, Candidate &candidate) {
+  auto merge = [](Type &type, Type other) {
+    bool fits = !type || type == other;
+    type = other;
+    return fits;
+  };
+  for (const Remains &rest : candidate.remains)
+    for (auto [index, type] : llvm::enumerate(ClusterOp(rest.cluster).getResultTypes()))
+      if ((rest.activated.test(index) && !merge(candidate.resultType, type)) ||
+          (rest.preActivated.test(index) && !merge(candidate.preActivationType, type)))
+        return false;
+  for (Type *type : {&candidate.resultType, &candidate.preActivationType})
+    if (!*type)
+      *type = gemm.getResult().getType();
+  return true;
+}
+
+/// Makes `candidate` the best if it pays and is better.
+void FuseGemmEpiloguesPass::weigh(GemmOp gemm, Candidate candidate, Candidate &best) const {
+  llvm::MapVector<Operation *, SmallVector<Site>> byCluster;
+  for (const Site &site : candidate.sites)
+    byCluster[site.cluster].push_back(site);
+  for (auto &[cluster, sites] : byCluster) {
+    candidate.remains.push_back(findRemains(cast<ClusterOp>(cluster), sites));
+    candidate.saved += candidate.remains.back().getSavedBytes();
+  }
+  auto getBytes = [](Value value) { return kernel::getNumElements(value.getType()) *
+                                           kernel::getElementBytes(getElementTypeOrSelf(value.getType())); };
+  if (!findTypes(gemm, candidate))
+    return;
+  int64_t matrix = getBytes(gemm.getResult());
+  bool usesPreActivation = candidate.usesPreActivation();
+  candidate.added = (candidate.bias ? getBytes(candidate.bias) : 0) + (candidate.c ? matrix : 0) +
+                    (usesPreActivation ? matrix : 0);
+  // Libraries keep the sign of what relu is applied to, not the value.
+  if (usesPreActivation && candidate.activation == Activation::Relu)
+    return;
+  if (candidate.c && !mayAdd(gemm, candidate))
+    return;
+  if (candidate.saved >= matrix && candidate.saved >= candidate.added && candidate.saved > best.saved)
+    best = std::move(candidate);
+}
+
+Candidate FuseGemmEpiloguesPass::findBest(GemmOp gemm) const {
+  Candidate best;
+  std::optional<SmallVector<Site>> sites = findSites(gemm.getResult());
+  if (!sites || sites->empty())
+    return best;
+  llvm::sort(*sites, [](const Site &a, const Site &b) {
+    return a.cluster == b.cluster ? a.operand < b.operand : a.cluster->isBeforeInBlock(b.cluster);
+  });
+  Candidate plain;
+  plain.sites = std::move(*sites);
+  std::vector<Candidate> candidates{plain};
+  if (has("bias")) {
+    plain.bias = addBias(plain.sites, gemm.getN());
+    if (plain.bias && isBefore(plain.bias, gemm))
+      candidates.push_back(plain);
+  }
+  for (size_t i = 0, e = candidates.size(); i != e; ++i) {
+    Candidate sum = candidates[i];
+    sum.c = addMatrix(sum.sites);
+    if (sum.c && isBefore(sum.c, gemm))
+      candidates.push_back(std::move(sum));
+  }
+  for (size_t i = 0, e = candidates.size(); i != e; ++i)
+    for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh}) {
+      Candidate activated = candidates[i];
+      if (!has(kernel::stringifyActivation(activation)) || !applyActivation(activated.sites, activation))
+        continue;
+      activated.activation = activation;
+      candidates.push_back(std::move(activated));
+    }
+  for (Candidate &candidate : llvm::drop_begin(candidates))
+    weigh(gemm, std::move(candidate), best);
+  return best;
+}
+
+/// Replaces the product and the clusters by what the candidate makes of them.
+static void fuse(GemmOp gemm, const Candidate &candidate) {
+  OpBuilder builder(gemm);
+  Type preActivation = candidate.usesPreActivation() ? candidate.preActivationType : Type();
+  kernel::ActivationAttr activation;
+  if (candidate.activation)
+    activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
+  auto fused = GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
+                              candidate.c, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
+                              gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
+                              gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
+  fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
+  for (const Remains &rest : candidate.remains)
+    replaceCluster(rest, gemm.getResult(), fused.getResult(), fused.getPreActivation());
+  gemm.erase();
+}
+
+void FuseGemmEpiloguesPass::runOnOperation() {
+  SmallVector<GemmOp> gemms;
+  getOperation().walk([&](GemmOp gemm) {
+    Type type = getElementTypeOrSelf(gemm.getResult().getType());
+    StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
+    if (!gemm.getC() && !gemm.getBias() && !gemm.getActivation() && llvm::is_contained(llvm::split(dtypes, ','), name))
+      gemms.push_back(gemm);
+  });
+  for (GemmOp gemm : gemms) {
+    Candidate best = findBest(gemm);
+    if (best.remains.empty())
+      continue;
+    emitRemark(gemm.getLoc()) << "product takes over " << best.describe() << ": clusters move " << best.saved
+                              << " bytes less, the product " << best.added << " more";
+    fuse(gemm, best);
+  }
+}
