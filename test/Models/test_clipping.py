@@ -63,9 +63,21 @@ def test_clipped_by_the_largest(foreach, tmp_path) -> None:
     assert float(norms[-1]) > 0.05
 
 
-def test_clipped_by_another_norm_is_an_error(tmp_path) -> None:
-    with pytest.raises(pipeline.StageError, match=r"test_clipping.py:\d+: error: .*order 1.0.*only 2 and infinity combine"):
-        check(Net(), lambda parameters: clip_grad_norm_(parameters, 0.05, norm_type=1.0), tmp_path)
+@pytest.mark.parametrize("foreach", [True, False])
+@pytest.mark.parametrize("order", [0.5, 1.0, 3.0])
+def test_clipped_by_another_norm(order, foreach, tmp_path) -> None:
+    torch.manual_seed(1)
+    norms = []
+
+    def clip(parameters):
+        norms.append(clip_grad_norm_(parameters, 0.05, norm_type=order, foreach=foreach))
+    check(Net(), clip, tmp_path)
+    assert float(norms[-1]) > 0.05
+
+
+def test_counting_norm_is_an_error(tmp_path) -> None:
+    with pytest.raises(pipeline.StageError, match=r"test_clipping.py:\d+: error: .*order 0"):
+        check(Net(), lambda parameters: clip_grad_norm_(parameters, 0.05, norm_type=0.0), tmp_path)
 
 
 def test_clipped_by_value(tmp_path) -> None:
