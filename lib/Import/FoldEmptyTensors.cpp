@@ -45,6 +45,11 @@ static Value fill(Operation *op, RankedTensorType type, double number) {
 static Value scaledBias(Operation *op, Value bias, Attribute beta) {
   Builder b(op->getContext());
   RankedTensorType type = typeOf(op->getResult(0));
+  // The bias is ignored then, whatever it is.
+  if (auto number = dyn_cast<FloatAttr>(beta); number && number.getValue().isZero())
+    return fill(op, type, 0);
+  if (auto number = dyn_cast<IntegerAttr>(beta); number && number.getValue().isZero())
+    return fill(op, type, 0);
   if (typeOf(bias) != type)
     bias = create(op, ExpandOp::getOperationName(), bias, b.getNamedAttr("size", b.getDenseI64ArrayAttr(type.getShape())),
                   type);

@@ -148,6 +148,9 @@ Status StructureChecker::checkGemm(int32_t id) const {
     return s;
   if (Status s = checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC); !s.ok())
     return s;
+  // Threads share out the batch.
+  if (g.batch > 1 && g.m > 0 && g.n > 0 && g.strideC < static_cast<__int128>(g.m - 1) * g.ldc + g.n)
+    return error(id, 2, "stride_c " + std::to_string(g.strideC) + ": matrices of the batch overlap");
   // What is written may overlap nothing that is read.
   for (size_t i = 0; i < command.refs.size(); ++i)
     if (i != 2)

@@ -98,6 +98,8 @@ void PlanReader::readGemm(JsonValue value, Command &command) {
   gemm.m = value["m"].asSize();
   gemm.n = value["n"].asSize();
   gemm.k = value["k"].asSize();
+  if (gemm.k == 0)
+    value["k"].fail("expected at least 1, found 0");
   gemm.lda = value["lda"].asSize();
   gemm.ldb = value["ldb"].asSize();
   gemm.ldc = value["ldc"].asSize();

@@ -75,8 +75,9 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   Work work{&command, static_cast<const char *>(a), static_cast<const char *>(b), static_cast<char *>(c), epilogue,
             Work::ByRow, g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
-  constexpr int64_t worthwhile = 1 << 16;
-  int64_t threads = g.m * g.n * g.k * g.batch < worthwhile ? 1 : pool.threads();
+  constexpr double worthwhile = 1 << 16;
+  double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);
+  int64_t threads = products < worthwhile ? 1 : pool.threads();
   int64_t extent = g.m;
   // Pieces by rows copy B each, pieces by columns A, if it is copied; but they write to the same pages, side by side,
   // which is not for short depths.

@@ -8,7 +8,6 @@
 #include "GemmF32Kernels.h"
 
 #include <algorithm>
-#include <array>
 
 namespace {
 

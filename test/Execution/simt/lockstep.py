@@ -88,8 +88,8 @@ class Step:
         return self.memory[begin:begin + reference["bytes"]]
 
     def multiply(self, command):
-        """C = A B, or C + A B."""
-        assert command["dtype"] == "f32"
+        """C = A B, or C + A B; with its epilogue."""
+        assert command["dtype"] == "f32" and "activation" not in command
 
         def matrices(name, rows, columns, is_transposed):
             rows, columns = (columns, rows) if is_transposed else (rows, columns)
@@ -101,6 +101,11 @@ class Step:
         m, n, k = (command[size] for size in "mnk")
         c = matrices("c", m, n, False)
         product = matrices("a", m, k, command["trans_a"]) @ matrices("b", k, n, command["trans_b"])
+        if "bias" in command:
+            product = product + self.find(command["bias"]).view(np.float32)
+        if "residual" in command:
+            residual = self.find(command["residual"]).view(np.float32)
+            product = product + np.lib.stride_tricks.as_strided(residual, c.shape, c.strides)
         c[...] = product + (c if command["beta"] else 0)
 
 

@@ -129,6 +129,11 @@ TEST_F(Certificate, Rule2GemmRow) {
   expectError(2, "ldc 1 is less than a row");
 }
 
+TEST_F(Certificate, Rule2GemmBatchOverItself) {
+  of(CommandKind::Gemm).gemm.batch = int64_t{1} << 50; // all of them in one place
+  expectError(2, "stride_c 0: matrices of the batch overlap");
+}
+
 TEST_F(Certificate, Rule2GemmOverItsOperand) {
   Command &gemm = of(CommandKind::Gemm);
   gemm.refs[2].buffer = gemm.refs[0].buffer;

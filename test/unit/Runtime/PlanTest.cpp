@@ -41,4 +41,5 @@ TEST(Plan, NamesTheBadPlace) {
   expectContains(errorOf("\"beta\": 0.0", "\"beta\": 0.5"), "/beta: ");
   expectContains(errorOf("\"id\": 3", "\"id\": 4"), "/buffers/3/id: expected the position 3, found 4");
   expectContains(errorOf("\"grain\": 1", "\"grain\": 0"), "/grain: expected at least 1");
+  expectContains(errorOf("\"k\": 6", "\"k\": 0"), "/k: expected at least 1, found 0");
 }
