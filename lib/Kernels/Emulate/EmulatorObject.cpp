@@ -2,7 +2,7 @@
 
 #include "EmulatorObject.h"
 
-// Not .incbin, which hides the file from compilers and their caches.
+// Not .incbin, which hides the file from the compiler.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 alignas(16) static const unsigned char kObject[] = {
 #embed SPMD_EMULATOR_OBJECT
