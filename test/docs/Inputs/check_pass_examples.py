@@ -8,6 +8,7 @@
 The IR after is parsed and printed again before it is compared, so that its spelling is free. Examples run in an empty
 folder of their own: what a pass writes is gone afterwards.
 """
+import os
 import re
 import shlex
 import subprocess
@@ -43,6 +44,8 @@ def check(name, example):
     code, out, err = run([*words, "-"], before)
     if not becomes:
         return None if code and message in err else f"should fail with '{message}'\n{err}"
+    if "no ptxas is in" in err and "SPMD_PTXAS" not in os.environ:
+        return None  # tests that need it are left out on this machine
     if code:
         return f"the command failed\n{err}"
     code, expected, err = run(["spmd-opt", "-"], after)
