@@ -32,6 +32,11 @@ int64_t Call::integer(StringRef name, int64_t otherwise) {
   return arg && arg->literal.kind == Kind::integer ? arg->literal.integer : otherwise;
 }
 
+double Call::number(StringRef name, double otherwise) {
+  BoundArg *arg = find(name);
+  return arg && arg->isNumber() ? arg->number() : otherwise;
+}
+
 bool Call::boolean(StringRef name) {
   BoundArg *arg = find(name);
   return arg && arg->literal.kind == Kind::boolean && arg->literal.boolean;

@@ -36,6 +36,12 @@ struct BoundArg {
     return literal.kind == step::Arg::Kind::integer || literal.kind == step::Arg::Kind::real ||
            literal.kind == step::Arg::Kind::boolean;
   }
+  /// The value of a number of any kind.
+  double number() const {
+    return literal.kind == step::Arg::Kind::real      ? literal.real
+           : literal.kind == step::Arg::Kind::boolean ? static_cast<double>(literal.boolean)
+                                                      : static_cast<double>(literal.integer);
+  }
 };
 
 /// One captured op on values: what it computes and which types it must give.
@@ -50,6 +56,8 @@ struct Call {
   mlir::Value value(llvm::StringRef name);
   /// The integer argument `name`, or `otherwise` when absent or none.
   int64_t integer(llvm::StringRef name, int64_t otherwise);
+  /// The number `name` of any kind, or `otherwise` when absent or none.
+  double number(llvm::StringRef name, double otherwise);
   bool boolean(llvm::StringRef name);
 };
 

@@ -2,6 +2,7 @@
 
 #include "dialects/Aten/Aten.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "spmd/Import/Passes.h"
 
 #include "dialects/Spmd/Roles.h"
@@ -46,9 +47,7 @@ static Value scaledBias(Operation *op, Value bias, Attribute beta) {
   Builder b(op->getContext());
   RankedTensorType type = typeOf(op->getResult(0));
   // The bias is ignored then, whatever it is.
-  if (auto number = dyn_cast<FloatAttr>(beta); number && number.getValue().isZero())
-    return fill(op, type, 0);
-  if (auto number = dyn_cast<IntegerAttr>(beta); number && number.getValue().isZero())
+  if (matchPattern(beta, m_AnyZeroFloat()) || matchPattern(beta, m_Zero()))
     return fill(op, type, 0);
   if (typeOf(bias) != type)
     bias = create(op, ExpandOp::getOperationName(), bias, b.getNamedAttr("size", b.getDenseI64ArrayAttr(type.getShape())),

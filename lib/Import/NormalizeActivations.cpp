@@ -86,11 +86,7 @@ static LogicalResult emitRrelu(Emitter &emitter, Call &call, Results &results) {
   for (StringRef name : {"lower", "upper"})
     if (BoundArg *arg = call.find(name); !arg || !arg->isNumber())
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a number";
-  auto bound = [&](StringRef name) {
-    BoundArg *arg = call.find(name);
-    return arg->literal.kind == step::Arg::Kind::integer ? static_cast<double>(arg->literal.integer) : arg->literal.real;
-  };
-  double slope = (bound("lower") + bound("upper")) / 2;
+  double slope = (call.find("lower")->number() + call.find("upper")->number()) / 2;
   bool isBackward = call.op == "rrelu_with_noise_backward";
   SmallVector<Value> operands = {call.value("self")};
   SmallVector<NamedAttribute> attrs = {emitter.named("negative_slope", emitter.builder.getF64FloatAttr(slope))};

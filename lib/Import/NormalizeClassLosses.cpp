@@ -102,16 +102,12 @@ struct MultiMargin : Rows {
     target = checkIndex(emitter, target, 0, classes, "multi_margin_loss");
     isTarget = ids.compare("eq.Tensor", ids.positions(classes, 1, 2), target);
     Value chosen = a.sum(a.where(isTarget, self, a.constant(0)), {1}, /*keepDims=*/true);
-    distance = a.add(a.sub(self, chosen), call.find("margin") ? number(call, "margin") : 1.0);
+    distance = a.add(a.sub(self, chosen), call.number("margin", 1));
     counts = truth.binary("logical_and", truth.unary("logical_not", isTarget),
                           a.compare("gt.Tensor", distance, a.constant(0)));
     if (Value weight = call.value("weight"))
       scale = a.sum(a.where(isTarget, emitter.view(weight, {1, classes}), a.constant(0)), {1}, /*keepDims=*/true);
-    isSquare = call.find("p") && number(call, "p") == 2.0;
-  }
-  static double number(Call &call, StringRef name) {
-    const step::Arg &arg = call.find(name)->literal;
-    return arg.kind == step::Arg::Kind::real ? arg.real : static_cast<double>(arg.integer);
+    isSquare = call.number("p", 1) == 2;
   }
   /// `terms` where they count, times what the row weighs.
   Value weighted(Value terms) {

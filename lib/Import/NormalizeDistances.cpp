@@ -25,11 +25,6 @@ static LogicalResult checkRows(Emitter &emitter, Call &call) {
   return success();
 }
 
-static double orderOf(Call &call) {
-  const step::Arg &p = call.find("p")->literal;
-  return p.kind == step::Arg::Kind::real ? p.real : static_cast<double>(p.integer);
-}
-
 /// The norm of the difference of every two rows: one pass over both for each.
 static LogicalResult emitCdist(Emitter &emitter, Call &call, Results &results) {
   if (failed(checkRows(emitter, call)))
@@ -39,7 +34,7 @@ static LogicalResult emitCdist(Emitter &emitter, Call &call, Results &results) {
   Value differences = emitDifferences(emitter, a, call.value("x1"), call.value("x2"));
   Builder &b = emitter.builder;
   results.push_back(emitter.createValue("linalg_vector_norm", differences,
-                                        {emitter.named("ord", b.getF64FloatAttr(orderOf(call))),
+                                        {emitter.named("ord", b.getF64FloatAttr(call.find("p")->number())),
                                          emitter.named("dim", b.getDenseI64ArrayAttr({typeOf(differences).getRank() - 1})),
                                          emitter.named("keepdim", b.getBoolAttr(false))},
                                         type));
@@ -53,7 +48,7 @@ static LogicalResult emitCdistBackward(Emitter &emitter, Call &call, Results &re
     return failure();
   RankedTensorType type = call.resultTypes[0];
   Arithmetic a(emitter, type.getElementType());
-  double p = orderOf(call);
+  double p = call.find("p")->number();
   Value differences = emitDifferences(emitter, a, call.value("x1"), call.value("x2"));
   int64_t rank = typeOf(differences).getRank();
   auto column = [&](Value value) {

@@ -36,9 +36,7 @@ static LogicalResult emitFull(Emitter &emitter, Call &call, Results &results) {
     return emitter.error("'") << call.op << "' needs a number";
   Attribute number = emitter.scalar(fill->literal);
   if (isa<FloatType>(type.getElementType()) && fill->literal.kind != step::Arg::Kind::real)
-    number = fillFor(emitter.builder, type.getElementType(),
-                     fill->literal.kind == step::Arg::Kind::boolean ? fill->literal.boolean
-                                                                    : static_cast<double>(fill->literal.integer));
+    number = fillFor(emitter.builder, type.getElementType(), fill->number());
   results.push_back(emitter.full(type, number));
   return success();
 }

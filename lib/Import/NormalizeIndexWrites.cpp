@@ -21,18 +21,15 @@ static Value replaceCorner(Emitter &emitter, Value self, Value corner) {
   return corner;
 }
 
-static Reduction reductionOf(Call &call, bool &known) {
+static std::optional<Reduction> reductionOf(Call &call) {
   StringRef op = call.op;
-  known = true;
   if (op == "scatter_add" || op == "index_add")
     return Reduction::sum;
   BoundArg *reduce = call.find("reduce");
-  if (!reduce || reduce->isNone())
-    return Reduction::set;
-  std::optional<Reduction> parsed = parseReduction(reduce->literal.string);
-  known = parsed.has_value();
-  return parsed.value_or(Reduction::set);
+  return !reduce || reduce->isNone() ? Reduction::set : parseReduction(reduce->literal.string);
 }
+
+static bool includesSelf(Call &call) { return !call.find("include_self") || call.boolean("include_self"); }
 
 /// The tensor `name`, or a number of that name repeated, in the type of `self`.
 static Value sourceLike(Emitter &emitter, Call &call, ArrayRef<StringRef> names, Value self,
@@ -46,12 +43,8 @@ static Value sourceLike(Emitter &emitter, Call &call, ArrayRef<StringRef> names,
       Value value = emitter.cast(arg->values[0], type.getElementType());
       return typeOf(value).getRank() == 0 ? emitter.expand(value, shape) : value;
     }
-    if (arg->isNumber()) {
-      double number = arg->literal.kind == step::Arg::Kind::real      ? arg->literal.real
-                      : arg->literal.kind == step::Arg::Kind::boolean ? arg->literal.boolean
-                                                                      : static_cast<double>(arg->literal.integer);
-      return emitter.expand(emitNumber(emitter, type.clone(ArrayRef<int64_t>()), number), shape);
-    }
+    if (arg->isNumber())
+      return emitter.expand(emitNumber(emitter, type.clone(ArrayRef<int64_t>()), arg->number()), shape);
   }
   return {};
 }
@@ -62,20 +55,18 @@ static LogicalResult emitScatter(Emitter &emitter, Call &call, Results &results)
   if (failed(arguments))
     return failure();
   auto [self, index, dim] = *arguments;
-  bool known;
-  Reduction reduction = reductionOf(call, known);
+  std::optional<Reduction> reduction = reductionOf(call);
   ArrayRef<int64_t> shape = typeOf(index).getShape();
   Value src = sourceLike(emitter, call, {"src", "value"}, self, shape);
-  if (!known || !src)
+  if (!reduction || !src)
     return emitter.error("'") << call.op << "' has arguments that are not supported";
   src = atLeastVector(emitter, src);
   if (failed(checkCorner(emitter, call, self, shape, dim)) || failed(checkCorner(emitter, call, src, shape, -1)))
     return failure();
   src = sliceCorner(emitter, src, shape, -1);
-  bool includeSelf = !call.find("include_self") || call.boolean("include_self");
   Value corner = sliceCorner(emitter, self, shape, dim);
   RowAccess access = getAccessAlongDim(emitter, typeOf(corner).getShape(), dim, index, call.op);
-  FailureOr<Value> written = emitWrite(emitter, access, corner, src, reduction, includeSelf, call.op);
+  FailureOr<Value> written = emitWrite(emitter, access, corner, src, *reduction, includesSelf(call), call.op);
   if (failed(written))
     return failure();
   Value result = replaceCorner(emitter, self, *written);
@@ -89,12 +80,11 @@ static LogicalResult emitIndexWrite(Emitter &emitter, Call &call, Results &resul
   if (failed(arguments))
     return failure();
   auto [self, index, dim] = *arguments;
-  bool known;
-  Reduction reduction = reductionOf(call, known);
+  std::optional<Reduction> reduction = reductionOf(call);
   Ints shape(typeOf(self).getShape());
   shape[dim] = typeOf(index).getNumElements();
   Value src = sourceLike(emitter, call, {"source", "value"}, self, shape);
-  if (!known || !src)
+  if (!reduction || !src)
     return emitter.error("'") << call.op << "' has arguments that are not supported";
   if (typeOf(src).getNumElements() != ShapedType::getNumElements(shape))
     return emitter.error("'") << call.op << "' has source " << src.getType() << ", expected shape [" << shape << "]";
@@ -104,9 +94,8 @@ static LogicalResult emitIndexWrite(Emitter &emitter, Call &call, Results &resul
     if (!isOne)
       src = emitter.createValue("mul.Scalar", src, emitter.named("other", emitter.scalar(alpha->literal)), typeOf(src));
   }
-  bool includeSelf = !call.find("include_self") || call.boolean("include_self");
   RowAccess access = getAccessOfRows(emitter, typeOf(self).getShape(), dim, index, call.op);
-  FailureOr<Value> written = emitWrite(emitter, access, self, src, reduction, includeSelf, call.op);
+  FailureOr<Value> written = emitWrite(emitter, access, self, src, *reduction, includesSelf(call), call.op);
   if (failed(written))
     return failure();
   results.push_back(emitter.view(*written, call.resultTypes[0].getShape()));

@@ -93,8 +93,7 @@ static LogicalResult emitFused(Emitter &emitter, Call &call, Results &results) {
     BoundArg *arg = call.find(name);
     if (!arg || (arg->literal.kind != Kind::real && arg->literal.kind != Kind::integer))
       return emitter.error("argument '") << name << "' of '" << op << "' must be float";
-    double value = arg->literal.kind == Kind::real ? arg->literal.real : static_cast<double>(arg->literal.integer);
-    attrs.push_back(emitter.named(attr, builder.getDenseF64ArrayAttr({value})));
+    attrs.push_back(emitter.named(attr, builder.getDenseF64ArrayAttr({arg->number()})));
     return success();
   };
   if (segments.back() == 0 && failed(addNumber("lr", "lr_values")))

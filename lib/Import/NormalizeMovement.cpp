@@ -190,11 +190,8 @@ static LogicalResult emitLinspace(Emitter &emitter, Call &call, Results &results
   BoundArg *startArg = call.find("start"), *endArg = call.find("end");
   if (!startArg || !endArg || !startArg->isNumber() || !endArg->isNumber() || !isa<FloatType>(type.getElementType()))
     return emitter.error("'") << call.op << "' is supported for floating-point results between numbers";
-  auto number = [](BoundArg *arg) {
-    return arg->literal.kind == step::Arg::Kind::real ? arg->literal.real : static_cast<double>(arg->literal.integer);
-  };
   Builder &b = emitter.builder;
-  double start = number(startArg), end = number(endArg);
+  double start = startArg->number(), end = endArg->number();
   int64_t steps = type.getNumElements();
   double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   auto with = [&](StringRef op, Value value, double other) {
@@ -210,9 +207,8 @@ static LogicalResult emitLinspace(Emitter &emitter, Call &call, Results &results
                                       typeOf(position).clone(b.getI1Type()));
   Value value = emitter.createValue("where.self", {isFirst, first, second}, {}, type);
   if (call.op == "logspace") {
-    BoundArg *base = call.find("base");
     value = emitter.createValue("pow.Scalar", value,
-                                emitter.named("self", b.getF64FloatAttr(base && base->isNumber() ? number(base) : 10.0)),
+                                emitter.named("self", b.getF64FloatAttr(call.number("base", 10))),
                                 type);
   }
   results.push_back(value);

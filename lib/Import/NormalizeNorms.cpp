@@ -31,13 +31,6 @@ static Value perChannel(Emitter &emitter, Value value, RankedTensorType type) {
   return emitter.view(value, shape);
 }
 
-static double real(Call &call, StringRef name) {
-  BoundArg *arg = call.find(name);
-  if (!arg)
-    return 0;
-  return arg->literal.kind == step::Arg::Kind::integer ? static_cast<double>(arg->literal.integer) : arg->literal.real;
-}
-
 namespace {
 /// Mean and 1 / sqrt(variance + eps) per channel, in f64 and in the compute type.
 struct Statistics {
@@ -68,7 +61,7 @@ static LogicalResult emitBatchNorm(Emitter &emitter, Call &call, Results &result
   if (type.getRank() < 2 || call.resultTypes.size() < 3 || type.getNumElements() == 0)
     return emitter.error("'") << call.op << "' needs a batch and a channel dimension and three results, has " << type;
   bool training = call.boolean("training");
-  double eps = real(call, "eps");
+  double eps = call.number("eps", 0);
   Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
   if (!training && (!call.value("running_mean") || !call.value("running_var")))
     return emitter.error("'") << call.op << "' needs running statistics outside of training";
@@ -91,7 +84,7 @@ static LogicalResult emitBatchNorm(Emitter &emitter, Call &call, Results &result
   if (call.resultTypes.size() == 3)
     return success();
 
-  double momentum = real(call, "momentum");
+  double momentum = call.number("momentum", 0);
   auto count = static_cast<double>(type.getNumElements() / type.getDimSize(1));
   Arithmetic wide(emitter, emitter.builder.getF64Type());
   Value unbiased = wide.mul(s.variance, count / std::max(count - 1, 1.0));
@@ -116,7 +109,7 @@ static LogicalResult emitBatchNormBackward(Emitter &emitter, Call &call, Results
   if (training)
     s = {call.value("save_mean"), {}, call.value("save_invstd")};
   else
-    s = fromRunning(a, call, real(call, "eps"));
+    s = fromRunning(a, call, call.number("eps", 0));
   auto channels = [&](Value value) { return perChannel(emitter, value, type); };
   auto count = static_cast<double>(type.getNumElements() / type.getDimSize(1));
   SmallVector<int64_t> dims = batchDims(type);
@@ -170,7 +163,7 @@ static LogicalResult emitGroupNorm(Emitter &emitter, Call &call, Results &result
   Operation *norm =
       emitter.create("native_layer_norm", emitter.view(emitter.cast(input, compute), g.rows()),
                      {emitter.named("normalized_shape", b.getDenseI64ArrayAttr({g.elements})),
-                      emitter.named("eps", b.getF64FloatAttr(real(call, "eps"))),
+                      emitter.named("eps", b.getF64FloatAttr(call.number("eps", 0))),
                       emitter.named("operandSegmentSizes", b.getDenseI32ArrayAttr({1, 0, 0}))},
                      {rows, statistics, statistics});
   Arithmetic a(emitter, compute);

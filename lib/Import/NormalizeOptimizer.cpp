@@ -114,27 +114,23 @@ static std::pair<Value, Value> emitAdagradPosition(Emitter &emitter, Call &call,
                                                    Value step) {
   OpBuilder &builder = emitter.builder;
   RankedTensorType type = typeOf(param);
-  auto number = [&](StringRef name) {
-    BoundArg *arg = call.find(name);
-    return arg && arg->literal.kind == Kind::real ? arg->literal.real : arg ? double(arg->literal.integer) : 0.0;
-  };
   auto scalarOp = [&](StringRef op, Value value, double other) {
     return emitter.createValue(op, value, emitter.named("other", builder.getF64FloatAttr(other)), typeOf(value));
   };
   // lr / (1 + (step - 1) * lr_decay)
   Value decay = scalarOp("sub.Scalar", emitter.cast(step, builder.getF64Type()), 1);
-  decay = scalarOp("add.Scalar", scalarOp("mul.Scalar", decay, number("lr_decay")), 1);
+  decay = scalarOp("add.Scalar", scalarOp("mul.Scalar", decay, call.number("lr_decay", 0)), 1);
   Value lr = emitter.cast(call.value("lr"), builder.getF64Type());
   Value rate = emitter.createValue("div.Tensor", {lr, decay}, {}, typeOf(decay));
   rate = emitter.cast(rate, type.getElementType());
 
   if (call.boolean("maximize"))
     grad = emitter.createValue("neg", grad, {}, type);
-  if (double weightDecay = number("weight_decay"); weightDecay != 0)
+  if (double weightDecay = call.number("weight_decay", 0); weightDecay != 0)
     grad = emitter.createValue("add.Tensor", {grad, param}, emitter.named("alpha", builder.getF64FloatAttr(weightDecay)),
                                type);
   sum = emitter.createValue("addcmul", {sum, grad, grad}, {}, type);
-  Value deviation = scalarOp("add.Scalar", emitter.createValue("sqrt", sum, {}, type), number("eps"));
+  Value deviation = scalarOp("add.Scalar", emitter.createValue("sqrt", sum, {}, type), call.number("eps", 0));
   Value update = emitter.createValue("mul.Tensor", {grad, rate}, {}, type);
   update = emitter.createValue("div.Tensor", {update, deviation}, {}, type);
   return {emitter.createValue("sub.Tensor", {param, update}, {}, type), sum};

@@ -38,11 +38,7 @@ static LogicalResult emitConstantPad(Emitter &emitter, Call &call, Results &resu
   Ints list = getIntegers(call, "pad");
   if (static_cast<int64_t>(list.size()) > 2 * type.getRank())
     return emitter.error("'constant_pad_nd' pads ") << list.size() / 2 << " dimensions of " << type;
-  BoundArg *fill = call.find("value");
-  double number = !fill || !fill->isNumber()                         ? 0
-                  : fill->literal.kind == step::Arg::Kind::real    ? fill->literal.real
-                  : fill->literal.kind == step::Arg::Kind::boolean ? fill->literal.boolean
-                                                                   : static_cast<double>(fill->literal.integer);
+  double number = call.number("value", 0);
   for (Pad pad : readPads(list, type.getRank())) {
     int64_t size = typeOf(value).getDimSize(pad.dim);
     value = emitSlice(emitter, value, pad.dim, std::max<int64_t>(0, -pad.before),

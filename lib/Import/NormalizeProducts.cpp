@@ -9,17 +9,6 @@ using Kind = step::Arg::Kind;
 
 static int64_t sizeOf(Value value, int64_t dim) { return typeOf(value).getDimSize(dim); }
 
-/// beta or alpha, 1 when absent.
-static double factor(Call &call, StringRef name) {
-  BoundArg *arg = call.find(name);
-  if (!arg || !arg->isNumber())
-    return 1;
-  const step::Arg &literal = arg->literal;
-  return literal.kind == Kind::real      ? literal.real
-         : literal.kind == Kind::boolean ? static_cast<double>(literal.boolean)
-                                         : static_cast<double>(literal.integer);
-}
-
 /// a b for matrices; of integers as sums of products, for which there are no GEMMs.
 static Value product(Emitter &emitter, Type type, Value a, Value b) {
   Arithmetic arithmetic(emitter, type);
@@ -32,7 +21,7 @@ static Value product(Emitter &emitter, Type type, Value a, Value b) {
 /// beta * self + alpha * value; with beta 0, self is not read.
 static Value combine(Emitter &emitter, Call &call, Value value) {
   Arithmetic a(emitter, call.resultTypes[0].getElementType());
-  double alpha = factor(call, "alpha"), beta = factor(call, "beta");
+  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
   if (alpha != 1)
     value = a.mul(value, alpha);
   if (beta == 0)

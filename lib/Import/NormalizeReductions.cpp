@@ -44,7 +44,7 @@ static std::optional<double> powerOrder(Call &call) {
   BoundArg *order = call.find("ord");
   if (!order || !order->isNumber())
     return std::nullopt;
-  double p = order->literal.kind == step::Arg::Kind::real ? order->literal.real : static_cast<double>(order->literal.integer);
+  double p = order->number();
   return p > 0 && p != 2 && std::isfinite(p) ? std::optional(p) : std::nullopt;
 }
 
@@ -109,7 +109,7 @@ static LogicalResult emitRenorm(Emitter &emitter, Call &call, Results &results) 
   int64_t rank = type.getRank(), dim = wrapDim(call.integer("dim", 0), rank);
   if (!most || !most->isNumber() || dim < 0 || dim >= rank)
     return refuseDim(emitter, call, dim, rank);
-  double bound = most->literal.kind == step::Arg::Kind::real ? most->literal.real : static_cast<double>(most->literal.integer);
+  double bound = most->number();
   Arithmetic a(emitter, Arithmetic::computeType(type.getElementType()));
   Call norm = call;
   llvm::erase_if(norm.args, [](const BoundArg &arg) { return arg.name() == "dim" || arg.name() == "maxnorm"; });
@@ -285,13 +285,7 @@ static LogicalResult emitMinMax(Emitter &emitter, Call &call, Results &results) 
 /// Counts of the elements in equal bins between min and max, both of which count. As ATen's HistogramKernel.cpp finds the
 /// bin: (x - min) * bins / (max - min) cut to an integer, the last bin for max itself.
 static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
-  auto number = [&](StringRef name) {
-    BoundArg *arg = call.find(name);
-    if (!arg || !arg->isNumber())
-      return 0.0;
-    return arg->literal.kind == step::Arg::Kind::real ? arg->literal.real : static_cast<double>(arg->literal.integer);
-  };
-  double low = number("min"), high = number("max");
+  double low = call.number("min", 0), high = call.number("max", 0);
   int64_t bins = call.integer("bins", 100);
   if (!(low < high) || bins <= 0)
     return emitter.error("'histc' needs bounds min < max of its bins, which do not depend on values");

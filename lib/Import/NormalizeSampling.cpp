@@ -165,7 +165,7 @@ static std::optional<double> givenScale(Call &call, size_t dim, size_t rank) {
   BoundArg *arg = call.find(rank == 1 ? StringRef("scales") : names[3 - rank + dim]);
   if (!arg || arg->isNone())
     return std::nullopt;
-  return arg->literal.kind == Kind::real ? arg->literal.real : static_cast<double>(arg->literal.integer);
+  return arg->number();
 }
 
 static size_t rankOf(Call &call) {
@@ -189,20 +189,22 @@ static double sourceScale(Call &call, int64_t dim, size_t rank, int64_t out, int
   return given && *given > 0 ? 1 / *given : static_cast<double>(in) / static_cast<double>(out);
 }
 
+/// o * scale + offset of each output element: sources lie corner on corner, or center on center.
+static Value sourcePositions(Arithmetic &numbers, Call &call, int64_t dim, size_t rank, int64_t out, int64_t in) {
+  Value o = numbers.positions(out, 0, 2);
+  double scale = sourceScale(call, dim, rank, out, in);
+  return call.boolean("align_corners") ? numbers.mul(o, scale)
+                                       : numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
+}
+
 /// Elements at distance below 1 of the source position o * scale + offset, by 1 - distance.
 static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) {
-  bool backward = StringRef(call.op).ends_with("_backward"), aligns = call.boolean("align_corners");
+  bool backward = StringRef(call.op).ends_with("_backward");
   size_t rank = rankOf(call);
   Value value = backward ? call.value("grad_output") : call.value("self");
   auto [from, to] = sampleSizes(call, value, backward, rank);
   auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
-    Value o = numbers.positions(out, 0, 2), source;
-    double scale = sourceScale(call, dim, rank, out, in);
-    if (aligns)
-      source = numbers.mul(o, scale);
-    else
-      source = numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
-    source = numbers.clamp(source, 0, static_cast<double>(in - 1));
+    Value source = numbers.clamp(sourcePositions(numbers, call, dim, rank, out, in), 0, static_cast<double>(in - 1));
     Value distance = numbers.unary("abs", numbers.sub(source, numbers.positions(in, 1, 2)));
     return numbers.clamp(numbers.add(numbers.mul(distance, -1), 1), 0, std::nullopt);
   };
@@ -223,14 +225,12 @@ static Value cubic(Arithmetic &a, Value distance, double steepness) {
 
 /// The four elements around the source position, those beyond the border being the last ones.
 static LogicalResult emitCubic(Emitter &emitter, Call &call, Results &results) {
-  bool backward = StringRef(call.op).ends_with("_backward"), aligns = call.boolean("align_corners");
+  bool backward = StringRef(call.op).ends_with("_backward");
   size_t rank = rankOf(call);
   Value value = backward ? call.value("grad_output") : call.value("self");
   auto [from, to] = sampleSizes(call, value, backward, rank);
   auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
-    Value o = numbers.positions(out, 0, 2);
-    double scale = sourceScale(call, dim, rank, out, in);
-    Value source = aligns ? numbers.mul(o, scale) : numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
+    Value source = sourcePositions(numbers, call, dim, rank, out, in);
     Value first = numbers.unary("floor", source), matrix;
     for (int64_t tap = -1; tap <= 2; ++tap) {
       Value at = numbers.add(first, static_cast<double>(tap));

@@ -114,7 +114,8 @@ static LogicalResult emitAdaptiveMaxPool(Emitter &emitter, Call &call, Results &
   BoundArg *self = call.find("self");
   RankedTensorType type = typeOf(self->values[0]);
   ArrayRef<int64_t> in = type.getShape().take_back(rank), out = call.resultTypes[0].getShape().take_back(rank);
-  SmallVector<int64_t> kernel, places = {0};
+  SmallVector<AdaptiveWindows> all;
+  SmallVector<int64_t> kernel;
   int64_t first = type.getRank() - static_cast<int64_t>(rank);
   bool isEven = true;
   for (auto [dim, size, count] : llvm::enumerate(in, out)) {
@@ -124,17 +125,21 @@ static LogicalResult emitAdaptiveMaxPool(Emitter &emitter, Call &call, Results &
     isEven &= windows.length * count == size;
     self->values[0] = emitRows(emitter, self->values[0], first + static_cast<int64_t>(dim), windows.rows);
     kernel.push_back(windows.length);
-    SmallVector<int64_t> further;
-    for (int64_t place : places)
-      for (int64_t row : windows.rows)
-        further.push_back(place * size + row);
-    places = std::move(further);
+    all.push_back(std::move(windows));
   }
   call.op = "max_pool" + std::string(rank == 3 ? "3d" : "2d") + "_with_indices";
   setIntegers(call, "kernel_size", kernel);
   if (failed(emitMaxPool(emitter, call, results)))
     return failure();
   if (!isEven) {
+    SmallVector<int64_t> places = {0};
+    for (auto [size, windows] : llvm::zip(in, all)) {
+      SmallVector<int64_t> further;
+      for (int64_t place : places)
+        for (int64_t row : windows.rows)
+          further.push_back(place * size + row);
+      places = std::move(further);
+    }
     RowAccess access = getFlatAccess(emitter, results[1], static_cast<int64_t>(places.size()), "max_pool");
     results[1] = access.gather(emitter, emitNumbers(emitter, places));
   }
@@ -146,6 +151,15 @@ static SmallVector<int64_t> planes(ArrayRef<int64_t> shape, size_t rank) {
   SmallVector<int64_t> flat(shape.drop_back(rank));
   flat.push_back(ShapedType::getNumElements(shape.take_back(rank)));
   return flat;
+}
+
+/// A tensor of `type` with each element of `value` at its place in its plane, and zeros.
+static Value emitPlaced(Emitter &emitter, RankedTensorType type, Value value, Value places, size_t rank, StringRef op,
+                        StringRef kind) {
+  SmallVector<int64_t> image = planes(type.getShape(), rank), pooled = planes(typeOf(value).getShape(), rank);
+  RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
+                                       emitter.view(places, pooled), op);
+  return emitter.view(access.scatter(emitter, Value(), emitter.view(value, pooled), image, kind), type.getShape());
 }
 
 /// Each gradient goes to the place of its maximum; where windows tile the image, as that of a max pool.
@@ -165,11 +179,7 @@ static LogicalResult emitAdaptiveMaxPoolBackward(Emitter &emitter, Call &call, R
     setIntegers(call, "kernel_size", kernel);
     return emitMaxPool(emitter, call, results);
   }
-  SmallVector<int64_t> image = planes(type.getShape(), rank), pooled = planes(typeOf(grad).getShape(), rank);
-  RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
-                                       emitter.view(indices, pooled), "max_pool");
-  Value sum = access.scatter(emitter, Value(), emitter.view(grad, pooled), image, "sum");
-  results.push_back(emitter.view(sum, type.getShape()));
+  results.push_back(emitPlaced(emitter, type, grad, indices, rank, "max_pool", "sum"));
   return success();
 }
 
@@ -181,11 +191,7 @@ static LogicalResult emitMaxUnpool(Emitter &emitter, Call &call, Results &result
   if (typeOf(self).getShape() != typeOf(indices).getShape() || typeOf(self).getRank() != type.getRank() ||
       type.getRank() < static_cast<int64_t>(rank))
     return emitter.error("'") << call.op << "' of " << self.getType() << " and places " << indices.getType();
-  SmallVector<int64_t> image = planes(type.getShape(), rank), pooled = planes(typeOf(self).getShape(), rank);
-  RowAccess access = getAccessAlongDim(emitter, image, static_cast<int64_t>(image.size()) - 1,
-                                       emitter.view(indices, pooled), "max_unpool");
-  Value placed = access.scatter(emitter, Value(), emitter.view(self, pooled), image, "set");
-  results.push_back(emitter.view(placed, type.getShape()));
+  results.push_back(emitPlaced(emitter, type, self, indices, rank, "max_unpool", "set"));
   return success();
 }
 
