@@ -27,7 +27,9 @@ CASTS = ("double", "float", "half", "bfloat16", "long", "int", "short", "char", 
 TOLERANCES = {
     # Our series and PyTorch's are both good to a few parts in 1e14 of the larger of result and 1.
     "lgamma": dict(tolerance=1e-11), "erfinv": dict(tolerance=1e-11),
-    **{f"mvlgamma.mvlgamma_p_{p}": dict(tolerance=1e-9) for p in (1, 3, 5)}, "logit": dict(tolerance=1e-11),
+    "logit": dict(tolerance=1e-11),
+    # Its gradient is a sum of digamma, as good as that is below.
+    **{f"mvlgamma.mvlgamma_p_{p}": dict(tolerance=1e-9) for p in (1, 3, 5)},
     # PyTorch's own trigamma is good to 4e-11 (at 1.7), its zeta function ends its series at 1e-8 or so.
     "digamma": dict(tolerance=1e-9), "polygamma.polygamma_n_0": dict(tolerance=1e-9, host_tolerance=1e-4),
     # In float32 it is off by 2e-5 itself, near poles, where ours, in double, is not.

@@ -16,7 +16,7 @@ MASKED = tuple(f"masked.{name}" for name in ("sum", "prod", "amax", "amin", "mea
 SOFTMAX = ("softmax", "softmax.with_dtype", "log_softmax", "log_softmax.with_dtype", "nn.functional.softmin",
            "nn.functional.softmin.with_dtype", "torch.ops.aten._safe_softmax.default")
 
-# Roots of sums of roots, and logarithms of differences: a few tens of epsilons.
+
 def without_singular_values(one):
     return (one.args[1:] or [one.kwargs.get("ord", "fro")])[0] not in ("nuc", 2, -2)
 
@@ -26,6 +26,7 @@ def of_one_dtype(one):
     return one.kwargs.get("aweights") is None or one.kwargs["aweights"].dtype == one.args[0].dtype
 
 
+# Roots of sums of roots, and logarithms of differences: a few tens of epsilons.
 OPTIONS = {"cov": dict(keep=of_one_dtype), "linalg.matrix_norm": dict(keep=without_singular_values),
            "nn.functional.normalize": dict(tolerance=1e-11), "logcumsumexp": dict(tolerance=1e-11)}
 

@@ -268,6 +268,15 @@ protected:
   struct NextHead {
     SmallVector<Ahead> queries, keys;
   };
+  /// Where the head of a number is, counted over all batches.
+  struct Place {
+    Value batch, head, kvHead;
+  };
+  Place locate(Value number) {
+    int64_t heads = sizes.getHeads();
+    Value head = b.mod(number, heads);
+    return {b.floorDiv(number, heads), head, b.floorDiv(head, heads / sizes.getKvHeads())};
+  }
   /// `next`, or nothing where it does not fit.
   NextHead fitting(NextHead next) {
     constexpr int64_t kHeadBytes = 320 << 10;
@@ -469,7 +478,7 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
 }
 
 LogicalResult ForwardEmitter::emit() {
-  int64_t heads = sizes.getHeads(), depth = sizes.getHeadDim(), vDim = sizes.getVDim();
+  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
   Panel keysT = transposedScratch(depth), scores = scoresScratch();
   Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
@@ -480,19 +489,18 @@ LogicalResult ForwardEmitter::emit() {
   rowSum = scratch(1, kQueryBlock);
   rowLanes = scratch(kQueryBlock, kLanes);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
-    Value batch = b.floorDiv(trip, heads), head = b.mod(trip, heads);
-    Value kvHead = b.floorDiv(head, heads / sizes.getKvHeads());
+    Place at = locate(trip);
+    Value batch = at.batch, head = at.head, kvHead = at.kvHead;
     Panel q = panel(b.getPointer(0), op.getQView(), batch, head);
     Panel k = panel(b.getPointer(1), op.getKView(), batch, kvHead);
     Panel v = panel(b.getPointer(2), op.getVView(), batch, kvHead);
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
     lse = {b.getResultPointer(1), b.mul(trip, sizes.getQLen()), 0};
-    Value next = b.add(trip, b.i64(1)), nextBatch = b.floorDiv(next, heads), nextHead = b.mod(next, heads);
-    Value nextKvHead = b.floorDiv(nextHead, heads / sizes.getKvHeads());
-    NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), nextBatch, nextHead), depth},
-                               {panel(b.getResultPointer(0), op.getOutView(), nextBatch, nextHead), vDim}},
-                              {{panel(b.getPointer(1), op.getKView(), nextBatch, nextKvHead), depth},
-                               {panel(b.getPointer(2), op.getVView(), nextBatch, nextKvHead), vDim}}});
+    Place next = locate(b.add(trip, b.i64(1)));
+    NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), next.batch, next.head), depth},
+                               {panel(b.getResultPointer(0), op.getOutView(), next.batch, next.head), vDim}},
+                              {{panel(b.getPointer(1), op.getKView(), next.batch, next.kvHead), depth},
+                               {panel(b.getPointer(2), op.getVView(), next.batch, next.kvHead), vDim}}});
     forSpans(sizes.getQLen(), querySpan, [&](Value spanStart, Value spanRows) {
       Sums sums = getSums(outMemory, out, spanStart, vDim);
       Value spanEnd = b.add(spanStart, spanRows);
@@ -651,17 +659,15 @@ LogicalResult BackwardEmitter::emit() {
         Panel dout = panel(doutPointer, op.getDoutView(), batch, head);
         Panel out = panel(outPointer, op.getOutView(), batch, head);
         Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
-        Value next = b.add(b.add(b.mul(batch, sizes.getHeads()), head), b.i64(1));
-        Value nextBatch = b.floorDiv(next, sizes.getHeads()), nextHead = b.mod(next, sizes.getHeads());
-        Value nextKvHead = b.floorDiv(nextHead, group);
-        NextHead ahead = fitting({{{panel(qPointer, op.getQView(), nextBatch, nextHead), depth},
-                                   {panel(doutPointer, op.getDoutView(), nextBatch, nextHead), vDim},
-                                   {panel(outPointer, op.getOutView(), nextBatch, nextHead), vDim},
-                                   {panel(dqPointer, op.getDqView(), nextBatch, nextHead), depth}},
-                                  {{panel(kPointer, op.getKView(), nextBatch, nextKvHead), depth},
-                                   {panel(vPointer, op.getVView(), nextBatch, nextKvHead), vDim},
-                                   {panel(dkPointer, op.getDkView(), nextBatch, nextKvHead), depth},
-                                   {panel(dvPointer, op.getDvView(), nextBatch, nextKvHead), vDim}}});
+        Place next = locate(b.add(b.add(b.mul(batch, sizes.getHeads()), head), b.i64(1)));
+        NextHead ahead = fitting({{{panel(qPointer, op.getQView(), next.batch, next.head), depth},
+                                   {panel(doutPointer, op.getDoutView(), next.batch, next.head), vDim},
+                                   {panel(outPointer, op.getOutView(), next.batch, next.head), vDim},
+                                   {panel(dqPointer, op.getDqView(), next.batch, next.head), depth}},
+                                  {{panel(kPointer, op.getKView(), next.batch, next.kvHead), depth},
+                                   {panel(vPointer, op.getVView(), next.batch, next.kvHead), vDim},
+                                   {panel(dkPointer, op.getDkView(), next.batch, next.kvHead), depth},
+                                   {panel(dvPointer, op.getDvView(), next.batch, next.kvHead), vDim}}});
         Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
         Sums dqSums = getSums(dqMemory, dq, queryStart, depth);
         beginQueryGradients(dqSums, queryRowCount, keyStart, keySpan);

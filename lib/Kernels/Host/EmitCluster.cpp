@@ -314,10 +314,7 @@ bool ClusterEmitter::asksForNextRow(const Roots &roots) const {
   for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
     if (access.isLinear() && access.getStride(inner) == 1)
       rowBytes += dims[inner] * getElementBytes(getElementTypeOrSelf(operand.getType()));
-  bool isFirst = llvm::none_of(schedule.getRoots(), [&](const Root &other) {
-    return other.dims.test(inner) && other.stage < roots.front()->stage;
-  });
-  return !isFirst && rowBytes <= kRowBytes && hasFunctions(roots);
+  return countPasses(*roots.front()).second > 0 && rowBytes <= kRowBytes && hasFunctions(roots);
 }
 
 /// Asks for what lies ahead in the operands and results that are walked element by element: functions leave time for
@@ -425,6 +422,8 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
     for (ReduceOp reduce : reduceOps)
       reductions.push_back({reduce.getKind(), reduce.getType()});
   constexpr int64_t kCacheBytes = 4 << 20;
+  int64_t passes, pass;
+  std::tie(passes, pass) = countPasses(*roots.front());
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {
     SmallVector<Scope> known(numRows);
     SmallVector<SmallVector<Value>> values(numRows);
@@ -438,7 +437,6 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
     });
     readsKept = false;
     // Rows from a cache are in the first one after their first pass. The others share the next rows among them.
-    int64_t passes = countPasses(*roots.front()).first, pass = countPasses(*roots.front()).second;
     if (width == kLanes && pass > 0 && !rows.empty())
       prefetchNextRows(/*level=*/1, [&](int64_t row) { return row % (passes - 1) == pass - 1; });
     else if (width >= kLanes && asksForNextRow(roots))

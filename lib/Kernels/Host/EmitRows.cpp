@@ -124,7 +124,7 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
     Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);
     Value firstRow = b.mul(table, rows), firstId = b.mul(table, ids);
     Value low = b.floorDiv(b.mul(trip, rows), trips), high = b.floorDiv(b.mul(b.add(trip, 1), rows), trips);
-    auto start = [&](Value low) {
+    auto start = [&] {
       b.loop(low, high, 1, [&](Value row) {
         forRow(b, size, [&](Value i, int64_t width) {
           Value index = b.add(b.mul(b.add(firstRow, row), size), i);
@@ -141,9 +141,9 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
       b.setInsertionPointToStart(choice.thenBlock());
       zeroPastCaches(b, result, element, b.mul(b.add(firstRow, low), size), b.mul(b.add(firstRow, high), size));
       b.setInsertionPointToStart(choice.elseBlock());
-      start(low);
+      start();
     } else {
-      start(low);
+      start();
     }
     b.loop(b.i64(0), b.i64(ids), 1, [&](Value i) {
       Value position = b.add(firstId, i);

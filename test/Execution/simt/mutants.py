@@ -31,7 +31,7 @@ PROBED = "no thread of this shape decides otherwise, or comes there (probed)"
 SECONDS_TO_END = 5
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)  # each is one of its own
 class Mutant:
     """A kernel with a mistake. `what` is the mistake and the op it is at; `probe` the kernel that tells whether it
     matters, if there is one, and `globals` what both use. `cases` are numbers to run it on, the tests' first."""
