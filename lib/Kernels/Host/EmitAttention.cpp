@@ -65,10 +65,6 @@ protected:
   Panel scratch(int64_t rows, int64_t columns) { return {b.stack(f32, rows * columns), b.i64(0), columns}; }
   /// The same for scores of a pair of blocks: rows are no power of two apart.
   Panel scoresScratch() { return scratch(kQueryBlock, keyBlock + kLanes); }
-  /// The same for transposed keys or values, in groups of as many keys as a tile of scores has.
-  Panel transposedScratch(int64_t depth) {
-    return {b.stack(f32, depth * keyBlock), b.i64(0), kKeyTile, /*narrow=*/{}, /*groupStride=*/depth * kKeyTile};
-  }
   bool needsCopy(int64_t columns) const { return narrow || columns % kLanes != 0; }
   /// A panel of f32 whose rows can be read by whole vectors: `from`, or a padded copy in `buffer` when they are ragged
   /// or narrow.
@@ -479,7 +475,7 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
 
 LogicalResult ForwardEmitter::emit() {
   int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
-  Panel keysT = transposedScratch(depth), scores = scoresScratch();
+  Panel keysT = scratch(depth, keyBlock), scores = scoresScratch();
   Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
   Panel outMemory = sumsScratch(querySpan, vDim);
@@ -634,7 +630,7 @@ LogicalResult BackwardEmitter::emit() {
   Value dqPointer = b.getResultPointer(0), dkPointer = b.getResultPointer(results / 2);
   Value dvPointer = b.getResultPointer(results - 1);
 
-  Panel keysT = transposedScratch(depth), valuesT = transposedScratch(vDim);
+  Panel keysT = scratch(depth, keyBlock), valuesT = scratch(vDim, keyBlock);
   Panel scores = scoresScratch(), dScores = scoresScratch();
   Panel rowLanes = scratch(kQueryBlock, kLanes), deltas = scratch(1, kQueryBlock);
   Panel keyBuffer = paddedScratch(keyBlock, depth), queryBuffer = paddedScratch(kQueryBlock, depth);

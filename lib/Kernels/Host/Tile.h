@@ -15,17 +15,9 @@ struct Panel {
   int64_t stride;
   /// Null for f32.
   mlir::Type narrow = {};
-  /// Unless 0, `stride` columns of all rows are followed by the next ones, so many elements on: what a tile reads then
-  /// lies side by side, where rows that are powers of two apart meet in few sets of the cache.
-  int64_t groupStride = 0;
 
   mlir::Value index(KernelBuilder &b, mlir::Value row, mlir::Value column) const {
-    mlir::Value first = base;
-    if (groupStride) {
-      first = b.add(first, b.mul(b.floorDiv(column, stride), groupStride));
-      column = b.mod(column, stride);
-    }
-    return b.add(b.add(first, b.mul(row, stride)), column);
+    return b.add(b.add(base, b.mul(row, stride)), column);
   }
   /// The panel that starts at row `row`.
   Panel from(KernelBuilder &b, mlir::Value row) const {
