@@ -182,34 +182,41 @@ static std::pair<SmallVector<int64_t>, SmallVector<int64_t>> sampleSizes(Call &c
 }
 
 /// Source elements per output element.
-static double sourceScale(Call &call, int64_t dim, size_t rank, int64_t out, int64_t in) {
+static double sourceScale(Call &call, int64_t dim, int64_t out, int64_t in) {
   if (call.boolean("align_corners"))
     return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  std::optional<double> given = givenScale(call, dim, rank);
+  std::optional<double> given = givenScale(call, dim, rankOf(call));
   return given && *given > 0 ? 1 / *given : static_cast<double>(in) / static_cast<double>(out);
 }
 
 /// o * scale + offset of each output element: sources lie corner on corner, or center on center.
-static Value sourcePositions(Arithmetic &numbers, Call &call, int64_t dim, size_t rank, int64_t out, int64_t in) {
+static Value sourcePositions(Arithmetic &numbers, Call &call, int64_t dim, int64_t out, int64_t in) {
   Value o = numbers.positions(out, 0, 2);
-  double scale = sourceScale(call, dim, rank, out, in);
+  double scale = sourceScale(call, dim, out, in);
   return call.boolean("align_corners") ? numbers.mul(o, scale)
                                        : numbers.add(numbers.mul(numbers.add(o, 0.5), scale), -0.5);
 }
 
-/// Elements at distance below 1 of the source position o * scale + offset, by 1 - distance.
-static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) {
+/// An upsample op or its gradient, by what each output element takes of the source elements.
+static LogicalResult emitInterpolation(Emitter &emitter, Call &call, Results &results, Weights weights) {
   bool backward = StringRef(call.op).ends_with("_backward");
-  size_t rank = rankOf(call);
   Value value = backward ? call.value("grad_output") : call.value("self");
-  auto [from, to] = sampleSizes(call, value, backward, rank);
-  auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
-    Value source = numbers.clamp(sourcePositions(numbers, call, dim, rank, out, in), 0, static_cast<double>(in - 1));
-    Value distance = numbers.unary("abs", numbers.sub(source, numbers.positions(in, 1, 2)));
-    return numbers.clamp(numbers.add(numbers.mul(distance, -1), 1), 0, std::nullopt);
-  };
+  auto [from, to] = sampleSizes(call, value, backward, rankOf(call));
   results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
   return success();
+}
+
+/// 1 - |distance|, 0 from 1 on.
+static Value triangle(Arithmetic &a, Value distance) {
+  return a.clamp(a.add(a.mul(a.unary("abs", distance), -1), 1), 0, std::nullopt);
+}
+
+/// Elements at distance below 1 of the source position o * scale + offset, by 1 - distance.
+static LogicalResult emitLinear(Emitter &emitter, Call &call, Results &results) {
+  return emitInterpolation(emitter, call, results, [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
+    Value source = numbers.clamp(sourcePositions(numbers, call, dim, out, in), 0, static_cast<double>(in - 1));
+    return triangle(numbers, numbers.sub(source, numbers.positions(in, 1, 2)));
+  });
 }
 
 /// Keys' cubic convolution of a distance, 0 from 2 on; `steepness` is its a.
@@ -225,12 +232,8 @@ static Value cubic(Arithmetic &a, Value distance, double steepness) {
 
 /// The four elements around the source position, those beyond the border being the last ones.
 static LogicalResult emitCubic(Emitter &emitter, Call &call, Results &results) {
-  bool backward = StringRef(call.op).ends_with("_backward");
-  size_t rank = rankOf(call);
-  Value value = backward ? call.value("grad_output") : call.value("self");
-  auto [from, to] = sampleSizes(call, value, backward, rank);
-  auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
-    Value source = sourcePositions(numbers, call, dim, rank, out, in);
+  return emitInterpolation(emitter, call, results, [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
+    Value source = sourcePositions(numbers, call, dim, out, in);
     Value first = numbers.unary("floor", source), matrix;
     for (int64_t tap = -1; tap <= 2; ++tap) {
       Value at = numbers.add(first, static_cast<double>(tap));
@@ -240,28 +243,20 @@ static LogicalResult emitCubic(Emitter &emitter, Call &call, Results &results) {
       matrix = matrix ? numbers.add(matrix, part) : part;
     }
     return matrix;
-  };
-  results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
-  return success();
+  });
 }
 
 /// A filter as wide as the source elements of one output element, at least one; its weights add up to 1.
 static LogicalResult emitAntialiased(Emitter &emitter, Call &call, Results &results) {
-  bool backward = StringRef(call.op).ends_with("_backward"), isCubic = StringRef(call.op).contains("bicubic");
-  size_t rank = rankOf(call);
-  Value value = backward ? call.value("grad_output") : call.value("self");
-  auto [from, to] = sampleSizes(call, value, backward, rank);
-  auto weights = [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
-    double scale = sourceScale(call, dim, rank, out, in);
+  bool isCubic = StringRef(call.op).contains("bicubic");
+  return emitInterpolation(emitter, call, results, [&](Arithmetic &numbers, int64_t dim, int64_t out, int64_t in) {
+    double scale = sourceScale(call, dim, out, in);
     Value center = numbers.mul(numbers.add(numbers.positions(out, 0, 2), 0.5), scale);
     Value distance = numbers.sub(numbers.add(numbers.positions(in, 1, 2), 0.5), center);
     distance = numbers.div(distance, std::max(scale, 1.0));
-    Value weight = isCubic ? cubic(numbers, distance, -0.5)
-                           : numbers.clamp(numbers.add(numbers.mul(numbers.unary("abs", distance), -1), 1), 0, std::nullopt);
+    Value weight = isCubic ? cubic(numbers, distance, -0.5) : triangle(numbers, distance);
     return numbers.div(weight, numbers.sum(weight, {1}, /*keepDims=*/true));
-  };
-  results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
-  return success();
+  });
 }
 
 /// PyTorch's source of output `o` (aten/src/ATen/native/UpSample.h), computed in f32 as there.
