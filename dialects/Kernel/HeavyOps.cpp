@@ -40,7 +40,7 @@ LogicalResult GemmOp::verify() {
     return success();
   };
   if (failed(checkElements("result", getResult(), batch * m * n)) || failed(checkElements("bias", getBias(), n)) ||
-      failed(checkElements("c", getC(), batch * m * n)) ||
+      failed(checkElements("residual", getResidual(), batch * m * n)) ||
       failed(checkElements("pre_activation", getPreActivation(), batch * m * n)))
     return failure();
   if (getPreActivation() && !getActivation())
@@ -60,6 +60,6 @@ int64_t GemmOp::getGrain() { return 1; }
 double GemmOp::getFlops() { return 2.0 * getBatch() * getM() * getN() * getK(); }
 int64_t GemmOp::getBytesMoved() { return getTensorBytes(*this); }
 bool GemmOp::canAlias(unsigned operand, unsigned result) {
-  Value c = getC();
-  return c && operand == 2 && result == 0 && c != getA() && c != getB() && c != getBias();
+  Value residual = getResidual();
+  return residual && operand == 2 && result == 0 && residual != getA() && residual != getB() && residual != getBias();
 }

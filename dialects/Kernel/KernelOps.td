@@ -208,28 +208,28 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Matrix product, batched, of row-major views, with an epilogue; a library call";
   let description = [{
-    `result[i] = activation(op(A_i) * op(B_i) + bias + c[i])` for i < batch, where A_i starts at element
+    `result[i] = activation(op(A_i) * op(B_i) + bias + residual[i])` for i < batch, where A_i starts at element
     `a_offset + i * a_stride` of `a` and has leading dimension `lda` (likewise B), op transposes when `trans_a` /
     `trans_b` is there, and the result is contiguous: batch x m x n. op(A) is m x k, op(B) is k x n.
 
     What comes after the product is its epilogue, of which a library may have parts: `bias` has an element per column;
-    `c` has the elements of the result, which may overwrite it; `activation` is `relu`, `gelu` or `gelu_tanh` (gelu with
+    `residual` has the elements of the result, which may overwrite it, as when a gradient is accumulated; `activation` is `relu`, `gelu` or `gelu_tanh` (gelu with
     PyTorch's approximate="tanh"), and then `pre_activation`, if it is wanted, is what it is applied to. The order is
     that of the formula. Our own products (f32, on CPUs) round every step, as ops of their own would; a library may round
     once.
 
     Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16, then summed in f32; (C3) views inside
-    their tensors and leading dimensions at least a row; (C4) result, c and pre_activation have batch * m * n elements,
+    their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * n elements,
     bias has n; (C5) pre_activation only with an activation.
 
     ```mlir
     %y, %x = kernel.gemm m 8 n 6 k 4 a(%a ld 4 : tensor<8x4xf32>) b(%b ld 4 trans : tensor<6x4xf32>)
-        bias(%bias : tensor<6xf32>) accumulate(%c : tensor<8x6xf32>) activation gelu_tanh
+        bias(%bias : tensor<6xf32>) residual(%r : tensor<8x6xf32>) activation gelu_tanh
         -> tensor<8x6xf32>, pre_activation tensor<8x6xf32>
     ```
   }];
   let arguments = (ins
-    Kernel_Tensor:$a, Kernel_Tensor:$b, Optional<Kernel_Tensor>:$c, Optional<Kernel_Tensor>:$bias,
+    Kernel_Tensor:$a, Kernel_Tensor:$b, Optional<Kernel_Tensor>:$residual, Optional<Kernel_Tensor>:$bias,
     I64Attr:$m, I64Attr:$n, I64Attr:$k, DefaultValuedOptionalAttr<I64Attr, "1">:$batch,
     UnitAttr:$trans_a, UnitAttr:$trans_b,
     DefaultValuedOptionalAttr<I64Attr, "0">:$a_offset, I64Attr:$lda, DefaultValuedOptionalAttr<I64Attr, "0">:$a_stride,
@@ -240,7 +240,7 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     `m` $m `n` $n `k` $k (`batch` $batch^)?
     `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
     `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
-    (`bias` `(` $bias^ `:` type($bias) `)`)? (`accumulate` `(` $c^ `:` type($c) `)`)? (`activation` $activation^)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)? (`activation` $activation^)?
     attr-dict `->` type($result) (`,` `pre_activation` type($pre_activation)^)?
   }];
   let extraClassDeclaration = [{

@@ -22,9 +22,9 @@ StringRef getTargetName(Target::Kind kind) {
 GemmEpilogues getGemmEpilogues(Target::Kind kind) {
   // cuBLASLt: BIAS, RELU_BIAS, GELU_AUX_BIAS (by tanh), and C beside D.
   if (kind == Target::Kind::cuda)
-    return {"bias,accumulate,residual,relu,gelu_tanh", "f32,bf16"};
+    return {"bias,residual,relu,gelu_tanh", "f32,bf16"};
   // Our own products of f32, which an emulated artifact has too, add biases and sums.
-  return {"bias,accumulate,residual", "f32"};
+  return {"bias,residual", "f32"};
 }
 
 std::string Target::getText() const {

@@ -59,7 +59,7 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",
         "What matrix products do besides: auto (default: what the target's library has), none, or some of bias, "
-        "accumulate, residual, relu, gelu, gelu_tanh",
+        "residual, relu, gelu, gelu_tanh",
         options.epilogues);
 }
 

@@ -35,7 +35,7 @@ namespace {
 
 /// An epilogue that a product could take over.
 struct Candidate {
-  Value bias, c;
+  Value bias, residual;
   std::optional<Activation> activation;
   SmallVector<Site> sites;
   /// What it leaves of the clusters, in program order.
@@ -58,7 +58,6 @@ struct FuseGemmEpiloguesPass : spmd::impl::FuseGemmEpiloguesPassBase<FuseGemmEpi
 
 private:
   bool has(StringRef epilogue) const { return available.contains(epilogue); }
-  bool mayAdd(GemmOp gemm, const Candidate &candidate) const;
   void weigh(GemmOp gemm, Candidate candidate, Candidate &best) const;
   Candidate findBest(GemmOp gemm) const;
 
@@ -72,15 +71,15 @@ std::string Candidate::describe() const {
   auto add = [&](StringRef name) { text += (text.empty() ? "" : ", ") + name.str(); };
   if (bias)
     add("bias");
-  if (c)
-    add("a sum");
+  if (residual)
+    add("residual");
   if (activation)
     add(kernel::stringifyActivation(*activation));
   return text;
 }
 
 std::string spmd::findBadEpilogue(StringRef epilogues) {
-  const StringRef known[] = {"bias", "accumulate", "residual", "relu", "gelu", "gelu_tanh"};
+  const StringRef known[] = {"bias", "residual", "relu", "gelu", "gelu_tanh"};
   bool isGood = epilogues == "none" || llvm::all_of(llvm::split(epilogues, ','), [&](StringRef name) {
     return llvm::is_contained(known, name);
   });
@@ -105,17 +104,6 @@ LogicalResult FuseGemmEpiloguesPass::initialize(MLIRContext *context) {
 static bool isBefore(Value value, Operation *op) {
   Operation *defining = value.getDefiningOp();
   return !defining || (defining->getBlock() == op->getBlock() && defining->isBeforeInBlock(op));
-}
-
-/// Whether the library can add `c` where it lies: in the result's place when nothing reads it after the product.
-bool FuseGemmEpiloguesPass::mayAdd(GemmOp gemm, const Candidate &candidate) const {
-  bool dies = isa_and_nonnull<kernel::KernelOpInterface>(candidate.c.getDefiningOp());
-  for (OpOperand &use : candidate.c.getUses()) {
-    auto it = llvm::find_if(candidate.remains, [&](const Remains &rest) { return rest.cluster == use.getOwner(); });
-    bool isGone = it != candidate.remains.end() && (it->isErased() || !it->operands.test(use.getOperandNumber()));
-    dies &= isGone || (use.getOwner()->getBlock() == gemm->getBlock() && use.getOwner()->isBeforeInBlock(gemm));
-  }
-  return has(dies ? "accumulate" : "residual");
 }
 
 /// Sets the types of the product's results: those of the results they replace, which must be of one type.
@@ -151,12 +139,10 @@ void FuseGemmEpiloguesPass::weigh(GemmOp gemm, Candidate candidate, Candidate &b
     return;
   int64_t matrix = getBytes(gemm.getResult());
   bool usesPreActivation = candidate.usesPreActivation();
-  candidate.added = (candidate.bias ? getBytes(candidate.bias) : 0) + (candidate.c ? matrix : 0) +
+  candidate.added = (candidate.bias ? getBytes(candidate.bias) : 0) + (candidate.residual ? matrix : 0) +
                     (usesPreActivation ? matrix : 0);
   // Libraries keep the sign of what relu is applied to, not the value.
   if (usesPreActivation && candidate.activation == Activation::Relu)
-    return;
-  if (candidate.c && !mayAdd(gemm, candidate))
     return;
   if (candidate.saved >= matrix && candidate.saved >= candidate.added && candidate.saved > best.saved)
     best = std::move(candidate);
@@ -178,10 +164,10 @@ Candidate FuseGemmEpiloguesPass::findBest(GemmOp gemm) const {
     if (plain.bias && isBefore(plain.bias, gemm))
       candidates.push_back(plain);
   }
-  for (size_t i = 0, e = candidates.size(); i != e; ++i) {
+  for (size_t i = 0, e = has("residual") ? candidates.size() : 0; i != e; ++i) {
     Candidate sum = candidates[i];
-    sum.c = addMatrix(sum.sites);
-    if (sum.c && isBefore(sum.c, gemm))
+    sum.residual = addMatrix(sum.sites);
+    if (sum.residual && isBefore(sum.residual, gemm))
       candidates.push_back(std::move(sum));
   }
   for (size_t i = 0, e = candidates.size(); i != e; ++i)
@@ -205,7 +191,7 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   if (candidate.activation)
     activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
   auto fused = GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
-                              candidate.c, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
+                              candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
                               gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
                               gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
@@ -219,7 +205,7 @@ void FuseGemmEpiloguesPass::runOnOperation() {
   getOperation().walk([&](GemmOp gemm) {
     Type type = getElementTypeOrSelf(gemm.getResult().getType());
     StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
-    if (!gemm.getC() && !gemm.getBias() && !gemm.getActivation() && llvm::is_contained(llvm::split(dtypes, ','), name))
+    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() && llvm::is_contained(llvm::split(dtypes, ','), name))
       gemms.push_back(gemm);
   });
   for (GemmOp gemm : gemms) {

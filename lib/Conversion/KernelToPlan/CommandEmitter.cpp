@@ -146,11 +146,11 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   Slot target = assignment.getSlot(gemm.getResult());
   RefAttr c = writeRef(target, loc), bias, residual, preActivation;
   StringAttr activation;
-  bool accumulate = gemm.getC() && assignment.getSlot(gemm.getC()) == target;
+  bool accumulate = gemm.getResidual() && assignment.getSlot(gemm.getResidual()) == target;
   if (accumulate)
     c = getRef(target, Access::ReadWrite);
-  else if (gemm.getC())
-    residual = readRef(gemm.getC());
+  else if (gemm.getResidual())
+    residual = readRef(gemm.getResidual());
   if (gemm.getBias())
     bias = readRef(gemm.getBias());
   if (gemm.getActivation())

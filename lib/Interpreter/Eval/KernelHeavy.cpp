@@ -42,8 +42,8 @@ LogicalResult evaluateGemm(OpCall &call) {
           sum += a.at(aStart + (op.getTransA() ? inner * lda + row : row * lda + inner)) *
                  b.at(bStart + (op.getTransB() ? column * ldb + inner : inner * ldb + column));
         if (op.getBias())
-          sum += call.operands()[op.getC() ? 3 : 2].at(column);
-        if (op.getC())
+          sum += call.operands()[op.getResidual() ? 3 : 2].at(column);
+        if (op.getResidual())
           sum += call.operands()[2].at(element);
         if (preActivation)
           preActivation->set(element, sum);

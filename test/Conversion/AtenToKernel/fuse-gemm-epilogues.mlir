@@ -1,14 +1,14 @@
 // What a library has in full, what ours has on CPUs, and one without `residual`.
-// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,accumulate,residual,relu,gelu_tanh" | FileCheck %s --check-prefixes=CHECK,ALL
-// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,accumulate,residual" | FileCheck %s --check-prefixes=CHECK,SUMS
-// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,accumulate" | FileCheck %s --check-prefixes=CHECK,DEAD
+// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,residual,relu,gelu_tanh" | FileCheck %s --check-prefixes=CHECK,ALL
+// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,residual" | FileCheck %s --check-prefixes=CHECK,SUMS
+// RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias" | FileCheck %s --check-prefix=BIAS
 // RUN: spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=none" | FileCheck %s --check-prefix=NONE
 // RUN: not spmd-opt %s --spmd-fuse-gemm-epilogues="epilogues=bias,silu" 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: spmd-opt %s --spmd-fuse-gemm-epilogues -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// ERROR: spmd-fuse-gemm-epilogues: epilogues=bias,silu: expected none, or some of bias, accumulate, residual, relu, gelu, gelu_tanh
+// ERROR: spmd-fuse-gemm-epilogues: epilogues=bias,silu: expected none, or some of bias, residual, relu, gelu, gelu_tanh
 
-// NONE-NOT: kernel.gemm {{.*}} {{bias|accumulate|activation}}
+// NONE-NOT: kernel.gemm {{.*}} {{bias|residual|activation}}
 
 // The cluster has nothing else to do, and its result's type is the product's now.
 // CHECK-LABEL: @bias
@@ -27,16 +27,16 @@ func.func @bias(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> 
   return %y : tensor<2x2x6xf32>
 }
 
-// What a norm reads is read again by the next residual: the product writes it, the cluster only reads it. The residual
-// is an argument, so it cannot be added to in its place.
+// What a norm reads is read again by the next residual: the product writes it, the cluster only reads it.
 // CHECK-LABEL: @residual
-// SUMS: %[[S:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>) accumulate(%arg3 : tensor<4x6xf32>) -> tensor<4x6xf32>
+// SUMS: %[[S:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>) residual(%arg3 : tensor<4x6xf32>) -> tensor<4x6xf32>
 // SUMS: %[[N:.*]] = kernel.cluster dims [4, 6] parallel 1
 // SUMS-NEXT: ins(%[[E:.*]] = %[[S]] at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>)
 // SUMS-NEXT: outs(at (d0, d1) -> (d0) : tensor<4xf32>) {
 // SUMS-NEXT: kernel.reduce <add> %[[E]] over [1] : f32
 // SUMS: return %[[S]], %[[N]]
-// DEAD: kernel.gemm {{.*}} b({{[^)]*}}) -> tensor<4x6xf32>
+// BIAS-LABEL: @residual
+// BIAS: kernel.gemm {{.*}} b({{[^)]*}}) -> tensor<4x6xf32>
 func.func @residual(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>, %r: tensor<4x6xf32>)
     -> (tensor<4x6xf32>, tensor<4xf32>) {
   %p = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>) -> tensor<4x6xf32>
@@ -56,8 +56,8 @@ func.func @residual(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>,
 // The gradient of what three products read: one sum in one place, added in the order of the clusters.
 // CHECK-LABEL: @accumulate
 // CHECK: %[[Q:.*]] = kernel.gemm {{.*}} b(%arg3 ld 6 : tensor<6x6xf32>) -> tensor<4x6xf32>
-// CHECK-NEXT: %[[K:.*]] = kernel.gemm {{.*}} b(%arg4 ld 6 : tensor<6x6xf32>) accumulate(%[[Q]] : tensor<4x6xf32>) -> tensor<4x6xf32>
-// CHECK-NEXT: %[[V:.*]] = kernel.gemm {{.*}} b(%arg5 ld 6 : tensor<6x6xf32>) accumulate(%[[K]] : tensor<4x6xf32>) -> tensor<4x6xf32>
+// CHECK-NEXT: %[[K:.*]] = kernel.gemm {{.*}} b(%arg4 ld 6 : tensor<6x6xf32>) residual(%[[Q]] : tensor<4x6xf32>) -> tensor<4x6xf32>
+// CHECK-NEXT: %[[V:.*]] = kernel.gemm {{.*}} b(%arg5 ld 6 : tensor<6x6xf32>) residual(%[[K]] : tensor<4x6xf32>) -> tensor<4x6xf32>
 // CHECK-NEXT: %[[D:.*]] = kernel.cluster
 // CHECK-NEXT: ins(%[[E:.*]] = %[[V]] at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>)
 // CHECK: math.exp %[[E]]
@@ -158,7 +158,7 @@ func.func @relu_and_what_it_is_applied_to(%x: tensor<4x8xf32>, %w: tensor<6x8xf3
 
 // Both ways of adding in bf16.
 // CHECK-LABEL: @bf16
-// SUMS-NEXT: %[[S:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xbf16>) accumulate(%arg3 : tensor<4x6xbf16>) -> tensor<4x6xbf16>
+// SUMS-NEXT: %[[S:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xbf16>) residual(%arg3 : tensor<4x6xbf16>) -> tensor<4x6xbf16>
 // SUMS-NEXT: return %[[S]]
 func.func @bf16(%x: tensor<4x8xbf16>, %w: tensor<6x8xbf16>, %b: tensor<6xbf16>, %r: tensor<4x6xbf16>)
     -> tensor<4x6xbf16> {

@@ -29,11 +29,11 @@ module attributes {spmd.step = {name = "epilogues"}} {
                   %r: tensor<4x6xf32> {spmd.arg = #spmd.batch<"r", dim = 0>})
       -> (tensor<f32> {spmd.result = #spmd.loss<"">}) {
     %0 = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>)
-        bias(%b : tensor<6xf32>) accumulate(%r : tensor<4x6xf32>) -> tensor<4x6xf32>
+        bias(%b : tensor<6xf32>) residual(%r : tensor<4x6xf32>) -> tensor<4x6xf32>
     %1 = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>)
-        accumulate(%0 : tensor<4x6xf32>) -> tensor<4x6xf32>
+        residual(%0 : tensor<4x6xf32>) -> tensor<4x6xf32>
     %2, %3 = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>)
-        accumulate(%1 : tensor<4x6xf32>) activation gelu_tanh -> tensor<4x6xf32>, pre_activation tensor<4x6xf32>
+        residual(%1 : tensor<4x6xf32>) activation gelu_tanh -> tensor<4x6xf32>, pre_activation tensor<4x6xf32>
     %4 = kernel.cluster dims [24] parallel 0
         ins(%p = %1 at (d0) -> (d0) : tensor<4x6xf32>, %q = %2 at (d0) -> (d0) : tensor<4x6xf32>,
             %s = %3 at (d0) -> (d0) : tensor<4x6xf32>)

@@ -117,10 +117,10 @@ func.func @gemm_bias(%a: tensor<4x16xf32>, %b: tensor<5xf32>) -> tensor<4x4xf32>
 
 // -----
 
-func.func @gemm_accumulate(%a: tensor<4x16xf32>, %c: tensor<4xf32>) -> tensor<4x4xf32> {
-  // expected-error @below {{c 'tensor<4xf32>' must have 16 elements}}
+func.func @gemm_residual(%a: tensor<4x16xf32>, %c: tensor<4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{residual 'tensor<4xf32>' must have 16 elements}}
   %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
-      accumulate(%c : tensor<4xf32>) -> tensor<4x4xf32>
+      residual(%c : tensor<4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
 

@@ -86,23 +86,23 @@ func.func @optimizer(%param: tensor<256xf32>, %grad: tensor<256xf32>, %decay: te
 
 // CHECK-LABEL: @gemm
 // CHECK: kernel.gemm m 4 n 8 k 16 a(%{{.*}} ld 16 : tensor<4x16xf32>) b(%{{.*}} ld 16 offset 128 trans : tensor<16x16xf32>) -> tensor<4x8xf32>
-// CHECK: kernel.gemm m 4 n 8 k 16 batch 2 a({{.*}} stride 64 : {{.*}}) b({{.*}} stride 128 : {{.*}}) accumulate(%{{.*}} : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+// CHECK: kernel.gemm m 4 n 8 k 16 batch 2 a({{.*}} stride 64 : {{.*}}) b({{.*}} stride 128 : {{.*}}) residual(%{{.*}} : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
 func.func @gemm(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %d: tensor<2x4x16xf32>, %c: tensor<2x4x8xf32>)
     -> (tensor<4x8xf32>, tensor<2x4x8xf32>) {
   %0 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 offset 128 trans : tensor<16x16xf32>)
       -> tensor<4x8xf32>
   %1 = kernel.gemm m 4 n 8 k 16 batch 2 a(%d ld 16 stride 64 : tensor<2x4x16xf32>)
-      b(%b ld 8 stride 128 : tensor<16x16xf32>) accumulate(%c : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+      b(%b ld 8 stride 128 : tensor<16x16xf32>) residual(%c : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %0, %1 : tensor<4x8xf32>, tensor<2x4x8xf32>
 }
 
 // CHECK-LABEL: @epilogue
-// CHECK: kernel.gemm m 4 n 8 k 16 a({{.*}}) b({{.*}}) bias(%{{.*}} : tensor<8xf32>) accumulate(%{{.*}} : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64} -> tensor<4x8xf32>, pre_activation tensor<32xf32>
+// CHECK: kernel.gemm m 4 n 8 k 16 a({{.*}}) b({{.*}}) bias(%{{.*}} : tensor<8xf32>) residual(%{{.*}} : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64} -> tensor<4x8xf32>, pre_activation tensor<32xf32>
 // CHECK: kernel.gemm m 4 n 8 k 16 a({{.*}}) b({{.*}}) bias(%{{.*}} : tensor<8xf32>) -> tensor<4x8xf32>
 func.func @epilogue(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %bias: tensor<8xf32>, %c: tensor<4x8xf32>)
     -> (tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>) {
   %0, %1 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 trans : tensor<16x16xf32>)
-      bias(%bias : tensor<8xf32>) accumulate(%c : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64}
+      bias(%bias : tensor<8xf32>) residual(%c : tensor<4x8xf32>) activation gelu_tanh {spmd.segment = 0 : i64}
       -> tensor<4x8xf32>, pre_activation tensor<32xf32>
   %2 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%b ld 16 trans : tensor<16x16xf32>)
       bias(%bias : tensor<8xf32>) -> tensor<4x8xf32>

@@ -128,7 +128,7 @@ TEST_F(KernelInterfaceTest, SegmentNormsAreOneTripPerPiece) {
 TEST_F(KernelInterfaceTest, GemmAccumulatesInPlace) {
   auto op = parse("%a: tensor<4x4xf32>, %c: tensor<4x4xf32>", R"(
     %0 = kernel.gemm m 4 n 4 k 4 a(%a ld 4 : tensor<4x4xf32>) b(%a ld 4 : tensor<4x4xf32>)
-        accumulate(%c : tensor<4x4xf32>) -> tensor<4x4xf32>)");
+        residual(%c : tensor<4x4xf32>) -> tensor<4x4xf32>)");
   EXPECT_TRUE(op.canAlias(2, 0));
   EXPECT_FALSE(op.canAlias(0, 0));
   EXPECT_EQ(op.getFlops(), 128);

@@ -64,8 +64,8 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
 
     Input: kernel ops in blocks (after spmd-convert-aten-to-kernel). Output: the same, with epilogues.
 
-    `epilogues` says what the target's library has: `bias`; `accumulate`, adding to a tensor that nothing reads afterwards,
-    in its place; `residual`, adding one that is still read; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which products.
+    `epilogues` says what the target's library has: `bias`; `residual`, adding a tensor of the product's size, in its
+    own place when nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which products.
     Errors: an unknown name (lists the known ones).
 
     Only what pays: clusters then move at least one matrix less, and all together, the product's own operands included,
@@ -97,8 +97,8 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
     ```
   }];
   let options = [
-    Option<"epilogues", "epilogues", "std::string", "\"bias,accumulate,residual\"",
-           "what the library has, of bias, accumulate, residual, relu, gelu and gelu_tanh; or none">,
+    Option<"epilogues", "epilogues", "std::string", "\"bias,residual\"",
+           "what the library has, of bias, residual, relu, gelu and gelu_tanh; or none">,
     Option<"dtypes", "dtypes", "std::string", "\"f32,bf16\"",
            "element types of the products that it has this for, of f32, f64 and bf16">,
   ];
