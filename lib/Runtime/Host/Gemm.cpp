@@ -42,7 +42,7 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
     if (epilogue.residual)
       epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
     return runProductF32({rows, columns, g.k, reinterpret_cast<const float *>(a), reinterpret_cast<const float *>(b),
-                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue},
+                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue, column > 0},
                          unit);
   }
   cblas_dgemm(CblasRowMajor, g.transA ? CblasTrans : CblasNoTrans, g.transB ? CblasTrans : CblasNoTrans,
@@ -79,9 +79,9 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);
   int64_t threads = products < worthwhile ? 1 : pool.threads();
   int64_t extent = g.m;
-  // Pieces by rows copy B each, pieces by columns A, if it is copied; but they write to the same pages, side by side,
-  // which is not for short depths.
-  bool isByColumn = command.dtype == DType::F32 && !g.transA && !packsA(g.transA, g.lda, g.n / threads) && g.k >= 256;
+  // Pieces by rows transpose B each, pieces by columns only their part of it; but they write to the same pages, side by
+  // side, which is not for short depths.
+  bool isByColumn = command.dtype == DType::F32 && !g.transA && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;
   if (g.batch >= threads && g.batch > 1) {

@@ -15,15 +15,19 @@ using namespace spmd::runtime;
 
 namespace {
 
-// [Note: loops of a product] The operand with the smaller extent is packed a panel of kPanel rows (columns) and a block
-// of the depth at a time, and stays in the caches while the other one streams past it in groups of about kStream. Tiles
-// do a multiply-add for every few bits they load, so the panel may lie in the third-level cache.
-constexpr int64_t kPanel = 1024, kStream = 128, kDepth = kF32BlockDepth;
-// Blocks of C whose sums lie in the workspace, where the sums of a stream's group would be.
+// [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is packed
+// strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come past it in
+// groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them are copied by
+// the first tile that reads them, while it multiplies; only a transposed B is packed by itself, and rows of A are copied
+// where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what comes next: the next
+// strip of B in the first group, the next group of A in all of them.
+constexpr int64_t kPanel = 288, kGroup = 84, kDepth = kF32BlockDepth;
+// Blocks of C whose sums lie in the workspace.
 constexpr int64_t kSumRows = 384, kSumColumns = 512;
-constexpr int64_t kFew = 10; ///< so many strips are too few uses for a copy of the other operand
-constexpr int64_t kSlack = 512; ///< behind each: strips are stored by whole vectors
-constexpr int64_t kWorkspace = (kPanel + kStream) * kDepth + 2 * kSlack + kSumRows * kSumColumns;
+constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
+constexpr int64_t kRowDepth = kDepth + 16;  ///< of copied rows of A: one behind the other, but not at multiples of a page
+static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
+constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSumRows * kSumColumns;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
 
 /// The buffers of one thread.
@@ -32,8 +36,8 @@ struct Workspace {
     std::memset(memory.get(), 0, kF32WorkspaceBytes); // takes the pages now
   }
   float *panel() const { return memory.get(); }
-  float *stream() const { return panel() + kPanel * kDepth + kSlack; }
-  float *sums() const { return stream() + kStream * kDepth + kSlack; }
+  float *group() const { return panel() + kPanel * kDepth; }
+  float *sums() const { return group() + kGroupLanes * kDepth; }
 
   std::unique_ptr<float, void (*)(void *)> memory;
 };
@@ -44,44 +48,20 @@ const Workspace &getWorkspace() {
 }
 
 /// op(A) as rows, or op(B) as columns: element i of depth l is `data[i * strip + l * along]`. Strips are as wide as
-/// tiles, evened out so that the last is not much narrower.
+/// tiles.
 struct Side {
   const float *data;
   int64_t strip, along, extent;
   int64_t width; ///< of a strip
-  bool direct;   ///< not packed
 
   int64_t count(int64_t begin) const { return std::min(width, extent - begin); }
 };
 
-/// Brings what is packed next nearer, a few lines per tile: packing itself is short, waiting for memory is not.
-class Prefetcher {
-public:
-  void begin(const Side &side, int64_t first, int64_t end, int64_t depth, int64_t depths, int64_t tiles) {
-    bool sideBySide = side.strip == 1;
-    next = side.data + first * side.strip + depth * side.along;
-    rows = sideBySide ? depths : end - first;
-    step = sideBySide ? side.along : side.strip;
-    length = sideBySide ? end - first : depths;
-    at = 0;
-    perTile = rows * (length + kLine - 1) / kLine / std::max<int64_t>(tiles, 1) + 1;
-  }
-  void advance() {
-    for (int64_t i = 0; i < perTile && rows > 0; ++i) {
-      __builtin_prefetch(next + at, 0, 2);
-      at += kLine;
-      if (at >= length) {
-        at = 0;
-        next += step;
-        --rows;
-      }
-    }
-  }
-
-private:
-  static constexpr int64_t kLine = 16;
-  const float *next = nullptr;
-  int64_t rows = 0, step = 0, length = 0, at = 0, perTile = 0;
+/// A tile's place: rows from `row` of a group and columns from `column` of a panel, all counted in the part.
+struct Place {
+  int64_t row, group, column, panel;
+  int64_t depth;
+  bool firstRows, firstColumns; ///< of the block
 };
 
 /// Part of a product, all of its depth.
@@ -90,99 +70,142 @@ public:
   Part(const ProductF32 &p, const KernelsF32 &kernels, int64_t row, int64_t rows, int64_t column, int64_t columns,
        float *sums)
       : p(p), kernels(kernels), workspace(getWorkspace()), row(row), column(column), sums(sums),
-        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0, false},
+        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
-          kernels.tileColumns, false} {
-    int64_t strips = (rows + kernels.tileRows - 1) / kernels.tileRows;
-    a.width = (rows + strips - 1) / strips;
-    a.direct = !packsA(p.transA, p.lda, columns);
-    b.direct = !p.transB && rows <= kFew * a.width;
+          kernels.tileColumns},
+        copiesRows(!p.transA && p.lda % 1024 == 0 && columns > 64) {
+    a.width = cut(rows, kernels.tileRows, 1);
+    group = cut(rows, std::min(kGroup / a.width, kGroupLanes / kernels.lanes) * a.width, a.width);
+    groups = (rows + group - 1) / group;
+    panel = cut(columns, kPanel / b.width * b.width, b.width);
   }
 
   void run() {
-    // Pieces by columns (the runtime's) that go down C one after the other do not meet where they touch.
-    bool isA = a.extent <= (a.direct && !p.transA && p.k >= 256 ? 2 * b.extent : b.extent); // the panel
-    Side &panel = isA ? a : b, &stream = isA ? b : a;
-    int64_t panels = kPanel / panel.width * panel.width, streams = kStream / stream.width * stream.width;
-    for (int64_t i = 0; i < panel.extent; i += panels)
-      for (int64_t depth = 0; depth == 0 || depth < p.k; depth += kDepth) {
-        int64_t end = std::min(i + panels, panel.extent);
-        pack(panel, i, end, depth, workspace.panel());
-        for (int64_t j = 0; j < stream.extent; j += streams) {
-          int64_t last = std::min(j + streams, stream.extent);
-          pack(stream, j, last, depth, workspace.stream());
-          if (last < stream.extent)
-            ahead.begin(stream, last, std::min(last + streams, stream.extent), depth, depths(depth),
-                        (last - j) * (end - i) / (panel.width * stream.width));
-          else if (depth + kDepth < p.k)
-            ahead.begin(stream, 0, std::min(streams, stream.extent), depth + kDepth, depths(depth + kDepth),
-                        (last - j) * (end - i) / (panel.width * stream.width));
-          for (int64_t s = j; s < last; s += stream.width)
-            for (int64_t t = i; t < end; t += panel.width) {
-              ahead.advance();
-              const float *packedPanel = workspace.panel() + (t - i) * depths(depth);
-              const float *packedStream = workspace.stream() + (s - j) * depths(depth);
-              if (isA)
-                multiply(t, s, packedPanel, packedStream, depth);
-              else
-                multiply(s, t, packedStream, packedPanel, depth);
-            }
-        }
-      }
+    for (int64_t j = 0; j < b.extent; j += panel)
+      for (int64_t depth = 0; depth == 0 || depth < p.k; depth += kDepth)
+        runBlock(j, depth);
   }
 
 private:
+  /// How large the pieces of an extent are: multiples of a unit, `most` or less, evened out.
+  static int64_t cut(int64_t extent, int64_t most, int64_t unit) {
+    int64_t pieces = (extent + most - 1) / most;
+    return ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
+  }
+
   int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
+  int64_t panelEnd(int64_t j) const { return std::min(j + panel, b.extent); }
+  /// Where the group that comes `turn`th begins.
+  int64_t groupBegin(int64_t turn) const { return (turn + (p.fromMiddle ? groups / 2 : 0)) % groups * group; }
+  int64_t groupEnd(int64_t i) const { return std::min(i + group, a.extent); }
 
-  void pack(const Side &side, int64_t begin, int64_t end, int64_t depth, float *to) const {
-    int64_t all = depths(depth), stretch = side.strip == 1 ? 32 : std::max<int64_t>(all, 1);
-    // Whole rows of the source, rather than one strip after the other.
-    for (int64_t l = 0; l < all; l += stretch)
-      for (int64_t i = begin; i < end; i += side.width)
-        if (!isDirect(side, i))
-          kernels.pack(side.data + i * side.strip + (depth + l) * side.along, side.strip, side.along, side.count(i),
-                       std::min(stretch, all - l), packedWidth(side, i),
-                       to + (i - begin) * all + l * packedWidth(side, i));
-  }
-  /// Whether the strip is read as it lies.
-  bool isDirect(const Side &side, int64_t i) const {
-    return side.direct && (&side == &a || side.count(i) == side.width);
-  }
-  /// Columns come in whole vectors.
-  int64_t packedWidth(const Side &side, int64_t i) const {
-    return &side == &a ? side.count(i) : (side.count(i) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  void runBlock(int64_t j, int64_t depth) {
+    for (int64_t turn = 0; turn < groups; ++turn)
+      for (int64_t s = j, i = groupBegin(turn); s < panelEnd(j); s += b.width) {
+        wantNext(turn, s, j, depth);
+        for (int64_t t = i; t < groupEnd(i); t += a.width)
+          multiply({t, i, s, j, depth, turn == 0 && t == i, s == j});
+      }
   }
 
-  /// The tile at (i, j) of the part.
-  void multiply(int64_t i, int64_t j, const float *packedA, const float *packedB, int64_t depth) const {
+  /// What the tiles of a group with strip s bring nearer.
+  void wantNext(int64_t turn, int64_t s, int64_t j, int64_t depth) {
+    wanted[0] = wanted[1] = Ahead();
+    int64_t next = s + b.width;
+    bool isLast = next >= panelEnd(j);
+    if (turn == 0 && !isLast)
+      wanted[0] = getAhead(b, next, std::min(next + b.width, panelEnd(j)), depth);
+    int64_t strips = (panelEnd(j) - j + b.width - 1) / b.width, strip = (s - j) / b.width;
+    if (++turn == groups) { // the next block
+      turn = 0;
+      depth += kDepth;
+      if (depth >= p.k) {
+        depth = 0;
+        j = panelEnd(j);
+        if (j == b.extent)
+          return;
+      }
+      if (isLast)
+        wanted[0] = getAhead(b, j, std::min(j + b.width, b.extent), depth);
+    }
+    // Each strip's share of the group.
+    Ahead rows = getAhead(a, groupBegin(turn), groupEnd(groupBegin(turn)), depth);
+    int64_t first = rows.rows * strip / strips;
+    wanted[1] = {rows.row + first * rows.step, rows.rows * (strip + 1) / strips - first, rows.step, rows.length};
+  }
+  Ahead getAhead(const Side &side, int64_t begin, int64_t end, int64_t depth) const {
+    const float *first = side.data + begin * side.strip + depth * side.along;
+    if (side.strip == 1)
+      return {first, depths(depth), side.along, end - begin};
+    return {first, end - begin, side.strip, depths(depth)};
+  }
+
+  void multiply(const Place &at) {
     TileF32 tile;
-    tile.depth = depths(depth);
-    tile.columns = b.count(j);
-    tile.a = a.direct ? a.data + i * a.strip + depth * a.along : packedA;
-    tile.ldA = a.direct ? a.strip * a.along : a.count(i);
-    bool directB = isDirect(b, j);
-    tile.b = directB ? b.data + j + depth * b.along : packedB;
-    tile.ldB = directB ? b.along : packedWidth(b, j);
-    float *c = p.c + (row + i) * p.ldc + column + j;
-    float *between = sums ? sums + i * kSumColumns + j : c;
+    tile.depth = depths(at.depth);
+    tile.columns = b.count(at.column);
+    bool copiesA = readA(at, tile), copiesB = readB(at, tile);
+    bool copies = copiesA || copiesB;
+    if (copies) { // both: what was copied before, upon itself
+      tile.packedA = packedA(at);
+      tile.packedB = packedB(at);
+    }
+    if (wanted[0].rows <= 0)
+      std::swap(wanted[0], wanted[1]);
+    tile.ahead = &wanted[0];
+    write(at, tile);
+    kernels.tiles[a.count(at.row) - 1][(tile.columns - 1) / kernels.lanes][!p.transA][copies](tile);
+  }
+
+  const float *sourceA(const Place &at) const { return a.data + at.row * a.strip + at.depth * a.along; }
+  const float *sourceB(const Place &at) const { return b.data + at.column * b.strip + at.depth * b.along; }
+  float *packedA(const Place &at) const {
+    int64_t row = at.row - at.group;
+    return workspace.group() + (p.transA ? row / a.width * kernels.lanes * kDepth : row * kRowDepth);
+  }
+  float *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kDepth; }
+
+  /// Where a tile reads A, and whether it is to copy it.
+  bool readA(const Place &at, TileF32 &tile) const {
+    bool asItLies = p.transA ? at.firstColumns : !copiesRows;
+    tile.a = asItLies ? sourceA(at) : packedA(at);
+    tile.ldA = asItLies ? p.lda : p.transA ? kernels.lanes : kRowDepth;
+    if (copiesRows && at.firstColumns)
+      for (int64_t i = 0; i < a.count(at.row); ++i)
+        std::memcpy(packedA(at) + i * kRowDepth, sourceA(at) + i * a.strip,
+                    static_cast<size_t>(tile.depth) * sizeof(float));
+    return p.transA && asItLies;
+  }
+
+  bool readB(const Place &at, TileF32 &tile) const {
+    bool asItLies = at.firstRows && !p.transB && tile.columns == b.width;
+    tile.b = asItLies ? sourceB(at) : packedB(at);
+    tile.ldB = asItLies ? p.ldb : (tile.columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    if (at.firstRows && !asItLies)
+      kernels.pack(sourceB(at), b.strip, b.along, tile.columns, tile.depth, packedB(at));
+    return asItLies;
+  }
+
+  void write(const Place &at, TileF32 &tile) const {
+    float *c = p.c + (row + at.row) * p.ldc + column + at.column;
+    float *between = sums ? sums + at.row * kSumColumns + at.column : c;
     int64_t ldBetween = sums ? kSumColumns : p.ldc;
-    if (depth > 0) {
+    if (at.depth > 0) {
       tile.from = between;
       tile.ldFrom = ldBetween;
     }
     tile.to = between;
     tile.ldTo = ldBetween;
-    if (depth + kDepth >= p.k) {
-      tile.to = c;
-      tile.ldTo = p.ldc;
-      if (p.epilogue.bias)
-        tile.bias = p.epilogue.bias + column + j;
-      if (p.epilogue.residual) {
-        tile.residual = p.epilogue.residual + (row + i) * p.epilogue.ldr + column + j;
-        tile.ldr = p.epilogue.ldr;
-      }
+    if (at.depth + kDepth < p.k)
+      return;
+    tile.to = c;
+    tile.ldTo = p.ldc;
+    if (p.epilogue.bias)
+      tile.bias = p.epilogue.bias + column + at.column;
+    if (p.epilogue.residual) {
+      tile.residual = p.epilogue.residual + (row + at.row) * p.epilogue.ldr + column + at.column;
+      tile.ldr = p.epilogue.ldr;
     }
-    kernels.tiles[a.count(i) - 1][(tile.columns - 1) / kernels.lanes][a.direct && !p.transA](tile);
   }
 
   const ProductF32 &p;
@@ -191,7 +214,9 @@ private:
   int64_t row, column;
   float *sums;
   Side a, b;
-  Prefetcher ahead;
+  bool copiesRows; ///< of A: at the same places of their pages they share too few places of the first-level cache
+  int64_t group, groups, panel;
+  Ahead wanted[2];
 };
 
 } // namespace
@@ -210,11 +235,6 @@ static void runByBlas(const ProductF32 &p) {
       if (p.epilogue.residual && !adds)
         value += p.epilogue.residual[i * p.epilogue.ldr + j];
     }
-}
-
-bool spmd::runtime::packsA(bool transA, int64_t lda, int64_t columns) {
-  // Rows at the same place of their pages share too few places of the first-level cache.
-  return transA ? columns > kFew * 32 : lda % 1024 == 0 && columns > 64;
 }
 
 UnitF32 spmd::runtime::getUnitF32() {

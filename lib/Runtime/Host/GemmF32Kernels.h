@@ -7,6 +7,14 @@
 
 namespace spmd::runtime {
 
+/// Memory that is wanted soon: `rows` rows of `length` elements, `step` apart. Tiles bring it nearer a few lines at a time,
+/// because waiting for it costs more than packing it.
+struct Ahead {
+  const float *row = nullptr;
+  int64_t rows = 0, step = 0, length = 0;
+  int64_t at = 0; ///< how far the first of them is done
+};
+
 /// One tile of C and the part of the depth that is next: to = (from + sum) + bias + residual, each but the sum optional.
 struct TileF32 {
   int64_t depth = 0;
@@ -20,6 +28,10 @@ struct TileF32 {
   const float *bias = nullptr, *residual = nullptr;
   int64_t ldr = 0;
   int64_t columns = 0;
+  /// Where tiles that copy put the columns of B, all of their vectors, and the rows of A, if they lie side by side, as one
+  /// vector: depth after depth, while they read them.
+  float *packedA = nullptr, *packedB = nullptr;
+  Ahead *ahead = nullptr;
 };
 
 /// The loops for one kind of processor.
@@ -27,12 +39,11 @@ struct KernelsF32 {
   int64_t tileRows, tileColumns; ///< of the largest tile
   int64_t lanes;                 ///< columns in a vector
   using Tile = void (*)(const TileF32 &);
-  /// By rows - 1, vectors - 1 and whether the depths of A lie side by side.
-  const Tile (*tiles)[2][2];
-  /// Packs `count` rows of A or columns of B, a strip: element i of depth l, `from[i * strip + l * along]`, to
-  /// `to[l * width + i]`. One of `strip` and `along` is 1. What lies between count and width has no meaning; where depths lie
-  /// side by side, up to a vector behind the strip is overwritten.
-  void (*pack)(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, int64_t width, float *to);
+  /// By rows - 1, vectors - 1, whether the depths of A lie side by side, and whether operands are copied.
+  const Tile (*tiles)[2][2][2];
+  /// Packs `count` columns of B in whole vectors, depth after depth. Column i of depth l is `from[i * strip + l * along]`;
+  /// one of `strip` and `along` is 1. What lies behind the columns has no meaning.
+  void (*pack)(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, float *to);
 };
 
 #if defined(__x86_64__)

@@ -11,6 +11,7 @@
 
 namespace {
 
+using spmd::runtime::Ahead;
 using spmd::runtime::TileF32;
 
 #define SPMD_INLINE SPMD_TARGET __attribute__((always_inline)) inline
@@ -32,8 +33,20 @@ SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t ld
   }
 }
 
-/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do.
-template <int Rows, int Vectors, bool Apart>
+/// Copies so many depths, Vectors vectors of each, the last one with a mask. Returns where the next depth goes.
+template <int Vectors>
+SPMD_INLINE float *copyDepths(const float *from, int64_t step, int64_t depths, Lanes::Mask mask, float *to) {
+#pragma GCC unroll 4
+  for (int64_t l = 0; l < depths; ++l)
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v, to += Lanes::kLanes)
+      Lanes::store(to, Lanes::load(from + l * step + v * Lanes::kLanes, mask));
+  return to;
+}
+
+/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do. A
+/// condition on Copies at run time would cost registers.
+template <int Rows, int Vectors, bool Apart, bool Copies>
 SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   using Vector = Lanes::Vector;
   constexpr int64_t L = Lanes::kLanes;
@@ -51,6 +64,8 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     a[i] = tile.a + 3 * i * lda;
   const float *to = tile.to;
   const float *residual = tile.residual == tile.to ? nullptr : tile.residual;
+  float *packedA = tile.packedA, *packedB = tile.packedB;
+  Ahead &ahead = *tile.ahead;
   int64_t l = 0, last = tile.columns - 1;
   for (int64_t row = 1; l + 4 <= tile.depth; l += 4, b += 4 * stepB, ++row) {
     // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
@@ -64,12 +79,27 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
       __builtin_prefetch(residual + last);
       residual = row < Rows ? residual + tile.ldr : nullptr;
     }
+    if (ahead.rows > 0) {
+      __builtin_prefetch(ahead.row + ahead.at, 0, 2);
+      __builtin_prefetch(ahead.row + ahead.at + 16, 0, 2);
+      ahead.at += 32;
+      if (ahead.at >= ahead.length) {
+        ahead.at = 0;
+        ahead.row += ahead.step;
+        --ahead.rows;
+      }
+    }
 #pragma GCC unroll 4
     for (int step = 0; step < 4; ++step) {
       // All registers are sums: loads must not move ahead of the step that they belong to.
       asm volatile("" ::: "memory");
       addProducts<Rows, Vectors>(a, lda, step * stepA, b + step * stepB, sum);
     }
+    asm volatile("" ::: "memory");
+    if constexpr (Copies)
+      packedB = copyDepths<Vectors>(b, stepB, 4, Lanes::firsts(L), packedB);
+    if constexpr (Copies && !Apart)
+      packedA = copyDepths<1>(a[0], stepA, 4, Lanes::firsts(Rows), packedA);
 #pragma GCC unroll 5
     for (const float *&rows : a) {
       rows += 4 * stepA;
@@ -78,6 +108,10 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   }
   for (; l < tile.depth; ++l, b += stepB) {
     addProducts<Rows, Vectors>(a, lda, 0, b, sum);
+    if constexpr (Copies)
+      packedB = copyDepths<Vectors>(b, stepB, 1, Lanes::firsts(L), packedB);
+    if constexpr (Copies && !Apart)
+      packedA = copyDepths<1>(a[0], stepA, 1, Lanes::firsts(Rows), packedA);
 #pragma GCC unroll 5
     for (const float *&rows : a)
       rows += stepA;
@@ -101,52 +135,49 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     }
 }
 
-/// Strips whose elements lie side by side.
-SPMD_TARGET void copyStrip(const float *from, int64_t along, int64_t count, int64_t depth, int64_t width, float *to) {
+/// Columns that lie side by side.
+SPMD_TARGET void copyStrip(const float *from, int64_t along, int64_t count, int64_t depth, float *to) {
   constexpr int64_t L = Lanes::kLanes;
-  int64_t i = 0;
-  for (; i + L <= count; i += L)
-    for (int64_t l = 0; l < depth; ++l)
-      Lanes::store(to + l * width + i, Lanes::load(from + l * along + i));
-  if (i == count)
-    return;
-  Lanes::Mask mask = Lanes::firsts(count - i);
-  for (int64_t l = 0; l + 1 < depth; ++l)
-    Lanes::store(to + l * width + i, Lanes::load(from + l * along + i, mask));
-  Lanes::store(to + (depth - 1) * width + i, mask, Lanes::load(from + (depth - 1) * along + i, mask));
-}
-
-/// Strips whose depth lies side by side: transposed by whole vectors of four depths. Rows that do not exist are those
-/// of the first.
-SPMD_TARGET void transposeStrip(const float *from, int64_t strip, int64_t count, int64_t depth, int64_t width,
-                                float *to) {
-  constexpr int64_t L = Lanes::kLanes;
+  int64_t width = (count + L - 1) / L * L;
   for (int64_t i = 0; i < count; i += L) {
-    const float *rows[L];
-    for (int64_t r = 0; r < L; ++r)
-      rows[r] = from + (i + r < count ? i + r : 0) * strip;
-    int64_t l = 0;
-    for (; l + 4 <= depth; l += 4)
-      Lanes::transposeFour(rows, l, to + l * width + i, width);
-    for (; l < depth; ++l)
-      for (int64_t r = 0; r < std::min(L, count - i); ++r)
-        to[l * width + i + r] = rows[r][l];
+    Lanes::Mask mask = Lanes::firsts(count - i);
+    for (int64_t l = 0; l < depth; ++l)
+      Lanes::store(to + l * width + i, Lanes::load(from + l * along + i, mask));
   }
 }
 
-SPMD_TARGET void packStrip(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, int64_t width,
-                           float *to) {
+/// Columns whose depths lie side by side: transposed by whole vectors of four depths. Columns that do not exist are the
+/// first.
+SPMD_TARGET void transposeStrip(const float *from, int64_t strip, int64_t count, int64_t depth, float *to) {
+  constexpr int64_t L = Lanes::kLanes;
+  int64_t width = (count + L - 1) / L * L;
+  for (int64_t i = 0; i < count; i += L) {
+    const float *columns[L];
+    for (int64_t c = 0; c < L; ++c)
+      columns[c] = from + (i + c < count ? i + c : 0) * strip;
+    int64_t l = 0;
+    for (; l + 4 <= depth; l += 4)
+      Lanes::transposeFour(columns, l, to + l * width + i, width);
+    for (; l < depth; ++l)
+      for (int64_t c = 0; c < L; ++c)
+        to[l * width + i + c] = columns[c][l];
+  }
+}
+
+SPMD_TARGET void packStrip(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, float *to) {
   if (strip == 1)
-    copyStrip(from, along, count, depth, width, to);
+    copyStrip(from, along, count, depth, to);
   else
-    transposeStrip(from, strip, count, depth, width, to);
+    transposeStrip(from, strip, count, depth, to);
 }
 
 template <int... Rows>
 struct Tiles {
-  static constexpr spmd::runtime::KernelsF32::Tile table[sizeof...(Rows)][2][2] = {
-      {{multiplyTile<Rows, 1, false>, multiplyTile<Rows, 1, true>},
-       {multiplyTile<Rows, 2, false>, multiplyTile<Rows, 2, true>}}...};
+  static constexpr spmd::runtime::KernelsF32::Tile table[sizeof...(Rows)][2][2][2] = {
+      {{{multiplyTile<Rows, 1, false, false>, multiplyTile<Rows, 1, false, true>},
+        {multiplyTile<Rows, 1, true, false>, multiplyTile<Rows, 1, true, true>}},
+       {{multiplyTile<Rows, 2, false, false>, multiplyTile<Rows, 2, false, true>},
+        {multiplyTile<Rows, 2, true, false>, multiplyTile<Rows, 2, true, true>}}}...};
 };
 
 } // namespace

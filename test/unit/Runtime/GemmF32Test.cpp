@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <sys/mman.h>
+#include <utility>
 
 using namespace spmd::runtime;
 
@@ -143,7 +145,7 @@ TEST(GemmF32, IsItsDefinitionAtEveryTileSize) {
                             unit);
 }
 
-// Few rows or columns are read as they lie, many are packed; rows 4096 bytes apart always.
+// Several groups and panels, with and without strips that are not full; and rows that lie at multiples of 4096 bytes.
 TEST(GemmF32, IsItsDefinitionWhereOperandsArePacked) {
   for (UnitF32 unit : vectorUnits())
     for (bool transA : {false, true})
@@ -151,11 +153,11 @@ TEST(GemmF32, IsItsDefinitionWhereOperandsArePacked) {
         compareWithDefinition({153, 397, 41, transA, transB, Adds::BiasAndResidual, 7}, unit);
         compareWithDefinition({9, 347, 37, transA, transB, Adds::ToC, 3}, unit);
         compareWithDefinition({161, 9, 35, transA, transB, Adds::Bias}, unit);
-        compareWithDefinition({19, 343, 1021, transA, transB, Adds::Nothing, 31}, unit);
+        compareWithDefinition({100, 343, 1021, transA, transB, Adds::Nothing, 31}, unit);
       }
 }
 
-// Beyond the blocks of the depth, the panel, the stream's group and the blocks of sums.
+// Beyond the blocks of the depth, the panel, the group of rows and the blocks of sums.
 TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
   for (UnitF32 unit : vectorUnits())
     for (bool transA : {false, true})
@@ -169,6 +171,50 @@ TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
         compareWithDefinition({1041, 140, kF32BlockDepth + 1, transA, transB, Adds::Bias, 301}, unit);
         compareWithDefinition({420, 530, kF32BlockDepth + 3, transA, transB, Adds::ToC, 301}, unit);
       }
+}
+
+namespace {
+/// Floats whose last one is followed by memory that cannot be touched.
+class Guarded {
+public:
+  explicit Guarded(const std::vector<float> &values)
+      : bytes((values.size() * sizeof(float) + 4095) / 4096 * 4096 + 4096),
+        memory(static_cast<char *>(
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    EXPECT_EQ(::mprotect(memory + bytes - 4096, 4096, PROT_NONE), 0);
+    first = reinterpret_cast<float *>(memory + bytes - 4096) - values.size();
+    std::copy(values.begin(), values.end(), first);
+  }
+  ~Guarded() { ::munmap(memory, bytes); }
+  Guarded(const Guarded &) = delete;
+  Guarded &operator=(const Guarded &) = delete;
+
+  float *first;
+
+private:
+  size_t bytes;
+  char *memory;
+};
+} // namespace
+
+TEST(GemmF32, TouchesNothingBehindItsOperands) {
+  for (UnitF32 unit : vectorUnits())
+    for (bool transA : {false, true})
+      for (bool transB : {false, true})
+        for (auto [m, n, k] :
+             {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6}, {100, 330, 37}, {6, 16, 515}}) {
+          Guarded a(randomNumbers(m * k, 1)), b(randomNumbers(k * n, 2)), c(randomNumbers(m * n, 3));
+          ProductF32 p{m, n, k, a.first, b.first, c.first, transA ? m : k, transB ? k : n, n, transA, transB};
+          runProductF32(p, unit);
+          float last = 0, sums = 0;
+          for (int64_t l = 0; l < k; ++l) {
+            if (l == kF32BlockDepth)
+              sums = std::exchange(last, 0);
+            last = std::fma(a.first[transA ? l * m + m - 1 : (m - 1) * k + l],
+                            b.first[transB ? (n - 1) * k + l : l * n + n - 1], last);
+          }
+          EXPECT_EQ(c.first[m * n - 1], k > kF32BlockDepth ? sums + last : last);
+        }
 }
 
 TEST(GemmF32, OfNoDepthIsWhatIsAdded) {
@@ -225,6 +271,7 @@ TEST(GemmF32, BitsDoNotDependOnThreads) {
   for (bool trans : {false, true})
     for (bool accumulate : {false, true})
       for (auto [m, n, k, count] : {std::array<int64_t, 4>{130, 150, 70, 1}, {301, 40, 600, 1}, {40, 301, 1100, 2},
+                                    {260, 420, 300, 1}, {90, 650, 530, 1},
                                     {33, 65, 100, 7}, {1, 3000, 64, 1}, {3000, 1, 64, 1}}) {
         Batch batch(m, n, k, count, trans, accumulate);
         std::vector<float> first = batch.run(1);

@@ -36,7 +36,9 @@ struct ProductF32 {
   float *c = nullptr;
   int64_t lda = 0, ldb = 0, ldc = 0;
   bool transA = false, transB = false, accumulate = false;
-  Epilogue epilogue;
+  Epilogue epilogue = {};
+  /// Starts in the middle of the rows: threads that each compute columns of one C stay out of each other's rows.
+  bool fromMiddle = false;
 };
 
 /// How deep the blocks of k are.
@@ -53,9 +55,6 @@ UnitF32 getUnitF32();
 
 /// Runs a product on the calling thread.
 void runProductF32(const ProductF32 &product, UnitF32 unit);
-
-/// Whether a product with so many columns copies A; otherwise it reads A as it lies.
-bool packsA(bool transA, int64_t lda, int64_t columns);
 
 /// Gives the calling thread what products need, so that its first one does not allocate.
 void prepareThreadF32();
