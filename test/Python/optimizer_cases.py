@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "plain": {}, "lr_decay": {"lr_decay": 0.1}, "accumulator": {"initial_accumulator_value": 0.3},
         "all": {"lr_decay": 0.1, "weight_decay": 0.05, "maximize": True}, "groups": {},
     },
+    "Rprop": {"plain": {}, "all": {"etas": (0.4, 1.5), "step_sizes": (5e-3, 0.02), "maximize": True}, "groups": {}},
     "Adadelta": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True, "rho": 0.8}, "groups": {}},
     "Adamax": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True}, "groups": {}},
     "ASGD": {"plain": {}, "all": {"weight_decay": 0.05, "maximize": True, "t0": 2.0}, "groups": {}},
@@ -93,11 +94,11 @@ def train_step(model, optimizer, x, y):
 def tolerance(case: Case) -> float:
     """How far the captured step may be from eager after five steps, relative to the largest entry of each tensor.
 
-    Fused ones and SGD and Adadelta one by one are the very ops that eager runs. Elsewhere a learning rate that is a
-    tensor, and a bias correction in float32 tensors instead of Python numbers, round differently.
+    Fused ones, Rprop, and SGD, RMSprop and Adadelta one by one are the very ops that eager runs. Elsewhere a learning
+    rate that is a tensor, and a bias correction in float32 tensors instead of Python numbers, round differently.
     """
-    exact = case.implementation == "fused" or (case.implementation == "single" and case.optimizer in (
-        "SGD", "RMSprop", "Adadelta"))
+    exact = case.implementation == "fused" or case.optimizer == "Rprop" or (
+        case.implementation == "single" and case.optimizer in ("SGD", "RMSprop", "Adadelta"))
     return 0.0 if exact else 4e-6
 
 

@@ -70,7 +70,8 @@ def test_partitioned_step_equals_captured(number: int, case: Case, tmp_path) -> 
 
 @pytest.mark.parametrize("optimizer, implementation", [
     ("SGD", "foreach"), ("Adam", "single"), ("AdamW", "foreach"), ("NAdam", "foreach"), ("RAdam", "single"),
-    ("RMSprop", "foreach"), ("Adagrad", "fused"), ("Adadelta", "single"), ("Adamax", "foreach"), ("ASGD", "single")])
+    ("RMSprop", "foreach"), ("Adagrad", "fused"), ("Rprop", "foreach"), ("Adadelta", "single"), ("Adamax", "foreach"),
+    ("ASGD", "single")])
 def test_host_trains_like_eager(optimizer: str, implementation: str, tmp_path) -> None:
     """Five steps on two ranks; loss, parameters and optimizer state are those of eager PyTorch."""
     _, package = capture(Case(optimizer, implementation, "groups"), reference=True)

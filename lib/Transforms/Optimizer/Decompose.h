@@ -1,6 +1,6 @@
 //===- Decompose.h - Ops as smaller ops -------------------------*- C++ -*-===//
 //
-// Each function replaces `op` through `rewriter`, whose insertion point is
+// Each decompose function replaces `op` through `rewriter`, whose insertion point is
 // before it, or emits an error and fails.
 //
 //===----------------------------------------------------------------------===//
@@ -8,6 +8,7 @@
 #ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
 #define SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace spmd {
@@ -23,6 +24,14 @@ llvm::LogicalResult decomposeGradient(mlir::Operation *op, mlir::RewriterBase &r
 
 /// Names without "aten." that decomposeGradient knows.
 llvm::ArrayRef<llvm::StringLiteral> getDecomposableGradients();
+
+/// Sets the padding of the flat buffers that `func` returns to zero where it may be something else; `setSource` is
+/// told which op the next ones are made for. See [Note: padding].
+void clearPadding(mlir::func::FuncOp func, mlir::RewriterBase &rewriter,
+                  llvm::function_ref<void(mlir::Operation *)> setSource);
+
+/// The value of a number, an integer or a bool.
+double toDouble(mlir::Attribute scalar);
 
 } // namespace spmd
 

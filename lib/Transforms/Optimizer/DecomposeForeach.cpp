@@ -7,7 +7,6 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -16,14 +15,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::aten;
-
-static double toDouble(Attribute scalar) {
-  if (auto number = dyn_cast<FloatAttr>(scalar))
-    return number.getValueAsDouble();
-  if (auto flag = dyn_cast<BoolAttr>(scalar))
-    return flag.getValue();
-  return static_cast<double>(cast<IntegerAttr>(scalar).getInt());
-}
 
 namespace {
 /// One position of a list op.
@@ -99,28 +90,6 @@ static bool isDivisor(Value value) {
     bool divides = name.starts_with("_foreach_addcdiv.") || name == "_foreach_div.List";
     return divides && number / use.getOwner()->getNumResults() == lists - 1;
   });
-}
-
-/// The op may make something of the zeros in a chunk's padding.
-static bool fillsPadding(Operation *op) {
-  StringRef name = op->getName().stripDialect();
-  if (auto map = dyn_cast<ForeachMapOp>(op))
-    name = map.getOp();
-  else
-    name.consume_front("_foreach_");
-  return llvm::is_contained({"maximum", "clamp_min", "clamp", "clamp_max"}, name.split('.').first) ||
-         name.starts_with("add.Scalar") || name.starts_with("sub.Scalar");
-}
-
-/// State keeps zeros in its padding: uses of `result` as an update get `value` times 1 in segments, 0 in the padding.
-static void clearPadding(OpResult result, Value value, Lane &lane, RewriterBase &rewriter) {
-  Operation *op = result.getOwner();
-  if (llvm::none_of(result.getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); }))
-    return;
-  auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(op, op->getAttrOfType<FlatSymbolRefAttr>("unit"));
-  Value ones = lane.align(lane.ones(unit.getLayout().getSegments().size()));
-  Value cleared = lane.round(lane.mul(lane.align(value), ones), value.getType());
-  rewriter.replaceUsesWithIf(result, cleared, [](OpOperand &use) { return isa<func::ReturnOp>(use.getOwner()); });
 }
 
 static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position at) {
@@ -273,10 +242,7 @@ LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
     if (!value)
       return op->emitOpError() << "has no decomposition";
     // A list op rounds once, whatever it is made of.
-    value = lane.round(value, type);
-    if (unit && fillsPadding(op) && !lane.isTable(value))
-      clearPadding(op->getResult(index), value, lane, rewriter);
-    values.push_back(value);
+    values.push_back(lane.round(value, type));
   }
   rewriter.replaceOp(op, values);
   return success();

@@ -17,6 +17,14 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+double spmd::toDouble(Attribute scalar) {
+  if (auto number = dyn_cast<FloatAttr>(scalar))
+    return number.getValueAsDouble();
+  if (auto flag = dyn_cast<BoolAttr>(scalar))
+    return flag.getValue();
+  return static_cast<double>(cast<IntegerAttr>(scalar).getInt());
+}
+
 namespace {
 struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimizer> {
   using DecomposeOptimizerBase::DecomposeOptimizerBase;
@@ -54,6 +62,9 @@ struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimize
       if (failed(decompose(op, rewriter)))
         return signalPassFailure();
     }
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal())
+        clearPadding(func, rewriter, [&](Operation *op) { listener.setSource(op); });
   }
 };
 } // namespace

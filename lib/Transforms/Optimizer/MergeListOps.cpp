@@ -185,6 +185,8 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]) ||
           ops[i]->getAttr("op") != ops[j]->getAttr("op"))
         continue;
+      if (ops[j]->isBeforeInBlock(ops[i])) // it was moved for another merge
+        std::swap(ops[i], ops[j]);
       ListOp a(ops[i]), b(ops[j]);
       if (!belongTogether(a, b, owners) ||
           !llvm::all_of(ops[j]->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, ops[i])); }))

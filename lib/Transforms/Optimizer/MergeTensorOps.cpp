@@ -4,7 +4,8 @@
 // PyTorch's single-tensor optimizers run one chain of pointwise ops per parameter.
 // The chain of a parameter are the ops of the optimizer phase that read or make its
 // values: what a parameter's value is follows from the roles of arguments and
-// spreads over pointwise ops. Parameters whose chains are equal, op by op, have them
+// spreads over pointwise ops and the positions of list ops (PyTorch's foreach
+// optimizers run a chain between two of them). Parameters whose chains are equal, op by op, have them
 // merged: the k-th ops of all chains become one `_foreach_map`. Any such merge is
 // right, since every position keeps its own operands; that chains are equal only
 // makes it worth while.
@@ -31,8 +32,12 @@ public:
     auto module = func->getParentOfType<ModuleOp>();
     for (Operation &op : func.getBody().front()) {
       std::optional<int64_t> segment = getSegment(&op);
-      if (segment && getPhase(module, *segment) == "optimizer" && canBeMapped(&op))
+      if (!segment || getPhase(module, *segment) != "optimizer")
+        continue;
+      if (canBeMapped(&op))
         candidates.push_back(&op);
+      else if (ListOp::classof(&op))
+        lists.push_back(ListOp(&op));
     }
     for (BlockArgument arg : func.getArguments()) {
       Attribute role = getArgRole(func, arg.getArgNumber());
@@ -45,10 +50,14 @@ public:
     do {
       known = owners.size();
       for (Operation *op : candidates)
-        learn(op);
+        learn(op->getResult(0), llvm::to_vector(op->getOperands()));
+      for (const ListOp &list : lists)
+        for (size_t position = 0; position < list.size(); ++position)
+          learn(list.op->getResult(position),
+                llvm::map_to_vector(list.lists, [&](const auto &operands) { return operands[position]; }));
     } while (owners.size() != known);
     for (Operation *op : candidates)
-      if (Attribute owner = ownerOf(op))
+      if (Attribute owner = ownerOf(op->getResult(0), llvm::to_vector(op->getOperands())))
         chains[owner].push_back(op);
   }
 
@@ -79,9 +88,9 @@ private:
   }
 
   /// The one parameter that operands and result belong to; null if there is none.
-  Attribute ownerOf(Operation *op) const {
-    Attribute found = owners.lookup(op->getResult(0));
-    for (Value operand : op->getOperands()) {
+  Attribute ownerOf(Value result, ArrayRef<Value> operands) const {
+    Attribute found = owners.lookup(result);
+    for (Value operand : operands) {
       Attribute owner = owners.lookup(operand);
       if (found && owner && owner != found)
         return {};
@@ -90,13 +99,13 @@ private:
     return found;
   }
 
-  void learn(Operation *op) {
-    Attribute owner = ownerOf(op);
+  void learn(Value result, ArrayRef<Value> operands) {
+    Attribute owner = ownerOf(result, operands);
     if (!owner)
       return;
-    owners.try_emplace(op->getResult(0), owner);
+    owners.try_emplace(result, owner);
     // A number may serve all parameters; what has the parameter's shape does not.
-    for (Value operand : op->getOperands())
+    for (Value operand : operands)
       if (typeOf(operand).getRank() != 0)
         owners.try_emplace(operand, owner);
   }
@@ -134,6 +143,7 @@ private:
 
   mutable func::FuncOp func; // its accessors are not const
   SmallVector<Operation *> candidates;
+  SmallVector<ListOp> lists;
   llvm::DenseMap<Value, Attribute> owners;
   llvm::MapVector<Attribute, SmallVector<Operation *>> chains;
 };

@@ -158,3 +158,47 @@ func.func @narrow_sgd(%p: tensor<4xbf16>, %g: tensor<4xbf16>, %b: tensor<4xbf16>
     : (tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>) -> (tensor<4xbf16>, tensor<4xbf16>)
   return %a#0, %a#1 : tensor<4xbf16>, tensor<4xbf16>
 }
+
+// What is returned into a flat buffer is zero in its padding, where a clamp to at least 0.5 is not, nor an exponential,
+// nor a quotient of zeros. The other update is zero there: m + g has sums of zeros, an Adagrad step divides by eps.
+// CHECK-LABEL: @padding(
+// CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<128xf32, #{{.+}}> {spmd.arg = #spmd.shard<@unit0, "param">}
+// CHECK: %[[CLAMPED:.+]] = aten.clamp %{{.+}} {{{.*}}min = 5.000000e-01 : f64, spmd.segment = 2 : i64}
+// CHECK: %[[FLAGS:.+]] = aten.constant dense<true> : tensor<2xi1> {spmd.segment = 2 : i64}
+// CHECK: %[[INSIDE:.+]] = spmd.segment_broadcast %[[FLAGS]] unit @unit0 {spmd.segment = 2 : i64} : tensor<2xi1, #{{.+}}> -> tensor<128xi1
+// CHECK: %[[ZERO:.+]] = aten.scalar_tensor {{ *}}{s = 0 : i64, spmd.segment = 2 : i64}
+// CHECK: %[[CLEARED:.+]] = aten.where.self %[[INSIDE]], %[[CLAMPED]], %[[ZERO]] {spmd.segment = 2 : i64}
+// CHECK: %[[EXP:.+]] = aten.exp
+// CHECK: %[[EXPCLEARED:.+]] = aten.where.self %{{.+}}, %[[EXP]], %
+// CHECK: %[[RATIO:.+]] = aten.div.Tensor %[[P]], %{{.+}}
+// CHECK: %[[RATIOCLEARED:.+]] = aten.where.self %{{.+}}, %[[RATIO]], %
+// CHECK-NOT: where
+// CHECK: return %{{.+}}, %[[CLEARED]], %[[EXPCLEARED]], %[[RATIOCLEARED]]
+func.func @padding(%p: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
+                   %a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "a">},
+                   %b: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "b">},
+                   %c: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "c">},
+                   %lr: tensor<f32, #scalar>)
+    -> (tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "a">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "b">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "c">>}) {
+  %clamped = aten._foreach_map %a {op = "clamp", options = {min = 0.5}, unit = @unit0, spmd.segment = 2}
+    : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %exp = aten.exp %b {spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %ratio = aten.div.Tensor %p, %c {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %sum = aten.add.Tensor %p, %c {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %root = aten.sqrt %a {spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %divisor = aten._foreach_add.Scalar %root {scalar = 1.0e-8, unit = @unit0, spmd.segment = 2}
+    : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %step = aten.div.Tensor %sum, %divisor {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %scaled = aten.mul.Tensor %step, %lr {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %next = aten._foreach_sub.List %p, %scaled {unit = @unit0, spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  return %next, %clamped, %exp, %ratio : tensor<128xf32, #owned>, tensor<128xf32, #owned>, tensor<128xf32, #owned>,
+    tensor<128xf32, #owned>
+}

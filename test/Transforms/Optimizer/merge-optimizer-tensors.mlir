@@ -29,6 +29,28 @@ func.func @step(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>},
   return %q0, %q1, %n0, %n1 : tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<6xf32>
 }
 
+// As in Rprop's foreach form: between two list ops each parameter has a chain of its own, whose parameter is known from
+// its position in the lists.
+// CHECK-LABEL: @between_lists(
+// CHECK: %[[S:[0-9]+]]:2 = aten._foreach_mul.List
+// CHECK: %[[A:[0-9]+]]:2 = aten._foreach_map %[[S]]#0, %[[S]]#1 {op = "sign"
+// CHECK: %[[C:[0-9]+]]:2 = aten._foreach_map %[[A]]#0, %[[A]]#1 {op = "clamp"
+// CHECK: %[[N:[0-9]+]]:2 = aten._foreach_add.List %{{.+}}, %{{.+}}, %[[C]]#0, %[[C]]#1
+// CHECK: return %[[N]]#0, %[[N]]#1
+func.func @between_lists(%p0: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>},
+                         %p1: tensor<6xf32> {spmd.arg = #spmd.param<"b", trainable>}, %g0: tensor<4xf32>, %g1: tensor<6xf32>)
+    -> (tensor<4xf32>, tensor<6xf32>) {
+  %s:2 = aten._foreach_mul.List %g0, %g1, %g0, %g1 {spmd.segment = 2}
+    : (tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
+  %a0 = aten.sign %s#0 {spmd.segment = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  %c0 = aten.clamp %a0 {min = 0.5 : f64, spmd.segment = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  %a1 = aten.sign %s#1 {spmd.segment = 2} : (tensor<6xf32>) -> tensor<6xf32>
+  %c1 = aten.clamp %a1 {min = 0.5 : f64, spmd.segment = 2} : (tensor<6xf32>) -> tensor<6xf32>
+  %n:2 = aten._foreach_add.List %p0, %p1, %c0, %c1 {alpha = 1 : i64, spmd.segment = 2}
+    : (tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<6xf32>) -> (tensor<4xf32>, tensor<6xf32>)
+  return %n#0, %n#1 : tensor<4xf32>, tensor<6xf32>
+}
+
 // Not merged: chains that differ in a number, ops outside the optimizer phase, and an
 // op on two parameters.
 // CHECK-LABEL: @others(

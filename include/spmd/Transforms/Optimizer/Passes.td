@@ -67,7 +67,8 @@ def DecomposeOptimizer : Pass<"spmd-decompose-optimizer", "::mlir::ModuleOp"> {
 
     Padding of a flat buffer is 0 and stays 0: a table is 0 there, so the pass
     multiplies by reciprocals; where it must divide by a table, the divisor is 1 in
-    the padding.
+    the padding. A new value of a parameter or a state that is not known to be 0
+    there (it was clamped to at least 1e-6, or added to 1) is set to 0.
 
     `ops` also decomposes the named aten ops (`native_layer_norm_backward`,
     `_softmax_backward_data`, `_log_softmax_backward_data`, `tanh_backward`,
