@@ -62,7 +62,7 @@ private:
   const Artifact &artifact;
   ExecutorOptions options;
   Clock::duration timeout;
-  int spins;
+  int spins, callerSpins;
   AbortState abort;
   std::vector<std::unique_ptr<ThreadsGroup>> communicators;
   std::vector<Rank> ranks;
@@ -121,6 +121,7 @@ HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &opti
   int64_t streams = std::count(used.begin(), used.end(), true);
   spins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks);
   int poolSpins = spinsFor(perRank * artifact.manifest.ranks);
+  callerSpins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks + 1);
   for (const std::string &name : artifact.plan.communicators)
     communicators.push_back(std::make_unique<ThreadsGroup>(name, artifact.manifest.ranks, abort, timeout, spins));
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -363,7 +364,7 @@ Status HostExecutor::step() {
   Clock::time_point lastChange = Clock::now();
   for (;;) {
     auto slice = std::chrono::milliseconds(100);
-    if (streamsFinished.await(target, spins, never, Clock::now() + slice) == WaitResult::Reached)
+    if (streamsFinished.await(target, callerSpins, never, Clock::now() + slice) == WaitResult::Reached)
       return abort.isRaised() ? abort.status() : Status::success();
     uint64_t progress = totalProgress();
     if (progress != lastProgress) {

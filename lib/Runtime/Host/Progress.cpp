@@ -31,9 +31,9 @@ WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, 
       return WaitResult::Reached;
     relax();
   }
-  // Yielding costs a microsecond or so and hands the core to a thread that may
-  // be the awaited one; sleeping and being woken costs tens of them.
-  constexpr int yields = 100;
+  // Yielding costs half a microsecond and hands the core to a thread that may be
+  // the awaited one; sleeping and being woken costs tens of them.
+  const int yields = std::max(100, 2 * spins);
   for (int i = 0; i < yields; ++i) {
     if (value() >= target)
       return WaitResult::Reached;
@@ -61,5 +61,5 @@ WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, 
 
 int spmd::runtime::spinsFor(int64_t threads) {
   auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
-  return threads <= cores ? 4000 : 50;
+  return threads <= cores ? 800 : 50;
 }

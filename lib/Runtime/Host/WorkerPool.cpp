@@ -12,14 +12,14 @@ void spmd::runtime::setThreadName(const std::string &name) {
 }
 
 WorkerPool::WorkerPool(int64_t threads, int spins, const std::string &name, std::function<void()> prepare)
-    : spins(spins) {
+    : shares(static_cast<size_t>(threads)), spins(spins) {
   for (int64_t i = 1; i < threads; ++i)
-    helpers.emplace_back([this, name, prepare] {
+    helpers.emplace_back([this, i, name, prepare] {
       setThreadName(name);
       if (prepare)
         prepare();
       ready.advance();
-      helperLoop();
+      helperLoop(i);
     });
   ready.await(helpers.size(), 0, stop);
 }
@@ -31,16 +31,19 @@ WorkerPool::~WorkerPool() {
     helper.join();
 }
 
-void WorkerPool::work() {
-  for (;;) {
-    int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
-    if (begin >= trips)
-      return;
-    body(context, begin, std::min(begin + piece, trips));
+void WorkerPool::work(int64_t thread) {
+  for (int64_t i = 0; i < threads(); ++i) {
+    Share &share = shares[static_cast<size_t>((thread + i) % threads())];
+    for (;;) {
+      int64_t begin = share.next.fetch_add(piece, std::memory_order_relaxed);
+      if (begin >= share.end)
+        break;
+      body(context, begin, std::min(begin + piece, share.end));
+    }
   }
 }
 
-void WorkerPool::helperLoop() {
+void WorkerPool::helperLoop(int64_t thread) {
   uint64_t seen = 0;
   while (loops.await(seen + 1, spins, stop) == WaitResult::Reached && !stop.isRaised()) {
     seen = loops.value();
@@ -49,7 +52,7 @@ void WorkerPool::helperLoop() {
       ;
     if (!(state & kOpen))
       continue;
-    work();
+    work(thread);
     gate.fetch_sub(1, std::memory_order_release);
   }
 }
@@ -64,11 +67,15 @@ void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run, void *argum
   piece = (even + grain - 1) / grain * grain;
   body = run;
   context = argument;
-  trips = count;
-  next.store(0, std::memory_order_relaxed);
+  int64_t pieces = (count + piece - 1) / piece;
+  for (int64_t i = 0; i < threads(); ++i) {
+    Share &share = shares[static_cast<size_t>(i)];
+    share.next.store(pieces * i / threads() * piece, std::memory_order_relaxed);
+    share.end = std::min(pieces * (i + 1) / threads() * piece, count);
+  }
   gate.store(kOpen, std::memory_order_release);
   loops.advance();
-  work();
+  work(0);
   uint64_t state = gate.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
   for (int i = 0; state != 0; ++i) {
     if (i > spins)

@@ -20,10 +20,13 @@ enum class WaitResult { Reached, Aborted, TimedOut };
 /// A counter that only grows. Completion flags, handshakes and step starts are
 /// all of this kind: a thread waits until the counter reaches a value.
 ///
-/// [Note: waiting] A waiter spins for a moment, because the next command is
-/// often microseconds away, then sleeps: there may be more threads than cores,
-/// and a spinning thread keeps the one it waits for from running. Sleeping is
-/// in short slices, so that an abort needs no list of sleepers to wake.
+/// [Note: waiting] A waiter spins for a moment (20 us), because the next command
+/// is often microseconds away, then looks again between yields, for up to a
+/// millisecond where every thread has a core, then sleeps: there may be more
+/// threads than cores, and a spinning thread keeps the one it waits for from
+/// running. The caller of a step is one of them: where the ranks' threads take
+/// all cores it does not spin. Sleeping is in short slices, so that an abort needs
+/// no list of sleepers to wake.
 class Progress {
 public:
   uint64_t value() const { return counter.load(std::memory_order_acquire); }

@@ -27,25 +27,35 @@ public:
   int64_t threads() const { return static_cast<int64_t>(helpers.size()) + 1; }
 
   /// Calls body on ranges that cover [0, trips), each a multiple of `grain`
-  /// long but the last. Which thread runs which range is not determined.
+  /// long but the last. Which thread runs which range is not determined: each
+  /// begins with its own share, the same part of every loop of as many trips, so
+  /// that what one command leaves in a core's cache the next one finds there.
   void parallelFor(int64_t trips, int64_t grain, Body body, void *context);
 
 private:
-  void helperLoop();
-  void work();
+  void helperLoop(int64_t thread);
+  void work(int64_t thread);
 
   // [Note: open gate] A helper takes part by raising the count in `gate` while
   // the gate is open. The caller closes it when no range is left and waits only
   // for helpers that took part, never for one that is still asleep.
   static constexpr uint64_t kOpen = uint64_t(1) << 63;
 
-  Body body = nullptr;
+  /// Trips of a thread; whoever has done its own goes on with those of others.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+
+  // What a helper reads first is one line of the cache: lines come from another
+  // core one by one, at up to half a microsecond each.
+  alignas(64) Body body = nullptr;
   void *context = nullptr;
-  int64_t trips = 0, piece = 0;
-  std::atomic<int64_t> next{0};
-  alignas(64) std::atomic<uint64_t> gate{0};
-  Progress ready; ///< helpers that have started
+  int64_t piece = 0;
+  std::atomic<uint64_t> gate{0};
   Progress loops; ///< loops started
+  Progress ready; ///< helpers that have started
+  std::vector<Share> shares;
   AbortState stop;
   int spins;
   std::vector<std::thread> helpers;
