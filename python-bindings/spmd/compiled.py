@@ -17,7 +17,7 @@ from .arrays import to_torch
 from .capture import StepPackage, capture
 from .capture.call import StepCall
 from .capture.result import unwrap
-from .capture.trace import Output
+from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
 from .livestate import LiveState
 from .native import FAILED
@@ -92,9 +92,9 @@ class CompiledStep:
         call.optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
         outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
         result = pytree.tree_map(
-            lambda leaf: leaf if not isinstance(leaf, Output)
+            lambda leaf: leaf.make() if isinstance(leaf, Empty) else leaf if not isinstance(leaf, Output)
             else outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index],
-            program.package.result, is_leaf=lambda leaf: isinstance(leaf, Output))
+            program.package.result, is_leaf=lambda leaf: isinstance(leaf, (Empty, Output)))
         return unwrap(result)
 
     def _check_model(self, call: StepCall) -> None:

@@ -5,7 +5,7 @@ import ctypes
 import dataclasses
 import json
 import os
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -145,10 +145,9 @@ class Trainer:
             raise TypeError(f"step takes {', '.join(names)}; got {len(batch)} in order and "
                             f"{', '.join(named) or 'none'} by name")
         values = [(given | named)[name] for name in names]
-        outputs: list[Any] = self.run(values)
-        if any(map(is_torch, values)):
-            outputs = [to_torch(array, info.dtype) for array, info in zip(outputs, self.outputs)]
-        return _rebuild(json.loads(self.result_tree), outputs) if self.result_tree else outputs
+        convert = to_torch if any(map(is_torch, values)) else lambda array, dtype: array
+        outputs = [convert(array, info.dtype) for array, info in zip(self.run(values), self.outputs)]
+        return _rebuild(json.loads(self.result_tree), outputs, convert) if self.result_tree else outputs
 
     def commands(self, rank: int = 0) -> list[Command]:
         """The commands of the plan, with the time each took on `rank` in the latest step (0 without `profile`)."""
@@ -242,15 +241,17 @@ class Trainer:
         return collectives
 
 
-def _rebuild(tree: Any, outputs: list[Any]) -> Any:
+def _rebuild(tree: Any, outputs: list[Any], convert: Callable[[np.ndarray, str], Any]) -> Any:
     """The step's return value, from its result_tree (docs/step-format.md)."""
     (kind, value), = tree.items()
     if kind == "output":
         return outputs[value]
     if kind == "item":
         return outputs[value].item()
+    if kind == "empty":
+        return convert(np.empty(value["shape"], NUMPY[value["dtype"]]), value["dtype"])
     if kind == "dict":
-        return {key: _rebuild(part, outputs) for key, part in value}
+        return {key: _rebuild(part, outputs, convert) for key, part in value}
     if kind in ("list", "tuple"):
-        return (list if kind == "list" else tuple)(_rebuild(part, outputs) for part in value)
+        return (list if kind == "list" else tuple)(_rebuild(part, outputs, convert) for part in value)
     return value  # constant

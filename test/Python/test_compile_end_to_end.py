@@ -182,6 +182,31 @@ def test_an_activation_is_returned_whole() -> None:
     assert_same_parameters(model, twin)
 
 
+def test_what_has_no_elements_is_returned_as_eager_returns_it(tmp_path) -> None:
+    """Such a tensor is known without a run, also where only an artifact is: its shape and dtype are all of it."""
+    def train_step(model, optimizer, x, y):
+        logits = model(x)
+        loss = torch.nn.functional.cross_entropy(torch.cat([logits[:, :0], logits], 1), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return {"none": logits.detach()[:, :0], "loss": loss, "rows": [y[:0], torch.zeros(2, 0, 3, dtype=torch.bfloat16)]}
+
+    example = mlp.setup()
+    batch = example["args"]
+    package = spmd.capture(train_step, example["model"], example["optimizer"], *batch)
+    package.save(tmp_path / "s.step")
+    subprocess.run([find_tool("spmd-compile"), tmp_path / "s.step", "-o", tmp_path / "s.spmd", "--ranks=2"], check=True,
+                   capture_output=True)
+    twin = train_step(*copy.deepcopy((example["model"], example["optimizer"])), *batch)
+    step = spmd.compile(train_step, ranks=2, threads=2)
+    torch.testing.assert_close(step(example["model"], example["optimizer"], *batch), twin, rtol=1e-5, atol=0)
+    with spmd.load(tmp_path / "s.spmd", threads=2) as trainer:
+        torch.testing.assert_close(trainer.step(*batch), twin, rtol=1e-5, atol=0)
+        of_numpy = trainer.step(*(t.numpy() for t in batch))
+    assert of_numpy["none"].shape == (len(batch[0]), 0) and of_numpy["rows"][0].dtype == "int64"
+
+
 def test_a_forked_child_reads_and_does_not_step() -> None:
     example = mlp.setup()
     model, batch = example["model"], example["args"]

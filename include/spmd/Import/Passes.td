@@ -13,7 +13,8 @@ def FoldEmptyTensorsPass : Pass<"spmd-fold-empty-tensors", "::mlir::ModuleOp"> {
     number, a concatenation is that of its other parts, a write of nothing leaves what was there. A split loses its empty parts.
 
     **Input IR.** `@step` as imported. **Output IR.** The same, with no tensor without elements but arguments that are not
-    used, and an `aten.full` for a result of the step, which is refused later.
+    used, and an `aten.full` for a result of the step, which has no kernel: captured steps have no such results, their
+    `result_tree` says what they are.
 
     **Why.** Caches that start empty, heads of which nothing is rotated, groups without members: PyTorch computes on nothing
     where a model is written for all sizes. There is nothing to launch, and no address that is its own.

@@ -16,9 +16,9 @@ from .call import StepCall
 from .errors import CaptureError, Frame
 from .fakes import Input, tensor_names
 from .modules import class_name, module_tree
-from .normalize import Values, describe, node_record
+from .normalize import DTYPES, Values, describe, node_record
 from .package import FORMAT, VERSION, StepPackage
-from .trace import Output, Trace, loss_output
+from .trace import Empty, Output, Trace, loss_output
 
 
 def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str, int | None],
@@ -158,9 +158,12 @@ def _paths(result: Any) -> list[str]:
 
 
 def _result_tree(result: Any) -> Any:
-    """The return value's shape: {"output": i}, {"item": i} (a Python number), {"constant": v}, lists, tuples, dicts."""
+    """The return value's shape: {"output": i}, {"item": i} (a Python number), {"empty": type} (a tensor without elements),
+    {"constant": v}, lists, tuples, dicts."""
     if isinstance(result, Output):
         return {"item" if result.scalar else "output": result.index}
+    if isinstance(result, Empty):
+        return {"empty": {"shape": list(result.shape), "dtype": DTYPES[result.dtype]}}
     if isinstance(result, dict):
         return {"dict": [[k, _result_tree(v)] for k, v in result.items()]}
     if isinstance(result, (list, tuple)):

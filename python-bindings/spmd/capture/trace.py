@@ -18,7 +18,7 @@ from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .meta_kernels import meta_kernels
-from .normalize import check_pure, provenance
+from .normalize import DTYPES, check_pure, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .side_effects import SideEffects, warn_of_print
@@ -33,7 +33,8 @@ _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
-    `result` is the step's return value with an Output in the place of each tensor. `unkept_gradients`: parameters whose
+    `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in the
+    place of each that has none. `unkept_gradients`: parameters whose
     .grad outlives the step, and that the step clears before it computes it anew.
     """
 
@@ -50,6 +51,21 @@ class Output:
 
     index: int
     scalar: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Empty:
+    """A tensor without elements in the step's return value: its shape and dtype are all there is to know."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def make(self) -> torch.Tensor:
+        return torch.empty(self.shape, dtype=self.dtype)
+
+
+def _is_empty(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and not leaf.numel() and leaf.dtype in DTYPES
 
 
 def trace(call: StepCall) -> Trace:
@@ -87,6 +103,7 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
+            leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
             places = iter(range(len(tensors)))
             result[:] = [pytree.tree_unflatten(

@@ -62,6 +62,22 @@ module {
 
 module {
   spmd.mesh @mesh ["data" = 2]
+  spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+    #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
+    #spmd.segment<"none", shape = [0, 3], group = 0, offset = 128, numel = 0, trainable = true>]>
+  func.func @step(%w: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>}, %n: tensor<0x3xf32> {spmd.arg = #spmd.param<"none", trainable>})
+      -> (tensor<0x3xf32> {spmd.result = #spmd.update<#spmd.param<"none", trainable>>}) {
+    %g = aten.full {fill_value = 0.0 : f64, size = array<i64: 0, 3>} : () -> tensor<0x3xf32>
+    // expected-error @+1 {{parameter 'none' of shape [0, 3] has no elements that the optimizer could update; freeze it with requires_grad_(False)}}
+    %n1 = aten.add.Tensor %n, %g {alpha = 1 : i64} : (tensor<0x3xf32>, tensor<0x3xf32>) -> tensor<0x3xf32>
+    return %n1 : tensor<0x3xf32>
+  }
+}
+
+// -----
+
+module {
+  spmd.mesh @mesh ["data" = 2]
   func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>}) {
     // expected-error @+1 {{'arith.negf' cannot be partitioned: it is no aten op}}
     %0 = arith.negf %x : tensor<8x4xf32>
