@@ -33,15 +33,17 @@ SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t ld
   }
 }
 
-/// Copies so many depths, Vectors vectors of each, the last one with a mask. Returns where the next depth goes.
-template <int Vectors>
-SPMD_INLINE float *copyDepths(const float *from, int64_t step, int64_t depths, Lanes::Mask mask, float *to) {
-#pragma GCC unroll 4
-  for (int64_t l = 0; l < depths; ++l)
+/// Copies one depth of Count elements as Vectors vectors, and brings a later one nearer. Returns where the next one goes.
+template <int Vectors, int Count>
+SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
+  constexpr int64_t L = Lanes::kLanes, near = 8; // further ones would drive each other out of the first-level cache
+  asm volatile("" ::: "memory");
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v, to += Lanes::kLanes)
-      Lanes::store(to, Lanes::load(from + l * step + v * Lanes::kLanes, mask));
-  return to;
+  for (int v = 0; v < Vectors; ++v)
+    Lanes::store(to + v * L, Lanes::load(from + v * L, Lanes::firsts(Count - v * L)));
+  __builtin_prefetch(from + near * step);
+  __builtin_prefetch(from + near * step + Count - 1);
+  return to + Vectors * L;
 }
 
 /// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do. A
@@ -94,12 +96,11 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
       // All registers are sums: loads must not move ahead of the step that they belong to.
       asm volatile("" ::: "memory");
       addProducts<Rows, Vectors>(a, lda, step * stepA, b + step * stepB, sum);
+      if constexpr (Copies)
+        packedB = copyDepth<Vectors, Vectors * L>(b + step * stepB, stepB, packedB);
+      if constexpr (Copies && !Apart)
+        packedA = copyDepth<1, Rows>(a[0] + step * stepA, stepA, packedA);
     }
-    asm volatile("" ::: "memory");
-    if constexpr (Copies)
-      packedB = copyDepths<Vectors>(b, stepB, 4, Lanes::firsts(L), packedB);
-    if constexpr (Copies && !Apart)
-      packedA = copyDepths<1>(a[0], stepA, 4, Lanes::firsts(Rows), packedA);
 #pragma GCC unroll 5
     for (const float *&rows : a) {
       rows += 4 * stepA;
@@ -109,9 +110,9 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   for (; l < tile.depth; ++l, b += stepB) {
     addProducts<Rows, Vectors>(a, lda, 0, b, sum);
     if constexpr (Copies)
-      packedB = copyDepths<Vectors>(b, stepB, 1, Lanes::firsts(L), packedB);
+      packedB = copyDepth<Vectors, Vectors * L>(b, stepB, packedB);
     if constexpr (Copies && !Apart)
-      packedA = copyDepths<1>(a[0], stepA, 1, Lanes::firsts(Rows), packedA);
+      packedA = copyDepth<1, Rows>(a[0], stepA, packedA);
 #pragma GCC unroll 5
     for (const float *&rows : a)
       rows += stepA;
