@@ -42,7 +42,8 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
     if (epilogue.residual)
       epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
     return runProductF32({rows, columns, g.k, reinterpret_cast<const float *>(a), reinterpret_cast<const float *>(b),
-                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue, column > 0},
+                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue,
+                          column > 0},
                          unit);
   }
   cblas_dgemm(CblasRowMajor, g.transA ? CblasTrans : CblasNoTrans, g.transB ? CblasTrans : CblasNoTrans,
@@ -72,8 +73,13 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   const GemmShape &g = command.gemm;
   if (g.m == 0 || g.n == 0 || g.batch == 0)
     return;
-  Work work{&command, static_cast<const char *>(a), static_cast<const char *>(b), static_cast<char *>(c), epilogue,
-            Work::ByRow, g.m};
+  Work work{&command,
+            static_cast<const char *>(a),
+            static_cast<const char *>(b),
+            static_cast<char *>(c),
+            epilogue,
+            Work::ByRow,
+            g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
   constexpr double worthwhile = 1 << 16;
   double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);

@@ -15,17 +15,18 @@ using namespace spmd::runtime;
 
 namespace {
 
-// [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is packed
-// strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come past it in
-// groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them are copied by
-// the first tile that reads them, while it multiplies; only a transposed B is packed by itself, and rows of A are copied
-// where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what comes next: the next
-// strip of B in the first group, the next group of A in all of them.
+// [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is
+// packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
+// past it in groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them
+// are copied by the first tile that reads them, while it multiplies; only a transposed B is packed by itself, and rows
+// of A are copied where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what
+// comes next: the next strip of B in the first group, the next group of A in all of them.
 constexpr int64_t kPanel = 288, kGroup = 84, kDepth = kF32BlockDepth;
 // Blocks of C whose sums lie in the workspace.
 constexpr int64_t kSumRows = 384, kSumColumns = 512;
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
-constexpr int64_t kRowDepth = kDepth + 16;  ///< of copied rows of A: one behind the other, but not at multiples of a page
+constexpr int64_t kRowDepth =
+    kDepth + 16; ///< of copied rows of A: one behind the other, but not at multiples of a page
 static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
 constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSumRows * kSumColumns;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
@@ -69,8 +70,8 @@ class Part {
 public:
   Part(const ProductF32 &p, const KernelsF32 &kernels, int64_t row, int64_t rows, int64_t column, int64_t columns,
        float *sums)
-      : p(p), kernels(kernels), workspace(getWorkspace()), row(row), column(column), sums(sums),
-        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
+      : p(p), kernels(kernels), workspace(getWorkspace()), row(row), column(column),
+        sums(sums), a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
           kernels.tileColumns},
         copiesRows(!p.transA && p.lda % 1024 == 0 && columns > 64) {

@@ -7,15 +7,16 @@
 
 namespace spmd::runtime {
 
-/// Memory that is wanted soon: `rows` rows of `length` elements, `step` apart. Tiles bring it nearer a few lines at a time,
-/// because waiting for it costs more than packing it.
+/// Memory that is wanted soon: `rows` rows of `length` elements, `step` apart. Tiles bring it nearer a few lines at a
+/// time, because waiting for it costs more than packing it.
 struct Ahead {
   const float *row = nullptr;
   int64_t rows = 0, step = 0, length = 0;
   int64_t at = 0; ///< how far the first of them is done
 };
 
-/// One tile of C and the part of the depth that is next: to = (from + sum) + bias + residual, each but the sum optional.
+/// One tile of C and the part of the depth that is next: to = (from + sum) + bias + residual, each but the sum
+/// optional.
 struct TileF32 {
   int64_t depth = 0;
   const float *a = nullptr, *b = nullptr;
@@ -28,8 +29,8 @@ struct TileF32 {
   const float *bias = nullptr, *residual = nullptr;
   int64_t ldr = 0;
   int64_t columns = 0;
-  /// Where tiles that copy put the columns of B, all of their vectors, and the rows of A, if they lie side by side, as one
-  /// vector: depth after depth, while they read them.
+  /// Where tiles that copy put the columns of B, all of their vectors, and the rows of A, if they lie side by side, as
+  /// one vector: depth after depth, while they read them.
   float *packedA = nullptr, *packedB = nullptr;
   Ahead *ahead = nullptr;
 };
@@ -41,8 +42,8 @@ struct KernelsF32 {
   using Tile = void (*)(const TileF32 &);
   /// By rows - 1, vectors - 1, whether the depths of A lie side by side, and whether operands are copied.
   const Tile (*tiles)[2][2][2];
-  /// Packs `count` columns of B in whole vectors, depth after depth. Column i of depth l is `from[i * strip + l * along]`;
-  /// one of `strip` and `along` is 1. What lies behind the columns has no meaning.
+  /// Packs `count` columns of B in whole vectors, depth after depth. Column i of depth l is `from[i * strip + l *
+  /// along]`; one of `strip` and `along` is 1. What lies behind the columns has no meaning.
   void (*pack)(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, float *to);
 };
 

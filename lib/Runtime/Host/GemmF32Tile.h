@@ -33,7 +33,8 @@ SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t ld
   }
 }
 
-/// Copies one depth of Count elements as Vectors vectors, and brings a later one nearer. Returns where the next one goes.
+/// Copies one depth of Count elements as Vectors vectors, and brings a later one nearer. Returns where the next one
+/// goes.
 template <int Vectors, int Count>
 SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
   constexpr int64_t L = Lanes::kLanes, near = 8; // further ones would drive each other out of the first-level cache
@@ -46,8 +47,8 @@ SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
   return to + Vectors * L;
 }
 
-/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do. A
-/// condition on Copies at run time would cost registers.
+/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do.
+/// A condition on Copies at run time would cost registers.
 template <int Rows, int Vectors, bool Apart, bool Copies>
 SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   using Vector = Lanes::Vector;
