@@ -37,8 +37,8 @@ private:
   std::optional<unsigned> findTiledDim();
   bool isTransposed(unsigned operand, unsigned tiledDim);
   void emitTiledTrips(unsigned tiledDim);
-  void emitTiledNest(unsigned dim, unsigned tiledDim, bool inTile);
-  void emitTiles(unsigned tiledDim);
+  void emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tiled);
+  void emitTiles(unsigned tiledDim, int64_t positions);
 
   /// Emits, before the loop of nest level `level`, what that loop and those inside it do not change.
   void emitInvariantBefore(unsigned level, const Roots &roots);

@@ -1,8 +1,11 @@
 //===- ClusterTiles.cpp - transposed operands of a cluster ----------------===//
 //
 // An operand whose elements lie side by side along another dim than the results' would be read one element per cache
-// line. Blocks of 16 x 16 of it are loaded as vectors along its own dim, transposed in registers, kept on the stack,
-// and read from there row by row.
+// line. Tiles of 16 x 16 of it are loaded as vectors along its own dim and transposed in registers. Where little is
+// computed from one such operand its rows stay there; else they are kept on the stack and read row by row.
+//
+// [Note: order of tiles] Tiles go along the operand's rows first, four of them, and then along the result's: both are
+// then read and written in pieces of more than one line of the cache, which the machine asks for ahead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +15,9 @@
 using namespace mlir;
 
 namespace spmd::kernel {
+
+/// Positions of the tiled dim that tiles take together, before they go on along the innermost.
+constexpr int64_t kTileBlock = 4 * kLanes;
 
 /// Side by side along `tiledDim` but not along the innermost dim.
 bool ClusterEmitter::isTransposed(unsigned operand, unsigned tiledDim) {
@@ -40,7 +46,7 @@ void ClusterEmitter::emitTiledTrips(unsigned tiledDim) {
   if (tiledDim >= parallel) {
     b.loop(arguments.begin, arguments.end, 1, [&](Value trip) {
       setPosition(trip, parallel);
-      emitTiledNest(parallel, tiledDim, /*inTile=*/false);
+      emitTiledNest(parallel, tiledDim, /*tiled=*/0);
     });
     return;
   }
@@ -52,45 +58,46 @@ void ClusterEmitter::emitTiledTrips(unsigned tiledDim) {
     Value start = b.mul(outer, size);
     Value low = b.max(b.sub(arguments.begin, start), b.i64(0));
     Value high = b.min(b.sub(arguments.end, start), b.i64(size));
-    Value length = b.sub(high, low);
-    Value whole = b.add(low, b.sub(length, b.mod(length, kLanes)));
-    b.loop(low, whole, kLanes, [&](Value i) {
-      position[tiledDim] = i;
-      emitTiledNest(parallel, tiledDim, /*inTile=*/true);
-    });
-    b.loop(whole, high, 1, [&](Value i) {
-      position[tiledDim] = i;
-      emitTiledNest(parallel, tiledDim, /*inTile=*/false);
-    });
+    auto run = [&](Value from, Value to, int64_t step) {
+      Value end = b.add(from, b.sub(b.sub(to, from), b.mod(b.sub(to, from), step)));
+      b.loop(from, end, step, [&](Value i) {
+        position[tiledDim] = i;
+        emitTiledNest(parallel, tiledDim, step >= kLanes ? step : 0);
+      });
+      return end;
+    };
+    run(run(run(low, high, kTileBlock), high, kLanes), high, 1);
   });
 }
 
-/// The sequential dims from `dim` on; `inTile` when 16 positions of the tiled dim are open.
-void ClusterEmitter::emitTiledNest(unsigned dim, unsigned tiledDim, bool inTile) {
+/// The sequential dims from `dim` on; `tiled` positions of the tiled dim are open, or one where that is 0.
+void ClusterEmitter::emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tiled) {
   if (dim == innermostDim()) {
-    if (inTile)
-      return emitTiles(tiledDim);
+    if (tiled)
+      return emitTiles(tiledDim, tiled);
     scopes.emplace_back();
     emitInvariantBefore(nest.size() - 1, getRoots());
     emitInnermost(getRoots(), b.i64(0), b.i64(dims[dim]));
     scopes.pop_back();
     return;
   }
-  auto run = [&](int64_t low, int64_t high, int64_t step, bool tile) {
-    b.loop(b.i64(low), b.i64(high), step, [&](Value i) {
-      position[dim] = i;
-      emitTiledNest(dim + 1, tiledDim, tile);
-    });
+  auto run = [&](int64_t low, int64_t step, int64_t positions) {
+    int64_t high = dims[dim] - (dims[dim] - low) % step;
+    if (low < high)
+      b.loop(b.i64(low), b.i64(high), step, [&](Value i) {
+        position[dim] = i;
+        emitTiledNest(dim + 1, tiledDim, positions);
+      });
+    return high;
   };
   if (dim != tiledDim)
-    return run(0, dims[dim], 1, inTile);
-  int64_t whole = dims[dim] - dims[dim] % kLanes;
-  run(0, whole, kLanes, /*tile=*/true);
-  run(whole, dims[dim], 1, /*tile=*/false);
+    run(0, 1, tiled);
+  else
+    run(run(run(0, kTileBlock, kTileBlock), kLanes, kLanes), 1, 0);
 }
 
-/// All of the innermost dim for 16 positions of the tiled dim.
-void ClusterEmitter::emitTiles(unsigned tiledDim) {
+/// All of the innermost dim for `positions` of the tiled dim, a multiple of 16.
+void ClusterEmitter::emitTiles(unsigned tiledDim, int64_t positions) {
   unsigned inner = innermostDim();
   Value first = position[tiledDim];
   int64_t whole = dims[inner] - dims[inner] % kLanes;
@@ -104,33 +111,51 @@ void ClusterEmitter::emitTiles(unsigned tiledDim) {
     for (auto [root, value] : llvm::zip_equal(roots, values))
       storeResult(root->result, value, width);
   };
-  SmallVector<std::pair<unsigned, Value>> tiles;
+  SmallVector<unsigned> operands;
   for (unsigned i = 0; i < op.getInputs().size(); ++i)
     if (isTransposed(i, tiledDim))
-      tiles.emplace_back(i, b.stack(op.getBodyBlock()->getArgument(i).getType(), kLanes * kLanes));
-  b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value column) {
-    position[tiledDim] = first;
-    for (auto [i, tile] : tiles) {
-      Type element = op.getBodyBlock()->getArgument(i).getType();
+      operands.push_back(i);
+  constexpr size_t kFewOperations = 4;
+  bool staysInRegisters = operands.size() == 1 && op.getBodyBlock()->getOperations().size() <= kFewOperations;
+  SmallVector<Value> memory;
+  if (!staysInRegisters)
+    for (unsigned i : operands)
+      memory.push_back(b.stack(op.getBodyBlock()->getArgument(i).getType(), kLanes * kLanes));
+  auto emitTile = [&](Value column, Value start) {
+    for (auto [n, i] : llvm::enumerate(operands)) {
+      Value argument = op.getBodyBlock()->getArgument(i);
       SmallVector<Value> block;
+      position[tiledDim] = b.add(first, start);
       for (int64_t l = 0; l < kLanes; ++l) {
         position[inner] = b.add(column, l);
-        block.push_back(b.load(arguments.operands[i], element, emitIndex(op.getOperandMap(i)), kLanes));
+        block.push_back(b.load(arguments.operands[i], argument.getType(), emitIndex(op.getOperandMap(i)), kLanes));
       }
-      for (auto [l, value] : llvm::enumerate(transpose16(b, block)))
-        b.store(value, tile, b.i64(l * kLanes));
+      for (auto [l, value] : llvm::enumerate(transpose16(b, block))) {
+        if (!staysInRegisters) {
+          b.store(value, memory[n], b.i64(l * kLanes));
+          continue;
+        }
+        Scope scope;
+        scope[argument] = value;
+        emitRow(b.add(start, l), column, kLanes, scope);
+      }
     }
+    if (staysInRegisters)
+      return;
     b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value row) {
       Scope scope;
-      for (auto [i, tile] : tiles) {
+      for (auto [tile, i] : llvm::zip_equal(memory, operands)) {
         Value argument = op.getBodyBlock()->getArgument(i);
         scope[argument] = b.load(tile, argument.getType(), b.mul(row, kLanes), kLanes);
       }
-      emitRow(row, column, kLanes, scope);
+      emitRow(b.add(start, row), column, kLanes, scope);
     });
+  };
+  b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value column) {
+    b.loop(b.i64(0), b.i64(positions), kLanes, [&](Value start) { emitTile(column, start); });
   });
   b.loop(b.i64(whole), b.i64(dims[inner]), 1, [&](Value column) {
-    b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value row) {
+    b.loop(b.i64(0), b.i64(positions), 1, [&](Value row) {
       Scope scope;
       emitRow(row, column, 1, scope);
     });

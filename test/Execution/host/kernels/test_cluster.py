@@ -283,6 +283,21 @@ def test_transposed_operand(rows, cols):
     check(ir, [x, y], [((x.T + y).astype(np.float64), np.float32)], rows)
 
 
+@pytest.mark.parametrize("rows,cols", [(100, 50), (16, 64)])
+def test_two_transposed_operands(rows, cols):
+    """Tiles of several operands wait in memory, in blocks of 64, 16 and 1 rows."""
+    x, y = rand(cols, rows), rand(cols, rows, seed=1)
+    out = np.zeros((rows, cols), np.float32)
+    ir = func([x, y], [tensor(out)], f"""kernel.cluster dims [{rows}, {cols}] parallel 1
+      ins(%a = %x0 at (d0, d1) -> (d1 * {rows} + d0) : {tensor(x)},
+          %b = %x1 at (d0, d1) -> (d1 * {rows} + d0) : {tensor(y)})
+      outs(at (d0, d1) -> (d0 * {cols} + d1) : {tensor(out)}) {{
+        %s = arith.subf %a, %b : f32
+        kernel.yield %s : f32
+      }}""")
+    check(ir, [x, y], [((x.T - y.T).astype(np.float64), np.float32)], rows)
+
+
 def test_transposed_result():
     x = rand(24, 40)
     out = np.zeros((40, 24), np.float32)
