@@ -21,7 +21,7 @@ namespace {
 // are copied by the first tile that reads them, while it multiplies; only a transposed B is packed by itself, and rows
 // of A are copied where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what
 // comes next: the next strip of B in the first group, the next group of A in all of them.
-constexpr int64_t kPanel = 288, kGroup = 84, kDepth = kF32BlockDepth;
+constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
 // Blocks of C whose sums lie in the workspace.
 constexpr int64_t kSumRows = 384, kSumColumns = 512;
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
