@@ -22,13 +22,12 @@ namespace {
 // of A are copied where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what
 // comes next: the next strip of B in the first group, the next group of A in all of them.
 constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
-// Blocks of C whose sums lie in the workspace.
-constexpr int64_t kSumRows = 384, kSumColumns = 512;
+constexpr int64_t kSums = 512 * kPanel;     ///< of a block of C whose sums lie in the workspace
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
 constexpr int64_t kRowDepth =
     kDepth + 16; ///< of copied rows of A: one behind the other, but not at multiples of a page
 static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
-constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSumRows * kSumColumns;
+constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSums;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
 
 /// The buffers of one thread.
@@ -189,8 +188,8 @@ private:
 
   void write(const Place &at, TileF32 &tile) const {
     float *c = p.c + (row + at.row) * p.ldc + column + at.column;
-    float *between = sums ? sums + at.row * kSumColumns + at.column : c;
-    int64_t ldBetween = sums ? kSumColumns : p.ldc;
+    float *between = sums ? sums + at.row * b.extent + at.column : c;
+    int64_t ldBetween = sums ? b.extent : p.ldc;
     if (at.depth > 0) {
       tile.from = between;
       tile.ldFrom = ldBetween;
@@ -269,10 +268,11 @@ void spmd::runtime::runProductF32(const ProductF32 &product, UnitF32 unit) {
     const KernelsF32 &kernels = unit == UnitF32::AVX512 ? kKernelsAVX512 : kKernelsAVX2;
     if (p.k <= kDepth || p.epilogue.residual != p.c)
       return Part(p, kernels, 0, p.m, 0, p.n, nullptr).run();
-    for (int64_t row = 0; row < p.m; row += kSumRows)
-      for (int64_t column = 0; column < p.n; column += kSumColumns)
-        Part(p, kernels, row, std::min(kSumRows, p.m - row), column, std::min(kSumColumns, p.n - column),
-             getWorkspace().sums())
+    int64_t tile = kernels.tileColumns, panels = (p.n + kPanel - 1) / kPanel;
+    int64_t columns = ((p.n + panels - 1) / panels + tile - 1) / tile * tile, rows = kSums / columns;
+    for (int64_t column = 0; column < p.n; column += columns)
+      for (int64_t row = 0; row < p.m; row += rows)
+        Part(p, kernels, row, std::min(rows, p.m - row), column, std::min(columns, p.n - column), getWorkspace().sums())
             .run();
     return;
   }

@@ -169,7 +169,7 @@ TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
         compareWithDefinition({1100, 1057, 3, transA, transB, Adds::Nothing, 31}, unit);
         compareWithDefinition({150, 1070, kF32BlockDepth + 2, transA, transB, Adds::Residual, 301}, unit);
         compareWithDefinition({1041, 140, kF32BlockDepth + 1, transA, transB, Adds::Bias, 301}, unit);
-        compareWithDefinition({420, 530, kF32BlockDepth + 3, transA, transB, Adds::ToC, 301}, unit);
+        compareWithDefinition({620, 700, kF32BlockDepth + 3, transA, transB, Adds::ToC, 301}, unit);
       }
 }
 
