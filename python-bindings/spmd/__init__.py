@@ -7,6 +7,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .torch_versions import REQUIREMENT
+
 __version__ = "0.1.0"
 
 _LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
@@ -24,7 +26,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError(f"spmd.{name} needs PyTorch: pip install 'torch==2.13.*'") from error
+        raise ImportError(f"spmd.{name} needs PyTorch: pip install '{REQUIREMENT}'") from error
     value = module if name == "capture" else getattr(module, "Trainer" if name == "load" else name)
     globals()[name] = value
     return value

@@ -13,6 +13,7 @@ from typing import Any, Callable, Literal, Sequence
 
 import torch
 
+from ..torch_versions import why_not
 from .build import build_package
 from .call import StepCall
 from .errors import CaptureError
@@ -56,8 +57,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     Raises:
       CaptureError: naming the user's line, the op and the cure.
     """
-    if not torch.__version__.startswith("2.13."):
-        raise CaptureError(f"capture follows the tracer of PyTorch 2.13; this is {torch.__version__}")
+    if wrong := why_not(torch.__version__):
+        raise CaptureError(wrong)
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
     from ..compiled import CompiledStep  # which imports this module

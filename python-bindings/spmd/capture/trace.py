@@ -10,6 +10,7 @@ import torch.fx.traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from ..torch_versions import make_fx_options
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .checkpoint import inline_checkpoints
@@ -115,9 +116,7 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
             with fakes.mode, inline_checkpoints(), only_autocast_of_the_traced_device(), \
                     traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
-                # "real" under our own fake mode: "fake" would make new fakes, unknown to model and optimizer
-                module = make_fx(traced_step, tracing_mode="real", _disable_torch_fn_metadata_mode=True)(
-                    *(i.fake for i in fakes.inputs))
+                module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
         except CaptureError:
             raise
         except Exception as error:
