@@ -12,8 +12,8 @@ namespace {
 /// A gemm and how it is cut into pieces.
 struct Work {
   const Command *command;
-  const char *a, *b;
-  char *c;
+  const void *a, *b;
+  void *c;
   Epilogue epilogue;
   enum { ByRow, ByColumn, ByBatch } cut;
   int64_t piece; ///< rows, columns or products per piece
@@ -21,18 +21,20 @@ struct Work {
 } // namespace
 
 /// Rows [row, row + rows) and columns [column, column + columns) of one C.
-static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+template <typename Element>
+static Product<Element> getPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column,
+                                int64_t columns) {
   const GemmShape &g = work.command->gemm;
-  int64_t size = sizeOf(work.command->dtype);
-  const char *a = work.a + (product * g.strideA + (g.transA ? row : row * g.lda)) * size;
-  const char *b = work.b + (product * g.strideB + (g.transB ? column * g.ldb : column)) * size;
-  char *c = work.c + (product * g.strideC + row * g.ldc + column) * size;
+  auto *a = static_cast<const Element *>(work.a) + product * g.strideA + (g.transA ? row : row * g.lda);
+  auto *b = static_cast<const Element *>(work.b) + product * g.strideB + (g.transB ? column * g.ldb : column);
+  auto *c = static_cast<Element *>(work.c) + product * g.strideC + row * g.ldc + column;
+  return {rows, columns, g.k, a, b, c, g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0};
+}
+
+static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   if (work.command->dtype == DType::BF16) {
     static const UnitBF16 unit = getUnitBF16();
-    return runProductBF16({rows, columns, g.k, reinterpret_cast<const uint16_t *>(a),
-                           reinterpret_cast<const uint16_t *>(b), reinterpret_cast<uint16_t *>(c), g.lda, g.ldb, g.ldc,
-                           g.transA, g.transB, g.beta != 0},
-                          unit);
+    return runProductBF16(getPart<uint16_t>(work, product, row, rows, column, columns), unit);
   }
   if (work.command->dtype == DType::F32) {
     static const UnitF32 unit = getUnitF32();
@@ -41,15 +43,13 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
       epilogue.bias += column;
     if (epilogue.residual)
       epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
-    return runProductF32({rows, columns, g.k, reinterpret_cast<const float *>(a), reinterpret_cast<const float *>(b),
-                          reinterpret_cast<float *>(c), g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0, epilogue,
-                          column > 0},
-                         unit);
+    return runProductF32({getPart<float>(work, product, row, rows, column, columns), epilogue, column > 0}, unit);
   }
-  cblas_dgemm(CblasRowMajor, g.transA ? CblasTrans : CblasNoTrans, g.transB ? CblasTrans : CblasNoTrans,
-              static_cast<blasint>(rows), static_cast<blasint>(columns), static_cast<blasint>(g.k), 1.0,
-              reinterpret_cast<const double *>(a), static_cast<blasint>(g.lda), reinterpret_cast<const double *>(b),
-              static_cast<blasint>(g.ldb), g.beta, reinterpret_cast<double *>(c), static_cast<blasint>(g.ldc));
+  Product<double> p = getPart<double>(work, product, row, rows, column, columns);
+  cblas_dgemm(CblasRowMajor, p.transA ? CblasTrans : CblasNoTrans, p.transB ? CblasTrans : CblasNoTrans,
+              static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), 1.0, p.a,
+              static_cast<blasint>(p.lda), p.b, static_cast<blasint>(p.ldb), p.accumulate ? 1.0 : 0.0, p.c,
+              static_cast<blasint>(p.ldc));
 }
 
 static void runPieces(void *context, int64_t begin, int64_t end) {
@@ -73,13 +73,7 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   const GemmShape &g = command.gemm;
   if (g.m == 0 || g.n == 0 || g.batch == 0)
     return;
-  Work work{&command,
-            static_cast<const char *>(a),
-            static_cast<const char *>(b),
-            static_cast<char *>(c),
-            epilogue,
-            Work::ByRow,
-            g.m};
+  Work work{&command, a, b, c, epilogue, Work::ByRow, g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
   constexpr double worthwhile = 1 << 16;
   double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);

@@ -83,8 +83,8 @@ void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace
   if (packsB)
     widenRows(block.b(), p.ldb, p.transB ? block.columns : block.depths, ldb, workspace.b());
   static const UnitF32 unit = getUnitF32();
-  runProductF32({block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
-                 kColumns, p.transA, p.transB, adds, {}},
+  runProductF32({{block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
+                  kColumns, p.transA, p.transB, adds}},
                 unit);
 }
 

@@ -227,6 +227,8 @@ static void runByBlas(const ProductF32 &p) {
               static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), 1.0f, p.a,
               static_cast<blasint>(p.lda), p.b, static_cast<blasint>(p.ldb), adds ? 1.0f : 0.0f, p.c,
               static_cast<blasint>(p.ldc));
+  if (!p.epilogue.bias && (adds || !p.epilogue.residual))
+    return;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) {
       float &value = p.c[i * p.ldc + j];

@@ -204,7 +204,7 @@ TEST(GemmF32, TouchesNothingBehindItsOperands) {
         for (auto [m, n, k] :
              {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6}, {100, 330, 37}, {6, 16, 515}}) {
           Guarded a(randomNumbers(m * k, 1)), b(randomNumbers(k * n, 2)), c(randomNumbers(m * n, 3));
-          ProductF32 p{m, n, k, a.first, b.first, c.first, transA ? m : k, transB ? k : n, n, transA, transB};
+          ProductF32 p{{m, n, k, a.first, b.first, c.first, transA ? m : k, transB ? k : n, n, transA, transB}};
           runProductF32(p, unit);
           float last = 0, sums = 0;
           for (int64_t l = 0; l < k; ++l) {
@@ -286,8 +286,8 @@ TEST(GemmF32, ProductsOfABatchAreThoseAlone) {
   const GemmShape &g = batch.command.gemm;
   for (int64_t i = 0; i < g.batch; ++i) {
     std::vector<float> alone(static_cast<size_t>(g.strideC));
-    ProductF32 p{g.m, g.n, g.k, &batch.a[static_cast<size_t>(i * g.strideA)],
-                 &batch.b[static_cast<size_t>(i * g.strideB)], alone.data(), g.lda, g.ldb, g.ldc, false, false, false,
+    ProductF32 p{{g.m, g.n, g.k, &batch.a[static_cast<size_t>(i * g.strideA)],
+                  &batch.b[static_cast<size_t>(i * g.strideB)], alone.data(), g.lda, g.ldb, g.ldc},
                  {batch.bias.data(), &batch.residual[static_cast<size_t>(i * g.strideC)], g.n, 0}};
     runProductF32(p, getUnitF32());
     EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + i * g.strideC)) << "product " << i;

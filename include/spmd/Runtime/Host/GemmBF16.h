@@ -11,18 +11,11 @@
 #ifndef SPMD_RUNTIME_HOST_GEMMBF16_H
 #define SPMD_RUNTIME_HOST_GEMMBF16_H
 
-#include <cstdint>
+#include "spmd/Runtime/Host/GemmProduct.h"
 
 namespace spmd::runtime {
 
-/// One product of row-major matrices, C = op(A) op(B) (+ C): op(A) is m x k, op(B) is k x n.
-struct ProductBF16 {
-  int64_t m = 0, n = 0, k = 0;
-  const uint16_t *a = nullptr, *b = nullptr;
-  uint16_t *c = nullptr;
-  int64_t lda = 0, ldb = 0, ldc = 0;
-  bool transA = false, transB = false, accumulate = false;
-};
+using ProductBF16 = Product<uint16_t>;
 
 enum class UnitBF16 {
   Native, ///< AVX512-BF16

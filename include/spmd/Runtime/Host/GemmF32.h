@@ -15,7 +15,7 @@
 #ifndef SPMD_RUNTIME_HOST_GEMMF32_H
 #define SPMD_RUNTIME_HOST_GEMMF32_H
 
-#include <cstdint>
+#include "spmd/Runtime/Host/GemmProduct.h"
 
 namespace spmd::runtime {
 
@@ -28,14 +28,8 @@ struct Epilogue {
   int64_t strideR = 0; ///< between the residuals of a batch; all products share the bias
 };
 
-/// One product of row-major matrices, C = op(A) op(B), and what is added: op(A) is m x k, op(B) is k x n. With
-/// `accumulate`, C is the residual.
-struct ProductF32 {
-  int64_t m = 0, n = 0, k = 0;
-  const float *a = nullptr, *b = nullptr;
-  float *c = nullptr;
-  int64_t lda = 0, ldb = 0, ldc = 0;
-  bool transA = false, transB = false, accumulate = false;
+/// With `accumulate`, C is the residual.
+struct ProductF32 : Product<float> {
   Epilogue epilogue = {};
   /// Starts in the middle of the rows: threads that each compute columns of one C stay out of each other's rows.
   bool fromMiddle = false;
