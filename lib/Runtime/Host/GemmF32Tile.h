@@ -70,17 +70,20 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   float *packedA = tile.packedA, *packedB = tile.packedB;
   Ahead &ahead = *tile.ahead;
   int64_t l = 0, last = tile.columns - 1;
-  for (int64_t row = 1; l + 4 <= tile.depth; l += 4, b += 4 * stepB, ++row) {
-    // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
+  // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
+  // Late, or the operands would drive them out of the first-level cache again; but memory takes a few rounds.
+  constexpr int64_t rounds = Rows + 8;
+  for (int64_t row = std::min<int64_t>(1, rounds - tile.depth / 4); l + 4 <= tile.depth;
+       l += 4, b += 4 * stepB, ++row) {
     __builtin_prefetch(to, 1);
     __builtin_prefetch(to + last, 1);
     if (Vectors * L > 16)
       __builtin_prefetch(to + last / 2, 1);
-    to += row < Rows ? tile.ldTo : 0;
+    to += row > 0 && row < Rows ? tile.ldTo : 0;
     if (residual) {
       __builtin_prefetch(residual);
       __builtin_prefetch(residual + last);
-      residual = row < Rows ? residual + tile.ldr : nullptr;
+      residual = row <= 0 ? residual : row < Rows ? residual + tile.ldr : nullptr;
     }
     if (ahead.rows > 0) {
       __builtin_prefetch(ahead.row + ahead.at, 0, 2);
@@ -117,6 +120,14 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
 #pragma GCC unroll 5
     for (const float *&rows : a)
       rows += stepA;
+  }
+  if (!tile.from && !tile.bias && !tile.residual && tile.columns == Vectors * L) {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v)
+        Lanes::store(tile.to + i * tile.ldTo + v * L, sum[i][v]);
+    return;
   }
   Lanes::Mask masks[Vectors];
 #pragma GCC unroll 2
