@@ -3,6 +3,9 @@
 #include "Arithmetic.h"
 #include "Normalize.h"
 
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenView.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -65,10 +68,43 @@ static Value emitPowerNorm(Emitter &emitter, Value self, double p, bool keepdim,
   return emitter.cast(power(norm, 2 / p), result.getElementType());
 }
 
+/// The norm of norms of one order is one of everything. Of a stack of n_i^(2/p), n_i of order 2, it is
+/// norm2(n_i)^(2/p), so that ranks combine one number for clipping: what emitPowerNorm made of each gradient does not
+/// come between.
+static Value emitNormOfNorms(Emitter &emitter, Value self, double p, RankedTensorType result) {
+  auto stack = self.getDefiningOp<aten::StackOp>();
+  if (!stack)
+    return {};
+  SmallVector<Value> norms;
+  for (Value entry : stack.getTensors()) {
+    auto power = entry.getDefiningOp<aten::PowTensorScalarOp>();
+    auto exponent = power ? dyn_cast<FloatAttr>(power.getExponent()) : FloatAttr();
+    Operation *norm = power ? power.getSelf().getDefiningOp() : nullptr;
+    auto order = norm ? norm->getAttrOfType<IntegerAttr>("ord") : IntegerAttr();
+    bool isNorm = order && order.getInt() == 2 && typeOf(entry).getRank() == 0;
+    if (!isNorm || !exponent || exponent.getValueAsDouble() != 2 / p)
+      return {};
+    norms.push_back(power.getSelf());
+  }
+  OpBuilder &builder = emitter.builder;
+  Value joined = emitter.createValue("stack", norms, emitter.named("dim", builder.getI64IntegerAttr(0)),
+                                     typeOf(self).clone(typeOf(norms.front()).getElementType()));
+  Value norm = emitter.createValue("linalg_vector_norm", joined,
+                                   emitter.named("dim", builder.getDenseI64ArrayAttr(0)), typeOf(norms.front()));
+  Value power = emitter.createValue("pow.Tensor_Scalar", norm,
+                                    emitter.named("exponent", builder.getF64FloatAttr(2 / p)), typeOf(norm));
+  return emitter.cast(power, result.getElementType());
+}
+
 static LogicalResult emitVectorNorm(Emitter &emitter, Call &call, Results &results) {
   std::optional<double> p = powerOrder(call);
   if (!p || static_cast<int64_t>(reducedDims(call).size()) != typeOf(call.value("self")).getRank())
     return emitReduction(emitter, call, results);
+  if (!call.boolean("keepdim"))
+    if (Value norm = emitNormOfNorms(emitter, call.value("self"), *p, call.resultTypes[0])) {
+      results.push_back(norm);
+      return success();
+    }
   results.push_back(emitPowerNorm(emitter, call.value("self"), *p, call.boolean("keepdim"), call.resultTypes[0]));
   return success();
 }
@@ -79,8 +115,29 @@ static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results
   BoundArg *list = call.find("self");
   if (!p || !list || list->values.size() != call.resultTypes.size() || llvm::is_contained(list->values, Value()))
     return emitSameOp(emitter, call, results);
-  for (auto [value, type] : llvm::zip_equal(list->values, call.resultTypes))
-    results.push_back(emitPowerNorm(emitter, value, *p, false, type));
+  Type element = typeOf(list->values.front()).getElementType();
+  bool isPlain =
+      Arithmetic::computeType(element) == element &&
+      llvm::all_of(call.resultTypes, [&](RankedTensorType type) { return type.getElementType() == element; }) &&
+      llvm::all_of(list->values, [&](Value value) { return typeOf(value).getElementType() == element; });
+  if (!isPlain) {
+    for (auto [value, type] : llvm::zip_equal(list->values, call.resultTypes))
+      results.push_back(emitPowerNorm(emitter, value, *p, false, type));
+    return success();
+  }
+  // As lists: a unit's gradients are one op on its flat buffer.
+  OpBuilder &builder = emitter.builder;
+  auto map = [&](ValueRange values, StringRef op, ArrayRef<NamedAttribute> options) {
+    NamedAttribute attrs[] = {emitter.named("op", builder.getStringAttr(op)),
+                              emitter.named("options", builder.getDictionaryAttr(options))};
+    return emitter.create("_foreach_map", values, attrs, values.getTypes())->getResults();
+  };
+  NamedAttribute half = emitter.named("exponent", builder.getF64FloatAttr(*p / 2));
+  ValueRange powers = map(map(list->values, "abs", {}), "pow.Tensor_Scalar", half);
+  SmallVector<Type> types(call.resultTypes.begin(), call.resultTypes.end());
+  for (Value norm : emitter.create("_foreach_norm.Scalar", powers, {}, types)->getResults())
+    results.push_back(emitter.createValue("pow.Tensor_Scalar", norm,
+                                          emitter.named("exponent", builder.getF64FloatAttr(2 / *p)), typeOf(norm)));
   return success();
 }
 

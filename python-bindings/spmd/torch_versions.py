@@ -27,7 +27,7 @@ def why_not(version: str) -> str | None:
 
 
 def make_fx_options() -> dict[str, Any]:
-    """What make_fx is called with. 2.10 has no option to leave out the mode that records torch functions, which nobody reads."""
+    """What make_fx is called with; 2.10 cannot leave out the mode that records torch functions, which nobody reads."""
     from torch.fx.experimental.proxy_tensor import make_fx
     # "real" under the caller's own fake mode: "fake" would make new fakes, unknown to model and optimizer
     options = {"tracing_mode": "real", "_disable_torch_fn_metadata_mode": True}

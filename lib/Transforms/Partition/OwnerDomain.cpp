@@ -32,6 +32,16 @@ bool OwnerDomain::isFullNorm(Operation *op) {
   return op->getName().getStringRef() == "aten.linalg_vector_norm" && shapeOf(op->getResult(0)).empty();
 }
 
+bool OwnerDomain::isNeutral(Operation *op) {
+  bool isList = ListOp::isListOp(op);
+  if (isFullNorm(op) || (isList && ListOp::get(op).isNorm))
+    return true;
+  StringRef name = op->getName().getStringRef();
+  bool isMap = isList ? name == "aten._foreach_map" && op->getNumOperands() == op->getNumResults()
+                      : runsOnChunks(op) && op->getNumOperands() == 1;
+  return isMap && !op->use_empty() && llvm::all_of(op->getUsers(), isNeutral);
+}
+
 OwnerDomain::OwnerDomain(const Step &step) {
   for (auto [value, place] : step.places)
     if (!step.tableArguments.contains(value))
@@ -77,14 +87,12 @@ void OwnerDomain::vote(Value value, std::optional<Place> place) {
 }
 
 void OwnerDomain::voteOf(Operation *op) {
-  if (isFullNorm(op)) // neutral
+  if (isNeutral(op))
     return;
   if (ListOp::isListOp(op)) {
     ListOp list = ListOp::get(op);
     for (Value shared : list.shared)
       vote(shared, std::nullopt);
-    if (list.isNorm) // neutral
-      return;
     for (int64_t i = 0; i < list.length; ++i) {
       Value at;
       for (ResultRange results : list.resultLists)
@@ -107,7 +115,7 @@ void OwnerDomain::voteOf(Operation *op) {
 bool OwnerDomain::keepsGradientBound(Operation *user, Value value) const {
   if (ListOp::isListOp(user))
     return true;
-  if (isFullNorm(user))
+  if (isNeutral(user))
     return wanted.count(value);
   if (runsOnChunks(user) && home.count(user->getResult(0)))
     return true;

@@ -6,7 +6,8 @@
 // values; between them it spreads backward from the optimizer by votes: a result
 // that is at home with a parameter votes for its operands of the parameter's shape,
 // any other use votes against. A value is at home only if all votes agree.
-// Reductions to one number (norms for clipping) accept any layout and do not vote.
+// Reductions to one number (norms for clipping) accept any layout and do not vote, nor
+// do functions of one value that only such norms use (|g|^1.5, for a norm of order 3).
 //
 // A value is *gradient-bound* when all its uses are linear and end in the owner
 // domain. Such a value stays partial until its unit's one reduce_scatter; any other
@@ -32,6 +33,9 @@ public:
   bool isGradientBound(mlir::Value value) const { return gradientBound.contains(value); }
   /// A norm of the value is taken.
   bool isNormed(mlir::Value value) const { return normed.contains(value); }
+
+  /// A norm for clipping, or what only such norms use, element by element.
+  static bool isNeutral(mlir::Operation *op);
 
   /// One result, one operand that is wanted or not, and a single number out: a
   /// norm over everything.

@@ -25,6 +25,12 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
   };
   std::optional<Place> home = domain.getHome(op->getResult(0));
   if (!home) {
+    Value first = op->getOperand(0);
+    if (std::optional<Place> own = domain.getHome(first);
+        own && OwnerDomain::isNeutral(op) && !isParameter(first) && first.getType() == op->getResult(0).getType()) {
+      place = *own;
+      return true;
+    }
     for (Value operand : op->getOperands())
       if (onChunk(operand) && !isParameter(operand) && operand.getType() == op->getResult(0).getType()) {
         place = carriers.find(operand)->second.place;
