@@ -9,7 +9,7 @@
 namespace spmd::kernel {
 
 /// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept
-/// on the stack, ClusterTiles.cpp the tiles for transposed operands.
+/// on the stack, ClusterRowsInFlight.cpp rows at a time, ClusterTiles.cpp the tiles for transposed operands.
 class ClusterEmitter : private ClusterValues {
 public:
   ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
@@ -18,12 +18,11 @@ public:
 private:
   // Loops.
   void emitTrips();
-  int64_t getRowsTogether() const;
-  std::pair<int64_t, int64_t> countPasses(const Root &root) const;
+  bool isInFirstPass(const Root &root) const;
   bool asksForNextRow(const Roots &roots) const;
-  void prefetchNextRows(int64_t level, llvm::function_ref<bool(int64_t)> isAsked);
+  void prefetchNextRow();
+  void prefetchOperand(unsigned operand, int64_t ahead, int64_t level);
   void prefetchAhead(int64_t width);
-  void forRows(llvm::function_ref<void(unsigned row)> body);
   void emitRange();
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
@@ -32,6 +31,18 @@ private:
   void emitOnlyElement(const Root &root, mlir::Value place);
   bool hasFunctions(const Roots &roots) const;
   bool isVectorizable(const Roots &roots) const;
+
+  // Several rows at a time, each in another pass.
+  struct Pass {
+    Roots roots;
+    llvm::SmallVector<ReduceOp> reductions;
+  };
+  struct Row;
+  llvm::SmallVector<Pass> findPasses() const;
+  void emitRowsInFlight(llvm::ArrayRef<Pass> passes);
+  Row openRow(mlir::Value trip, llvm::ArrayRef<Pass> before, mlir::ValueRange sums);
+  void atRow(Row &row, llvm::function_ref<void()> body);
+  void emitPasses(llvm::ArrayRef<Pass> passes, llvm::MutableArrayRef<Row> flying);
 
   // Tiles of 16 x 16 for operands that are transposed against the results.
   std::optional<unsigned> findTiledDim();
@@ -65,12 +76,6 @@ private:
   KernelBuilder &b;
   ClusterArguments arguments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
-  /// Where each of several trips that run together is; none when one runs alone.
-  struct Row {
-    llvm::SmallVector<mlir::Value> position;
-    llvm::SmallVector<Scope> scopes;
-  };
-  llvm::SmallVector<Row> rows;
   /// The value that waits, in which result's memory, the stage that computes it and the one that overwrites it;
   /// `readsKept` in between.
   mlir::Value kept;

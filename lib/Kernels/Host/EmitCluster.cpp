@@ -13,9 +13,8 @@
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
-#include <set>
 
 using namespace mlir;
 
@@ -131,69 +130,27 @@ bool ClusterEmitter::mayKeep(Value value, const Root &store, const ClusterSchedu
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// [Note: rows together]
-/// A reduction ends in a chain of shuffles, a division and a root, in which nothing else of its row can run. Where rows
-/// come from a cache, that shows: two trips then run in one loop, each with accumulators of its own, and the last pass
-/// over them asks for the next two. From memory both are slower (more streams), and so they are where a trip also sums
-/// over rows. The bits are those of rows one by one.
-int64_t ClusterEmitter::getRowsTogether() const {
-  constexpr int64_t kCacheBytes = 8 << 20, kLongestRow = 4096, kVectors = 8;
-  unsigned inner = innermostDim();
-  if (nest.size() != 1 || op.getParallel() == 0 || dims[inner] < 4 * kLanes || dims[inner] > kLongestRow ||
-      b.getAccumulators() < kVectors || op.getBytesMoved() > kCacheBytes)
-    return 1;
-  llvm::MapVector<int64_t, int64_t> reductions;
-  for (const Root &root : schedule.getRoots()) {
-    if (root.reduce && isInnermost(root.reduce))
-      ++reductions[root.stage.back()];
-    for (Value value : schedule.getClosure(root.value)) {
-      // Where arithmetic takes the time, nothing waits.
-      Operation *def = value.getDefiningOp();
-      if (def && isa<math::MathDialect>(def->getDialect()) && schedule.getVarying(value).test(inner))
-        return 1;
-    }
-  }
-  int64_t most = 0;
-  for (auto [stage, count] : reductions)
-    most = std::max(most, count);
-  return most == 0 ? 1 : std::max<int64_t>(1, kVectors / (kAccumulators * most));
-}
-
-/// Runs `body` at the place of each trip that is open.
-void ClusterEmitter::forRows(llvm::function_ref<void(unsigned row)> body) {
-  if (rows.empty())
-    return body(0);
-  for (auto [i, row] : llvm::enumerate(rows)) {
-    std::swap(position, row.position);
-    std::swap(scopes, row.scopes);
-    body(i);
-    std::swap(position, row.position);
-    std::swap(scopes, row.scopes);
-  }
-}
-
 /// One trip per point of the parallel dims; the nest is made of the sequential dims.
 void ClusterEmitter::emitTrips() {
-  Value alone = arguments.begin;
-  if (int64_t together = getRowsTogether(); together > 1) {
-    alone = b.sub(arguments.end, b.mod(b.sub(arguments.end, arguments.begin), together));
-    b.loop(arguments.begin, alone, together, [&](Value trip) {
-      for (int64_t i = 0; i < together; ++i)
-        rows.push_back({position, scopes});
-      forRows([&](unsigned row) {
-        setPosition(b.add(trip, row), op.getParallel());
-        scopes.emplace_back();
-      });
+  auto emitAlone = [&] {
+    b.loop(arguments.begin, arguments.end, 1, [&](Value trip) {
+      setPosition(trip, op.getParallel());
+      scopes.emplace_back();
       emitLevel(0, getRoots());
-      rows.clear();
+      scopes.pop_back();
     });
-  }
-  b.loop(alone, arguments.end, 1, [&](Value trip) {
-    setPosition(trip, op.getParallel());
-    scopes.emplace_back();
-    emitLevel(0, getRoots());
-    scopes.pop_back();
-  });
+  };
+  SmallVector<Pass> passes = findPasses();
+  if (passes.empty())
+    return emitAlone();
+  Value trips = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
+  Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, trips, least);
+  auto choice = scf::IfOp::create(b, areEnough, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  emitRowsInFlight(passes);
+  b.setInsertionPointToStart(choice.elseBlock());
+  emitAlone();
 }
 
 /// All dims are parallel: the range is cut along the last dim, which makes the innermost loop.
@@ -226,19 +183,15 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
     return;
   if (level == nest.size()) {
     // Everything is read before anything is written: a result may lie where an operand does.
-    SmallVector<SmallVector<Value>> values(std::max<size_t>(1, rows.size()));
-    forRows([&](unsigned row) {
-      for (const Root *root : roots)
-        values[row].push_back(getValue(root->value, 1, scopes.back()));
-    });
-    forRows([&](unsigned row) {
-      for (auto [root, value] : llvm::zip_equal(roots, values[row])) {
-        if (!root->reduce)
-          storeResult(root->result, value, 1);
-        else
-          accumulate(root->reduce, value);
-      }
-    });
+    SmallVector<Value> values;
+    for (const Root *root : roots)
+      values.push_back(getValue(root->value, 1, scopes.back()));
+    for (auto [root, value] : llvm::zip_equal(roots, values)) {
+      if (!root->reduce)
+        storeResult(root->result, value, 1);
+      else
+        accumulate(root->reduce, value);
+    }
     return;
   }
   SmallVector<int64_t> steps;
@@ -264,7 +217,7 @@ void ClusterEmitter::emitLevel(unsigned level, const Roots &roots) {
 }
 
 void ClusterEmitter::emitLoop(unsigned level, const Roots &roots) {
-  forRows([&](unsigned) { emitInvariantBefore(level, roots); });
+  emitInvariantBefore(level, roots);
   for (const Root *root : roots)
     if (root->reduce && needsMemory(root->reduce) &&
         *llvm::min_element(root->reduce.getOver()) == static_cast<int64_t>(nest[level]))
@@ -290,16 +243,10 @@ bool ClusterEmitter::isVectorizable(const Roots &roots) const {
                       [&](const Root *root) { return root->reduce || resultAccess[root->result].getStride(d) == 1; });
 }
 
-/// Passes over the innermost dim that the trip makes, or each row of it, and the number of that which `root` runs in.
-std::pair<int64_t, int64_t> ClusterEmitter::countPasses(const Root &root) const {
-  std::set<ClusterSchedule::Stage> before, all;
-  for (const Root &other : schedule.getRoots())
-    if (other.dims.test(innermostDim())) {
-      all.insert(other.stage);
-      if (other.stage < root.stage)
-        before.insert(other.stage);
-    }
-  return {all.size(), before.size()};
+/// Whether `root` runs in the first pass over the innermost dim.
+bool ClusterEmitter::isInFirstPass(const Root &root) const {
+  return llvm::none_of(schedule.getRoots(),
+                       [&](const Root &other) { return other.dims.test(innermostDim()) && other.stage < root.stage; });
 }
 
 /// [Note: rows ahead]
@@ -308,13 +255,13 @@ std::pair<int64_t, int64_t> ClusterEmitter::countPasses(const Root &root) const 
 bool ClusterEmitter::asksForNextRow(const Roots &roots) const {
   constexpr int64_t kCacheBytes = 8 << 20, kRowBytes = 400 << 10;
   unsigned inner = innermostDim();
-  if (!rows.empty() || nest.size() != 1 || op.getParallel() == 0 || op.getBytesMoved() < kCacheBytes)
+  if (nest.size() != 1 || op.getParallel() == 0 || op.getBytesMoved() < kCacheBytes)
     return false;
   int64_t rowBytes = 0;
   for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
     if (access.isLinear() && access.getStride(inner) == 1)
       rowBytes += dims[inner] * getElementBytes(getElementTypeOrSelf(operand.getType()));
-  return countPasses(*roots.front()).second > 0 && rowBytes <= kRowBytes && hasFunctions(roots);
+  return !isInFirstPass(*roots.front()) && rowBytes <= kRowBytes && hasFunctions(roots);
 }
 
 /// Asks for what lies ahead in the operands and results that are walked element by element: functions leave time for
@@ -337,22 +284,21 @@ void ClusterEmitter::prefetchAhead(int64_t width) {
         op.getResultMap(r));
 }
 
-/// Asks for what the first pass over the next rows reads, of the rows that `isAsked` says.
-void ClusterEmitter::prefetchNextRows(int64_t level, llvm::function_ref<bool(int64_t)> isAsked) {
+/// Asks for what the first pass over the next row reads.
+void ClusterEmitter::prefetchNextRow() {
   unsigned inner = innermostDim(), outer = inner - 1;
   for (unsigned o = 0; o < operandAccess.size(); ++o) {
     const AccessMap &access = operandAccess[o];
-    if (!access.isLinear() || access.getStride(inner) != 1 || access.getStride(outer).value_or(0) == 0)
-      continue;
-    int64_t ahead = *access.getStride(outer) * static_cast<int64_t>(std::max<size_t>(1, rows.size()));
-    forRows([&](unsigned row) {
-      if (!isAsked(row))
-        return;
-      Value next = b.add(emitIndex(op.getOperandMap(o)), ahead);
-      Value address = b.address(operands[o], op.getBodyBlock()->getArgument(o).getType(), next);
-      LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/level == 1 ? 3 : 2, /*cache=*/1);
-    });
+    if (access.isLinear() && access.getStride(inner) == 1 && access.getStride(outer).value_or(0) != 0)
+      prefetchOperand(o, *access.getStride(outer), /*level=*/2);
   }
+}
+
+/// Asks for what is `ahead` elements after the current position of an operand.
+void ClusterEmitter::prefetchOperand(unsigned operand, int64_t ahead, int64_t level) {
+  Value index = b.add(emitIndex(op.getOperandMap(operand)), ahead);
+  Value address = b.address(operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index);
+  LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/level == 1 ? 3 : 2, /*cache=*/1);
 }
 
 /// The place along the innermost dim of the only element that the sum `root` adds up, others being zero: a class's
@@ -405,72 +351,57 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
   Roots roots;
   for (const Root *root : all) {
     if (Value place = findOnlyPlace(*root))
-      forRows([&](unsigned) { emitOnlyElement(*root, place); });
+      emitOnlyElement(*root, place);
     else
       roots.push_back(root);
   }
   if (roots.empty())
     return;
   unsigned dim = innermostDim();
-  size_t numRows = std::max<size_t>(1, rows.size());
   SmallVector<ReduceOp> reduceOps;
   for (const Root *root : roots)
     if (root->reduce && isInnermost(root->reduce))
       reduceOps.push_back(root->reduce);
   SmallVector<Reduction> reductions;
-  for (size_t row = 0; row < numRows; ++row)
-    for (ReduceOp reduce : reduceOps)
-      reductions.push_back({reduce.getKind(), reduce.getType()});
+  for (ReduceOp reduce : reduceOps)
+    reductions.push_back({reduce.getKind(), reduce.getType()});
   constexpr int64_t kCacheBytes = 4 << 20;
-  int64_t passes, pass;
-  std::tie(passes, pass) = countPasses(*roots.front());
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {
-    SmallVector<Scope> known(numRows);
-    SmallVector<SmallVector<Value>> values(numRows);
-    SmallVector<Value> out;
+    Scope known;
+    SmallVector<Value> values, out;
     // Everything is read before anything is written: a result may lie where an operand does.
     readsKept = isAfterKept(*roots.front());
-    forRows([&](unsigned row) {
-      position[dim] = i;
-      for (const Root *root : roots)
-        values[row].push_back(b.broadcast(getValue(root->value, width, known[row]), width));
-    });
+    position[dim] = i;
+    for (const Root *root : roots)
+      values.push_back(b.broadcast(getValue(root->value, width, known), width));
     readsKept = false;
-    // Rows from a cache are in the first one after their first pass. The others share the next rows among them.
-    if (width == kLanes && pass > 0 && !rows.empty())
-      prefetchNextRows(/*level=*/1, [&](int64_t row) { return row % (passes - 1) == pass - 1; });
-    else if (width >= kLanes && asksForNextRow(roots))
-      prefetchNextRows(/*level=*/2, [](int64_t) { return true; });
+    if (width >= kLanes && asksForNextRow(roots))
+      prefetchNextRow();
     else if (width > kLanes && op.getBytesMoved() >= kCacheBytes)
       prefetchAhead(width);
-    forRows([&](unsigned row) {
-      if (isKeeping(roots))
-        storeResult(keptResult, b.broadcast(known[row].lookup(kept), width), width);
-      for (auto [root, value] : llvm::zip_equal(roots, values[row])) {
-        if (!root->reduce)
-          storeResult(root->result, value, width);
-        else if (isInnermost(root->reduce))
-          out.push_back(b.combine(root->reduce.getKind(), accumulators[out.size()], value));
-        else
-          accumulate(root->reduce, value);
-      }
-      position[dim] = Value();
-    });
+    if (isKeeping(roots))
+      storeResult(keptResult, b.broadcast(known.lookup(kept), width), width);
+    for (auto [root, value] : llvm::zip_equal(roots, values)) {
+      if (!root->reduce)
+        storeResult(root->result, value, width);
+      else if (isInnermost(root->reduce))
+        out.push_back(b.combine(root->reduce.getKind(), accumulators[out.size()], value));
+      else
+        accumulate(root->reduce, value);
+    }
+    position[dim] = Value();
     return out;
   };
   // Functions are long chains of dependent operations: where registers allow it, two vectors run side by side.
   constexpr int64_t kVectors = 8;
-  int64_t together = rows.empty() && b.getAccumulators() >= kVectors && hasFunctions(roots) ? 2 : 1;
+  int64_t together = b.getAccumulators() >= kVectors && hasFunctions(roots) ? 2 : 1;
   SmallVector<Value> totals = emitVectorLoop(b, low, high, reductions, isVectorizable(roots), emitPoint, together);
-  forRows([&](unsigned row) {
-    ArrayRef<Value> mine = ArrayRef(totals).slice(row * reduceOps.size(), reduceOps.size());
-    for (auto [reduce, total] : llvm::zip_equal(reduceOps, mine)) {
-      if (needsMemory(reduce))
-        accumulate(reduce, total);
-      else
-        scopes.back()[reduce] = total;
-    }
-  });
+  for (auto [reduce, total] : llvm::zip_equal(reduceOps, totals)) {
+    if (needsMemory(reduce))
+      accumulate(reduce, total);
+    else
+      scopes.back()[reduce] = total;
+  }
 }
 
 LogicalResult emitCluster(KernelBuilder &b, ClusterOp op) {

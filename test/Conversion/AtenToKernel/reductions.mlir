@@ -3,10 +3,10 @@
 // How a sum is cut follows from its shape alone: rows together, columns in blocks of rows.
 
 // CHECK-LABEL: func.func @columns
-// CHECK:         kernel.cluster dims [64, 2, 256] parallel 1
+// CHECK:         kernel.cluster dims [32, 4, 256] parallel 1
 // CHECK:           kernel.reduce <add> %{{.*}} over [1] : f32
-// CHECK:         kernel.cluster dims [4, 64, 64] parallel 1
-// CHECK-NEXT:        ins(%{{.*}} = %{{.*}} at (d0, d1, d2) -> (d0 * 64 + d1 * 256 + d2) : tensor<16384xf32>)
+// CHECK:         kernel.cluster dims [4, 32, 64] parallel 1
+// CHECK-NEXT:        ins(%{{.*}} = %{{.*}} at (d0, d1, d2) -> (d0 * 64 + d1 * 256 + d2) : tensor<8192xf32>)
 // CHECK-NEXT:        outs(at (d0, d1, d2) -> (d0 * 64 + d2) : tensor<256xf32>)
 // CHECK:           kernel.reduce <add> %{{.*}} over [1] : f32
 func.func @columns(%x: tensor<128x256xf32>) -> tensor<256xf32> {
