@@ -28,8 +28,8 @@ LogicalResult spmd::aten::verifyReduction(Operation *op) {
   int64_t rank = shape.size(), last = -1;
   for (int64_t dim : dims) { // C1
     if (dim <= last || dim >= rank)
-      return op->emitOpError() << "has dim [" << ArrayRef<int64_t>(dims) << "], expected ascending dimensions of a tensor of rank "
-                               << rank;
+      return op->emitOpError() << "has dim [" << ArrayRef<int64_t>(dims)
+                               << "], expected ascending dimensions of a tensor of rank " << rank;
     last = dim;
   }
   for (int64_t dim = 0; dim < rank; ++dim) { // C2

@@ -134,5 +134,6 @@ LogicalResult spmd::aten::verifyIm2col(Operation *op) {
   FailureOr<Windows> windows = getWindows(op, kernel, 2);
   if (failed(windows))
     return failure();
-  return expectShape(op, columns, {in[0], in[1] * windows->kernelElements(), windows->count(0, in[2]) * windows->count(1, in[3])});
+  return expectShape(op, columns,
+                     {in[0], in[1] * windows->kernelElements(), windows->count(0, in[2]) * windows->count(1, in[3])});
 }

@@ -68,7 +68,8 @@ static Value foldEmptyOperand(Operation *op) {
       .Case<SliceScatterOp>([&](auto write) { return isEmpty(write.getSrc()) ? write.getSelf() : Value(); })
       .Case<ScatterRowsOp>([&](ScatterRowsOp write) { return write.getSelf() ? write.getSelf() : fill(op, type, 0); })
       .Case<CatOp>([&](CatOp cat) {
-        SmallVector<Value> parts = llvm::to_vector(llvm::make_filter_range(cat.getTensors(), [](Value v) { return !isEmpty(v); }));
+        SmallVector<Value> parts =
+            llvm::to_vector(llvm::make_filter_range(cat.getTensors(), [](Value v) { return !isEmpty(v); }));
         return parts.size() == 1 ? parts[0]
                                  : create(op, CatOp::getOperationName(), parts,
                                           OpBuilder(op).getNamedAttr("dim", cat.getDimAttr()), type);
@@ -91,7 +92,8 @@ static void splitRest(SplitWithSizesOp split) {
     types.push_back(part.getType());
     parts.push_back(part);
   }
-  OperationState state(split.getLoc(), SplitWithSizesOp::getOperationName(), split->getOperands(), types, split->getAttrs());
+  OperationState state(split.getLoc(), SplitWithSizesOp::getOperationName(), split->getOperands(), types,
+                       split->getAttrs());
   state.attributes.set("split_sizes", builder.getDenseI64ArrayAttr(sizes));
   Operation *rest = builder.create(state);
   for (auto [part, kept] : llvm::zip_equal(parts, rest->getResults()))

@@ -27,8 +27,9 @@ static std::optional<int64_t> getInteger(Attribute attr) {
     return boolean.getValue();
   if (auto integer = dyn_cast_or_null<IntegerAttr>(attr))
     return integer.getInt();
-  if (auto real = dyn_cast_or_null<FloatAttr>(attr); real && std::trunc(real.getValueAsDouble()) == real.getValueAsDouble() &&
-                                                     std::abs(real.getValueAsDouble()) <= kLargest)
+  if (auto real = dyn_cast_or_null<FloatAttr>(attr);
+      real && std::trunc(real.getValueAsDouble()) == real.getValueAsDouble() &&
+      std::abs(real.getValueAsDouble()) <= kLargest)
     return static_cast<int64_t>(real.getValueAsDouble());
   return std::nullopt;
 }

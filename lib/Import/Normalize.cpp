@@ -58,7 +58,8 @@ LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   if (!op)
     return failure();
   // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
-  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType(); type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
+  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
+      type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
     RankedTensorType wanted = call.resultTypes[0];
     op->getResult(0).setType(wanted.clone(type));
     results.push_back(emitter.cast(op->getResult(0), wanted.getElementType()));

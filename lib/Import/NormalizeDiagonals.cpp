@@ -28,7 +28,8 @@ struct Diagonal {
     matrices = flat;
     matrices.append({rows, columns});
     flat.push_back(rows * columns);
-    int64_t length = std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
+    int64_t length =
+        std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
     step = columns + 1;
     start = length == 0 ? 0 : offset >= 0 ? offset : -offset * columns;
     end = length == 0 ? 0 : start + (length - 1) * step + 1;

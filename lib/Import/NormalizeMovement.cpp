@@ -63,7 +63,9 @@ static LogicalResult emitRoll(Emitter &emitter, Call &call, Results &results) {
       continue;
     int64_t by = (shift % size + size) % size;
     if (by != 0)
-      value = emitCat(emitter, {emitSlice(emitter, value, dim, size - by, size), emitSlice(emitter, value, dim, 0, size - by)}, dim);
+      value =
+          emitCat(emitter,
+                  {emitSlice(emitter, value, dim, size - by, size), emitSlice(emitter, value, dim, 0, size - by)}, dim);
   }
   results.push_back(emitter.view(value, type.getShape()));
   return success();
@@ -179,7 +181,8 @@ static LogicalResult emitTriangleIndices(Emitter &emitter, Call &call, Results &
   llvm::append_range(numbers[0], numbers[1]);
   if (static_cast<int64_t>(numbers[0].size()) != type.getNumElements())
     return emitter.error("'") << call.op << "' gives " << numbers[0].size() << " numbers, the capture says " << type;
-  results.push_back(emitter.createValue("constant", {}, emitter.named("value", DenseElementsAttr::get(type, numbers[0])), type));
+  results.push_back(
+      emitter.createValue("constant", {}, emitter.named("value", DenseElementsAttr::get(type, numbers[0])), type));
   return success();
 }
 
@@ -203,7 +206,8 @@ static LogicalResult emitLinspace(Emitter &emitter, Call &call, Results &results
                                       typeOf(position));
   Value second =
       with("rsub.Scalar", with("mul.Scalar", emitter.cast(fromEnd, type.getElementType()), step), end);
-  Value isFirst = emitter.createValue("lt.Scalar", position, emitter.named("other", b.getI64IntegerAttr(std::max<int64_t>(1, steps / 2))),
+  Value isFirst = emitter.createValue("lt.Scalar", position,
+                                      emitter.named("other", b.getI64IntegerAttr(std::max<int64_t>(1, steps / 2))),
                                       typeOf(position).clone(b.getI1Type()));
   Value value = emitter.createValue("where.self", {isFirst, first, second}, {}, type);
   if (call.op == "logspace") {
@@ -227,8 +231,8 @@ static RowAccess getWindows(Emitter &emitter, ArrayRef<int64_t> shape, int64_t d
   Value first = emitter.createValue("mul.Scalar", emitArange(emitter, count),
                                     emitter.named("other", b.getI64IntegerAttr(step)), i64({count}));
   RowAccess access;
-  access.index =
-      emitter.createValue("add.Tensor", {emitter.view(first, {count, 1}), emitArange(emitter, size)}, {}, i64({count, size}));
+  access.index = emitter.createValue("add.Tensor", {emitter.view(first, {count, 1}), emitArange(emitter, size)}, {},
+                                     i64({count, size}));
   access.tablePermutation = {dim};
   access.rowsPermutation = {dim, rank};
   for (int64_t other = 0; other < rank; ++other)
@@ -252,7 +256,8 @@ static LogicalResult emitUnfold(Emitter &emitter, Call &call, Results &results) 
     return success();
   }
   if (dim < 0 || dim >= rank || size < 1 || size > shape[dim] || step < 1)
-    return emitter.error("'") << call.op << "' of windows of " << size << " rows, " << step << " apart, of dimension " << dim;
+    return emitter.error("'") << call.op << "' of windows of " << size << " rows, " << step << " apart, of dimension "
+                              << dim;
   RowAccess access = getWindows(emitter, shape, dim, size, step);
   results.push_back(backward ? access.scatter(emitter, Value(), self, shape, "sum") : access.gather(emitter, self));
   return success();

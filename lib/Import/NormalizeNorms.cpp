@@ -256,8 +256,8 @@ static LogicalResult emitSafeSoftmax(Emitter &emitter, Call &call, Results &resu
   int64_t dim = wrapDim(call.integer("dim", -1), type.getRank());
   Builder &b = emitter.builder;
   Value softmax = emitter.createValue(
-      "_softmax", self, {emitter.named("dim", b.getI64IntegerAttr(dim)), emitter.named("half_to_float", b.getBoolAttr(false))},
-      type);
+      "_softmax", self,
+      {emitter.named("dim", b.getI64IntegerAttr(dim)), emitter.named("half_to_float", b.getBoolAttr(false))}, type);
   SmallVector<int64_t> kept(type.getShape());
   kept[dim] = 1;
   Value largest = emitter.createValue(

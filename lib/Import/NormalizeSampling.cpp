@@ -238,7 +238,8 @@ static LogicalResult emitCubic(Emitter &emitter, Call &call, Results &results) {
     for (int64_t tap = -1; tap <= 2; ++tap) {
       Value at = numbers.add(first, static_cast<double>(tap));
       Value weight = cubic(numbers, numbers.sub(source, at), -0.75);
-      Value isAt = numbers.compare("eq.Tensor", numbers.clamp(at, 0, static_cast<double>(in - 1)), numbers.positions(in, 1, 2));
+      Value isAt =
+          numbers.compare("eq.Tensor", numbers.clamp(at, 0, static_cast<double>(in - 1)), numbers.positions(in, 1, 2));
       Value part = numbers.where(isAt, weight, numbers.constant(0));
       matrix = matrix ? numbers.add(matrix, part) : part;
     }

@@ -36,8 +36,8 @@ static FailureOr<Sorted> emitSorted(Emitter &emitter, Call &call, Value self, in
 }
 
 static LogicalResult emitSort(Emitter &emitter, Call &call, Results &results) {
-  auto sorted =
-      emitSorted(emitter, call, call.value("self"), call.integer("dim", call.op == "msort" ? 0 : -1), call.boolean("descending"));
+  auto sorted = emitSorted(emitter, call, call.value("self"), call.integer("dim", call.op == "msort" ? 0 : -1),
+                           call.boolean("descending"));
   if (failed(sorted))
     return failure();
   if (call.resultTypes.size() == 2) {
@@ -52,8 +52,8 @@ static LogicalResult emitSort(Emitter &emitter, Call &call, Results &results) {
 
 /// The k largest or smallest; PyTorch leaves the order of equal ones open.
 static LogicalResult emitTopk(Emitter &emitter, Call &call, Results &results) {
-  auto sorted =
-      emitSorted(emitter, call, call.value("self"), call.integer("dim", -1), !call.find("largest") || call.boolean("largest"));
+  auto sorted = emitSorted(emitter, call, call.value("self"), call.integer("dim", -1),
+                           !call.find("largest") || call.boolean("largest"));
   if (failed(sorted))
     return failure();
   int64_t k = call.integer("k", 1);
@@ -109,7 +109,8 @@ static LogicalResult emitMode(Emitter &emitter, Call &call, Results &results) {
   Value isMost = ids.compare("eq.Tensor", count, ids.reduce("amax", count, {dim}, /*keepDims=*/true));
   Value largest = a.reduce("amax", self, {dim}, /*keepDims=*/true);
   Value mode = a.reduce("amin", a.where(isMost, self, largest), {dim}, /*keepDims=*/true);
-  Value place = ids.where(a.compare("eq.Tensor", self, mode), ids.positions(type.getDimSize(dim), dim, rank), ids.constant(0));
+  Value place =
+      ids.where(a.compare("eq.Tensor", self, mode), ids.positions(type.getDimSize(dim), dim, rank), ids.constant(0));
   results.push_back(emitter.view(mode, call.resultTypes[0].getShape()));
   results.push_back(emitter.view(ids.reduce("amax", place, {dim}), call.resultTypes[1].getShape()));
   return success();

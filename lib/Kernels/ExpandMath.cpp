@@ -199,8 +199,8 @@ Value Arithmetic::remainder(Value x, Value y) {
 /// Whether f32 is computed in f64, where quotients, products and arguments have bits to spare.
 static bool isComputedWide(Operation &op) {
   return isa<math::PowFOp, arith::RemFOp, math::Log10Op, math::ErfcOp, math::SinOp, math::CosOp, math::TanOp,
-             math::AsinOp, math::AcosOp, math::AtanOp, math::Atan2Op, math::SinhOp, math::CoshOp, math::AsinhOp, math::AcoshOp,
-             math::AtanhOp>(op);
+             math::AsinOp, math::AcosOp, math::AtanOp, math::Atan2Op, math::SinhOp, math::CoshOp, math::AsinhOp,
+             math::AcoshOp, math::AtanhOp>(op);
 }
 
 /// MLIR's approximation takes subnormals for the smallest normal number, so they are scaled. For f32.

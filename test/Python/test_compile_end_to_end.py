@@ -190,7 +190,8 @@ def test_what_has_no_elements_is_returned_as_eager_returns_it(tmp_path) -> None:
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        return {"none": logits.detach()[:, :0], "loss": loss, "rows": [y[:0], torch.zeros(2, 0, 3, dtype=torch.bfloat16)]}
+        rows = [y[:0], torch.zeros(2, 0, 3, dtype=torch.bfloat16)]
+        return {"none": logits.detach()[:, :0], "loss": loss, "rows": rows}
 
     example = mlp.setup()
     batch = example["args"]

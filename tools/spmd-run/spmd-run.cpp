@@ -55,9 +55,11 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
-  app.add_option("--rtol-loss", arguments.tolerances.loss, "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
+  app.add_option("--rtol-loss", arguments.tolerances.loss,
+                 "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
-  app.add_option("--rtol", arguments.tolerances.parameters, "tolerance of |a-b|/|b| of each parameter (default 1e-3, or 8 epsilons of a coarser type than f32)")
+  app.add_option("--rtol", arguments.tolerances.parameters,
+                 "tolerance of |a-b|/|b| of each parameter (default 1e-3, or 8 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
   app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");

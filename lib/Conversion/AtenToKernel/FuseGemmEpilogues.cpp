@@ -205,7 +205,8 @@ void FuseGemmEpiloguesPass::runOnOperation() {
   getOperation().walk([&](GemmOp gemm) {
     Type type = getElementTypeOrSelf(gemm.getResult().getType());
     StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
-    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() && llvm::is_contained(llvm::split(dtypes, ','), name))
+    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() &&
+        llvm::is_contained(llvm::split(dtypes, ','), name))
       gemms.push_back(gemm);
   });
   for (GemmOp gemm : gemms) {

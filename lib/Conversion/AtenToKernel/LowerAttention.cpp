@@ -210,7 +210,9 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
   if (hasMaskGrad) {
     // The kernel sums over batch and heads, the rest is a sum of its own.
     RankedTensorType maskType = getTensorType(op.getGradMask());
-    auto sizeAt = [&](int64_t dim) { return dim < maskType.getRank() ? maskType.getDimSize(maskType.getRank() - 1 - dim) : 1; };
+    auto sizeAt = [&](int64_t dim) {
+      return dim < maskType.getRank() ? maskType.getDimSize(maskType.getRank() - 1 - dim) : 1;
+    };
     Ref grad = g.addResult(anchor, {sizeAt(3), sizeAt(2), s.getQLen(), s.getKvLen()}, Float32Type::get(context));
     g.set(op.getGradMask(), g.cast(sumTo(g, grad, maskType.getShape()), maskType.getElementType()));
   }

@@ -463,7 +463,8 @@ void lowerMaxPool(GraphBuilder &g, Operation *op) {
       }
       return wantsIndex ? where : castScalar(b, best, type);
     };
-    Ref nextValue = g.pointwise(inputs, type, [=](ImplicitLocOpBuilder &b, ValueRange args) { return body(b, args, false); });
+    Ref nextValue =
+        g.pointwise(inputs, type, [=](ImplicitLocOpBuilder &b, ValueRange args) { return body(b, args, false); });
     index = g.pointwise(inputs, i64, [=](ImplicitLocOpBuilder &b, ValueRange args) { return body(b, args, true); });
     value = nextValue;
   }

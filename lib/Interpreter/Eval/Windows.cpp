@@ -191,7 +191,8 @@ void forEachColumnElement(OpCall &call, ShapeRef image, Fn visit) {
   int64_t pixels = Geometry::size(geometry.fine), windows = Geometry::size(geometry.coarse),
           taps = Geometry::size(geometry.kernel);
   for (int64_t plane = 0, planes = image[0] * image[1]; plane < planes; ++plane)
-    geometry.forEachTap([&](int64_t o, int64_t k, int64_t p) { visit(plane * pixels + p, (plane * taps + k) * windows + o); });
+    geometry.forEachTap(
+        [&](int64_t o, int64_t k, int64_t p) { visit(plane * pixels + p, (plane * taps + k) * windows + o); });
 }
 
 LogicalResult evaluateIm2col(OpCall &call) {

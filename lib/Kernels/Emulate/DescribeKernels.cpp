@@ -66,8 +66,8 @@ void describeKernel(Module &module, const EmulatedKernel &kernel) {
   GlobalVariable *descriptor = data.global(
       data.record({data.text(kernel.name), threadFunction(false), threadFunction(true), data.number(kernel.blockSize),
                    data.number(kernel.gridSize), data.number(kernel.sharedBytes), data.number(kernel.numOperands),
-                   data.number(numArguments), data.number(memories.size()), data.number(granule), data.array(memories), data.array(ops),
-                   data.number(0), data.number(0)}),
+                   data.number(numArguments), data.number(memories.size()), data.number(granule), data.array(memories),
+                   data.array(ops), data.number(0), data.number(0)}),
       /*isConstant=*/false, kernel.name + "_kernel");
   descriptor->setSection("spmd_kernels");
   descriptor->setAlignment(Align(8));

@@ -37,7 +37,8 @@ private:
 /// Words of shared memory; keys and values take turns in one tile if `sharesTile`.
 int64_t ForwardEmitter::getFloats(Tile tile, bool sharesTile) const {
   int64_t keys = getStride(depth), values = getStride(vDim);
-  return tile.rows * (keys + getStride(tile.columns)) + tile.columns * (sharesTile ? std::max(keys, values) : keys + values);
+  return tile.rows * (keys + getStride(tile.columns)) +
+         tile.columns * (sharesTile ? std::max(keys, values) : keys + values);
 }
 
 /// Scores to probabilities, not normalized; what the rows carry is brought to their new maxima. Totals are each thread's.

@@ -50,9 +50,9 @@ Status spmd::runtime::runCheckIndex(const Command &command, int32_t id, int64_t 
     return Status::success();
   int64_t value = command.dtype == DType::I64 ? static_cast<const int64_t *>(ids)[bad]
                                               : static_cast<int64_t>(loadAsDouble(ids, command.dtype, bad));
-  std::string text = "'" + command.use + "': row number " + std::to_string(value) + " at position " + std::to_string(bad) + " of rank " +
-                     std::to_string(rank) + " is not in [" + std::to_string(command.low) + ", " +
-                     std::to_string(command.high) + ")";
+  std::string text = "'" + command.use + "': row number " + std::to_string(value) + " at position " +
+                     std::to_string(bad) + " of rank " + std::to_string(rank) + " is not in [" +
+                     std::to_string(command.low) + ", " + std::to_string(command.high) + ")";
   if (command.ignoreIndex)
     text += " nor the ignored " + std::to_string(*command.ignoreIndex);
   return Status::failed(text, static_cast<int32_t>(rank), id, command.location);

@@ -19,9 +19,10 @@ static Status checkEpilogues(const Plan &plan) {
     bool adds = gemm.bias >= 0 || gemm.residual >= 0;
     if (gemm.activation == Activation::None && (!adds || command.dtype == DType::F32))
       continue;
-    Status status = Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" +
-                                     command.describe() + "): on CPUs products of " + nameOf(command.dtype) +
-                                     (gemm.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
+    Status status =
+        Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +
+                         "): on CPUs products of " + nameOf(command.dtype) +
+                         (gemm.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
     status.command = static_cast<int32_t>(&command - plan.commands.data());
     status.location = command.location;
     return status;
@@ -129,9 +130,10 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   if (!memory)
     return memory.error();
   content->memory = *memory;
-  startsCold = std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
-    return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
-  });
+  startsCold =
+      std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
+        return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
+      });
   return content->state.initialize(weights ? &*weights : nullptr, content->bases());
 }
 
@@ -301,7 +303,8 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
   for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer : tensor.state != "constant" && tensor.entry->persistent;
+    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
+                                                              : tensor.state != "constant" && tensor.entry->persistent;
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));

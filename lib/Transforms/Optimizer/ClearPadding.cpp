@@ -80,8 +80,8 @@ private:
     if (llvm::is_contained({"neg", "sqrt", "abs", "sign", "sgn", "_to_copy", "clone", "alias", "detach"}, name))
       return operand(0);
     // f(0) = 0
-    if (llvm::is_contained({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu", "trunc",
-                            "floor", "ceil", "round", "frac"},
+    if (llvm::is_contained({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu",
+                            "trunc", "floor", "ceil", "round", "frac"},
                            name))
       return operand(0) == Padding::zero ? Padding::zero : Padding::unknown;
     if (llvm::is_contained({"add.Scalar", "sub.Scalar", "rsub.Scalar"}, name))

@@ -126,7 +126,8 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
         return lane.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachMulListOp foreach) {
-        Value other = isDivisor(op->getResult(at.index)) ? at.divisor(foreach.getOther()) : at.operand(foreach.getOther());
+        Value other =
+            isDivisor(op->getResult(at.index)) ? at.divisor(foreach.getOther()) : at.operand(foreach.getOther());
         return lane.mul(at.operand(foreach.getSelf()), other);
       })
       .Case([&](ForeachMulTensorOp foreach) {

@@ -52,8 +52,8 @@ Number Lane::fromGroups(ValueRange perGroup) {
   SmallVector<Value> perSegment;
   for (int64_t group : groups)
     perSegment.push_back(toF64(perGroup[group]));
-  return Value(
-      StackOp::create(rewriter, loc, tableType(rewriter.getF64Type(), groups.size()), perSegment, rewriter.getI64IntegerAttr(0)));
+  return Value(StackOp::create(rewriter, loc, tableType(rewriter.getF64Type(), groups.size()), perSegment,
+                               rewriter.getI64IntegerAttr(0)));
 }
 
 Value Lane::cast(Value value, Type elementType) {

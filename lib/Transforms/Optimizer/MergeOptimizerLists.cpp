@@ -21,7 +21,8 @@ struct MergeOptimizerLists : spmd::impl::MergeOptimizerListsBase<MergeOptimizerL
       if (func.isExternal())
         continue;
       Block &body = func.getBody().front();
-      // Lists first: where param groups have lists in another order, there is more to guess about which belong together.
+      // Lists first: where param groups have lists in another order, there is more to guess about which belong
+      // together.
       mergeListOps(body, rewriter);
       mergeTensorOps(func, rewriter);
       mergeListOps(body, rewriter); // of maps

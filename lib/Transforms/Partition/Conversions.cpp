@@ -51,8 +51,9 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
     return allReduce(local, type, from.kind, {});
   if (from.isShard() && to.isReplicated()) {
     if (isFinal)
-      emitWarning(loc) << "gathers an activation of type " << type << " (" << getBytes(type) << " bytes, dimension " << from.dim
-                       << " is sharded; " << describeSource(loc) << "); an op here needs that dimension whole; "
+      emitWarning(loc) << "gathers an activation of type " << type << " (" << getBytes(type) << " bytes, dimension "
+                       << from.dim << " is sharded; " << describeSource(loc)
+                       << "); an op here needs that dimension whole; "
                        << "to avoid it, compute on another dimension here, or choose another batch dimension "
                           "(--batch-dim=NAME=DIM)";
     return create<AllGatherOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),

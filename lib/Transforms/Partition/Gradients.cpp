@@ -43,8 +43,9 @@ LogicalResult Partitioner::reduceGradients(int64_t unit, ArrayRef<Member> reques
       return emitError(loc) << "a gradient of type " << type << " is used with parameter '" << segmentAttr.getName()
                             << "' (" << describeSource(loc) << ")";
     if (type.getNumElements() == 0)
-      return emitError(loc) << "parameter '" << segmentAttr.getName() << "' of shape [" << segmentAttr.getShape()
-                            << "] has no elements that the optimizer could update; freeze it with requires_grad_(False)";
+      return emitError(loc)
+             << "parameter '" << segmentAttr.getName() << "' of shape [" << segmentAttr.getShape()
+             << "] has no elements that the optimizer could update; freeze it with requires_grad_(False)";
     AxisState state = getState(value);
     bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
     (isSum ? partial : whole).push_back({static_cast<int64_t>(index), value});

@@ -158,8 +158,8 @@ def _paths(result: Any) -> list[str]:
 
 
 def _result_tree(result: Any) -> Any:
-    """The return value's shape: {"output": i}, {"item": i} (a Python number), {"empty": type} (a tensor without elements),
-    {"constant": v}, lists, tuples, dicts."""
+    """The return value's shape: {"output": i}, {"item": i} (a Python number), {"empty": type} (a tensor without
+    elements), {"constant": v}, lists, tuples, dicts."""
     if isinstance(result, Output):
         return {"item" if result.scalar else "output": result.index}
     if isinstance(result, Empty):

@@ -34,8 +34,8 @@ _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
-    `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in the
-    place of each that has none. `unkept_gradients`: parameters whose
+    `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
+    the place of each that has none. `unkept_gradients`: parameters whose
     .grad outlives the step, and that the step clears before it computes it anew.
     """
 

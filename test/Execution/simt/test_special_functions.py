@@ -46,7 +46,8 @@ def test_values_and_gradients(tmp_path) -> None:
     model, weight = Inputs(), torch.linspace(-1, 1, 301)
     spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.5), weight, batch_dims={"weight": None}) \
         .save(tmp_path / "s.step")
-    run(tool("spmd-compile"), tmp_path / "s.step", "--ranks=1", "--target=emulate:sm_90", "--quiet", "-o", tmp_path / "s.spmd")
+    run(tool("spmd-compile"), tmp_path / "s.step", "--ranks=1", "--target=emulate:sm_90", "--quiet",
+        "-o", tmp_path / "s.spmd")
     with spmd.load(tmp_path / "s.spmd") as trainer:
         values = trainer.step(weight)
         updated = [torch.from_numpy(trainer.read("param", f"x.{i}")) for i in range(len(FUNCTIONS))]
