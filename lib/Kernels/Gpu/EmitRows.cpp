@@ -75,7 +75,7 @@ public:
   void emit();
 
 private:
-  Value collectHits(Value firstId, Value low, Value high, Value known);
+  Value collectHits(Value firstId, Value low, Value high, Value known, bool listsRows);
   void sortHits(Value hits);
   void emitSorted(Value hits);
   void emitRowByRow();
@@ -137,9 +137,9 @@ ScatterEmitter::ScatterEmitter(GpuBuilder &b, ScatterRowsOp op, const Device &de
   held = std::min(ids, kMaxHits);
 }
 
-/// Appends the hits of rows [low, high) among the ids of the turn at `firstId` to the list, which has `known`; returns how
-/// many there are then, those that the list does not hold included.
-Value ScatterEmitter::collectHits(Value firstId, Value low, Value high, Value known) {
+/// Appends the hits of rows [low, high) among the ids of the turn at `firstId` to the list, which has `known`, with their
+/// rows or without; returns how many there are then, those that the list does not hold included.
+Value ScatterEmitter::collectHits(Value firstId, Value low, Value high, Value known, bool listsRows) {
   Value mine = b.add(firstId, b.mul(b.getThread(), idsPerThread)), count = word(0);
   struct Hit {
     Value isHit, row, id;
@@ -154,13 +154,14 @@ Value ScatterEmitter::collectHits(Value firstId, Value low, Value high, Value kn
       isHit = arith::AndIOp::create(b, isHit,
                                     arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, b.i64(padding)));
     count = arith::AddIOp::create(b, count, arith::ExtUIOp::create(b, i32, isHit));
-    found.push_back({isHit, narrow(b.sub(row, lowRow)), narrow(i)});
+    found.push_back({isHit, listsRows ? narrow(b.sub(row, lowRow)) : Value(), narrow(i)});
   }
   BlockScan scan = scanBlock(b, count, threads);
   Value next = b.add(known, wide(scan.before));
   for (const Hit &hit : found) {
     b.when(arith::AndIOp::create(b, hit.isHit, b.isLess(next, b.i64(held))), [&] {
-      b.store(hit.row, rowList, next);
+      if (listsRows)
+        b.store(hit.row, rowList, next);
       b.store(hit.id, idList, next);
     });
     next = b.add(next, arith::ExtUIOp::create(b, b.getI64Type(), hit.isHit));
@@ -274,7 +275,7 @@ void ScatterEmitter::emitRowByRow() {
   b.loop(lowRow, highRow, 1, [&](Value row) {
     Value at = b.add(b.mul(b.add(b.mul(table, rows), row), size), offset);
     Value sum = b.loop(b.i64(0), b.i64(ids), turn, getStart(at), [&](Value firstId, ValueRange carried) {
-      Value hits = collectHits(firstId, row, b.add(row, 1), b.i64(0));
+      Value hits = collectHits(firstId, row, b.add(row, 1), b.i64(0), /*listsRows=*/false);
       return SmallVector<Value>{combineHits(idList, b.i64(0), hits, offset, carried[0])};
     })[0];
     b.when(isOwn, [&] { storeSum(sum, at); });
@@ -294,7 +295,7 @@ void ScatterEmitter::emit() {
   sorted = b.shared(i32, held);
   ends = b.shared(i32, ownRows);
   Value hits = b.loop(b.i64(0), b.i64(ids), turn, b.i64(0), [&](Value firstId, ValueRange known) {
-    return SmallVector<Value>{collectHits(firstId, lowRow, highRow, known[0])};
+    return SmallVector<Value>{collectHits(firstId, lowRow, highRow, known[0], /*listsRows=*/true)};
   })[0];
   if (ids <= held)
     emitSorted(hits);

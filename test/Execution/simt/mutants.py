@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation tests: every mistake in every kind of GPU kernel is found, or harmless for a reason.
 
-    mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, some minutes
+    mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, 6 minutes of CPU time
 
 Takes kernels of every kind (mutated.py), makes all mutants of each with spmd-mutate-gpu-kernels, and runs each with
 the emulator's checks, on the numbers of its test and on large ones. A mutant is caught by a check, by a result that is

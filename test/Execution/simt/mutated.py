@@ -44,7 +44,7 @@ KINDS = {
     ],
     "scatter": [
         ("test_movement.test_scatter_many(760, 4096, 1, 1.0)", PART),   # ids and rows for every thread
-        ("test_movement.test_scatter_many(256, 64, 16, 1.0)", PART),    # lists that are full
+        ("test_movement.test_scatter_many(256, 60, 16, 1.0)", PART),    # lists that are full
         ("test_movement.test_scatter_many(5000, 40, 12, 0.02)", PARTS), # more hits than the list of a block holds
     ],
     "sort": [
@@ -79,8 +79,12 @@ EQUIVALENT = [
      "a row behind the last is not stored, or its score is masked and its tile zero, of which one is enough"),
     (r"^attention: .*20, 24, False.*: change-comparison .* slt, %\d+, %c(20|24)_i64",
      "columns of a tile behind its last are in no product that is stored"),
-    # Checks are by what a barrier orders, not by what a schedule happened to do: no race is none in any schedule.
-    (r": drop-barrier", "the barrier orders no two accesses of a launch of this shape"),
+    (r"^attention: .*33, 33.*\[1\].*: shift-index at op 476, ",
+     "of the third sixteen queries of a tile one is there, and what lies behind it is the last query's again"),
+    (r"^attention: .*33, 33.*\[1\].*: change-comparison at op 495, .* arith.cmpf oeq",
+     "scores of queries behind the last are -inf, whatever is subtracted"),
+    (r"^attention: .*\[1\].*: shift-index at op (639|736), .*%c(4288|6848)_i64\]",
+     "nothing lies behind the last buffer of a block of queries, which needs less memory than one of keys"),
     (r"^(transpose|copy): .* change-comparison at op \d+, .* slt, %\d+, %c(40|50)_i64",
      "a thread beside the tile loads an element of the operand's next row into a place of the tile that nobody reads"),
     (r"^copy: .* change-comparison at op (23|27|49), .* slt, %\d+, %c(2|9|16)_i64",
@@ -93,16 +97,18 @@ EQUIVALENT = [
     (r"^flat shard: .*test_segmented\(3\).* at op 40,", "the search has found the end before its last turn"),
     (r"^scatter: .*\((760|5000), .*: shrink-buffer at op 2\d,",
      "the buffer in front is not full, or not in use at the same time"),
-    (r"^scatter: .*\(256, .*: shrink-buffer at op 2\d,.*%c(3328|3360)_i64",
+    (r"^scatter: .*\(256, .*: shrink-buffer at op (19|2\d),.*%c(3312|3344)_i64",
      "the buffer in front is not in use at the same time"),
-    (r"^scatter: .*\(256, .* at op 2[3-9]\d, .*%c[2-7]_i64|^scatter: .*\(5000, .* at op 4[5-9]\d, .*%c[1-7]_i64",
+    (r"^scatter: .*\(256, .* at op 2[3-9]\d, .*%c[1-7]_i64|^scatter: .*\(5000, .* at op 4[4-9]\d, .*%c[0-7]_i64",
      "the warp owns no rows: its count is 0, and it uses nothing of the scan"),
-    (r"^scatter: .*\(256, .* shift-index at op 1\d\d, .*%c[1-6]_i64\]",
-     "every id is a hit, so all warps have the same count"),
+    (r"^scatter: .*\(256, .*(change-shuffle at op [5-8]\d,|shift-index at op (9|1\d)\d, .*%c[0-6]_i64\])",
+     "every id is a hit, so all threads and warps have the same count"),
+    (r"^scatter: .*\(5000, .* change-comparison at op (59|61), ",
+     "a hit behind the last id, or of a row behind the last, is one more of the block that has too many to list"),
     (r"^scatter: .*\(5000, .* change-comparison .* slt, %\d+, %c2048_i64",
      "one hit more than a list holds is only written where the list is not used"),
-    (r"^scatter: .*\(5000, .* change-comparison at op 662, ",
-     "the thread behind the last column has none, as is asked again"),
+    (r"^scatter: .*\(5000, .* change-comparison at op 66[12], ",
+     "the thread behind the last column has none, as is asked twice"),
     (r"^sort: .*test_sort\((5, 33|2, 200).* shorten-loop at op (111|103)",
      "the last pair of a row compares its last place up to a power of two, which rows of 33 and 200 have not"),
     (r"^sort: .* change-comparison at op (75|79|83), %\d+ = arith.cmp",
