@@ -200,6 +200,8 @@ void HostExecutor::streamLoop(Rank &rank, size_t stream) {
     Status status = runStream(rank, stream, step);
     if (!status.ok())
       abort.fail(std::move(status));
+    if (stream == 0)
+      rank.pool->rest();
     streamsFinished.advance();
   }
 }

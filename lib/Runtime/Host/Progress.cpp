@@ -25,15 +25,18 @@ void Progress::advance(uint64_t amount) {
   changed.notify_all();
 }
 
-WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, Clock::time_point deadline) {
+WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, Clock::time_point deadline,
+                           const std::atomic<bool> *yieldsAtOnce) {
   for (int i = 0; i < spins; ++i) {
     if (value() >= target)
       return WaitResult::Reached;
+    if (yieldsAtOnce && yieldsAtOnce->load(std::memory_order_relaxed))
+      break;
     relax();
   }
   // Yielding costs half a microsecond and hands the core to a thread that may be
   // the awaited one; sleeping and being woken costs tens of them.
-  const int yields = std::max(100, 2 * spins);
+  const int yields = std::max(100, spins / 2);
   for (int i = 0; i < yields; ++i) {
     if (value() >= target)
       return WaitResult::Reached;
@@ -61,5 +64,5 @@ WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, 
 
 int spmd::runtime::spinsFor(int64_t threads) {
   auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
-  return threads <= cores ? 800 : 50;
+  return threads <= cores ? 4000 : 50;
 }

@@ -45,7 +45,7 @@ void WorkerPool::work(int64_t thread) {
 
 void WorkerPool::helperLoop(int64_t thread) {
   uint64_t seen = 0;
-  while (loops.await(seen + 1, spins, stop) == WaitResult::Reached && !stop.isRaised()) {
+  while (loops.await(seen + 1, spins, stop, Clock::time_point::max(), &resting) == WaitResult::Reached && !stop.isRaised()) {
     seen = loops.value();
     uint64_t state = gate.load(std::memory_order_acquire);
     while ((state & kOpen) && !gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel))
@@ -73,6 +73,7 @@ void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run, void *argum
     share.next.store(pieces * i / threads() * piece, std::memory_order_relaxed);
     share.end = std::min(pieces * (i + 1) / threads() * piece, count);
   }
+  resting.store(false, std::memory_order_relaxed);
   gate.store(kOpen, std::memory_order_release);
   loops.advance();
   work(0);

@@ -20,13 +20,14 @@ enum class WaitResult { Reached, Aborted, TimedOut };
 /// A counter that only grows. Completion flags, handshakes and step starts are
 /// all of this kind: a thread waits until the counter reaches a value.
 ///
-/// [Note: waiting] A waiter spins for a moment (20 us), because the next command
+/// [Note: waiting] A waiter spins for a moment (100 us), because the next command
 /// is often microseconds away, then looks again between yields, for up to a
 /// millisecond where every thread has a core, then sleeps: there may be more
 /// threads than cores, and a spinning thread keeps the one it waits for from
 /// running. The caller of a step is one of them: where the ranks' threads take
-/// all cores it does not spin. Sleeping is in short slices, so that an abort needs
-/// no list of sleepers to wake.
+/// all cores it does not spin, and at the end of a step they make room for it.
+/// Yields come late, as they may cost a time slice and what is in the caches.
+/// Sleeping is in short slices, so that an abort needs no list of sleepers to wake.
 class Progress {
 public:
   uint64_t value() const { return counter.load(std::memory_order_acquire); }
@@ -34,9 +35,11 @@ public:
   /// Adds `amount`; what the caller wrote before is visible to waiters.
   void advance(uint64_t amount = 1);
 
-  /// Waits until the counter is at least `target`.
+  /// Waits until the counter is at least `target`. Does not spin while
+  /// `yieldsAtOnce` is set.
   WaitResult await(uint64_t target, int spins, const AbortState &abort,
-                   Clock::time_point deadline = Clock::time_point::max());
+                   Clock::time_point deadline = Clock::time_point::max(),
+                   const std::atomic<bool> *yieldsAtOnce = nullptr);
 
 private:
   std::atomic<uint64_t> counter{0};

@@ -32,6 +32,9 @@ public:
   /// that what one command leaves in a core's cache the next one finds there.
   void parallelFor(int64_t trips, int64_t grain, Body body, void *context);
 
+  /// No loop follows soon: until the next one helpers do not spin.
+  void rest() { resting.store(true, std::memory_order_relaxed); }
+
 private:
   void helperLoop(int64_t thread);
   void work(int64_t thread);
@@ -55,6 +58,7 @@ private:
   std::atomic<uint64_t> gate{0};
   Progress loops; ///< loops started
   Progress ready; ///< helpers that have started
+  std::atomic<bool> resting{false};
   std::vector<Share> shares;
   AbortState stop;
   int spins;
