@@ -239,14 +239,14 @@ TEST(Trainer, FaultsAreErrorsOnAllRanks) {
     EXPECT_GE(status.command, 0) << fault << ": " << status.message;
     EXPECT_EQ(trainer->step(batch.inputs, 2).message, status.message) << "a failed trainer stays failed";
     trainer.reset();
-    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5)) << fault;
+    EXPECT_LT(Clock::now() - begin, std::chrono::minutes(1)) << fault;
   }
 }
 
 TEST(Trainer, WatchdogFindsAStalledSingleRank) {
   TrainerOptions options;
   options.fault = "stall:0:2";
-  options.timeoutSeconds = 0.2;
+  options.timeoutSeconds = 1; // no command before it may take that long
   std::unique_ptr<Trainer> trainer = load(1, options);
   Batch batch;
   Status status = trainer->step(batch.inputs, 2);
