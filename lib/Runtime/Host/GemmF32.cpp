@@ -18,15 +18,17 @@ namespace {
 // [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is
 // packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
 // past it in groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them
-// are copied by the first tile that reads them, while it multiplies; only a transposed B is packed by itself, and rows
-// of A are copied where they would share too few places of the first-level cache. Meanwhile tiles bring nearer what
-// comes next: the next strip of B in the first group, the next group of A in all of them.
+// are copied by the first tile that reads them, while it multiplies, unless few tiles or none read them after it; only a
+// transposed B is packed by itself, and rows of A are copied where they would share too few places of the first-level
+// cache. Meanwhile tiles bring nearer what comes next: the next strip of B in the first group, the next group of A in
+// all of them.
 constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
 constexpr int64_t kSums = 512 * kPanel;     ///< of a block of C whose sums lie in the workspace
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
-constexpr int64_t kRowDepth =
-    kDepth + 16; ///< of copied rows of A: one behind the other, but not at multiples of a page
+/// Of copied rows of A: one behind the other, but not at multiples of a page.
+constexpr int64_t kRowDepth = kDepth + 16;
 static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
+constexpr int64_t kFew = 10; ///< so many tiles are too few uses for a copy of a strip of B
 constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSums;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
 
@@ -78,6 +80,7 @@ public:
     group = cut(rows, std::min(kGroup / a.width, kGroupLanes / kernels.lanes) * a.width, a.width);
     groups = (rows + group - 1) / group;
     panel = cut(columns, kPanel / b.width * b.width, b.width);
+    copiesB = !p.transB && rows > kFew * a.width;
   }
 
   void run() {
@@ -144,8 +147,8 @@ private:
     TileF32 tile;
     tile.depth = depths(at.depth);
     tile.columns = b.count(at.column);
-    bool copiesA = readA(at, tile), copiesB = readB(at, tile);
-    bool copies = copiesA || copiesB;
+    bool copies = readA(at, tile);
+    copies |= readB(at, tile);
     if (copies) { // both: what was copied before, upon itself
       tile.packedA = packedA(at);
       tile.packedB = packedB(at);
@@ -174,16 +177,16 @@ private:
       for (int64_t i = 0; i < a.count(at.row); ++i)
         std::memcpy(packedA(at) + i * kRowDepth, sourceA(at) + i * a.strip,
                     static_cast<size_t>(tile.depth) * sizeof(float));
-    return p.transA && asItLies;
+    return p.transA && asItLies && panelEnd(at.panel) - at.panel > b.width;
   }
 
   bool readB(const Place &at, TileF32 &tile) const {
-    bool asItLies = at.firstRows && !p.transB && tile.columns == b.width;
+    bool asItLies = (at.firstRows || !copiesB) && !p.transB && tile.columns == b.width;
     tile.b = asItLies ? sourceB(at) : packedB(at);
     tile.ldB = asItLies ? p.ldb : (tile.columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     if (at.firstRows && !asItLies)
       kernels.pack(sourceB(at), b.strip, b.along, tile.columns, tile.depth, packedB(at));
-    return asItLies;
+    return asItLies && copiesB;
   }
 
   void write(const Place &at, TileF32 &tile) const {
@@ -215,6 +218,7 @@ private:
   float *sums;
   Side a, b;
   bool copiesRows; ///< of A: at the same places of their pages they share too few places of the first-level cache
+  bool copiesB;    ///< in the tiles that read it first
   int64_t group, groups, panel;
   Ahead wanted[2];
 };
