@@ -113,7 +113,8 @@ static LogicalResult emitVectorNorm(Emitter &emitter, Call &call, Results &resul
 static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results) {
   std::optional<double> p = powerOrder(call);
   BoundArg *list = call.find("self");
-  if (!p || !list || list->values.size() != call.resultTypes.size() || llvm::is_contained(list->values, Value()))
+  if (!p || !list || list->values.empty() || list->values.size() != call.resultTypes.size() ||
+      llvm::is_contained(list->values, Value()))
     return emitSameOp(emitter, call, results);
   Type element = typeOf(list->values.front()).getElementType();
   bool isPlain =

@@ -27,8 +27,8 @@ class Sample:
         return [leaf for leaf in pytree.tree_leaves((self.args, self.kwargs)) if isinstance(leaf, torch.Tensor)]
 
     def call(self, function: Callable, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The tensors that `function` returns when `tensors` stand in for the sample's own; none without elements, which no
-        step returns."""
+        """The tensors that `function` returns when `tensors` stand in for the sample's own; none without elements,
+        where there is nothing to compare."""
         given = iter(tensors)
         args, kwargs = pytree.tree_map_only(torch.Tensor, lambda _: next(given), (self.args, self.kwargs))
         leaves = pytree.tree_leaves(function(*args, **kwargs))

@@ -32,8 +32,8 @@ runs all of it, and fails when the page says more than is true.
 
 A row is a function of PyTorch on the samples of PyTorch's own operator database (or ours where it has none), over shapes,
 broadcasting, options and the dtypes float64, int64 and bool, with the gradients of float64 samples for random cotangents. It
-has the ATen ops that a capture of the forward and the backward consists of. Results without elements are left out: no step
-returns one.
+has the ATen ops that a capture of the forward and the backward consists of. Results without elements are left out:
+there is nothing to compare.
 
 | column | `yes` means |
 | --- | --- |

@@ -37,6 +37,7 @@ def test_all_say_the_same() -> None:
     assert f'capture = ["{REQUIREMENT}"]' in (bindings / "pyproject.toml").read_text()
     readme = (bindings / "README.md").read_text()
     assert RANGE in readme and REQUIREMENT in readme
+    assert f"needs {RANGE}" in (ROOT / "README.md").read_text()
     code = "import sys; sys.modules['torch'] = None; import spmd; spmd.capture"
     without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(bindings)})
     assert f"ImportError: spmd.capture needs PyTorch: pip install '{REQUIREMENT}'" in without.stderr

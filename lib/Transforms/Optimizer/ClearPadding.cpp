@@ -15,7 +15,7 @@
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Roles.h"
 
-#include <cmath>
+#include <algorithm>
 
 using namespace mlir;
 using namespace spmd;
@@ -23,8 +23,9 @@ using namespace spmd;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
-/// What the elements of a chunk are that are in no segment. A number of its own, a learning rate, counts as nonzero.
-enum class Padding { zero, nonzero, unknown };
+/// What the elements of a chunk are that are in no segment: unknown may be NaN or infinite, the others are finite. Values
+/// computed from constants are taken not to overflow or vanish.
+enum class Padding { zero, positive, nonzero, finite, unknown };
 
 class PaddingAnalysis {
 public:
@@ -39,79 +40,143 @@ public:
 private:
   Padding compute(Value value) {
     Operation *op = value.getDefiningOp();
-    if (typeOf(value).getRank() == 0)
-      return Padding::nonzero;
+    // A number of its own: a learning rate may be 0. Sums are divided by where segments are too, so they are not 0.
+    if (typeOf(value).getRank() == 0) {
+      Padding number = op && op->getName().getDialectNamespace() == "aten" ? ofAten(op) : Padding::finite;
+      bool isSum = op && llvm::is_contained({"add.Scalar", "sub.Scalar", "rsub.Scalar", "add.Tensor", "sub.Tensor"},
+                                            op->getName().stripDialect());
+      return isSum ? Padding::positive : number == Padding::unknown ? Padding::finite : number;
+    }
     if (!op || isa<PackOp, SegmentBroadcastOp>(op))
       return Padding::zero;
     if (isa<CollectiveOpInterface>(op))
-      return of(op->getOperand(0));
+      return of(op->getOperand(cast<OpResult>(value).getResultNumber()));
     return op->getName().getDialectNamespace() == "aten" ? ofAten(op) : Padding::unknown;
   }
 
-  /// A number that the op has as attribute, or `otherwise`.
-  static double number(Operation *op, StringRef name, double otherwise) {
-    Attribute scalar = op->getAttr(name);
-    return scalar ? toDouble(scalar) : otherwise;
-  }
-
-  static Padding ofConstant(double value) {
-    if (std::isnan(value))
+  /// `value` rounded to `type`.
+  static Padding ofConstant(double value, Type type) {
+    auto floatType = dyn_cast<FloatType>(type);
+    if (!floatType)
       return Padding::unknown;
-    return value == 0 ? Padding::zero : Padding::nonzero;
+    llvm::APFloat rounded(value);
+    bool losesInfo;
+    rounded.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    if (!rounded.isFinite())
+      return Padding::unknown;
+    return rounded.isZero() ? Padding::zero : rounded.isNegative() ? Padding::nonzero : Padding::positive;
   }
 
+  static bool isNonzero(Padding a) { return a == Padding::positive || a == Padding::nonzero; }
+  static Padding either(Padding a, Padding b) {
+    if (a == b)
+      return a;
+    if (a == Padding::unknown || b == Padding::unknown)
+      return Padding::unknown;
+    return isNonzero(a) && isNonzero(b) ? Padding::nonzero : Padding::finite;
+  }
   static Padding sum(Padding a, Padding b) {
     if (a == Padding::zero || b == Padding::zero)
       return a == Padding::zero ? b : a;
-    return Padding::unknown; // they may cancel
+    if (a == Padding::unknown || b == Padding::unknown)
+      return Padding::unknown;
+    return a == Padding::positive && b == a ? a : Padding::finite; // else they may cancel
   }
   static Padding product(Padding a, Padding b) {
+    if (a == Padding::unknown || b == Padding::unknown)
+      return Padding::unknown; // 0 times infinity
     if (a == Padding::zero || b == Padding::zero)
       return Padding::zero;
-    return a == Padding::unknown ? a : b;
+    return either(a, b);
   }
-  static Padding quotient(Padding a, Padding b) { return b == Padding::nonzero ? a : Padding::unknown; }
-  static Padding either(Padding a, Padding b) { return a == b ? a : Padding::unknown; }
+  static Padding quotient(Padding a, Padding b) { return isNonzero(b) ? product(a, b) : Padding::unknown; }
 
   Padding ofAten(Operation *op) {
-    auto operand = [&](unsigned index) { return of(op->getOperand(index)); };
     StringRef name = op->getName().stripDialect();
-    // f(x) = 0 exactly where x = 0
-    if (llvm::is_contained({"neg", "sqrt", "abs", "sign", "sgn", "_to_copy", "clone", "alias", "detach"}, name))
-      return operand(0);
+    auto operand = [&](unsigned index) { return of(op->getOperand(index)); };
+    auto constant = [&](StringRef attribute, double otherwise) {
+      Attribute scalar = op->getAttr(attribute);
+      return ofConstant(scalar ? toDouble(scalar) : otherwise, typeOf(op->getResult(0)).getElementType());
+    };
+    auto isOneOf = [&](std::initializer_list<StringRef> names) { return llvm::is_contained(names, name); };
+    Padding first = op->getNumOperands() ? operand(0) : Padding::unknown;
+
+    if (isOneOf({"alias", "clone", "detach", "sign", "sgn"}))
+      return first;
+    if (name == "_to_copy") { // 0.3 is an integer's 0, and 1e-10 that of f16
+      auto from = dyn_cast<FloatType>(typeOf(op->getOperand(0)).getElementType());
+      auto to = dyn_cast<FloatType>(typeOf(op->getResult(0)).getElementType());
+      bool isExact = from && to && llvm::APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
+      return isExact || first == Padding::zero ? first : Padding::unknown;
+    }
+    if (name == "scalar_tensor")
+      return constant("s", 0);
+    if (name == "neg")
+      return negated(first);
+    if (name == "abs")
+      return first == Padding::nonzero ? Padding::positive : first;
+    if (name == "sqrt")
+      return first == Padding::zero || first == Padding::positive ? first : Padding::unknown;
+    if (name == "rsqrt")
+      return first == Padding::positive ? first : Padding::unknown;
+    if (name == "reciprocal")
+      return isNonzero(first) ? first : Padding::unknown;
+    if (name == "exp")
+      return first == Padding::zero ? Padding::positive : Padding::unknown;
     // f(0) = 0
-    if (llvm::is_contained({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu",
-                            "trunc", "floor", "ceil", "round", "frac"},
-                           name))
-      return operand(0) == Padding::zero ? Padding::zero : Padding::unknown;
-    if (llvm::is_contained({"add.Scalar", "sub.Scalar", "rsub.Scalar"}, name))
-      return sum(operand(0), ofConstant(number(op, "other", 0) * number(op, "alpha", 1)));
-    if (llvm::is_contained({"add.Tensor", "sub.Tensor"}, name))
-      return sum(operand(0), product(operand(1), ofConstant(number(op, "alpha", 1))));
+    if (isOneOf({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu", "trunc", "floor",
+                 "ceil", "round", "frac"}))
+      return first == Padding::zero ? Padding::zero : Padding::unknown;
+    if (isOneOf({"add.Scalar", "sub.Scalar"})) {
+      Padding other = product(constant("other", 0), constant("alpha", 1));
+      return sum(first, name == "sub.Scalar" ? negated(other) : other);
+    }
+    if (name == "rsub.Scalar")
+      return sum(negated(product(first, constant("alpha", 1))), constant("other", 0));
+    if (name == "add.Tensor")
+      return sum(first, product(operand(1), constant("alpha", 1)));
+    if (name == "sub.Tensor")
+      return sum(first, negated(product(operand(1), constant("alpha", 1))));
     if (name == "mul.Scalar")
-      return product(operand(0), ofConstant(number(op, "other", 1)));
+      return product(first, constant("other", 1));
     if (name == "mul.Tensor")
-      return product(operand(0), operand(1));
+      return product(first, operand(1));
     if (name == "div.Scalar")
-      return quotient(operand(0), ofConstant(number(op, "other", 1)));
+      return quotient(first, constant("other", 1));
     if (name == "div.Tensor")
-      return quotient(operand(0), operand(1));
+      return quotient(first, operand(1));
     if (name == "addcmul")
-      return sum(operand(0), product(operand(1), operand(2)));
+      return sum(first, product(product(operand(1), operand(2)), constant("value", 1)));
     if (name == "addcdiv")
-      return sum(operand(0), quotient(operand(1), operand(2)));
-    if (llvm::is_contained({"lerp.Scalar", "lerp.Tensor", "maximum", "minimum"}, name))
-      return either(operand(0), operand(1));
+      return sum(first, product(quotient(operand(1), operand(2)), constant("value", 1)));
+    if (isOneOf({"lerp.Scalar", "lerp.Tensor"})) {
+      Padding ends = either(first, operand(1)), weight = name == "lerp.Tensor" ? operand(2) : constant("weight", 0);
+      if (ends == Padding::unknown || weight == Padding::unknown)
+        return Padding::unknown;
+      return ends == Padding::zero ? ends : Padding::finite;
+    }
+    if (isOneOf({"maximum", "minimum"}))
+      return either(first, operand(1));
     if (name == "where.self")
       return either(operand(1), operand(2));
-    if (name == "pow.Tensor_Scalar")
-      return number(op, "exponent", 0) > 0 ? operand(0) : Padding::unknown;
-    if (llvm::is_contained({"clamp", "clamp_min", "clamp_max"}, name)) {
-      bool keepsZero = number(op, "min", 0) <= 0 && number(op, "max", 0) >= 0;
-      return keepsZero && operand(0) == Padding::zero ? Padding::zero : Padding::unknown;
+    if (name == "pow.Tensor_Scalar") {
+      Padding exponent = constant("exponent", 0);
+      bool keeps = exponent == Padding::positive ? first == Padding::zero || first == Padding::positive
+                                                 : exponent == Padding::nonzero && first == Padding::positive;
+      return keeps ? first : Padding::unknown;
+    }
+    if (isOneOf({"clamp", "clamp_min", "clamp_max"})) {
+      if (first == Padding::unknown)
+        return first;
+      Attribute min = op->getAttr("min"), max = op->getAttr("max");
+      double zero = min ? std::max(0.0, toDouble(min)) : 0.0;
+      zero = max ? std::min(zero, toDouble(max)) : zero;
+      return first == Padding::zero ? ofConstant(zero, typeOf(op->getResult(0)).getElementType()) : Padding::unknown;
     }
     return Padding::unknown;
   }
+
+  static Padding negated(Padding a) { return a == Padding::positive ? Padding::nonzero : a; }
 
   llvm::DenseMap<Value, Padding> known;
 };

@@ -185,11 +185,12 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]) ||
           ops[i]->getAttr("op") != ops[j]->getAttr("op"))
         continue;
-      if (ops[j]->isBeforeInBlock(ops[i])) // it was moved for another merge
-        std::swap(ops[i], ops[j]);
-      ListOp a(ops[i]), b(ops[j]);
+      Operation *first = ops[i], *second = ops[j];
+      if (second->isBeforeInBlock(first)) // it was moved for another merge
+        std::swap(first, second);
+      ListOp a(first), b(second);
       if (!belongTogether(a, b, owners) ||
-          !llvm::all_of(ops[j]->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, ops[i])); }))
+          !llvm::all_of(second->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, first)); }))
         continue;
       Operation *merged = merge(a, b, rewriter);
       if (!merged)
@@ -197,8 +198,8 @@ void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
       size_t ofA = a.size(); // `a` ends with its op
       for (auto [index, result] : llvm::enumerate(merged->getResults()))
         owners.replace(index < ofA ? a.op->getResult(index) : b.op->getResult(index - ofA), result);
-      rewriter.replaceOp(ops[i], merged->getResults().take_front(ofA));
-      rewriter.replaceOp(ops[j], merged->getResults().drop_front(ofA));
+      rewriter.replaceOp(first, merged->getResults().take_front(ofA));
+      rewriter.replaceOp(second, merged->getResults().drop_front(ofA));
       ops[i] = merged;
       ops[j] = nullptr;
     }

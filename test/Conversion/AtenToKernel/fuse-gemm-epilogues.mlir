@@ -14,6 +14,8 @@
 // CHECK-LABEL: @bias
 // CHECK-NEXT: %[[Y:.*]] = kernel.gemm m 4 n 6 k 8 a({{.*}}) b({{.*}}) bias(%arg2 : tensor<6xf32>) {spmd.segment = 0 : i64} -> tensor<2x2x6xf32>
 // CHECK-NEXT: return %[[Y]] : tensor<2x2x6xf32>
+// BIAS-LABEL: @bias
+// BIAS: kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>)
 // REMARK: product takes over bias: clusters move 216 bytes less, the product 24 more
 func.func @bias(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> tensor<2x2x6xf32> {
   %p = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>) {spmd.segment = 0 : i64}

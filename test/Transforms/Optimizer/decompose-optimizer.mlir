@@ -202,3 +202,43 @@ func.func @padding(%p: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "
   return %next, %clamped, %exp, %ratio : tensor<128xf32, #owned>, tensor<128xf32, #owned>, tensor<128xf32, #owned>,
     tensor<128xf32, #owned>
 }
+
+// Zero times what may be infinite is no zero, a learning rate may be 0, and what is between 1 and -1 too.
+// An average of zeros over a root of a sum is zero.
+// CHECK-LABEL: @padding_of_quotients(
+// CHECK: %[[INFINITE:.+]] = aten.mul.Tensor
+// CHECK: aten.where.self %{{.+}}, %[[INFINITE]], %
+// CHECK: %[[BYRATE:.+]] = aten.div.Tensor
+// CHECK: aten.where.self %{{.+}}, %[[BYRATE]], %
+// CHECK: %[[BYLERP:.+]] = aten.div.Tensor
+// CHECK: aten.where.self %{{.+}}, %[[BYLERP]], %
+// CHECK-NOT: where
+func.func @padding_of_quotients(%p: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
+                                %a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "a">},
+                                %b: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "b">},
+                                %c: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "c">},
+                                %lr: tensor<f32, #scalar>)
+    -> (tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "a">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "b">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "c">>}) {
+  %inverse = aten.rsqrt %b {spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %infinite = aten.mul.Tensor %p, %inverse {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %byrate = aten.div.Tensor %a, %lr {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %one = aten.add.Scalar %b {other = 1.0, spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %minus = aten.neg %one {spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %half = aten.scalar_tensor {s = 0.5, spmd.segment = 2} : () -> tensor<f32, #scalar>
+  %between = aten.lerp.Tensor %one, %minus, %half {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %bylerp = aten.div.Tensor %b, %between {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %root = aten.sqrt %one {spmd.segment = 2} : (tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %mean = aten.lerp.Scalar %c, %p {weight = 0.1, spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  %kept = aten.addcdiv %c, %mean, %root {value = -0.1, spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
+  return %infinite, %byrate, %bylerp, %kept : tensor<128xf32, #owned>, tensor<128xf32, #owned>, tensor<128xf32, #owned>,
+    tensor<128xf32, #owned>
+}
