@@ -43,7 +43,12 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
       epilogue.bias += column;
     if (epilogue.residual)
       epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
-    return runProductF32({getPart<float>(work, product, row, rows, column, columns), epilogue, column > 0}, unit);
+    ProductF32 p{getPart<float>(work, product, row, rows, column, columns), epilogue};
+    if (work.cut == Work::ByColumn) {
+      p.columnPiece = column / work.piece;
+      p.columnPieces = (work.command->gemm.n + work.piece - 1) / work.piece;
+    }
+    return runProductF32(p, unit);
   }
   Product<double> p = getPart<double>(work, product, row, rows, column, columns);
   cblas_dgemm(CblasRowMajor, p.transA ? CblasTrans : CblasNoTrans, p.transB ? CblasTrans : CblasNoTrans,
@@ -79,8 +84,8 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);
   int64_t threads = products < worthwhile ? 1 : pool.threads();
   int64_t extent = g.m;
-  // Pieces by rows transpose B each, pieces by columns only their part of it; but they write to the same pages, side by
-  // side, which is not for short depths.
+  // Pieces by rows copy (or transpose) all of B each, pieces by columns only their part of it; but they write to the
+  // same pages, side by side, which is not for short depths.
   bool isByColumn = command.dtype == DType::F32 && !g.transA && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;

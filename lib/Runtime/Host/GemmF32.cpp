@@ -99,7 +99,7 @@ private:
   int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
   int64_t panelEnd(int64_t j) const { return std::min(j + panel, b.extent); }
   /// Where the group that comes `turn`th begins.
-  int64_t groupBegin(int64_t turn) const { return (turn + (p.fromMiddle ? groups / 2 : 0)) % groups * group; }
+  int64_t groupBegin(int64_t turn) const { return (turn + groups * p.columnPiece / p.columnPieces) % groups * group; }
   int64_t groupEnd(int64_t i) const { return std::min(i + group, a.extent); }
 
   void runBlock(int64_t j, int64_t depth) {

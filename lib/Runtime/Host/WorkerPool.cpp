@@ -68,10 +68,12 @@ void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run, void *argum
   body = run;
   context = argument;
   int64_t pieces = (count + piece - 1) / piece;
+  // Rounded up: the caller, who is awake, has as many pieces as any other.
+  auto shareBegin = [&](int64_t i) { return std::min((pieces * i + threads() - 1) / threads() * piece, count); };
   for (int64_t i = 0; i < threads(); ++i) {
     Share &share = shares[static_cast<size_t>(i)];
-    share.next.store(pieces * i / threads() * piece, std::memory_order_relaxed);
-    share.end = std::min(pieces * (i + 1) / threads() * piece, count);
+    share.next.store(shareBegin(i), std::memory_order_relaxed);
+    share.end = shareBegin(i + 1);
   }
   resting.store(false, std::memory_order_relaxed);
   gate.store(kOpen, std::memory_order_release);

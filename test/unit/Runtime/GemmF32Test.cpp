@@ -8,7 +8,6 @@
 #include <cstring>
 #include <random>
 #include <sys/mman.h>
-#include <utility>
 
 using namespace spmd::runtime;
 
@@ -40,15 +39,20 @@ struct Case {
   int64_t m, n, k;
   bool transA, transB;
   Adds adds;
-  int64_t sample = 1; ///< of so many elements one is compared
+  int64_t sample = 1;      ///< of so many elements one is compared
+  int64_t columnPiece = 0; ///< of three
+  bool isDense = false;    ///< rows are no longer than needed
 };
 
-/// The operands of a product, with rows longer than needed, and what C becomes.
+/// The operands of a product, and what C becomes.
 struct Operands {
   explicit Operands(const Case &test) : test(test) {
     p.m = test.m, p.n = test.n, p.k = test.k, p.transA = test.transA, p.transB = test.transB;
-    p.lda = (test.transA ? test.m : test.k) + 3, p.ldb = (test.transB ? test.k : test.n) + 1, p.ldc = test.n + 2;
-    p.epilogue.ldr = test.n + 5;
+    p.lda = (test.transA ? test.m : test.k) + (test.isDense ? 0 : 3);
+    p.ldb = (test.transB ? test.k : test.n) + (test.isDense ? 0 : 1);
+    p.ldc = test.n + (test.isDense ? 0 : 2);
+    p.epilogue.ldr = test.n + (test.isDense ? 0 : 5);
+    p.columnPiece = test.columnPiece, p.columnPieces = 3;
     a = randomNumbers(p.lda * (test.transA ? test.k : test.m), 1);
     b = randomNumbers(p.ldb * (test.transB ? test.n : test.k), 2);
     c = old = randomNumbers(p.ldc * test.m, 3);
@@ -105,10 +109,10 @@ uint32_t bitsOf(float value) {
   return bits;
 }
 
-void compareWithDefinition(const Case &test, UnitF32 unit) {
-  Operands operands(test);
+/// Compares C of the operands.
+void compareWithDefinition(const Operands &operands, UnitF32 unit) {
+  const Case &test = operands.test;
   const ProductF32 &p = operands.p;
-  runProductF32(p, unit);
   SCOPED_TRACE(std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + (p.transA ? " T" : " N") +
                (p.transB ? "T" : "N") + " adds " + std::to_string(static_cast<int>(test.adds)) + " unit " +
                std::to_string(static_cast<int>(unit)));
@@ -129,6 +133,12 @@ void compareWithDefinition(const Case &test, UnitF32 unit) {
       ASSERT_EQ(operands.c[static_cast<size_t>(i * p.ldc + j)], operands.old[static_cast<size_t>(i * p.ldc + j)])
           << "wrote beside row " << i;
   }
+}
+
+void compareWithDefinition(const Case &test, UnitF32 unit) {
+  Operands operands(test);
+  runProductF32(operands.p, unit);
+  compareWithDefinition(operands, unit);
 }
 
 const Adds kAllAdds[] = {Adds::Nothing,  Adds::ToC,           Adds::Bias,
@@ -174,15 +184,17 @@ TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
 }
 
 namespace {
-/// Floats whose last one is followed by memory that cannot be touched.
+/// Floats at the beginning or at the end of pages between two that cannot be touched.
 class Guarded {
 public:
-  explicit Guarded(const std::vector<float> &values)
-      : bytes((values.size() * sizeof(float) + 4095) / 4096 * 4096 + 4096),
+  Guarded(const std::vector<float> &values, bool atEnd)
+      : bytes((values.size() * sizeof(float) + 4095) / 4096 * 4096 + 8192),
         memory(static_cast<char *>(
             ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    EXPECT_EQ(::mprotect(memory, 4096, PROT_NONE), 0);
     EXPECT_EQ(::mprotect(memory + bytes - 4096, 4096, PROT_NONE), 0);
-    first = reinterpret_cast<float *>(memory + bytes - 4096) - values.size();
+    first = atEnd ? reinterpret_cast<float *>(memory + bytes - 4096) - values.size()
+                  : reinterpret_cast<float *>(memory + 4096);
     std::copy(values.begin(), values.end(), first);
   }
   ~Guarded() { ::munmap(memory, bytes); }
@@ -197,24 +209,37 @@ private:
 };
 } // namespace
 
-TEST(GemmF32, TouchesNothingBehindItsOperands) {
+TEST(GemmF32, TouchesNothingBesideItsOperands) {
   for (UnitF32 unit : vectorUnits())
     for (bool transA : {false, true})
       for (bool transB : {false, true})
-        for (auto [m, n, k] :
-             {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6}, {100, 330, 37}, {6, 16, 515}}) {
-          Guarded a(randomNumbers(m * k, 1)), b(randomNumbers(k * n, 2)), c(randomNumbers(m * n, 3));
-          ProductF32 p{{m, n, k, a.first, b.first, c.first, transA ? m : k, transB ? k : n, n, transA, transB}};
-          runProductF32(p, unit);
-          float last = 0, sums = 0;
-          for (int64_t l = 0; l < k; ++l) {
-            if (l == kF32BlockDepth)
-              sums = std::exchange(last, 0);
-            last = std::fma(a.first[transA ? l * m + m - 1 : (m - 1) * k + l],
-                            b.first[transB ? (n - 1) * k + l : l * n + n - 1], last);
-          }
-          EXPECT_EQ(c.first[m * n - 1], k > kF32BlockDepth ? sums + last : last);
-        }
+        for (bool atEnd : {false, true})
+          for (Adds adds : {Adds::Nothing, Adds::BiasAndResidual})
+            for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6},
+                                   {100, 330, 37}, {143, 65, 9}, {6, 16, 515}}) {
+              Operands operands({m, n, k, transA, transB, adds, m == 100 ? 7 : 1, 0, true});
+              Guarded a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd), bias(operands.bias, atEnd),
+                  residual(operands.residual, atEnd);
+              ProductF32 p = operands.p;
+              p.a = a.first, p.b = b.first, p.c = c.first;
+              if (adds == Adds::BiasAndResidual)
+                p.epilogue.bias = bias.first, p.epilogue.residual = residual.first;
+              runProductF32(p, unit);
+              std::copy(c.first, c.first + m * n, operands.c.begin());
+              compareWithDefinition(operands, unit);
+            }
+}
+
+// Every element, where rows of A lie at multiples of 4096 bytes, and where groups of rows do not begin with the first.
+TEST(GemmF32, IsItsDefinitionWhereRowsAreCopiedOrTurned) {
+  for (UnitF32 unit : vectorUnits()) {
+    compareWithDefinition({30, 70, 1021, false, false, Adds::ToC}, unit);
+    compareWithDefinition({30, 70, 1024, false, true, Adds::Bias, 1, 0, true}, unit);
+    for (bool transA : {false, true})
+      for (int64_t piece : {1, 2})
+        compareWithDefinition({300, 40, kF32BlockDepth + 3, transA, false, Adds::Residual, 7, piece}, unit);
+    compareWithDefinition({300, 40, 20, false, true, Adds::Nothing, 1, 1}, unit);
+  }
 }
 
 TEST(GemmF32, OfNoDepthIsWhatIsAdded) {

@@ -31,6 +31,32 @@ TEST(WorkerPool, RunsEveryIterationOnce) {
   }
 }
 
+// Each of two threads holds its first range until both have one.
+TEST(WorkerPool, CallersShareComesFirstAndIsNotTheSmaller) {
+  WorkerPool pool(2, 50, "test");
+  for (int64_t trips : {2, 3, 5, 7, 8}) { // one range each
+    struct Loop {
+      std::thread::id caller = std::this_thread::get_id();
+      std::atomic<int64_t> begun{0}, firstOfCaller{-1}, firstOfHelper{-1};
+    } loop;
+    pool.parallelFor(
+        trips, 1,
+        [](void *context, int64_t begin, int64_t end) {
+          Loop &loop = *static_cast<Loop *>(context);
+          int64_t none = -1;
+          (std::this_thread::get_id() == loop.caller ? loop.firstOfCaller : loop.firstOfHelper)
+              .compare_exchange_strong(none, begin);
+          ++loop.begun;
+          while (loop.begun < 2)
+            std::this_thread::yield();
+        },
+        &loop);
+    EXPECT_EQ(loop.begun, trips);
+    EXPECT_EQ(loop.firstOfCaller, 0);
+    EXPECT_EQ(loop.firstOfHelper, (trips + 1) / 2);
+  }
+}
+
 TEST(WorkerPool, ManyShortLoops) {
   WorkerPool pool(3, 50, "test");
   std::atomic<int64_t> sum{0};

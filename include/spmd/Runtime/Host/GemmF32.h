@@ -28,11 +28,12 @@ struct Epilogue {
   int64_t strideR = 0; ///< between the residuals of a batch; all products share the bias
 };
 
-/// With `accumulate`, C is the residual.
+/// A product of f32 and what is added to it. With `accumulate`, C is the residual.
 struct ProductF32 : Product<float> {
   Epilogue epilogue = {};
-  /// Starts in the middle of the rows: threads that each compute columns of one C stay out of each other's rows.
-  bool fromMiddle = false;
+  /// Which of how many pieces of one C this is, each some of its columns: every piece starts at other rows, so that
+  /// threads stay out of each other's.
+  int64_t columnPiece = 0, columnPieces = 1;
 };
 
 /// How deep the blocks of k are.

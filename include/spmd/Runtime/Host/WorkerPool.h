@@ -30,6 +30,7 @@ public:
   /// long but the last. Which thread runs which range is not determined: each
   /// begins with its own share, the same part of every loop of as many trips, so
   /// that what one command leaves in a core's cache the next one finds there.
+  /// The caller's comes first, and no other is larger.
   void parallelFor(int64_t trips, int64_t grain, Body body, void *context);
 
   /// No loop follows soon: until the next one helpers do not spin.
