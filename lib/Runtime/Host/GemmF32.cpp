@@ -18,8 +18,8 @@ namespace {
 // [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is
 // packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
 // past it in groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them
-// are copied by the first tile that reads them, while it multiplies, unless few tiles or none read them after it; only a
-// transposed B is packed by itself, and rows of A are copied where they would share too few places of the first-level
+// are copied by the first tile that reads them, while it multiplies, unless few tiles or none read them after it; only
+// a transposed B is packed by itself, and rows of A are copied where they would share too few places of the first-level
 // cache. Meanwhile tiles bring nearer what comes next: the next strip of B in the first group, the next group of A in
 // all of them.
 constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
