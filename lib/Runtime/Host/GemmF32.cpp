@@ -59,6 +59,12 @@ struct Side {
   int64_t count(int64_t begin) const { return std::min(width, extent - begin); }
 };
 
+/// How large the pieces of an extent are: multiples of a unit, `most` or less, evened out.
+int64_t cut(int64_t extent, int64_t most, int64_t unit) {
+  int64_t pieces = (extent + most - 1) / most;
+  return ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
+}
+
 /// A tile's place: rows from `row` of a group and columns from `column` of a panel, all counted in the part.
 struct Place {
   int64_t row, group, column, panel;
@@ -90,12 +96,6 @@ public:
   }
 
 private:
-  /// How large the pieces of an extent are: multiples of a unit, `most` or less, evened out.
-  static int64_t cut(int64_t extent, int64_t most, int64_t unit) {
-    int64_t pieces = (extent + most - 1) / most;
-    return ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
-  }
-
   int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
   int64_t panelEnd(int64_t j) const { return std::min(j + panel, b.extent); }
   /// Where the group that comes `turn`th begins.
@@ -274,8 +274,7 @@ void spmd::runtime::runProductF32(const ProductF32 &product, UnitF32 unit) {
     const KernelsF32 &kernels = unit == UnitF32::AVX512 ? kKernelsAVX512 : kKernelsAVX2;
     if (p.k <= kDepth || p.epilogue.residual != p.c)
       return Part(p, kernels, 0, p.m, 0, p.n, nullptr).run();
-    int64_t tile = kernels.tileColumns, panels = (p.n + kPanel - 1) / kPanel;
-    int64_t columns = ((p.n + panels - 1) / panels + tile - 1) / tile * tile, rows = kSums / columns;
+    int64_t columns = cut(p.n, kPanel, kernels.tileColumns), rows = kSums / columns;
     for (int64_t column = 0; column < p.n; column += columns)
       for (int64_t row = 0; row < p.m; row += rows)
         Part(p, kernels, row, std::min(rows, p.m - row), column, std::min(columns, p.n - column), getWorkspace().sums())

@@ -70,11 +70,11 @@ void WorkerPool::parallelFor(int64_t count, int64_t grain, Body run, void *argum
   context = argument;
   int64_t pieces = (count + piece - 1) / piece;
   // Rounded up: the caller, who is awake, has as many pieces as any other.
-  auto shareBegin = [&](int64_t i) { return std::min((pieces * i + threads() - 1) / threads() * piece, count); };
+  int64_t begin = 0;
   for (int64_t i = 0; i < threads(); ++i) {
     Share &share = shares[static_cast<size_t>(i)];
-    share.next.store(shareBegin(i), std::memory_order_relaxed);
-    share.end = shareBegin(i + 1);
+    share.next.store(begin, std::memory_order_relaxed);
+    begin = share.end = std::min((pieces * (i + 1) + threads() - 1) / threads() * piece, count);
   }
   resting.store(false, std::memory_order_relaxed);
   gate.store(kOpen, std::memory_order_release);

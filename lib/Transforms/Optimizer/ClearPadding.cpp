@@ -13,6 +13,7 @@
 
 #include "dialects/Aten/AtenCompare.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/Roles.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ using namespace spmd;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
-/// What the elements of a chunk are that are in no segment: unknown may be NaN or infinite, the others are finite. Values
-/// computed from constants are taken not to overflow or vanish.
+/// What the elements of a chunk are that are in no segment: unknown may be NaN or infinite, the others are finite.
+/// Values computed from constants are taken not to overflow or vanish.
 enum class Padding { zero, positive, nonzero, finite, unknown };
 
 class PaddingAnalysis {
@@ -96,7 +97,7 @@ private:
     auto operand = [&](unsigned index) { return of(op->getOperand(index)); };
     auto constant = [&](StringRef attribute, double otherwise) {
       Attribute scalar = op->getAttr(attribute);
-      return ofConstant(scalar ? toDouble(scalar) : otherwise, typeOf(op->getResult(0)).getElementType());
+      return ofConstant(scalar ? aten::getScalarValue(scalar) : otherwise, typeOf(op->getResult(0)).getElementType());
     };
     auto isOneOf = [&](std::initializer_list<StringRef> names) { return llvm::is_contained(names, name); };
     Padding first = op->getNumOperands() ? operand(0) : Padding::unknown;
@@ -124,8 +125,8 @@ private:
     if (name == "exp")
       return first == Padding::zero ? Padding::positive : Padding::unknown;
     // f(0) = 0
-    if (isOneOf({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu", "trunc", "floor",
-                 "ceil", "round", "frac"}))
+    if (isOneOf({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu", "trunc",
+                 "floor", "ceil", "round", "frac"}))
       return first == Padding::zero ? Padding::zero : Padding::unknown;
     if (isOneOf({"add.Scalar", "sub.Scalar"})) {
       Padding other = product(constant("other", 0), constant("alpha", 1));
@@ -169,8 +170,8 @@ private:
       if (first == Padding::unknown)
         return first;
       Attribute min = op->getAttr("min"), max = op->getAttr("max");
-      double zero = min ? std::max(0.0, toDouble(min)) : 0.0;
-      zero = max ? std::min(zero, toDouble(max)) : zero;
+      double zero = min ? std::max(0.0, aten::getScalarValue(min)) : 0.0;
+      zero = max ? std::min(zero, aten::getScalarValue(max)) : zero;
       return first == Padding::zero ? ofConstant(zero, typeOf(op->getResult(0)).getElementType()) : Padding::unknown;
     }
     return Padding::unknown;

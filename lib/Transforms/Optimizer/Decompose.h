@@ -30,9 +30,6 @@ llvm::ArrayRef<llvm::StringLiteral> getDecomposableGradients();
 void clearPadding(mlir::func::FuncOp func, mlir::RewriterBase &rewriter,
                   llvm::function_ref<void(mlir::Operation *)> setSource);
 
-/// The value of a number, an integer or a bool.
-double toDouble(mlir::Attribute scalar);
-
 } // namespace spmd
 
 #endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H

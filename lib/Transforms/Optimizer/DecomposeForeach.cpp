@@ -7,6 +7,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/ScalarBuilder.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -24,7 +25,7 @@ struct Position {
 
   /// The position's entry of a list of scalars; in chunk form, all entries.
   Number scalar(ArrayAttr scalars) {
-    SmallVector<double> values = llvm::map_to_vector(scalars, toDouble);
+    SmallVector<double> values = llvm::map_to_vector(scalars, getScalarValue);
     if (!lane.isChunk())
       return values[index];
     return lane.toLane(lane.fromSegments(values));
@@ -47,7 +48,7 @@ static Value scalarEntry(Lane &lane, RewriterBase &rewriter, Operation *op, Valu
 static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewriter, unsigned index) {
   Value self = op.getSelf()[index];
   auto result = cast<RankedTensorType>(op.getOuts()[index].getType());
-  double order = toDouble(op.getOrd());
+  double order = getScalarValue(op.getOrd());
   if (!op.getUnitAttr()) {
     auto type = cast<RankedTensorType>(self.getType());
     SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
@@ -97,30 +98,33 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
   return TypeSwitch<Operation *, Value>(op)
       // self + scalar
       .Case([&](ForeachAddScalarOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+        return lane.add(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachAddScalarListOp foreach) {
         return lane.add(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachAddListOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), toDouble(foreach.getAlpha()));
+        return lane.add(at.operand(foreach.getSelf()), at.operand(foreach.getOther()),
+                        getScalarValue(foreach.getAlpha()));
       })
       .Case([&](ForeachAddTensorOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), lane.align(foreach.getOther()), toDouble(foreach.getAlpha()));
+        return lane.add(at.operand(foreach.getSelf()), lane.align(foreach.getOther()),
+                        getScalarValue(foreach.getAlpha()));
       })
       // self - scalar
       .Case([&](ForeachSubScalarOp foreach) {
-        return lane.sub(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+        return lane.sub(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachSubScalarListOp foreach) {
         return lane.sub(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachSubListOp foreach) {
-        return lane.sub(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), toDouble(foreach.getAlpha()));
+        return lane.sub(at.operand(foreach.getSelf()), at.operand(foreach.getOther()),
+                        getScalarValue(foreach.getAlpha()));
       })
       // self * scalar
       .Case([&](ForeachMulScalarOp foreach) {
-        return lane.mul(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+        return lane.mul(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachMulScalarListOp foreach) {
         return lane.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
@@ -135,13 +139,13 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       })
       // self / scalar
       .Case([&](ForeachDivScalarOp foreach) {
-        return lane.div(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()));
+        return lane.div(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachDivScalarListOp foreach) {
         // By 1 / x: a spread list of scalars is 0 in the padding.
         SmallVector<double> reciprocals;
         for (Attribute scalar : foreach.getScalars())
-          reciprocals.push_back(1 / toDouble(scalar));
+          reciprocals.push_back(1 / getScalarValue(scalar));
         if (!lane.isChunk() || llvm::all_equal(foreach.getScalars()))
           return lane.div(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
         return lane.mul(at.operand(foreach.getSelf()), lane.toLane(lane.fromSegments(reciprocals)));
@@ -157,10 +161,10 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       .Case([&](ForeachSqrtOp foreach) { return lane.unary<SqrtOp>(at.operand(foreach.getSelf())); })
       .Case([&](ForeachReciprocalOp foreach) { return lane.unary<ReciprocalOp>(at.operand(foreach.getSelf())); })
       .Case([&](ForeachPowScalarAndTensorOp foreach) {
-        return lane.pow(toDouble(foreach.getSelf()), at.operand(foreach.getExponent()));
+        return lane.pow(getScalarValue(foreach.getSelf()), at.operand(foreach.getExponent()));
       })
       .Case([&](ForeachPowScalarOp foreach) {
-        return lane.pow(at.operand(foreach.getSelf()), Number(toDouble(foreach.getExponent())));
+        return lane.pow(at.operand(foreach.getSelf()), Number(getScalarValue(foreach.getExponent())));
       })
       .Case([&](ForeachPowScalarListOp foreach) {
         return lane.pow(at.operand(foreach.getSelf()), at.scalar(foreach.getExponent()));
@@ -170,7 +174,7 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       })
       .Case([&](ForeachLerpScalarOp foreach) {
         return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
-                         toDouble(foreach.getWeight()));
+                         getScalarValue(foreach.getWeight()));
       })
       .Case([&](ForeachLerpScalarListOp foreach) {
         return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
@@ -183,7 +187,7 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       // self + value * tensor1 (* or /) tensor2
       .Case([&](ForeachAddcmulScalarOp foreach) {
         return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.operand(foreach.getTensor2()), toDouble(foreach.getValue()));
+                            at.operand(foreach.getTensor2()), getScalarValue(foreach.getValue()));
       })
       .Case([&](ForeachAddcmulScalarListOp foreach) {
         return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
@@ -196,7 +200,7 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       })
       .Case([&](ForeachAddcdivScalarOp foreach) {
         return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.divisor(foreach.getTensor2()), toDouble(foreach.getValue()));
+                            at.divisor(foreach.getTensor2()), getScalarValue(foreach.getValue()));
       })
       .Case([&](ForeachAddcdivScalarListOp foreach) {
         return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
@@ -212,10 +216,10 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
         return lane.binary<MaximumOp>(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
       })
       .Case([&](ForeachMaximumScalarOp foreach) {
-        return lane.clamp(at.operand(foreach.getSelf()), toDouble(foreach.getScalar()), std::nullopt);
+        return lane.clamp(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()), std::nullopt);
       })
       .Case([&](ForeachMinimumScalarOp foreach) {
-        return lane.clamp(at.operand(foreach.getSelf()), std::nullopt, toDouble(foreach.getScalar()));
+        return lane.clamp(at.operand(foreach.getSelf()), std::nullopt, getScalarValue(foreach.getScalar()));
       })
       .Default(Value());
 }

@@ -17,14 +17,6 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
-double spmd::toDouble(Attribute scalar) {
-  if (auto number = dyn_cast<FloatAttr>(scalar))
-    return number.getValueAsDouble();
-  if (auto flag = dyn_cast<BoolAttr>(scalar))
-    return flag.getValue();
-  return static_cast<double>(cast<IntegerAttr>(scalar).getInt());
-}
-
 namespace {
 struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimizer> {
   using DecomposeOptimizerBase::DecomposeOptimizerBase;
