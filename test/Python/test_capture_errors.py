@@ -317,6 +317,24 @@ def test_what_closures_hold_is_part_of_a_calls_key() -> None:
     assert key() != second
 
 
+def test_globals_named_like_attributes_are_no_part_of_a_calls_key() -> None:
+    """for step in range(n): loss = train_step(...), in a step that calls optimizer.step() and reads out.loss."""
+    from spmd.capture.call import StepCall
+    example = mlp.setup()
+    values: dict = {"F": F}
+    exec("def train_step(model, optimizer, x, y):\n"
+         "    loss = F.cross_entropy(model(x), y)\n    loss.backward()\n    optimizer.step()\n    return loss.sum * "
+         "[SCALE for _ in range(1)][0]\n", values)
+
+    def key(**others):
+        values.update(others)
+        return StepCall(values["train_step"], (example["model"], example["optimizer"], *example["args"]), {}).key()
+
+    first = key(step=1, backward=torch.ones(()), sum=2.0, SCALE=1.0)
+    assert key(step=2, backward=torch.ones(()), sum=3.0) == first
+    assert key(SCALE=2.0) != first, "what a function within the step reads"
+
+
 def test_arguments() -> None:
     example = mlp.setup()
     step, model, optimizer, (x, y) = (example[k] for k in ("train_step", "model", "optimizer", "args"))

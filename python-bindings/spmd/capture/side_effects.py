@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import dis
+import functools
 import inspect
 import types
 import warnings
@@ -40,8 +41,19 @@ def used_names(function: Callable) -> dict[str, Any]:
         with contextlib.suppress(ValueError):  # an empty cell
             names[name] = cell.cell_contents
     own = getattr(function, "__globals__", {})
-    names.update((name, own[name]) for name in code.co_names if name in own)
+    names.update((name, own[name]) for name in _global_names(code) if name in own)
     return names
+
+
+@functools.lru_cache(maxsize=1024)
+def _global_names(code: types.CodeType) -> tuple[str, ...]:
+    """The globals that code reads or writes, functions defined in it included. Not `co_names`, which has the names of
+    attributes, too: optimizer.step() does not read a global `step`."""
+    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")]
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            names += _global_names(inner)
+    return tuple(dict.fromkeys(names))
 
 
 def closure_values(function: Callable, ignored: set[int]) -> tuple[Any, ...]:
