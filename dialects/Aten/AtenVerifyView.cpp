@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenVerify.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/RuleBuilder.h"
+#include "dialects/Aten/ScalarBuilder.h"
 
 #include <cmath>
 #include <utility>
@@ -204,12 +205,7 @@ LogicalResult spmd::aten::verifyFull(Operation *op) {
 LogicalResult spmd::aten::verifyScalarTensor(Operation *op) { return expectShape(op, op->getResult(0), {}); }
 
 LogicalResult spmd::aten::verifyArange(Operation *op) {
-  auto number = [&](StringRef name) {
-    Attribute attr = op->getAttr(name);
-    if (auto real = dyn_cast<FloatAttr>(attr))
-      return real.getValueAsDouble();
-    return static_cast<double>(cast<IntegerAttr>(attr).getInt());
-  };
+  auto number = [&](StringRef name) { return getScalarValue(op->getAttr(name)); };
   double step = number("step");
   if (step == 0) // C1
     return op->emitOpError("has step 0");

@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenRules.h"
 #include "dialects/Aten/RuleBuilder.h"
+#include "dialects/Aten/ScalarBuilder.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -111,12 +112,7 @@ Rule spmd::aten::meanRule(Operation *op) {
 }
 
 Rule spmd::aten::normRule(Operation *op) {
-  Attribute ord = cast<LinalgVectorNormOp>(op).getOrd();
-  double order = 0;
-  if (auto number = dyn_cast<FloatAttr>(ord))
-    order = number.getValueAsDouble();
-  else
-    order = static_cast<double>(cast<IntegerAttr>(ord).getInt());
+  double order = getScalarValue(cast<LinalgVectorNormOp>(op).getOrd());
   if (order == 2)
     return reductionRule(op, ReductionKind::norm2);
   if (!std::isinf(order))

@@ -2,6 +2,7 @@
 
 #include "spmd/Interpreter/Evaluator.h"
 #include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/ScalarBuilder.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -76,13 +77,9 @@ ArrayRef<Tensor> OpCall::tensors(llvm::StringRef name) const {
 bool OpCall::has(llvm::StringRef name) const { return static_cast<bool>(op->getAttr(name)); }
 
 static double asNumber(Operation *op, llvm::StringRef name, Attribute attr) {
-  if (auto boolean = dyn_cast_or_null<BoolAttr>(attr))
-    return boolean.getValue();
-  if (auto integer = dyn_cast_or_null<IntegerAttr>(attr))
-    return integer.getValue().getSExtValue();
-  if (auto real = dyn_cast_or_null<FloatAttr>(attr))
-    return real.getValueAsDouble();
-  unknownArgument(op, name);
+  if (!isa_and_nonnull<IntegerAttr, FloatAttr>(attr))
+    unknownArgument(op, name);
+  return aten::getScalarValue(attr);
 }
 
 int64_t OpCall::integer(llvm::StringRef name) const {

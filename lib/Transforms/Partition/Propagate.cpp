@@ -13,6 +13,7 @@
 #include "Propagate.h"
 #include "Parts.h"
 
+#include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -99,11 +100,7 @@ double getNeutral(ReduceKind kind) {
 
 std::optional<ReduceKind> getNormKind(Operation *op) {
   Attribute ord = op->getAttr("ord");
-  double value = 2;
-  if (auto number = dyn_cast_or_null<FloatAttr>(ord))
-    value = number.getValueAsDouble();
-  else if (auto number = dyn_cast_or_null<IntegerAttr>(ord))
-    value = number.getInt();
+  double value = ord ? aten::getScalarValue(ord) : 2;
   if (value == 2)
     return ReduceKind::norm2;
   if (value == std::numeric_limits<double>::infinity())

@@ -148,6 +148,14 @@ func.func @arange_start_step() -> tensor<3xi64> {
   return %0 : tensor<3xi64>
 }
 
+// A truth value is the number 1.
+// CHECK-LABEL: @arange_from_true(
+// CHECK: aten.arange.start_step {end = 4 : i64, start = true, step = true} : () -> tensor<3xi64>
+func.func @arange_from_true() -> tensor<3xi64> {
+  %0 = aten.arange.start_step {end = 4 : i64, start = true, step = true} : () -> tensor<3xi64>
+  return %0 : tensor<3xi64>
+}
+
 // CHECK-LABEL: @scalar_tensor(
 // CHECK: aten.scalar_tensor {s = 2.000000e+00 : f64} : () -> tensor<f32>
 func.func @scalar_tensor() -> tensor<f32> {
