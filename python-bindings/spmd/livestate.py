@@ -136,23 +136,27 @@ class LiveState:
                 self.slots.append(Slot(info, tensors[info.name], self))
                 continue
             parameter = self._parameters[info.name]
-            slot = Slot(info, self._state_tensor(info, parameter), self)
+            tensor, is_made = self._state_tensor(info, parameter)
+            slot = Slot(info, tensor, self)
+            if is_made:  # the ranks have what it starts with
+                slot.go_away()
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
         self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()), torch.empty_like(self._parameters[name]).detach(),
                                         self), self._parameters[name]) for name in unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
-        self.here: list[Slot] = list(self.slots)
+        self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
         self._is_fresh = is_fresh  # what is here is what the ranks have
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
         self._hook = optimizer.register_step_pre_hook(lambda *unused: (f := fetch_all()) and f())
 
-    def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> torch.Tensor:
-        """The tensor of an optimizer state, or of a gradient that outlives the step; made when there is none yet."""
+    def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
+        """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as there
+        was none yet."""
         known = parameter.grad if info.state == "grad" else self.optimizer.state[parameter].get(info.state)
         if isinstance(known, torch.Tensor):
-            return known
+            return known, False
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
         if tuple(parameter.shape) == info.shape and info.state != "step":
             made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
@@ -162,7 +166,7 @@ class LiveState:
             parameter.grad = made
         else:
             self.optimizer.state[parameter][info.state] = made
-        return made
+        return made, True
 
     def check(self) -> None:
         """Raises when the state is lost."""

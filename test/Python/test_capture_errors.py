@@ -346,6 +346,9 @@ def test_arguments() -> None:
         spmd.capture(step, model, optimizer, x)
     with pytest.raises(spmd.CaptureError, match="'y' is a ndarray"):
         spmd.capture(step, model, optimizer, x, y.numpy())
+    with pytest.raises(spmd.CaptureError, match="argument 'p.0' is parameter 'fc1.weight' of the model.*\n.*cure: "):
+        spmd.capture(lambda model, optimizer, x, y, p: step(model, optimizer, x, y), model, optimizer, x, y,
+                     list(model.parameters()))
     with pytest.raises(spmd.CaptureError, match="batch_dims names 'z', which is none of x, y"):
         spmd.capture(step, model, optimizer, x, y, batch_dims={"z": 0})
     with pytest.raises(spmd.CaptureError, match=r"batch_dims\['y'\] is 1"):

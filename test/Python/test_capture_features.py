@@ -258,3 +258,27 @@ def test_step(name: str, tmp_path) -> None:
         assert "run on every rank alike" not in said, "no matrix product is replicated"
     if reference:
         check.train(2, rtol=2e-5)
+
+
+def add_hooks(model) -> None:
+    def halve(parameter):
+        parameter.grad.mul_(0.5)
+
+    for parameter in model.parameters():
+        parameter.register_hook(lambda gradient: gradient.clamp(-0.01, 0.01))
+        parameter.register_post_accumulate_grad_hook(halve)
+
+
+def test_hooks_that_parameters_have_before_the_step(tmp_path) -> None:
+    """They are carried over to what is traced, and to the copy that the reference is trained on."""
+    _, model, optimizer, batches = make("hooks on parameters")
+    add_hooks(model)
+    package = spmd.capture(plain, model, optimizer, *batches[0], reference=batches)
+    run, (twin, twin_optimizer) = StepInterpreter(json.loads(package.text()), package.weights), copy.deepcopy((model, optimizer))
+    add_hooks(twin)
+    for x, y in batches:
+        plain(twin, twin_optimizer, x, y)
+        run({"x": x, "y": y})
+    for name, value in twin.named_parameters():
+        torch.testing.assert_close(run.tensors()[name], value.detach(), rtol=0, atol=1e-6)
+    StepCheck(package, tmp_path).train(2, rtol=2e-5)

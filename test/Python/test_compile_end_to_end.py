@@ -256,3 +256,25 @@ def test_the_compilers_error_reaches_the_user() -> None:
     train_step = spmd.compile(mlp.train_step, ranks=2, policy="class:Missing")
     with pytest.raises(spmd.CompileError, match="no module has class 'Missing'"):
         train_step(example["model"], example["optimizer"], *example["args"])
+
+
+@pytest.mark.filterwarnings("ignore::spmd.remarks.Remark", "ignore::spmd.remarks.CompilerWarning",
+                            "ignore:the step does not update")
+def test_a_parameter_that_trains_later() -> None:
+    """Its optimizer state starts then, that of the others goes on."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(12, 8), torch.nn.GELU(), torch.nn.Linear(8, 6))
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    train_step = spmd.compile(mlp.train_step, ranks=2)
+    for step, (x, y) in enumerate(mlp.setup(steps=4)["reference"]):
+        if step == 2:
+            model[0].requires_grad_(True)
+            twin[0].requires_grad_(True)
+        loss, expected = train_step(model, optimizer, x, y), mlp.train_step(twin, twin_optimizer, x, y)
+        assert abs(loss.item() - expected.item()) < 1e-5
+    assert_same_parameters(model, twin)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        assert float(optimizer.state[p]["step"]) == float(twin_optimizer.state[q]["step"])
+        assert relative(optimizer.state[p]["exp_avg_sq"], twin_optimizer.state[q]["exp_avg_sq"]) < 1e-5

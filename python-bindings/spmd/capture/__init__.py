@@ -17,6 +17,7 @@ from ..torch_versions import why_not
 from .build import build_package
 from .call import StepCall
 from .errors import CaptureError
+from .fakes import tensor_names
 from .optimizer_state import first_step_differs
 from .package import StepPackage
 from .reference import record_reference
@@ -68,6 +69,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
     fetch(call.model)
+    _check_batch(call)
     step_name = name or getattr(train_step, "__name__", "step")
     traced, differs = trace(call), first_step_differs(call.optimizer)
     package = build_package(call, traced, step_name, batch_dims or {}, zero_gradient)
@@ -76,6 +78,16 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     if reference:
         record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks, batch_dims or {})
     return package
+
+
+def _check_batch(call: StepCall) -> None:
+    """A parameter among the arguments would be read as a batch: a step that clips it would clip nothing."""
+    own = {id(tensor): (kind, names[0]) for kind, tensor, names in tensor_names(call.model).values()}
+    for name, tensor in zip(call.batch_names, call.batch):
+        if id(tensor) in own:
+            kind, own_name = own[id(tensor)]
+            raise CaptureError(f"argument {name!r} is {'parameter' if kind == 'param' else 'buffer'} {own_name!r} of the model, "
+                               "and no batch\n  cure: reach it through the model inside the step: model.parameters()")
 
 
 class _CallableModule(types.ModuleType):

@@ -72,12 +72,13 @@ class FakeStep:
         self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
 
     def fake(self, real: torch.Tensor) -> torch.Tensor:
-        """The fake twin of a real tensor: same shape, strides, dtype and kind; on the CPU."""
+        """The fake twin of a real tensor: same shape, strides, dtype and kind, with its hooks; on the CPU."""
         if id(real) not in self._fakes:
             with self.mode:
                 twin = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
                 twin = torch.nn.Parameter(twin, real.requires_grad) if isinstance(real, torch.nn.Parameter) \
                     else twin.requires_grad_(real.requires_grad)
+            copy_hooks(real, twin)
             self._fakes[id(real)] = twin
             self._reals[id(twin)] = real
         return self._fakes[id(real)]
@@ -157,13 +158,12 @@ class FakeStep:
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         for group in optimizer.param_groups:
             group["params"] = [self.fake(p) for p in group["params"]]
+        known = {self.fake(p): {k: self.fake(v) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
+                 for p, state in optimizer.state.items()} if warm else {}
         initial: dict[int, float | None] = {}
-        if warm:
-            optimizer.state = defaultdict(dict, {
-                self.fake(p): {k: self.fake(v) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
-                for p, state in optimizer.state.items()})
-        else:
-            initial = materialize(optimizer, self.mode)
+        if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
+            initial = materialize(optimizer, self.mode)  # of a parameter that did not train so far, too
+        optimizer.state = defaultdict(dict, {**optimizer.state, **known} if initial else known)
         hyper = []
         for index, group in enumerate(optimizer.param_groups):
             value = float(group["lr"])
@@ -257,6 +257,14 @@ class FakeStep:
     def leftover_gradients(self) -> list[str]:
         """Parameters whose .grad outlives the step."""
         return [i.name for i in self.inputs if i.kind == "param" and i.fake.grad is not None]
+
+
+def copy_hooks(source: torch.Tensor, target: torch.Tensor) -> None:
+    """The hooks of a parameter, which neither a twin nor a deep copy has."""
+    for hook in (source._backward_hooks or {}).values():
+        target.register_hook(hook)
+    for hook in (source._post_accumulate_grad_hooks or {}).values():
+        target.register_post_accumulate_grad_hook(hook)
 
 
 def _restore(target: dict, saved: dict) -> None:

@@ -12,6 +12,8 @@ from typing import Any, Callable
 
 import torch
 
+from .fakes import copy_hooks
+
 
 class Replicas:
     """Copies of a model and its optimizer, one for each rank."""
@@ -23,7 +25,8 @@ class Replicas:
         self._turn = 0
         self._error: BaseException | None = None
         for rank, (replica, _) in enumerate(self.members):
-            for parameter in replica.parameters():
+            for parameter, original in zip(replica.parameters(), model.parameters(), strict=True):
+                copy_hooks(original, parameter)
                 if parameter.requires_grad:
                     parameter.register_post_accumulate_grad_hook(lambda p, rank=rank: self._average(rank, p.grad))
 
