@@ -2,10 +2,14 @@
 wrong is one too."""
 from __future__ import annotations
 
+import logging
+import random
 import re
+import time
 from pathlib import Path
 
 import mlp
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -179,7 +183,76 @@ def nonfinite_norm(model, optimizer, x, y):
     return loss
 
 
+class Trainer:
+    __slots__ = ("calls",)
+
+    def __init__(self):
+        self.calls = 0
+
+
+TRAINER = Trainer()
+RANDOM, NUMPY_RANDOM, BATCHES = random.Random(0), np.random.default_rng(0), iter([1, 2, 3, 4])
+
+
+def counted_in_an_object(model, optimizer, x, y):
+    TRAINER.calls += 1  # HERE
+    return finish(loss_of(model, x, y), optimizer)
+
+
+def counted_by_a_function(model, optimizer, x, y):
+    count_call()
+    return finish(loss_of(model, x, y), optimizer)
+
+
+def count_call():
+    counted_by_a_function.calls = getattr(counted_by_a_function, "calls", 0) + 1
+
+
+def appended_number(model, optimizer, x, y):
+    LOG.append(len(x))  # HERE
+    return finish(loss_of(model, x, y), optimizer)
+
+
+def drawn_by_python(model, optimizer, x, y):
+    return finish(loss_of(model, x, y) * random.random(), optimizer)  # HERE
+
+
+def drawn_by_numpy(model, optimizer, x, y):
+    return finish(loss_of(model, x, y) * float(np.random.rand()), optimizer)  # HERE
+
+
+def drawn_by_own_generators(model, optimizer, x, y):
+    mixed = RANDOM.random()  # HERE
+    return finish(loss_of(model, x * mixed * NUMPY_RANDOM.beta(1.0, 1.0), y), optimizer)
+
+
+def seeded(model, optimizer, x, y):
+    torch.manual_seed(1234)  # HERE
+    return finish(loss_of(model, x + torch.randn_like(x), y), optimizer)
+
+
+def taken_from_an_iterator(model, optimizer, x, y):
+    return finish(loss_of(model, x, y) * next(BATCHES), optimizer)  # HERE
+
+
+def written_part_of_a_constant(model, optimizer, x, y):
+    loss = loss_of(model, x, y)
+    LOSSES[0] = loss.detach()  # HERE
+    return finish(loss, optimizer)
+
+
+LOSSES = torch.zeros(3)
+
+
 EXPECTED = {
+    counted_in_an_object: ("changes 'TRAINER.calls'", "count outside of the step"),
+    appended_number: ("changes the number of entries of 'LOG'", "return it from the step"),
+    drawn_by_python: ("draws Python's random numbers", "draw with torch"),
+    drawn_by_numpy: ("draws numpy's random numbers", "draw with torch"),
+    drawn_by_own_generators: ("changes the state of 'RANDOM'", "outside of the step"),
+    seeded: ("seeds torch's random numbers", "before the capture"),
+    taken_from_an_iterator: ("changes the state of 'BATCHES'", "outside of the step"),
+    written_part_of_a_constant: ("neither model, optimizer nor argument", "register_buffer"),
     appended_item: (r"keeps a traced value in LOG\[0\]", "return it from the step"),
     appended_tensor: (r"keeps a traced value in LOG\[0\]", "return it from the step"),
     counter: ("changes 'CALLS'", "count outside of the step"),
@@ -273,15 +346,32 @@ def test_attributes_of_modules(keeps: bool, message: str) -> None:
     assert model.calls == 0 and model.last is None
 
 
-def test_print_is_a_warning_with_its_line() -> None:
+def test_functions_that_a_step_calls() -> None:
+    example = mlp.setup()
+    with pytest.raises(spmd.CaptureError, match="changes 'counted_by_a_function.calls'"):
+        spmd.capture(counted_by_a_function, example["model"], example["optimizer"], *example["args"])
+
+
+def test_what_hooks_keep() -> None:
+    example, norms = mlp.setup(), []
+    example["model"].fc1.weight.register_hook(lambda gradient: norms.append(gradient.norm()))
+    with pytest.raises(spmd.CaptureError, match=r"keeps a traced value in norms\[0\]"):
+        spmd.capture(mlp.train_step, example["model"], example["optimizer"], *example["args"])
+
+
+@pytest.mark.parametrize("what, do", [("prints", lambda: print("one step")),
+                                      ("logs", lambda: logging.getLogger("spmd.test").warning("one step")),
+                                      ("reads a clock", lambda: time.perf_counter())])
+def test_output_and_clocks_are_warnings_with_their_line(what: str, do) -> None:
     def step(model, optimizer, x, y):
         loss = finish(loss_of(model, x, y), optimizer)
-        print("one step")  # HERE
+        do()  # HERE
         return loss
 
     example = mlp.setup()
-    with pytest.warns(UserWarning, match=f"the step prints[^\0]*line {marked_line(step)}, in step"):
+    with pytest.warns(UserWarning, match=f"the step {what}[^\0]*File \"{re.escape(str(HERE))}\", line ") as record:
         spmd.capture(step, example["model"], example["optimizer"], *example["args"])
+    assert len([w for w in record if "captured step does so once" in str(w.message)]) == 1
 
 
 def test_two_models_or_optimizers() -> None:

@@ -161,6 +161,19 @@ def _encode_list(items: list, type_name: str, values: Values, stamp: Provenance,
                    "use lists of numbers or tensors")
 
 
+def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
+    """The node's results lie in the memory of one of `nodes`. A tensor that the step makes of numbers (lift_fresh) is new at
+    every step."""
+    if node.target is operator.getitem:
+        return node.args[0] in nodes
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target is torch.ops.aten.lift_fresh.default:
+        return False
+    schema = node.target._schema
+    shared = {letter for r in schema.returns if r.alias_info is not None for letter in r.alias_info.before_set}
+    return any(a.alias_info is not None and shared & a.alias_info.before_set and value in nodes
+               for a, value in zip(schema.arguments, node.args) if isinstance(value, torch.fx.Node))
+
+
 def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[torch.fx.Node]) -> None:
     """Refuses writes that would be lost between steps: to constants and to the learning rate."""
     op = node.target

@@ -1,7 +1,8 @@
-"""What a step does beside its results: a graph runs none of it, so it is an error, and print() a warning.
+"""What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a warning.
 
-The step's Python runs once, while it is traced. Watched are the names the step's function uses (globals, closures, the
-object it is a method of): numbers that change, and traced values that stay behind in lists, dicts and attributes.
+The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures, the
+object it is a method of), and those that the user's functions among them use, and the hooks of the model: what changes in
+them (host_state.py), and traced values that stay behind in lists, dicts and attributes.
 """
 from __future__ import annotations
 
@@ -10,17 +11,25 @@ import contextlib
 import dis
 import functools
 import inspect
+import logging
+import os
+import re
+import sys
+import sysconfig
+import time
 import types
 import warnings
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from .errors import CaptureError, Frame, error_at, is_user_file, where
+from .host_state import differences, generator_states, host_state
 
 _NUMBERS = (bool, int, float, complex, str)
 _SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _DEPTH = 4  # of containers and objects in each other
 
 
@@ -80,12 +89,57 @@ class _Same:
         return isinstance(other, _Same) and self.value is other.value
 
 
+def _reached_names(functions: Iterable[Callable]) -> dict[str, Any]:
+    """What the functions refer to, and the user's functions among that. A name that means two things stands once more with
+    its function."""
+    names: dict[str, Any] = {}
+    todo, seen = list(functions), set()
+    while todo:
+        function = todo.pop(0)
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        for name, value in used_names(function).items():
+            if names.setdefault(name, value) is not value:
+                names[f"{getattr(function, '__name__', type(function).__name__)}.{name}"] = value
+            if _is_users_function(value):
+                todo.append(value)
+    return names
+
+
+def _is_users_function(value: Any) -> bool:
+    code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+    return isinstance(code, types.CodeType) and _is_users_file(code.co_filename)
+
+
+def _is_users_file(path: str) -> bool:
+    """Defined neither in PyTorch nor in an installed library, Python's own included."""
+    return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
+
+
+def _hooks(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[Callable]:
+    """The user's hooks of a model, its parameters and its optimizer."""
+    tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post")]
+    for module in model.modules():
+        tables += [getattr(module, f"_{name}_hooks", None)
+                   for name in ("forward", "forward_pre", "backward", "backward_pre")]
+    for parameter in model.parameters():
+        tables += [parameter._backward_hooks, parameter._post_accumulate_grad_hooks]
+    for table in tables:
+        yield from (hook for hook in (table or {}).values() if _is_users_function(hook))
+
+
+_GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
+
+
 class SideEffects:
     """Compares what a step's code refers to before and after it was traced."""
 
-    def __init__(self, step: Callable, mode: FakeTensorMode):
+    def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
         self._step, self._mode = step, mode
-        self._before = {n: v for n, v in used_names(step).items() if isinstance(v, _NUMBERS)}
+        self._functions = [step, *_hooks(model, optimizer)]
+        self._before = host_state(_reached_names(self._functions), _has_users_class)
+        self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
 
     def note_item(self, value: Any, stack: tuple[Frame, ...]) -> None:
@@ -98,14 +152,30 @@ class SideEffects:
         Raises:
           CaptureError: naming the variable, and the line where that is known.
         """
-        after = used_names(self._step)
-        for name, value in self._before.items():
-            if name in after and (type(after[name]) is not type(value) or after[name] != value):
-                raise error_at(self._line_of(name), f"the step changes {name!r}, which a captured step would do once, when "
-                               "it is captured", "count outside of the step, or keep it in a buffer of the model")
+        after = _reached_names(self._functions)
         seen: set[int] = set()
         for name, value in after.items():
             self._search(value, name, _DEPTH, seen)
+        for what in differences(self._before, host_state(after, _has_users_class)):
+            cure = ("return it from the step, and keep what the call gives back" if "number of entries" in what else
+                    "take it, or draw, outside of the step, and pass tensors in" if "the state of" in what else
+                    "count outside of the step, or keep it in a buffer of the model")
+            raise error_at(self._line_of(re.search(r"'(\w*)", what)[1]),
+                           f"the step changes {what}, which a captured step would do once, when it is captured", cure)
+        for name in differences(self._generators, generator_states()):
+            if name == "torch":
+                raise error_at(self._line_of("manual_seed"), "the step seeds torch's random numbers, which a captured step would "
+                               "do once, when it is captured", "call torch.manual_seed before the capture")
+            raise error_at(self._line_of(self._name_from(name, after)), f"the step draws {_GENERATORS[name]}, which a captured "
+                           "step would do once, when it is captured",
+                           "draw with torch in the step, or outside of it, and pass a tensor in")
+
+    def _name_from(self, library: str, names: dict[str, Any]) -> str:
+        """The name through which the code reaches a library."""
+        def of_library(value: Any) -> bool:
+            module = value.__name__ if isinstance(value, types.ModuleType) else type(getattr(value, "__self__", None)).__module__
+            return module.split(".")[0] == library
+        return next((name for name, value in names.items() if of_library(value)), "")
 
     def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
         if isinstance(value, _SYMBOLS) or (isinstance(value, FakeTensor) and value.fake_mode is self._mode):
@@ -122,7 +192,7 @@ class SideEffects:
         elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
             children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
         elif _has_users_class(value):
-            children = [(f"{path}.{k}", v) for k, v in vars(value).items()]
+            children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items()]
         else:
             return
         for name, child in children:
@@ -147,34 +217,51 @@ class SideEffects:
 
 def _has_users_class(value: Any) -> bool:
     """An instance of a class that is defined neither in PyTorch nor in an installed library."""
-    if not hasattr(value, "__dict__"):
+    if not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
         return False
     try:
         file = inspect.getsourcefile(type(value)) or "<"
     except TypeError:  # a class made at run time, or built in
         return False
-    return is_user_file(file) and "site-packages" not in file
+    return _is_users_file(file)
+
+
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "process_time_ns")
 
 
 @contextlib.contextmanager
-def warn_of_print() -> Iterator[None]:
-    """While entered, print() in the user's code warns that a captured step prints once."""
-    original = builtins.print
+def warn_of_output_and_clocks() -> Iterator[None]:
+    """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
+    def warn(frame: Frame, what: str, cure: str) -> None:
+        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  cure: {cure}",
+                      stacklevel=3)
 
-    def printing(*args: Any, **kwargs: Any) -> None:
-        import sys
-        frame = sys._getframe(1)
-        if is_user_file(frame.f_code.co_filename):
-            place = where([Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)])
-            warnings.warn(f"the step prints; a captured step does so once, when it is captured\n{place}\n"
-                          "  cure: return what is to be printed, and print what the call gives back", stacklevel=2)
-        original(*args, **kwargs)
+    def warning(original: Callable, what: str, cure: str) -> Callable:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            frame = sys._getframe(1)
+            if _is_users_file(frame.f_code.co_filename):
+                warn(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), what, cure)
+            return original(*args, **kwargs)
+        return call
 
-    builtins.print = printing
+    prints = "return what is to be printed, and print what the call gives back"
+
+    def log(logger: logging.Logger, record: logging.LogRecord) -> None:
+        if _is_users_file(record.pathname):
+            warn(Frame(record.pathname, record.lineno, record.funcName), "logs", prints)
+        handle(logger, record)
+
+    handle = logging.Logger.handle
+    changed = [(builtins, "print", warning(print, "prints", prints)), (logging.Logger, "handle", log)]
+    changed += [(time, name, warning(getattr(time, name), "reads a clock", "take the time around the call")) for name in _CLOCKS]
+    saved = [(place, name, getattr(place, name)) for place, name, _ in changed]
+    for place, name, value in changed:
+        setattr(place, name, value)
     try:
         yield
     finally:
-        builtins.print = original
+        for place, name, value in saved:
+            setattr(place, name, value)
 
 
 def check_modules(model: torch.nn.Module, before: dict[int, dict[str, Any]]) -> None:

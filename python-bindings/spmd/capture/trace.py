@@ -19,10 +19,10 @@ from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .meta_kernels import meta_kernels
-from .normalize import DTYPES, check_pure, provenance
+from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
-from .side_effects import SideEffects, warn_of_print
+from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .value_checks import no_value_checks
 
@@ -94,13 +94,13 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
     result: list[Any] = []
     with meta_kernels(), fakes.installed():
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
-        effects = SideEffects(call.train_step, fakes.mode)
+        effects = SideEffects(call.train_step, fakes.mode, call.model, call.optimizer)
         stamps = ProvenanceMode(call.model, call.optimizer, fakes.parameters(), fakes.foreign)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), no_value_checks(), stamps, stamps.tracking(), warn_of_print(), Draws(*fakes.rng()):
+            with one_op_composites(), no_value_checks(), stamps, stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng()):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
@@ -149,6 +149,9 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
     for node in graph.nodes:
         if node.op == "call_function":
             check_pure(node, fixed, hyper)
+            for own in (fixed, hyper):
+                if is_view_of_any(node, own):
+                    own.add(node)
     outputs = list(next(n for n in graph.nodes if n.op == "output").args[0])
     inputs += [(Input("constant", name, None, getattr(module, name)), nodes) for name, nodes in constants.items()]
     return Trace(graph, inputs, outputs, result)

@@ -1,0 +1,113 @@
+"""Python's own state that a step's code can reach, as values to compare: what changes while the step is traced is a side
+effect, which a graph has not.
+
+Watched are numbers, wherever lists, dicts and objects hold them, how many entries these have, how far an iterator is, and
+the random generators of Python, numpy and torch.
+"""
+from __future__ import annotations
+
+import collections
+import itertools
+import operator
+import random
+import sys
+import types
+from typing import Any, Callable, Iterator
+
+import torch
+
+NUMBERS = (bool, int, float, complex, str, types.NoneType)
+_OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
+_CONTAINERS = (list, tuple, set, frozenset, collections.deque)
+_DEPTH = 4  # of containers and objects in each other
+_ENTRIES = 64  # of a larger container only the size is watched
+_VALUES = 10_000  # in all
+
+
+def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[str, Any]:
+    """What is found from the values of `names`, by what it is ("'self.meter.count'", "the number of entries of 'log'"); of
+    objects, those whose class `is_users`."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    queue = collections.deque((name, value, _DEPTH) for name, value in names.items())
+    while queue and len(found) < _VALUES:
+        path, value, depth = queue.popleft()
+        if isinstance(value, NUMBERS):
+            found[f"'{path}'"] = value
+            continue
+        if isinstance(value, _OPAQUE) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        position = _position(value)
+        if position is not None:
+            found[f"the state of '{path}'"] = position
+        elif depth:
+            if isinstance(value, (dict, *_CONTAINERS)):
+                found[f"the number of entries of '{path}'"] = len(value)
+            queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
+    return found
+
+
+def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        if len(value) <= _ENTRIES:
+            yield from ((f"{path}[{key!r}]", child) for key, child in list(value.items()))
+    elif isinstance(value, _CONTAINERS):
+        if len(value) <= _ENTRIES:
+            yield from ((f"{path}[{i}]", child) for i, child in enumerate(value))
+    elif isinstance(value, types.FunctionType) or is_users(value):
+        yield from ((f"{path}.{key}", child) for key, child in getattr(value, "__dict__", {}).items())
+        for base in type(value).__mro__:
+            slots = base.__dict__.get("__slots__", ())
+            for key in (slots,) if isinstance(slots, str) else slots:
+                if not key.startswith("__") and hasattr(value, key):
+                    yield f"{path}.{key}", getattr(value, key)
+
+
+def _position(value: Any) -> Any:
+    """How far an iterator or a random generator is, and what a small array holds; None for anything else."""
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if isinstance(value, itertools.count):
+        return repr(value)
+    if isinstance(value, (enumerate, zip, map)):
+        return [_position(part) if hasattr(part, "__next__") else repr(part)
+                for part in value.__reduce__()[1] if isinstance(part, int) or hasattr(part, "__next__")]
+    if isinstance(value, types.GeneratorType):
+        frame = value.gi_frame
+        return None if frame is None else (frame.f_lasti, {k: v for k, v in frame.f_locals.items() if isinstance(v, NUMBERS)})
+    if "_num_yielded" in getattr(value, "__dict__", {}):  # of a DataLoader
+        return value._num_yielded
+    if type(value).__name__.endswith("_iterator") and type(value).__module__ == "builtins":
+        return operator.length_hint(value, -1)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        if isinstance(value, numpy.ndarray):
+            return value.tobytes() if value.size <= 4096 and not value.dtype.hasobject else None
+        if isinstance(value, numpy.random.Generator):
+            return repr(value.bit_generator.state)
+        if isinstance(value, numpy.random.RandomState):
+            return repr(value.get_state())
+    return None
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The paths whose value is another, in the order in which they were found. What came new is in a container or an object
+    that has more entries; a name that was not set before is told, too."""
+    return [path for path in (*before, *(p for p in after if p not in before))
+            if path not in before or path not in after or not _same(before[path], after[path])]
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and (a == b or (a != a and b != b)))
+
+
+def generator_states() -> dict[str, Any]:
+    """Where the random generators are that nobody passes around, by the name of their library."""
+    states: dict[str, Any] = {"random": random.getstate()}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        name, keys, *rest = numpy.random.get_state()
+        states["numpy"] = (name, keys.tobytes(), rest)
+    states["torch"] = (torch.initial_seed(), bytes(torch._C.default_generator.get_state().numpy()))
+    return states
