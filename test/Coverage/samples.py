@@ -51,7 +51,8 @@ class Op:
 
     `name` is the function as users write it, without "torch."; `make(dtype)` gives samples, [] for a dtype that the op
     does not take. Tensors of floating dtype that require a gradient get one, for a random cotangent. `tolerance` is the
-    relative difference (of the largest element) that float64 and float32 may have; `host_tolerance` that of float32.
+    relative difference (of the largest element; in float64 of `magnitude` if that is larger, of what the op computes with
+    where it cancels) that float64 and float32 may have; `host_tolerance` that of float32.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Op:
     make: Callable[[torch.dtype], Iterable[Sample]]
     tolerance: float = 1e-12
     host_tolerance: float = 1e-5
+    magnitude: float = 0
     gradient: bool = True
 
     def samples(self, dtype: torch.dtype) -> list[Sample]:
