@@ -5,6 +5,7 @@ their order; matrix products are numpy's.
 """
 import ctypes
 import json
+import math
 import os
 import re
 import struct
@@ -13,8 +14,20 @@ import subprocess
 import numpy as np
 from simt import CheckFailed, Library, host
 
-# Of the largest value of a result. Kernels sum in f32, in other orders; what is stored narrower is rounded once.
-TOLERANCES = {"f32": 32 * 2**-24, "bf16": 2 * 2**-8}
+U = 2**-24  # the rounding of f32
+
+
+def tolerance(chain, name):
+    """Of the largest value of a result of element type `name` that is behind sums of `chain` terms.
+
+    A GPU kernel computes each element as the CPU's does, so without sums there is none. A sum of n terms in f32 rounds n
+    times, either way, and is off by sqrt(n) U of its magnitude. L lanes of their own, each of 1 / L of the sum, make it
+    sqrt(n) / L: 32 U at most, because sums of more than 1,024 terms have eight lanes or more and the longest here has
+    65,536. What is stored as bf16 may be rounded to its neighbour.
+    """
+    if chain == 0 or name not in ("f32", "bf16"):
+        return 0
+    return min(math.sqrt(chain), 32) * U if name == "f32" else 2**-7
 
 
 # That the artifacts' kernels are for.
@@ -47,6 +60,40 @@ def read_types(kernels):
                 line = next(after for after in lines if after.startswith(indent + "})"))
             types[found.group(1)] = re.findall(r"tensor<(?:\d+x)*(\w+)[,>]", " ".join(signature.groups()))
     return types
+
+
+def read_chains(kernels):
+    """{symbol: how many terms are summed on the longest way to each result, sums of sums together} of the same IR."""
+    chains, of_value = {}, {}
+    sizes, attention, yielded = [], None, []
+    for line in kernels.splitlines():
+        if found := re.search(r"= kernel\.(cluster|segmented|attention|attention_backward)\b(.*)", line):
+            kind, rest = found.groups()
+            of_value, attention = {}, None
+            if kind == "cluster":
+                sizes = [int(size) for size in re.search(r"dims \[(.*?)\]", rest).group(1).split(",")]
+            elif kind == "segmented":
+                begins = [int(begin) for begin in re.search(r"segments \[(.*?)\]", rest).group(1).split(",")]
+                sizes = [max(end - begin for begin, end in zip(begins, begins[1:]))]
+            else:
+                # A score and its gradient are sums over a head's elements. Then come those over keys; backward over
+                # the queries of all heads that share keys, too.
+                a = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", rest.split(">")[0])}
+                queries = a["qLen"] * a["heads"] // a["kvHeads"] if kind == "attention_backward" else 0
+                attention = max(a["headDim"], a["vDim"]) + max(a["kvLen"], queries)
+        if found := re.search(r'symbol = "(\w+)"', line):
+            symbol = found.group(1)
+            chains[symbol] = attention
+        if found := re.match(r"\s*(%\w+)(?::\d+)? = (.*)", line):
+            name, rest = found.groups()
+            length = max((of_value.get(operand, 0) for operand in re.findall(r"%\w+", rest)), default=0)
+            if reduced := re.match(r"kernel\.reduce <(\w+)> .* over \[(.*?)\]", rest):
+                if reduced.group(1) not in ("max", "min"):
+                    length += math.prod(sizes[int(dim)] for dim in reduced.group(2).split(","))
+            of_value[name] = length
+        if attention is None and (found := re.match(r"\s*kernel\.yield (.*?) : ", line)):
+            chains[symbol] = [of_value.get(name, 0) for name in re.findall(r"%\w+", found.group(1))]
+    return chains
 
 
 class Step:
@@ -109,19 +156,19 @@ class Step:
         c[...] = product + (c if command["beta"] else 0)
 
 
-def compare(ours, theirs, name):
-    """Two results of element type `name`."""
+def compare(ours, theirs, name, chain):
+    """Two results of element type `name` that are behind sums of `chain` terms."""
     ours, theirs = (a.view(host.DTYPES[name]) for a in (ours, theirs))
-    wanted = host.widen(theirs).astype(np.float64) if name in TOLERANCES else theirs
+    wanted = host.widen(theirs).astype(np.float64) if name in ("f32", "bf16") else theirs
     if wanted.dtype.kind == "f":
         assert np.isfinite(wanted).all(), "CPU: not a number"
-    host.compare([ours], [(wanted, ours.dtype)], TOLERANCES.get(name, 0))
+    host.compare([ours], [(wanted, ours.dtype)], tolerance(chain, name))
 
 
 def compare_step(package, emulated, artifact, kernels):
     """Runs the step of a package as two artifacts, for targets emulate and host, both made from `kernels`, IR of
     --compile-to=kernels. Returns how many kernels and launches there were, and how many of those had the same bits."""
-    step, types = Step(emulated, package), read_types(kernels)
+    step, types, chains = Step(emulated, package), read_types(kernels), read_chains(kernels)
     trips = {command["kernel"]: command["parallel"] for command in read(artifact, "train_step.plan")["commands"]
              if command["op"] == "kernel"}
     libraries = [os.path.join(folder, f"kernels.{CPU}.so") for folder in (emulated, artifact)]
@@ -148,8 +195,11 @@ def compare_step(package, emulated, artifact, kernels):
                 arguments[i][:] = content
             expected = launch(on_cpu, trips[symbol])
             for i, ours, theirs in zip(written, emulated, expected):
+                chain = chains[symbol] or 0
+                if isinstance(chain, list):  # of the results, which are the last arguments
+                    chain = chain[i - len(arguments)]
                 try:
-                    compare(ours, theirs, types[symbol][i])
+                    compare(ours, theirs, types[symbol][i], chain)
                 except AssertionError as error:
                     place = f"command {number}, {symbol}, argument {i}, {command['loc']}"
                     raise AssertionError(f"{place}: {error}") from None
