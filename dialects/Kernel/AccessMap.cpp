@@ -1,6 +1,7 @@
 //===- AccessMap.cpp - affine element index, taken apart ------------------===//
 
 #include "dialects/Kernel/AccessMap.h"
+#include <algorithm>
 
 using namespace mlir;
 
@@ -60,6 +61,17 @@ std::optional<std::pair<int64_t, int64_t>> AccessMap::getRange(ArrayRef<int64_t>
   for (auto [stride, size] : llvm::zip_equal(strides, dims))
     (stride < 0 ? low : high) += stride * (size - 1);
   return std::make_pair(low, high);
+}
+
+int64_t AccessMap::countReached(ArrayRef<int64_t> dims, int64_t elements) const {
+  int64_t reached = elements;
+  if (auto range = getRange(dims))
+    reached = std::min(range->second, elements - 1) - std::max<int64_t>(range->first, 0) + 1;
+  int64_t points = 1;
+  for (unsigned d = 0; d < dims.size() && points < reached; ++d)
+    if (uses(d))
+      points *= dims[d];
+  return std::clamp<int64_t>(points, 0, std::max<int64_t>(reached, 0));
 }
 
 } // namespace spmd::kernel

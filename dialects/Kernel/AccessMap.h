@@ -32,6 +32,9 @@ struct AccessMap {
   std::optional<int64_t> getStride(unsigned d) const;
   /// Smallest and largest index over the box, for a linear map without symbols.
   std::optional<std::pair<int64_t, int64_t>> getRange(llvm::ArrayRef<int64_t> dims) const;
+  /// How many of a tensor's `elements` the map reaches in the box: at most one per point of the dims that it uses, and
+  /// none outside of its range.
+  int64_t countReached(llvm::ArrayRef<int64_t> dims, int64_t elements) const;
 };
 
 } // namespace spmd::kernel

@@ -5,6 +5,7 @@
 #include "dialects/Kernel/ClusterSchedule.h"
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace spmd::kernel;
@@ -208,7 +209,20 @@ int64_t ClusterOp::getGrain() {
   return getGrainFor(getParallelTrips(), work / getParallelTrips());
 }
 
-int64_t ClusterOp::getBytesMoved() { return getTensorBytes(*this); }
+int64_t ClusterOp::getBytesMoved() {
+  // A tensor may be read in part, and by several operands.
+  llvm::SmallMapVector<Value, int64_t, 8> reached;
+  for (auto [i, input] : llvm::enumerate(getInputs())) {
+    int64_t elements = getNumElements(input.getType()), &sum = reached[input];
+    sum = std::min(elements, sum + AccessMap::get(getOperandMap(i)).countReached(getDims(), elements));
+  }
+  int64_t bytes = 0;
+  for (auto [input, elements] : reached)
+    bytes += elements * getElementBytes(input.getType());
+  for (Type type : getResultTypes())
+    bytes += getNumElements(type) * getElementBytes(type);
+  return bytes;
+}
 
 bool ClusterOp::canAlias(unsigned operand, unsigned result) {
   Type from = getInputs()[operand].getType(), to = getResult(result).getType();

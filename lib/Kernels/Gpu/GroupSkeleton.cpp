@@ -290,8 +290,9 @@ void GroupSkeleton::countReads(const Roots &roots) {
       if (auto argument = dyn_cast<BlockArgument>(value); argument && schedule.getVarying(value).test(*laneDim))
         read.set(argument.getArgNumber());
   for (unsigned i : read.set_bits()) {
+    Type type = op.getInputs()[i].getType();
     if (alreadyRead.test(i))
-      b.addMovedBytes(getNumElements(op.getInputs()[i].getType()) * getElementBytes(op.getInputs()[i].getType()));
+      b.addMovedBytes(operandAccess[i].countReached(dims, getNumElements(type)) * getElementBytes(type));
     alreadyRead.set(i);
   }
 }

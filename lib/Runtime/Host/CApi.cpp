@@ -205,8 +205,8 @@ int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, sp
     Profile::Span span;
     if (profile)
       span = profile->latest(rank, static_cast<int32_t>(index));
-    *info = {nameOf(command.kind), command.kernel.c_str(), command.location.c_str(), command.stream, bytesOf(command),
-             flopsOf(command),     span.begin,             span.end};
+    *info = {nameOf(command.kind), command.kernel.c_str(), command.location.c_str(), command.stream,
+             bytesOf(artifact, command), flopsOf(command), span.begin, span.end};
     return Status::success();
   });
 }

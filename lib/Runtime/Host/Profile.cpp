@@ -35,7 +35,11 @@ int64_t Profile::countSteps() const {
   return 0;
 }
 
-int64_t spmd::runtime::bytesOf(const Command &command) {
+int64_t spmd::runtime::bytesOf(const Artifact &artifact, const Command &command) {
+  if (command.kind == CommandKind::Kernel)
+    for (const KernelInfo &info : artifact.manifest.kernelTable)
+      if (info.kernel == command.kernel)
+        return info.requiredBytes;
   int64_t bytes = 0;
   for (const Ref &ref : command.refs)
     bytes += ref.bytes * (command.kind == CommandKind::Kernel && ref.access == Access::ReadWrite ? 2 : 1);
@@ -79,7 +83,7 @@ std::string Profile::formatSummary() const {
       rows.push_back({&command, 0, 0, 0, 0, label});
     Row &row = rows[entry->second];
     ++row.calls;
-    row.bytes += isWait ? 0 : bytesOf(command);
+    row.bytes += isWait ? 0 : bytesOf(artifact, command);
     row.flops += flopsOf(command);
     rowOf.push_back(entry->second);
   }

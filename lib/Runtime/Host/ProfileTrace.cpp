@@ -7,16 +7,16 @@
 using namespace spmd::runtime;
 using Json = nlohmann::ordered_json;
 
-static Json describe(const Command &command, int64_t step, double nanoseconds) {
+static Json describe(const Artifact &artifact, const Command &command, int64_t step, double nanoseconds) {
   Json about = {{"step", step}};
   if (!command.location.empty())
     about["where"] = command.location;
   if (command.kind == CommandKind::Wait)
     return about;
-  auto bytes = static_cast<double>(bytesOf(command));
-  about["bytes"] = bytesOf(command);
+  int64_t bytes = bytesOf(artifact, command);
+  about["bytes"] = bytes;
   if (nanoseconds > 0) {
-    about["GB/s"] = bytes / nanoseconds;
+    about["GB/s"] = static_cast<double>(bytes) / nanoseconds;
     if (double flops = flopsOf(command))
       about["GFLOP/s"] = flops / nanoseconds;
   }
@@ -52,7 +52,7 @@ std::string Profile::formatTrace() const {
                           {"tid", stream},
                           {"ts", static_cast<double>(span.begin - first) * 1e-3},
                           {"dur", length * 1e-3},
-                          {"args", describe(command, step, length)}});
+                          {"args", describe(artifact, command, step, length)}});
       }
     }
   }

@@ -47,6 +47,36 @@ TEST_F(KernelInterfaceTest, ElementwiseClusterWorksInPlace) {
   EXPECT_TRUE(op.isGenerated());
 }
 
+TEST_F(KernelInterfaceTest, CountsTheBytesThatItReaches) {
+  // 131 columns of 70,001, and the same tensor once more, in part the same columns.
+  auto columns = parse("%x: tensor<5x70001xf32>", R"(
+    %0 = kernel.cluster dims [5, 131] parallel 1
+        ins(%a = %x at (d0, d1) -> (d0 * 70001 + d1) : tensor<5x70001xf32>,
+            %b = %x at (d0, d1) -> (d0 * 70001 + d1 + 1) : tensor<5x70001xf32>)
+        outs(at (d0, d1) -> (d0 * 131 + d1) : tensor<5x131xf32>) {
+      %s = arith.addf %a, %b : f32
+      kernel.yield %s : f32
+    })");
+  EXPECT_EQ(columns.getBytesMoved(), 4 * 3 * 5 * 131);
+  // All of a tensor twice is all of it; a window meets elements several times, and a guarded one ends with the tensor.
+  auto twice = parse("%x: tensor<8x8xf32>, %y: tensor<10xbf16>, %z: tensor<4xf64>", R"(
+    %0 = kernel.cluster dims [8, 8, 3] parallel 2
+        ins(%a = %x at (d0, d1, d2) -> (d0 * 8 + d1) : tensor<8x8xf32>,
+            %b = %x at (d0, d1, d2) -> (d1 * 8 + d0) : tensor<8x8xf32>,
+            %c = %y at (d0, d1, d2) -> (d1 + d2) : tensor<10xbf16>,
+            %d = %z at (d0, d1, d2) -> (d1 - 2) guarded : tensor<4xf64>)
+        outs(at (d0, d1, d2) -> (d0 * 8 + d1) : tensor<8x8xf32>) {
+      %e = arith.addf %a, %b : f32
+      %f = arith.extf %c : bf16 to f32
+      %g = arith.truncf %d : f64 to f32
+      %h = arith.addf %f, %g : f32
+      %i = arith.addf %e, %h : f32
+      %r = kernel.reduce <add> %i over [2] : f32
+      kernel.yield %r : f32
+    })");
+  EXPECT_EQ(twice.getBytesMoved(), 4 * 64 + 2 * 10 + 8 * 4 + 4 * 64);
+}
+
 TEST_F(KernelInterfaceTest, TransposedOrOtherWidthIsNotInPlace) {
   auto op = parse("%x: tensor<8x4xf32>, %y: tensor<4x8xf64>", R"(
     %0 = kernel.cluster dims [4, 8] parallel 1

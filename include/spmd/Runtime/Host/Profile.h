@@ -52,9 +52,11 @@ private:
   std::vector<size_t> commandsOf; ///< number of commands of each stream
 };
 
-/// Bytes a command reads and writes when it touches each byte of its operands
-/// once, and floating-point operations of a matrix product (else 0).
-int64_t bytesOf(const Command &command);
+/// Bytes a command reads and writes when it touches each byte that it needs
+/// once: of a kernel in the manifest's table what that says, since a kernel may
+/// read a few rows of an operand; of others the operands. And floating-point
+/// operations of a matrix product (else 0).
+int64_t bytesOf(const Artifact &artifact, const Command &command);
 double flopsOf(const Command &command);
 
 } // namespace spmd::runtime

@@ -9,7 +9,9 @@ parser.add_argument("artifact", type=Path)
 parser.add_argument("--steps", type=int)
 arguments = parser.parse_args()
 plan = json.loads((arguments.artifact / "train_step.plan.json").read_text())
-ranks = json.loads((arguments.artifact / "manifest.json").read_text())["ranks"]
+manifest = json.loads((arguments.artifact / "manifest.json").read_text())
+ranks = manifest["ranks"]
+required = {entry["kernel"]: entry["required_bytes"] for entry in manifest.get("kernel_table", [])}
 events = json.loads(arguments.trace.read_text())["traceEvents"]
 names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
 assert set(names) == {(rank, stream) for rank in range(ranks) for stream in range(len(plan["streams"]))}
@@ -21,6 +23,9 @@ for track in names:
     mine = [e for e in spans if (e["pid"], e["tid"]) == track]
     assert [e["cat"] for e in mine] == [c["op"] for c in ops], track
     assert [e["args"]["step"] for e in mine] == sorted(e["args"]["step"] for e in mine)
+    for event, command in zip(mine, ops):
+        if command.get("kernel") in required:
+            assert event["args"]["bytes"] == required[command["kernel"]], (event, required[command["kernel"]])
     for before, after in zip(mine, mine[1:]):
         assert before["dur"] >= 0 and after["ts"] >= before["ts"] + before["dur"] - 2e-3, (before, after)
     used += bool(mine)
