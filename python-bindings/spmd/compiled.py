@@ -15,10 +15,12 @@ from torch.utils import _pytree as pytree
 
 from .arrays import to_torch
 from .capture import StepPackage, capture
+from .capture.baked_values import BakedValue, baked_values, changed as changed_value
 from .capture.call import StepCall
 from .capture.result import unwrap
 from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
+from .capture.host_state import NUMBERS
 from .livestate import LiveState
 from .native import FAILED
 from .planning import Plan, read_plan
@@ -34,6 +36,7 @@ class Program:
     call: StepCall
     key: tuple[Any, ...]
     options: list[dict[str, str]]  # of each param group, those that are part of the program
+    baked: list[BakedValue]  # what the step's code read from objects, dicts and modules
     package: StepPackage
     artifact: Path
     trainer: Trainer
@@ -44,7 +47,8 @@ class Program:
 
     def serves(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> bool:
         return key == self.key and len(options) == len(self.options) and all(
-            given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items())
+            given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items()) \
+            and changed_value(self.baked) is None
 
 
 class CompiledStep:
@@ -145,7 +149,8 @@ class CompiledStep:
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        return Program(call, key, baked, package, artifact, trainer, home)
+        values = baked_values(self.train_step, call.model)
+        return Program(call, key, baked, values, package, artifact, trainer, home)
 
     def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
         """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
@@ -168,8 +173,12 @@ class CompiledStep:
         last = self._current
         if key != last.key:
             before, now = _shapes(last.call), _shapes(call)
-            return f"the batch is {now}, it was {before}" if before != now else \
-                "a Python argument, train() or eval(), or requires_grad of a parameter has another value"
+            return f"the batch is {now}, it was {before}" if before != now else _new_constants(key, last.key) or \
+                "a Python argument, train() or eval(), requires_grad of a parameter, or what has hooks is another"
+        value = changed_value(last.baked)
+        if value is not None:
+            return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}" if isinstance(value.value, NUMBERS)
+                                         else "has another value")
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, last.options))
                    for name, value in own.items() if given.get(name) != value]
@@ -275,11 +284,11 @@ def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
     save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format) for n, t in tensors.items()}, path)
 
 
-def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[bool, ...]]:
+def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
     """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
-    train, which parameters want a gradient. At every call, so it is one plain loop."""
+    train, which parameters want a gradient, hooks. At every call, so it is one plain loop."""
     ids: list[int] = []
-    modes: list[bool] = []
+    modes: list[Any] = []
     seen: set[int] = set()
     stack = [model]
     with torch._C.DisableTorchFunctionSubclass():
@@ -290,10 +299,16 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[bool, ...]]:
             seen.add(id(module))
             ids.append(id(module))
             modes.append(module.training)
+            for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks):
+                if hooks:
+                    modes.append(tuple(hooks))
             for parameter in module._parameters.values():
                 if parameter is not None:
                     ids.append(id(parameter))
                     modes.append(parameter.requires_grad)
+                    for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+                        if hooks:
+                            modes.append(tuple(hooks))
             for buffer in module._buffers.values():
                 ids.append(id(buffer))
             stack.extend(module._modules.values())
@@ -315,6 +330,12 @@ def _hyper_value(group: dict[str, Any], name: str) -> float:
 
 def _shapes(call: StepCall) -> str:
     return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
+
+
+def _new_constants(key: tuple[Any, ...], before: tuple[Any, ...]) -> str:
+    """Which globals and closures of the step have another value; the second entry of a key has them."""
+    names = [entry[0] for entry in key[1] if entry not in before[1]]
+    return f"{', '.join(map(repr, names))} has another value, and is a constant of the program" if names else ""
 
 
 def _rng(trainer: Trainer) -> dict[str, torch.Tensor]:

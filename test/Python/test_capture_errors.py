@@ -6,6 +6,7 @@ import logging
 import random
 import re
 import time
+import types
 from pathlib import Path
 
 import mlp
@@ -423,6 +424,97 @@ def test_globals_named_like_attributes_are_no_part_of_a_calls_key() -> None:
     first = key(step=1, backward=torch.ones(()), sum=2.0, SCALE=1.0)
     assert key(step=2, backward=torch.ones(()), sum=3.0) == first
     assert key(SCALE=2.0) != first, "what a function within the step reads"
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.drop, self.options = nn.Linear(12, 6), nn.Dropout(0.0), types.SimpleNamespace(temperature=1.0)
+        self.steps_seen = 0
+
+    def forward(self, x):
+        return self._scaled(self.drop(self.fc(x)))
+
+    def _scaled(self, x):
+        return x / self.options.temperature
+
+
+class Weighted:
+    """A step as a method, with what it reads in its object."""
+
+    def __init__(self):
+        self.weights, self.names, self.step_number, self.loss = {"main": 1.0}, [1, 2], 0, None
+
+    def step(self, model, optimizer, x, y):
+        loss = loss_of(model, x, y) * self.weights["main"] * sum(self.names) * scale()
+        self.step_of(optimizer)
+        return loss
+
+    def step_of(self, optimizer):
+        optimizer.step()
+
+
+SCALE = {"scale": 1.0}
+loss = step = 1.0
+
+
+def scale():
+    return SCALE["scale"]
+
+
+def test_what_objects_and_modules_hold_is_part_of_a_program() -> None:
+    """Each number that the code reads, and none that it does not, whatever it is called."""
+    from spmd.capture.baked_values import baked_values, changed
+    model, owner = Scaled(), Weighted()
+    baked = baked_values(owner.step, model)
+    assert changed(baked) is None
+    assert not {"loss", "x", "model", "step"} & {value.path for value in baked}, "locals and attributes are no globals"
+    owner.step_number, owner.loss, model.steps_seen = 7, torch.ones(()), 7
+    assert changed(baked) is None, "not read by the step"
+    model.eval()
+    assert changed(baked) is None, "the modes are in the key"
+    model.train()
+
+    def changes(set_to, path: str, target, name: str):
+        places = target if isinstance(target, (dict, list)) else vars(target)
+        before, places[name] = places[name], set_to
+        assert changed(baked).path == path
+        places[name] = before
+        assert changed(baked) is None
+
+    changes(2.0, "self.weights['main']", owner.weights, "main")
+    changes(3, "self.names", owner.names, 0)
+    changes(2.0, "SCALE['scale']", SCALE, "scale")
+    changes(0.5, "drop.p", model.drop, "p")
+    changes(0.5, "model.options.temperature", model.options, "temperature")
+
+
+class Grouped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.Parameter(torch.zeros(2, 12, 16, dtype=torch.bfloat16))
+
+    def forward(self, x):
+        ends = torch.tensor([3, 8], dtype=torch.int32)
+        return F.grouped_mm(F.pad(x, (0, 4)).bfloat16()[:, :12], self.experts, offs=ends).float()
+
+
+class Complex(nn.Linear):
+    def __init__(self):
+        super().__init__(12, 6)
+        self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize("build, message", [
+    (Grouped, r"size depends on values\n  File[^\0]*cure: .*batched_mm"),
+    (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
+    (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))), r"module '0' is TorchScript[^\0]*cure: ")],
+    ids=["experts by groups", "complex parameter", "TorchScript"])
+def test_models_that_have_no_program(build, message: str) -> None:
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(spmd.CaptureError, match=message):
+        spmd.capture(mlp.train_step, model, optimizer, *mlp.setup()["args"])
 
 
 def test_arguments() -> None:

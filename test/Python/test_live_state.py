@@ -355,6 +355,23 @@ def test_programs_with_another_state_take_it_along(compiler) -> None:
     assert pair.compiled.compiles == 2
 
 
+def test_changed_constants_and_hooks(compiler) -> None:
+    """What the modules' code reads, and hooks that come and go: another program each, and the first one again."""
+    pair = Pair(steps=1)
+    for model in (pair.model, pair.twin):
+        handles = [model.register_forward_hook(lambda module, inputs, output: output * 2.0) for _ in range(1)]
+        model.spmd_test_handle = handles[0]
+    pair.step()
+    pair.check()
+    assert pair.compiled.compiles == 2
+    for model in (pair.model, pair.twin):
+        model.spmd_test_handle.remove()
+        next(model.parameters()).register_hook(lambda gradient: gradient * 0.5)
+    pair.step()
+    pair.check()
+    assert pair.compiled.compiles == 3
+
+
 def test_max_compiles(compiler) -> None:
     pair = Pair(steps=1, max_compiles=2)
     with pytest.warns(spmd.Remark, match=r"compiled again: the batch is x\[5, 4\], y\[5, 2\], it was x\[6, 4\], y\[6, 2\]"):

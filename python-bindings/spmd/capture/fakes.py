@@ -16,6 +16,7 @@ from torch.utils import _foreach_utils
 
 from .draws import default_seed
 from .errors import CaptureError
+from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
 from .side_effects import check_modules
 
@@ -90,6 +91,10 @@ class FakeStep:
     @contextlib.contextmanager
     def installed(self) -> Iterator["FakeStep"]:
         """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
+        for path, module in self.model.named_modules():
+            if isinstance(module, torch.jit.ScriptModule):
+                raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
+                                   "  cure: give the module that it was made from")
         with contextlib.ExitStack() as undo:
             self._modules_before = {id(m): dict(vars(m)) for m in self.model.modules()}
             for module in self.model.modules():
@@ -124,6 +129,9 @@ class FakeStep:
 
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
+            if tensor.dtype not in DTYPES:
+                raise CaptureError(f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r} has dtype {tensor.dtype}, which has "
+                                   "no counterpart\n  cure: hold complex numbers as pairs of real ones")
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
         for module in self.model.modules():

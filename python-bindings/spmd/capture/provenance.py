@@ -103,6 +103,10 @@ class ProvenanceMode(TorchDispatchMode):
         return result
 
     def _refuse(self, func, leaves, stack) -> None:
+        if func.name() == "aten::_grouped_mm":
+            raise error_at(stack, f"{func} gives each expert a group of tokens, whose size depends on values",
+                           'let each expert see every token: experts_implementation="batched_mm" in the config of a model of '
+                           "transformers")
         for leaf in leaves:
             if isinstance(leaf, torch.Generator):
                 raise error_at(stack, f"{func} draws from an explicit torch.Generator, whose seed a graph cannot follow",

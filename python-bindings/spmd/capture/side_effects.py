@@ -109,10 +109,10 @@ def _reached_names(functions: Iterable[Callable]) -> dict[str, Any]:
 
 def _is_users_function(value: Any) -> bool:
     code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
-    return isinstance(code, types.CodeType) and _is_users_file(code.co_filename)
+    return isinstance(code, types.CodeType) and is_users_file(code.co_filename)
 
 
-def _is_users_file(path: str) -> bool:
+def is_users_file(path: str) -> bool:
     """Defined neither in PyTorch nor in an installed library, Python's own included."""
     return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
 
@@ -223,7 +223,7 @@ def _has_users_class(value: Any) -> bool:
         file = inspect.getsourcefile(type(value)) or "<"
     except TypeError:  # a class made at run time, or built in
         return False
-    return _is_users_file(file)
+    return is_users_file(file)
 
 
 _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "process_time_ns")
@@ -239,7 +239,7 @@ def warn_of_output_and_clocks() -> Iterator[None]:
     def warning(original: Callable, what: str, cure: str) -> Callable:
         def call(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
-            if _is_users_file(frame.f_code.co_filename):
+            if is_users_file(frame.f_code.co_filename):
                 warn(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), what, cure)
             return original(*args, **kwargs)
         return call
@@ -247,7 +247,7 @@ def warn_of_output_and_clocks() -> Iterator[None]:
     prints = "return what is to be printed, and print what the call gives back"
 
     def log(logger: logging.Logger, record: logging.LogRecord) -> None:
-        if _is_users_file(record.pathname):
+        if is_users_file(record.pathname):
             warn(Frame(record.pathname, record.lineno, record.funcName), "logs", prints)
         handle(logger, record)
 

@@ -1,0 +1,175 @@
+"""What a step's code reads from objects, dicts and modules, and a graph holds as constants: a trainer's weight of a loss, the
+rate of a dropout, an entry of a configuration.
+
+The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`. Looked through are the step, the methods of the
+user's objects and the user's functions that it names, and the forward() of each module. What is reached in other ways (an
+entry whose key is computed, an attribute of an argument) is not seen.
+"""
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import types
+from typing import Any, Callable, Iterator, NamedTuple
+
+import torch
+
+from .host_state import NUMBERS
+from .side_effects import is_users_file
+
+_NOTHING = object()
+_LONGEST = 16  # of lists of numbers that are compared whole
+
+
+class Item(NamedTuple):
+    """The step of a path that reads an entry."""
+
+    key: Any
+
+
+class BakedValue(NamedTuple):
+    """One value: where it was read, how to read it again, what it was."""
+
+    path: str
+    get: Callable[[], Any]
+    value: Any
+    version: int | None  # of a tensor
+
+
+def changed(values: list[BakedValue]) -> BakedValue | None:
+    """The first that is no longer what it was."""
+    for baked in values:
+        now = baked.get()
+        if now is not baked.value and not (isinstance(baked.value, (*NUMBERS, tuple)) and type(now) is type(baked.value)
+                                           and (now == baked.value or (now != now and baked.value != baked.value))):
+            return baked
+        if baked.version is not None and now._version != baked.version:
+            return baked
+    return None
+
+
+def baked_values(step: Callable, model: torch.nn.Module) -> list[BakedValue]:
+    """Those of a step, and of the modules of its model; the model's own tensors and the modes of its modules are not among
+    them."""
+    reader = _Reader({id(t) for t in (*model.parameters(), *model.buffers())})
+    step = inspect.unwrap(step)
+    owner = getattr(step, "__self__", None)
+    function = getattr(step, "__func__", step)
+    if not isinstance(function, types.FunctionType) and callable(step):
+        owner, function = step, type(step).__call__
+    reader.read(function, owner, "self")
+    for path, module in model.named_modules():
+        reader.read(type(module).forward, module, path or "model")
+    return list(reader.found.values())
+
+
+class _Reader:
+    def __init__(self, ignored: set[int]):
+        self.found: dict[str, BakedValue] = {}
+        self._ignored = ignored
+        self._read: set[tuple[int, int]] = set()
+
+    def read(self, function: Any, owner: Any, label: str) -> None:
+        """Everything that `function` reads, with `owner` as its first argument, called `label`."""
+        function = inspect.unwrap(function) if callable(function) else function
+        code = getattr(function, "__code__", None)
+        if code is None or (id(function), id(owner)) in self._read:
+            return
+        self._read.add((id(function), id(owner)))
+        cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+        own = code.co_varnames[0] if owner is not None and code.co_argcount else None
+        for (is_global, root), *steps in _paths(code):
+            if is_global:
+                if root in function.__globals__:
+                    self._take(root, functools.partial(function.__globals__.get, root), steps)
+            elif root == own:
+                self._follow(owner, label, steps)
+            elif root in cells:
+                self._take(root, functools.partial(getattr, cells[root], "cell_contents", None), steps)
+
+    def _take(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
+        """Notes the value at a path, and goes on from it."""
+        value = get()
+        if isinstance(value, types.ModuleType):
+            if not is_users_file(getattr(value, "__file__", None) or "<"):
+                return
+        elif isinstance(value, torch.Tensor):
+            if id(value) not in self._ignored:
+                self.found.setdefault(path, BakedValue(path, get, value, value._version))
+            return
+        elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST and all(isinstance(v, NUMBERS) for v in value):
+            self.found.setdefault(path, BakedValue(path, lambda: tuple(get() or ()), tuple(value), None))
+        elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
+            self.found.setdefault(path, BakedValue(path, get, value, None))
+        if isinstance(value, torch.nn.Module):  # of the model's, once more: known
+            for name, module in value.named_modules():
+                self.read(type(module).forward, module, f"{path}.{name}" if name else path)
+        if isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
+            self.read(value, None, path)
+        self._follow(value, path, steps)
+
+    def _follow(self, value: Any, path: str, steps: list[Any]) -> None:
+        if not steps or value is None or isinstance(value, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):
+            return
+        step, *rest = steps
+        if isinstance(step, Item):
+            if isinstance(value, dict):
+                self._take(f"{path}[{step.key!r}]", functools.partial(value.get, step.key), rest)
+            elif isinstance(value, (list, tuple)) and isinstance(step.key, int) and -len(value) <= step.key < len(value):
+                self._take(f"{path}[{step.key}]", functools.partial(_entry, value, step.key), rest)
+            return
+        own = getattr(value, "__dict__", {})
+        if step in own:
+            if step != "training" or not isinstance(value, torch.nn.Module):
+                self._take(f"{path}.{step}", functools.partial(own.get, step), rest)
+        elif isinstance(value, torch.nn.Module) and step in value._modules:
+            self._follow(value._modules[step], f"{path}.{step}", rest)
+        else:
+            attribute = inspect.getattr_static(type(value), step, None)
+            if isinstance(attribute, types.MemberDescriptorType):  # of __slots__
+                self._take(f"{path}.{step}", functools.partial(getattr, value, step, None), rest)
+            method = attribute.fget if isinstance(attribute, property) else attribute
+            if isinstance(method, types.FunctionType) and (isinstance(value, torch.nn.Module)
+                                                           or is_users_file(method.__code__.co_filename)):
+                self.read(method, value, path)
+
+
+def _entry(values: Any, index: int) -> Any:
+    return values[index] if -len(values) <= index < len(values) else _NOTHING
+
+
+@functools.lru_cache(maxsize=4096)
+def _paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
+    """What code reads, functions defined in it included: ((False, "self"), "config", "temperature"), ((True, "OPTIONS"),
+    Item("scale")). First is whether the name is a global, and the name; a local that has a global's name is none."""
+    found = dict.fromkeys(_own_paths(code))
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            found.update((path, None) for path in _paths(inner) if path[0][0] or path[0][1] in inner.co_freevars)
+    return tuple(found)
+
+
+def _own_paths(code: types.CodeType) -> Iterator[tuple[Any, ...]]:
+    path: tuple[Any, ...] = ()
+    constant: Any = _NOTHING
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"):
+            if path:
+                yield path
+            path, constant = ((name in ("LOAD_GLOBAL", "LOAD_NAME"), instruction.argval),), _NOTHING
+        elif name in ("LOAD_ATTR", "LOAD_METHOD") and path and constant is _NOTHING:
+            path += (instruction.argval,)
+        elif name in ("LOAD_CONST", "LOAD_SMALL_INT") and path:
+            constant = instruction.argval
+        elif path and constant is not _NOTHING and (name == "BINARY_SUBSCR" or instruction.argrepr == "[]"):
+            if isinstance(constant, (str, int)):
+                path += (Item(constant),)
+            constant = _NOTHING
+        elif name not in ("PUSH_NULL", "NOP", "CACHE", "EXTENDED_ARG", "PRECALL"):
+            if path:
+                yield path
+            path, constant = (), _NOTHING
+    if path:
+        yield path
