@@ -227,8 +227,9 @@ class LiveState:
         with _no_torch_function():
             for name, parameter in self._cleared:
                 if parameter.grad is not None:
-                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, to which eager PyTorch would "
-                                     "add this step's\n  cure: call optimizer.zero_grad() before the step")
+                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, or from a call with other "
+                                     "arguments, to which eager PyTorch would add this step's\n  cure: call "
+                                     "optimizer.zero_grad() before the step; to accumulate, give one call all microbatches")
 
     def after_step(self) -> None:
         """The ranks have stepped: the tensors go away."""
@@ -279,9 +280,9 @@ class LiveState:
             self._hook.remove()
 
 
-def fetch(model: torch.nn.Module) -> None:
-    """Brings everything of a model here, and of the optimizer that a compiled step trains it with."""
-    for slot in _slots((*model.parameters(), *model.buffers())):
+def fetch(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Brings everything of a model and an optimizer here, and what else a compiled step trains with them."""
+    for slot in _slots((*model.parameters(), *model.buffers(), *optimizer.state.values())):
         slot.owner.fetch_all()
 
 

@@ -355,6 +355,17 @@ def test_programs_with_another_state_take_it_along(compiler) -> None:
     assert pair.compiled.compiles == 2
 
 
+def test_compiling_again_when_only_optimizer_state_is_away(compiler) -> None:
+    pair = Pair()
+    kept = pair.model.state_dict()  # whose parameters come back after every step
+    for optimizer in (pair.optimizer, pair.twin_optimizer):
+        optimizer.param_groups[0]["weight_decay"] = 0.3
+    pair.step()
+    pair.check()
+    torch.testing.assert_close(dict(kept), dict(pair.twin.state_dict()), rtol=1e-5, atol=1e-6)
+    assert pair.compiled.compiles == 2
+
+
 def test_changed_constants_and_hooks(compiler) -> None:
     """What the modules' code reads, and hooks that come and go: another program each, and the first one again."""
     pair = Pair(steps=1)

@@ -68,7 +68,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
-    fetch(call.model)
+    fetch(call.model, call.optimizer)
     _check_batch(call)
     step_name = name or getattr(train_step, "__name__", "step")
     traced, differs = trace(call), first_step_differs(call.optimizer)
