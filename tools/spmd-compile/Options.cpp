@@ -42,8 +42,10 @@ struct RawOptions {
                               cl::value_desc("target"), cl::init("host"), cl::cat(category)};
   cl::list<std::string> batchDims{"batch-dim", cl::desc("Batch dimension of an input, or none; repeatable"),
                                   cl::value_desc("NAME=DIM"), cl::cat(category)};
-  cl::list<std::string> cpus{"cpu", cl::desc("Generate kernels for these CPUs only"), cl::CommaSeparated,
-                             cl::cat(category)};
+  cl::list<std::string> cpus{"cpu",
+                             cl::desc("Generate kernels for these CPUs only: x86-64-v3 (AVX2), x86-64-v4 (AVX-512); "
+                                      "default both, of which the runtime takes the best"),
+                             cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> cuda{"cuda", cl::desc("CUDA toolkit whose ptxas is used; by default one is looked for"),
                             cl::value_desc("folder"), cl::cat(category)};
   cl::opt<std::string> kernelCache{"kernel-cache",

@@ -219,6 +219,9 @@ Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &referenc
                 "step %s\n",
                 formatCount(reference.steps()).c_str());
   }
+  if (loss.within(lossTolerance) && !parameters.within(tolerance))
+    std::printf("  a parameter whose gradient is zero but for rounding (an attention's key bias) is moved at random by "
+                "Adam: name it in spmd.capture(..., zero_gradient=[...])\n");
   bool good = loss.within(lossTolerance) && parameters.within(tolerance) && states.within(tolerance);
   if (!good)
     return {StatusCode::WrongResult,

@@ -24,26 +24,33 @@ static Error fail(const Twine &message) { return createStringError(inconvertible
 static constexpr StringLiteral kCure =
     "install the CUDA toolkit 13, run scripts/setup --cuda, or name a toolkit with --cuda=DIR";
 
-/// The toolkits of NVIDIA's Python package under `root`, newest first: nvidia/cu13.
+/// ptxas in a toolkit's folder.
+static std::string getProgram(StringRef toolkit) {
+  SmallString<128> program(toolkit);
+  path::append(program, "bin", "ptxas");
+  return program.str().str();
+}
+
+/// Where the toolkits of NVIDIA's Python package under `root` have it, newest first: nvidia/cu13.
 static std::vector<std::string> findPackages(const Twine &root) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator entry(root + "/nvidia", error), end; !error && entry != end; entry.increment(error))
     if (path::filename(entry->path()).starts_with("cu"))
-      found.push_back(entry->path());
+      found.push_back(getProgram(entry->path()));
   // Folders come in no order of their own.
   std::sort(found.rbegin(), found.rend());
   return found;
 }
 
-/// Folders that may hold bin/ptxas, the preferred first.
-static std::vector<std::string> getToolkits() {
-  std::vector<std::string> toolkits;
+/// Where ptxas may be, the preferred first.
+static std::vector<std::string> getPrograms() {
+  std::vector<std::string> programs;
   if (std::optional<std::string> home = sys::Process::GetEnv("CUDA_HOME"); home && !home->empty())
-    toolkits.push_back(*home);
+    programs.push_back(getProgram(*home));
   if (ErrorOr<std::string> program = sys::findProgramByName("ptxas"))
-    toolkits.push_back(path::parent_path(path::parent_path(*program)).str());
-  toolkits.push_back("/usr/local/cuda");
+    programs.push_back(*program);
+  programs.push_back(getProgram("/usr/local/cuda"));
   std::vector<std::string> packages = findPackages(SPMD_CUDA_PACKAGES_DIR);
   if (std::optional<std::string> environment = sys::Process::GetEnv("VIRTUAL_ENV")) {
     std::error_code error;
@@ -55,8 +62,8 @@ static std::vector<std::string> getToolkits() {
     for (const std::string &version : versions)
       append_range(packages, findPackages(version + "/site-packages"));
   }
-  append_range(toolkits, packages);
-  return toolkits;
+  append_range(programs, packages);
+  return programs;
 }
 
 /// Runs a program and returns what it prints; an error has that text.
@@ -77,16 +84,11 @@ static Expected<std::string> execute(ArrayRef<StringRef> arguments) {
 }
 
 Expected<Ptxas> Ptxas::find(StringRef toolkit) {
-  std::vector<std::string> toolkits = toolkit.empty() ? getToolkits() : std::vector<std::string>{toolkit.str()};
+  std::vector<std::string> programs = toolkit.empty() ? getPrograms() : std::vector<std::string>{getProgram(toolkit)};
   Ptxas ptxas;
-  for (const std::string &folder : toolkits) {
-    SmallString<128> program(folder);
-    path::append(program, "bin", "ptxas");
-    if (fs::can_execute(program)) {
-      ptxas.path = program.str().str();
-      break;
-    }
-  }
+  if (auto program = find_if(programs, [](const std::string &path) { return fs::can_execute(path); });
+      program != programs.end())
+    ptxas.path = *program;
   if (ptxas.path.empty())
     return toolkit.empty() ? fail("no ptxas is in CUDA_HOME, on the PATH, in /usr/local/cuda or in NVIDIA's Python "
                                   "package; " +
