@@ -12,7 +12,8 @@ from typing import Any, Callable
 ROOT = Path(__file__).resolve().parent.parent
 # glibc gives large tensors back to the system after every step by default, and eager PyTorch then pays a page fault per
 # 4 KiB: without these settings we would be measuring that, in our favour.
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "268435456"}
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592",
+             "MALLOC_TOP_PAD_": "268435456"}
 
 
 def find_build() -> Path:
@@ -51,7 +52,8 @@ def start(description: str, cases: Callable[[], list], rounds: int, seconds: flo
     parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=rounds)
-    parser.add_argument("--seconds", type=float, default=seconds, help="time for each contender in a round; once at least")
+    parser.add_argument("--seconds", type=float, default=seconds,
+                        help="time for each contender in a round; once at least")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     options = parser.parse_args()
     rerun_with_tuned_allocator()

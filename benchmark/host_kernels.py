@@ -1,4 +1,5 @@
-"""Our generated kernels beside PyTorch eager and torch.compile: same CPU, same threads, same tensors, paired in one run.
+"""Our generated kernels beside PyTorch eager and torch.compile: same CPU, same threads, same tensors, paired in one
+run.
 
     python benchmark/host_kernels.py                                  # every kernel, one and two threads
     python benchmark/host_kernels.py --cases GELU --threads 1         # those whose name has GELU in it
@@ -8,7 +9,8 @@ Each case is a small PyTorch program over buffers. Ours is that program captured
 spmd-compile and run by the runtime; its time is that of the plan's commands. Eager and torch.compile call the same
 program. Each round runs every contender once, one after the other, so that a busy machine disturbs all alike; a ratio
 is taken within a round, and the table shows the median ratio with the lowest and highest. Results must agree first.
-The floor is a copy that moves the same bytes (each operand once), or for attention the FLOPs at the speed of a large GEMM.
+The floor is a copy that moves the same bytes (each operand once), or for attention the FLOPs at the speed of a large
+GEMM.
 """
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ ROWS, WIDTH, HIDDEN, VOCAB = 512, 768, 3072, 50257
 
 @dataclasses.dataclass
 class Case:
-    """`compute` takes the tensors of `inputs` and returns results; `bar` is what ours may take of torch.compile's time."""
+    """`compute` takes the tensors of `inputs` and returns results; `bar` is what ours may take of torch.compile's
+    time."""
 
     name: str
     inputs: Callable[[], dict[str, Any]]
@@ -106,8 +109,8 @@ def cases() -> list[Case]:
     def attention_case(batch, heads, length, depth):
         flops = 7 * batch * heads * length * (length + 1) * depth  # two products forward, five backward, half of each
         return Case(f"causal attention f+b B{batch} H{heads} T{length} d{depth}",
-                    lambda: {n: randn(batch, heads, length, depth) for n in ("q", "k", "v", "dout")}, attention, 0.33, flops,
-                    kernels=2, products=causal)
+                    lambda: {n: randn(batch, heads, length, depth) for n in ("q", "k", "v", "dout")},
+                    attention, 0.33, flops, kernels=2, products=causal)
 
     def head_permute(x):
         return (x.view(4, 128, 12, 64).permute(0, 2, 1, 3).contiguous(),)
@@ -122,7 +125,8 @@ def cases() -> list[Case]:
     result = [
         Case("GELU forward 512x3072", lambda: {"x": randn(ROWS, HIDDEN), "bias": randn(HIDDEN)},
              lambda x, bias: (F.gelu(x + bias, approximate="tanh"),), 0.22),
-        Case("GELU backward 512x3072", lambda: {"x": randn(ROWS, HIDDEN), "bias": randn(HIDDEN), "dy": randn(ROWS, HIDDEN)},
+        Case("GELU backward 512x3072",
+             lambda: {"x": randn(ROWS, HIDDEN), "bias": randn(HIDDEN), "dy": randn(ROWS, HIDDEN)},
              gelu_backward, 0.22)]
     for rows, bar in ((512, 0.5), (16384, 0.75)):
         result += [Case(f"layer norm forward {rows}x768", norm_inputs(rows, True), layer_norm, bar),
@@ -307,7 +311,8 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
     row = {"name": case.name, "threads": threads}
     for name in ("ours", "eager", "compile", "floor"):
         row[f"{name}_ms"] = statistics.median(times[name]) * 1e3
-    row |= {"of_compile": statistics.median(ratios["compile"]), "of_compile_range": [ratios["compile"][0], ratios["compile"][-1]],
+    row |= {"of_compile": statistics.median(ratios["compile"]),
+            "of_compile_range": [ratios["compile"][0], ratios["compile"][-1]],
             "of_floor": statistics.median(ratios["floor"]), "bar": case.bar, "bytes": bytes_moved}
     return row
 
@@ -315,8 +320,9 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 def format_row(row: dict[str, Any]) -> str:
     low, high = row["of_compile_range"]
     met = "" if row["bar"] is None else f"{row['bar']:.2f} {'yes' if row['of_compile'] <= row['bar'] else 'NO'}"
-    return (f"{row['name']:40s} {row['threads']:2d} {row['ours_ms']:9.3f} {row['eager_ms']:9.3f} {row['compile_ms']:9.3f} "
-            f"{row['floor_ms']:9.3f}   {row['of_compile']:4.2f} ({low:.2f} - {high:.2f})  {met:8s} {row['of_floor']:5.2f}")
+    return (f"{row['name']:40s} {row['threads']:2d} {row['ours_ms']:9.3f} {row['eager_ms']:9.3f} "
+            f"{row['compile_ms']:9.3f} {row['floor_ms']:9.3f}   {row['of_compile']:4.2f} ({low:.2f} - {high:.2f})  "
+            f"{met:8s} {row['of_floor']:5.2f}")
 
 
 def main() -> None:

@@ -5,10 +5,10 @@
     python benchmark/host_step.py --json steps.json                     # a list of {name, threads, ours_ms, eager_ms, ...}
 
 PyTorch's contenders: eager and torch.compile of the model, each with the foreach and the fused optimizer, and
-torch.compile of the whole step (model and optimizer). Each round times every contender once, one after the other, so that
-a busy machine disturbs all alike; a ratio is taken within a round, against the fastest of PyTorch's in that round, and the
-table shows the median ratio with the lowest and the highest. Losses must agree first. `floor` is matrix-product FLOPs over the measured
-peak of a large GEMM on the same threads.
+torch.compile of the whole step (model and optimizer). Each round times every contender once, one after the other, so
+that a busy machine disturbs all alike; a ratio is taken within a round, against the fastest of PyTorch's in that round,
+and the table shows the median ratio with the lowest and the highest. Losses must agree first. `floor` is matrix-product
+FLOPs over the measured peak of a large GEMM on the same threads.
 """
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from contenders import ROOT, compile_step, start
 
 @dataclasses.dataclass
 class Case:
-    """`make` gives {train_step, model, args}; `bar` is how many times faster than the fastest of PyTorch's ours must be."""
+    """`make` gives {train_step, model, args}; `bar` is how many times faster than the fastest of PyTorch's ours must
+    be."""
 
     name: str
     make: Callable[[], dict[str, Any]]
@@ -39,7 +40,8 @@ def gpt2_case(config: str, batch: int, length: int, name: str, bar: float) -> Ca
     def make():
         import gpt2
 
-        return gpt2.setup(config, "fused", batch, length, 1, ROOT / "examples" / "gpt2-nano.txt" if config == "nano" else None)
+        return gpt2.setup(config, "fused", batch, length, 1,
+                          ROOT / "examples" / "gpt2-nano.txt" if config == "nano" else None)
 
     return Case(f"GPT-2 {name} {batch}x{length}", make, bar, "class:Block")
 
@@ -99,8 +101,8 @@ def adamw(model, optimizer: str):
 
 
 def pytorch(example, compiled: bool) -> dict[str, Callable]:
-    """Functions that run one PyTorch step, by name. They train one copy of the model, each with an optimizer of its own:
-    with a copy each, five of them would not fit small machines."""
+    """Functions that run one PyTorch step, by name. They train one copy of the model, each with an optimizer of its
+    own: with a copy each, five of them would not fit small machines."""
     import torch
 
     model = copy.deepcopy(example["model"])
@@ -214,9 +216,9 @@ def main() -> None:
     print(f"\n{'step, f32':22s} thr   ours ms  eager ms  compile ms  floor ms   times the fastest (low - high)   bar")
     for row in rows:
         low, high = row["times_fastest_range"]
-        print(f"{row['name']:22s} {row['threads']:3d} {row['ours_ms']:9.2f} {row['eager_ms']:9.2f} {row['compile_ms']:11.2f} "
-              f"{row['floor_ms']:9.2f}   {row['times_fastest']:5.2f} ({low:.2f} - {high:.2f})   {row['bar']:.2f} "
-              f"{'yes' if row['times_fastest'] >= row['bar'] else 'NO'}")
+        print(f"{row['name']:22s} {row['threads']:3d} {row['ours_ms']:9.2f} {row['eager_ms']:9.2f} "
+              f"{row['compile_ms']:11.2f} {row['floor_ms']:9.2f}   {row['times_fastest']:5.2f} ({low:.2f} - "
+              f"{high:.2f})   {row['bar']:.2f} {'yes' if row['times_fastest'] >= row['bar'] else 'NO'}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ if os.path.exists("/proc/cpuinfo") and "avx512vl" in open("/proc/cpuinfo").read(
 # Machine code for GPUs needs NVIDIA's assembler, found where spmd-opt looks for it.
 toolkits = [os.environ.get("CUDA_HOME", ""), os.path.dirname(os.path.dirname(shutil.which("ptxas") or "")),
             "/usr/local/cuda", *glob.glob(os.path.join(config.spmd_source_dir, "build", "cuda", "nvidia", "cu*"))]
-ptxas = next((path for path in (os.path.join(t, "bin", "ptxas") for t in toolkits if t) if os.access(path, os.X_OK)), "")
+ptxas = next((path for path in (os.path.join(t, "bin", "ptxas") for t in toolkits if t) if os.access(path, os.X_OK)),
+             "")
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))

@@ -5,7 +5,8 @@ import lit.util
 
 
 class SpmdFormat(lit.formats.ShTest):
-    """Shell tests as lit runs them; each `test_*.py` is one test run by pytest, unsupported where Python lacks PyTorch."""
+    """Shell tests as lit runs them; each `test_*.py` is one test run by pytest, unsupported where Python lacks
+    PyTorch."""
 
     def __init__(self):
         super().__init__(execute_external=False)
@@ -21,7 +22,8 @@ class SpmdFormat(lit.formats.ShTest):
             return super().execute(test, lit_config)
         if "torch" not in test.config.available_features:
             return lit.Test.UNSUPPORTED, "the configured Python has no PyTorch or no pytest"
-        command = [test.config.spmd_python, "-m", "pytest", "-q", "-rP", "-x", "-p", "no:cacheprovider", test.getSourcePath()]
+        command = [test.config.spmd_python, "-m", "pytest", "-q", "-rP", "-x", "-p", "no:cacheprovider",
+                   test.getSourcePath()]
         out, err, code = lit.util.executeCommand(command, env=test.config.environment)
         # What a test has counted is worth seeing when it passes, too.
         for line in dict.fromkeys(line for line in out.splitlines() if line.startswith("counts: ")):

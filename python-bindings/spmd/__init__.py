@@ -13,7 +13,8 @@ __version__ = "0.1.0"
 
 _LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
          "compile": ".compiled", "CompiledStep": ".compiled", "CompileError": ".compiler",
-         "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate", "MemoryBudgetError": ".planning",
+         "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
+         "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
          "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "ToolError": ".tools"}
 

@@ -54,11 +54,11 @@ class Program:
 class CompiledStep:
     """A training step compiled for N ranks; calls like the function it was made from (docs/python.md).
 
-    The first call captures and compiles. From then on the ranks hold parameters, buffers and optimizer state; the tensors
-    of the model and the optimizer get their values back when they are used, whoever uses them (livestate.py).
+    The first call captures and compiles. From then on the ranks hold parameters, buffers and optimizer state; the
+    tensors of the model and the optimizer get their values back when they are used, whoever uses them (livestate.py).
 
-    Attributes: `train_step`, the function it was made from; `batch_dims`; and, None before the first call, of the program
-    that ran last: `package` (what was captured), `artifact` (the compiled folder), `trainer`.
+    Attributes: `train_step`, the function it was made from; `batch_dims`; and, None before the first call, of the
+    program that ran last: `package` (what was captured), `artifact` (the compiled folder), `trainer`.
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
@@ -106,8 +106,8 @@ class CompiledStep:
             return
         first = self._current.call
         if call.model is not first.model or call.optimizer is not first.optimizer:
-            raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first, or compile "
-                             "the function once for each")
+            raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first, or "
+                             "compile the function once for each")
         self._live.check()
 
     def _program_for(self, call: StepCall) -> Program:
@@ -126,7 +126,8 @@ class CompiledStep:
             self._live.fetch_all()
             _carry_rng(self._live.trainer, program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock, program.package.unkept_gradients,
+            self._live = LiveState(call.model, call.optimizer, program.home, self._lock,
+                                   program.package.unkept_gradients,
                                    is_fresh=False)
         self._current = program
         return program
@@ -177,7 +178,8 @@ class CompiledStep:
                 "a Python argument, train() or eval(), requires_grad of a parameter, or what has hooks is another"
         value = changed_value(last.baked)
         if value is not None:
-            return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}" if isinstance(value.value, NUMBERS)
+            return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"
+                                         if isinstance(value.value, NUMBERS)
                                          else "has another value")
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, last.options))
@@ -299,7 +301,8 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
             seen.add(id(module))
             ids.append(id(module))
             modes.append(module.training)
-            for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks):
+            for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
+                          module._backward_pre_hooks):
                 if hooks:
                     modes.append(tuple(hooks))
             for parameter in module._parameters.values():
@@ -318,7 +321,8 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
 def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, str]]:
     """The options of each param group, as text."""
     return [{"params": str(len(group["params"])),
-             **{name: repr(value) for name, value in group.items() if name not in ("params", "param_names", "initial_lr")}}
+             **{name: repr(value) for name, value in group.items()
+                if name not in ("params", "param_names", "initial_lr")}}
             for group in optimizer.param_groups]
 
 
@@ -369,8 +373,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
         callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
       mode: "fully_shard" or "replicate".
-      view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on its
-        rows of the batch, and gradients are averaged, as FSDP does.
+      view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
+        its rows of the batch, and gradients are averaged, as FSDP does.
       target: "host".
       batch_dims: as for spmd.capture.
       max_compiles: how many programs (other shapes, Python values, baked options) the step may have.

@@ -3,8 +3,9 @@
 [Note: live state] Between two compiled steps a tensor of the model or the optimizer is in one of two states.
 
   away   the ranks have the value. The tensor's class is a subclass (made by _away_class) whose __torch_function__ sees
-         every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives the
-         tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is old.
+         every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives
+         the tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is
+         old.
   here   the tensor has the value, and whoever holds it may write. All tensors that are here are copied to the ranks
          before the next step, whether they were written or not: PyTorch can write without leaving a trace (p.data).
 
@@ -28,13 +29,15 @@ from .runtime import RunError, TensorInfo, Trainer
 
 _no_torch_function = torch._C.DisableTorchFunctionSubclass
 
-_GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim", "names", "is_cuda",
-            "is_cpu", "is_meta", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized", "is_nested", "is_xla", "is_xpu",
-            "is_mps", "is_maia", "is_mtia", "is_vulkan", "is_ipu", "itemsize", "nbytes", "retains_grad", "output_nr",
-            "_version", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
-_METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point", "is_complex",
-            "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook", "retain_grad", "__len__",
-            "register_post_accumulate_grad_hook", "dim_order", "storage_offset", "ndimension", "is_shared")
+_GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim",
+            "names", "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized",
+            "is_nested", "is_xla", "is_xpu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "is_ipu", "itemsize",
+            "nbytes", "retains_grad", "output_nr", "_version", "_grad", "_grad_fn", "_backward_hooks",
+            "_post_accumulate_grad_hooks")
+_METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point",
+            "is_complex", "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook",
+            "retain_grad", "__len__", "register_post_accumulate_grad_hook", "dim_order", "storage_offset",
+            "ndimension", "is_shared")
 
 
 def _metadata() -> set[Any]:
@@ -110,18 +113,19 @@ class UnkeptGradient(Slot):
     """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
 
     def fetch(self) -> None:
-        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the ranks\n"
-                           "  cure: return it, or what you want to know of it, from the step")
+        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
+                           "ranks\n  cure: return it, or what you want to know of it, from the step")
 
 
 class LiveState:
     """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
 
-    `unkept_gradients`: parameters in which the step leaves a gradient that the ranks do not keep. `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    `unkept_gradients`: parameters in which the step leaves a gradient that the ranks do not keep. `is_fresh`: the
+    trainer has been loaded with the values that the tensors have.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer, lock: threading.RLock,
-                 unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer,
+                 lock: threading.RLock, unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
         self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
         self.lost: str | None = None
         self._parameters = dict(model.named_parameters(remove_duplicate=False))
@@ -142,7 +146,8 @@ class LiveState:
                 slot.go_away()
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
-        self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()), torch.empty_like(self._parameters[name]).detach(),
+        self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()),
+                                        torch.empty_like(self._parameters[name]).detach(),
                                         self), self._parameters[name]) for name in unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
@@ -152,8 +157,8 @@ class LiveState:
         self._hook = optimizer.register_step_pre_hook(lambda *unused: (f := fetch_all()) and f())
 
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
-        """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as there
-        was none yet."""
+        """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
+        there was none yet."""
         known = parameter.grad if info.state == "grad" else self.optimizer.state[parameter].get(info.state)
         if isinstance(known, torch.Tensor):
             return known, False
@@ -227,9 +232,10 @@ class LiveState:
         with _no_torch_function():
             for name, parameter in self._cleared:
                 if parameter.grad is not None:
-                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, or from a call with other "
-                                     "arguments, to which eager PyTorch would add this step's\n  cure: call "
-                                     "optimizer.zero_grad() before the step; to accumulate, give one call all microbatches")
+                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, or from a call with "
+                                     "other arguments, to which eager PyTorch would add this step's\n  cure: call "
+                                     "optimizer.zero_grad() before the step; to accumulate, give one call all "
+                                     "microbatches")
 
     def after_step(self) -> None:
         """The ranks have stepped: the tensors go away."""
@@ -248,8 +254,8 @@ class LiveState:
 
     def lose(self, error: RunError, number: int) -> None:
         """The ranks failed in the middle of a step: no value is known any more."""
-        self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: {error}\n"
-                     "  cure: call reset(), which leaves the values last read, load a checkpoint, and go on")
+        self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: "
+                     f"{error}\n  cure: call reset(), which leaves the values last read, load a checkpoint, and go on")
         for slot in self.here:
             slot.go_away()
         self.here = []
@@ -257,7 +263,8 @@ class LiveState:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything, by its name in a weights file; here."""
         self.fetch_all()
-        return {slot.info.name if slot.info.state in ("param", "buffer") else f"optimizer/{slot.info.state}/{slot.info.name}":
+        return {slot.info.name if slot.info.state in ("param", "buffer")
+                else f"optimizer/{slot.info.state}/{slot.info.name}":
                 slot.tensor for slot in self.slots}
 
     def fetch_all(self) -> None:

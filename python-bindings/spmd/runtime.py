@@ -53,8 +53,8 @@ class Collective:
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command of the plan in the latest step: `bytes` it moves when it touches every operand once, `flops` of a matrix
-    product, and the seconds it took."""
+    """A command of the plan in the latest step: `bytes` it moves when it touches every operand once, `flops` of a
+    matrix product, and the seconds it took."""
 
     op: str
     kernel: str
@@ -122,8 +122,8 @@ class Trainer:
             then), or a rank that failed.
         """
         if os.getpid() != self._process:
-            raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; load the "
-                               "artifact in the process that trains")
+            raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; "
+                               "load the artifact in the process that trains")
         arrays = [to_numpy(value) for value in batch]
         tensors = (native.Tensor * len(arrays))()
         for tensor, (array, dtype) in zip(tensors, arrays):

@@ -95,13 +95,15 @@ def test_sharding_rules_are_right(step, tmp_path):
 
 def test_trains_like_eager_on_two_ranks(step, tmp_path):
     run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--quiet")
-    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"], capture_output=True, text=True)
+    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"],
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_trains_like_eager_on_an_emulated_gpu(step, tmp_path):
     run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=emulate:sm_90", "--quiet")
-    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"], capture_output=True, text=True)
+    done = subprocess.run([BIN / "spmd-run", tmp_path / "swoosh.spmd", "--check", "--quiet"],
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -111,7 +113,8 @@ def test_compiles_to_cubins(step, tmp_path):
     stand_in.parent.mkdir(parents=True)
     stand_in.symlink_to(Path(os.environ["SPMD_SOURCE"]) / "test" / "Kernels" / "Gpu" / "Inputs" / "ptxas")
     ptxas = Path(os.environ.get("SPMD_PTXAS", stand_in))
-    run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=cuda:sm_80,sm_90", f"--cuda={ptxas.parents[1]}",
+    run("spmd-compile", step, "-o", tmp_path / "swoosh.spmd", "--ranks=2", "--target=cuda:sm_80,sm_90",
+        f"--cuda={ptxas.parents[1]}",
         "--kernel-cache=none", "--fuse=false", "--quiet")
     manifest = json.loads((tmp_path / "swoosh.spmd" / "manifest.json").read_text())
     assert {launch["chip"] for launch in manifest["launches"]} == {"sm_80", "sm_90"}

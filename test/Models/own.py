@@ -1,4 +1,5 @@
-"""Models written here, what `transformers` does not have, or not small enough to see through; and steps that train them."""
+"""Models written here, what `transformers` does not have, or not small enough to see through; and steps that train
+them."""
 from __future__ import annotations
 
 import torch

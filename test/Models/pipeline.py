@@ -69,8 +69,8 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
     zero = zoo.zero_gradients(model, batches[0])
     path = folder / f"{optimizer}.step"
     try:
-        package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]], zero_gradient=zero,
-                               reference_state="zero_gradient" if zero else "none")
+        package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]],
+                               zero_gradient=zero, reference_state="zero_gradient" if zero else "none")
     except Exception as error:  # whatever it is, it is told
         lines = f"{type(error).__name__}: {error}".splitlines()
         place = [line.strip() for line in lines if line.startswith("  File ")]

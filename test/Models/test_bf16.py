@@ -34,14 +34,15 @@ def capture(folder: Path, kind: str, steps: int, **options) -> Path:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, **options)
     batches = [(torch.randint(0, VOCABULARY, (ROWS, TIME)), torch.randint(0, VOCABULARY, (ROWS, TIME)))
                for _ in range(steps)]
-    package = spmd.capture(own.clipped_step if kind == "bf16" else autocast, model, optimizer, *batches[0], reference=batches)
+    package = spmd.capture(own.clipped_step if kind == "bf16" else autocast, model, optimizer, *batches[0],
+                           reference=batches)
     package.save(folder / "s.step")
     return folder / "s.step"
 
 
 def compile_step(step: Path, ranks: int, to: Path, *options: str) -> Path:
-    run("compile", find_tool("spmd-compile"), step, f"--ranks={ranks}", "--policy=class:LlamaBlock", "--quiet", *options,
-        "-o", to)
+    run("compile", find_tool("spmd-compile"), step, f"--ranks={ranks}", "--policy=class:LlamaBlock",
+        "--quiet", *options, "-o", to)
     return to
 
 
@@ -82,8 +83,8 @@ def test_the_interpreter_rounds_where_the_kernels_do(kind, tmp_path) -> None:
     """And fusion moves no rounding: every light op alone gives the same bits."""
     step = capture(tmp_path, kind, 2, foreach=True)
     program = compile_step(step, 2, tmp_path / "kernels.mlir", "--compile-to=kernels")
-    run("interpret", find_tool("spmd-interpret"), program, "--ranks=2", f"--weights={step}", "--steps=2", "--dtype=program",
-        f"--save={tmp_path / 'interpreted'}")
+    run("interpret", find_tool("spmd-interpret"), program, "--ranks=2", f"--weights={step}", "--steps=2",
+        "--dtype=program", f"--save={tmp_path / 'interpreted'}")
     artifact = compile_step(step, 2, tmp_path / "s.spmd")
     run("train", find_tool("spmd-run"), artifact, "--steps=2", "--quiet", f"--save={tmp_path / 'trained'}")
     alone = compile_step(step, 2, tmp_path / "alone.spmd", "--fuse=false")

@@ -1,5 +1,5 @@
-"""Clipping by other norms than the Euclidean, and weights that are a direction and a length: what ranks hold pieces of is
-measured whole."""
+"""Clipping by other norms than the Euclidean, and weights that are a direction and a length: what ranks hold pieces of
+is measured whole."""
 from __future__ import annotations
 
 from pathlib import Path

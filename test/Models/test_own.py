@@ -35,7 +35,8 @@ def uneven() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(ROWS, TIME, 7), labels
 
 
-MODELS = {"llama": (own.Llama, tokens, "LlamaBlock"), "llama-fused-norm": (lambda: own.Llama(fused=True), tokens, "LlamaBlock"),
+MODELS = {"llama": (own.Llama, tokens, "LlamaBlock"),
+          "llama-fused-norm": (lambda: own.Llama(fused=True), tokens, "LlamaBlock"),
           "moe": (own.MoE, tokens, "MixtureOfExperts"), "contrastive": (own.Contrastive, pairs, "Linear"),
           "weighted": (own.Weighted, uneven, "Linear")}
 

@@ -1,7 +1,7 @@
 """Small random models of `transformers`, and how each is trained: an unmodified step on an ordinary batch.
 
-A case is a model class, a config of tiny sizes (all different from each other and from the batch), a batch, and the class
-of its blocks. Dropout is off, but for one of them.
+A case is a model class, a config of tiny sizes (all different from each other and from the batch), a batch, and the
+class of its blocks. Dropout is off, but for one of them.
 """
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ BART = dict(vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=
             decoder_attention_heads=2, encoder_ffn_dim=20, decoder_ffn_dim=20, max_position_embeddings=24, dropout=0.0,
             attention_dropout=0.0, activation_dropout=0.0, classifier_dropout=0.0, decoder_start_token_id=2,
             forced_eos_token_id=None, pad_token_id=0, bos_token_id=1, eos_token_id=2)
-VIT = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, image_size=16, patch_size=4,
-           hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=3)
+VIT = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, image_size=16,
+           patch_size=4, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=3)
 
 
 def decoder(name: str, block: str, config: str = "", batch: Callable = causal, **options: Any) -> Case:
@@ -134,16 +134,17 @@ def vision(name: str, config: str, block: str, **options: Any) -> Case:
     return Case(name, config, {**VIT, **options}, pictures, block)
 
 
-CLIP_TEXT = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
-                 max_position_embeddings=24, attention_dropout=0.0, eos_token_id=VOCABULARY - 1, bos_token_id=1,
-                 pad_token_id=0)
+CLIP_TEXT = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2,
+                 num_attention_heads=2, max_position_embeddings=24, attention_dropout=0.0, eos_token_id=VOCABULARY - 1,
+                 bos_token_id=1, pad_token_id=0)
 CLIP_VISION = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2, image_size=16,
                    patch_size=4, attention_dropout=0.0)
 
 CASES = [
     Case("GPT2LMHeadModel", "GPT2Config", GPT2, causal, "GPT2Block"),
     Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
-    Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified, "GPT2Block"),
+    Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified,
+         "GPT2Block"),
     decoder("LlamaForCausalLM", "LlamaDecoderLayer"),
     dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal), kind="padded"),
     decoder("MistralForCausalLM", "MistralDecoderLayer", sliding_window=4),
@@ -162,7 +163,8 @@ CASES = [
     decoder("SmolLM3ForCausalLM", "SmolLM3DecoderLayer"),
     decoder("HeliumForCausalLM", "HeliumDecoderLayer", head_dim=4),
     decoder("GlmForCausalLM", "GlmDecoderLayer", head_dim=8),
-    decoder("MixtralForCausalLM", "MixtralDecoderLayer", num_local_experts=3, num_experts_per_tok=2, experts_implementation="batched_mm",
+    decoder("MixtralForCausalLM", "MixtralDecoderLayer", num_local_experts=3, num_experts_per_tok=2,
+            experts_implementation="batched_mm",
             output_router_logits=True),
     decoder("OlmoeForCausalLM", "OlmoeDecoderLayer", num_experts=3, num_experts_per_tok=2,
             experts_implementation="batched_mm"),
@@ -198,7 +200,8 @@ CASES = [
     encoder("ElectraForMaskedLM", "ElectraConfig", "ElectraLayer", embedding_size=12),
     encoder("AlbertForMaskedLM", "AlbertConfig", "AlbertLayer", embedding_size=12),
     encoder("CamembertForMaskedLM", "CamembertConfig", "CamembertLayer", pad_token_id=0),
-    encoder("MobileBertForMaskedLM", "MobileBertConfig", "MobileBertLayer", embedding_size=12, intra_bottleneck_size=16),
+    encoder("MobileBertForMaskedLM", "MobileBertConfig", "MobileBertLayer", embedding_size=12,
+            intra_bottleneck_size=16),
     encoder("LayoutLMForMaskedLM", "LayoutLMConfig", "LayoutLMLayer"),
     Case("DistilBertForMaskedLM", "DistilBertConfig", dict(
         vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=20, max_position_embeddings=24, dropout=0.0,

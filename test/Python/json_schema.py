@@ -34,8 +34,9 @@ def violations(value: Any, schema: dict, root: dict, pointer: str = "") -> Itera
     if "pattern" in schema and not re.search(schema["pattern"], value):
         yield f"{pointer}: {value!r} does not match {schema['pattern']}"
     for size, bound in (("Items", list), ("Properties", dict)):
-        if isinstance(value, bound) and not schema.get(f"min{size}", 0) <= len(value) <= schema.get(f"max{size}", len(value)):
-            yield f"{pointer}: {len(value)} entries"
+        if isinstance(value, bound):
+            if not schema.get(f"min{size}", 0) <= len(value) <= schema.get(f"max{size}", len(value)):
+                yield f"{pointer}: {len(value)} entries"
     if isinstance(value, dict):
         for key in schema.get("required", []):
             if key not in value:

@@ -32,7 +32,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "NAdam": _NESTEROV_ADAM,
     "RAdam": _NESTEROV_ADAM,
     "RMSprop": {
-        "plain": {}, "centered": {"centered": True}, "momentum": {"momentum": 0.9}, "weight decay": {"weight_decay": 0.1},
+        "plain": {}, "centered": {"centered": True}, "momentum": {"momentum": 0.9},
+        "weight decay": {"weight_decay": 0.1},
         "all": {"centered": True, "momentum": 0.8, "weight_decay": 0.05, "maximize": True}, "groups": {},
     },
     "Adagrad": {
@@ -112,9 +113,11 @@ def document() -> str:
     from spmd.capture.optimizer_state import UNSUPPORTED
     lines = [
         "# Optimizers", "",
-        "What of `torch.optim` is captured, partitioned and run, from a cold start and from existing state. The table is",
+        "What of `torch.optim` is captured, partitioned and run, from a cold start and from existing state. The table "
+        "is",
         "written by `python test/Python/optimizer_cases.py` from the cases of `test/Python/test_optimizers.py`: each is",
-        "captured and compared with eager over five steps, partitioned for 1 to 4 ranks and compared with the captured step",
+        "captured and compared with eager over five steps, partitioned for 1 to 4 ranks and compared with the captured "
+        "step",
         "in float64 to 1e-12, optimizer state included; each optimizer also trains on two ranks of the host.", "",
         "| optimizer | single-tensor | foreach | fused | options tested |", "| --- | --- | --- | --- | --- |"]
     for optimizer, options in OPTIONS.items():
@@ -126,16 +129,21 @@ def document() -> str:
     lines += [
         "",
         "The numbers are the largest difference from eager PyTorch after five steps, relative to the largest entry of a",
-        "tensor; *exact* is bit by bit. *groups* are two param groups with other learning rates and weight decay; *all* are",
+        "tensor; *exact* is bit by bit. *groups* are two param groups with other learning rates and weight decay; "
+        "*all* are",
         "all options of the row at once.", "",
         "- Without `foreach` and `fused`, SGD, Adam and AdamW are recorded as fused, the others one tensor at a time.",
-        "- `capturable` is set for the capture where a bias correction would else be a Python number read from a tensor; the",
+        "- `capturable` is set for the capture where a bias correction would else be a Python number read from a "
+        "tensor; the",
         "  results are those of `capturable=False` up to rounding in float32.",
-        "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold start has",
-        "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from weights",
+        "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold "
+        "start has",
+        "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "
+        "weights",
         "  that have optimizer state it is not run.",
         "- The learning rate of each group is read at every step; a learning rate that is a tensor works too.",
-        "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all implementations give",
+        "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all "
+        "implementations give",
         "  one kernel per flat buffer.", "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")

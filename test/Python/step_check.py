@@ -1,4 +1,5 @@
-"""A captured step through the compiler: partitioned for N ranks and compared in float64 with itself, and run on the host."""
+"""A captured step through the compiler: partitioned for N ranks and compared in float64 with itself, and run on the
+host."""
 from __future__ import annotations
 
 import os
@@ -36,13 +37,15 @@ class StepCheck:
 
         Returns what compiler and interpreter said: warnings, collectives."""
         scheduled = self.folder / "scheduled.mlir"
-        said = run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}", "--compile-to=collectives",
-                   "--quiet", *options, "-o", scheduled)
+        said = run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}",
+                   "--compile-to=collectives", "--quiet", *options, "-o", scheduled)
         return said + run(tool("spmd-interpret"), scheduled, f"--ranks={ranks}", f"--compare={self.base}",
                           f"--steps={steps}")
 
     def train(self, ranks: int, policy: str = "none", *options: str, rtol: float = 1e-5) -> str:
         """Compiles and trains on the host; losses and final parameters are eager's, which the package recorded."""
         artifact = self.folder / f"s{ranks}.spmd"
-        run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}", "--quiet", *options, "-o", artifact)
-        return run(tool("spmd-run"), artifact, "--check", f"--rtol={rtol}", f"--rtol-loss={rtol}", "--quiet", "--threads=2")
+        run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}", "--quiet", *options,
+            "-o", artifact)
+        return run(tool("spmd-run"), artifact, "--check", f"--rtol={rtol}", f"--rtol-loss={rtol}", "--quiet",
+                   "--threads=2")

@@ -68,7 +68,8 @@ class StepInterpreter:
             if record is not None:
                 shape = list(value.shape) if isinstance(value, torch.Tensor) else []
                 assert shape == record["shape"], (node, shape)
-                assert not isinstance(value, torch.Tensor) or value.dtype == DTYPES[record["dtype"]], (node, value.dtype)
+                if isinstance(value, torch.Tensor):
+                    assert value.dtype == DTYPES[record["dtype"]], (node, value.dtype)
                 values[record["id"]] = value
 
 

@@ -49,6 +49,7 @@ def covered_ops():
 
 def test_every_op_is_in_a_round_trip_test_or_covered():
     folder = os.path.join(os.environ.get("SPMD_SOURCE", "."), "test", "dialects", "Aten")
-    text = "".join(open(os.path.join(folder, file)).read() for file in os.listdir(folder) if file.startswith("roundtrip"))
+    text = "".join(open(os.path.join(folder, file)).read() for file in os.listdir(folder)
+                   if file.startswith("roundtrip"))
     tested = set(re.findall(r"aten\.[\w.]+", text))
     assert {op[0] for op in OPS} <= tested | covered_ops()

@@ -508,7 +508,8 @@ class Complex(nn.Linear):
 @pytest.mark.parametrize("build, message", [
     (Grouped, r"size depends on values\n  File[^\0]*cure: .*batched_mm"),
     (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
-    (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))), r"module '0' is TorchScript[^\0]*cure: ")],
+    (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))),
+     r"module '0' is TorchScript[^\0]*cure: ")],
     ids=["experts by groups", "complex parameter", "TorchScript"])
 def test_models_that_have_no_program(build, message: str) -> None:
     model = build()

@@ -1,5 +1,5 @@
-"""Steps as people write them, end to end: captured, equal to eager; partitioned on 1, 2 and 4 ranks, equal to the captured
-step in float64; trained on two ranks of the host, like eager."""
+"""Steps as people write them, end to end: captured, equal to eager; partitioned on 1, 2 and 4 ranks, equal to the
+captured step in float64; trained on two ranks of the host, like eager."""
 from __future__ import annotations
 
 import copy
@@ -175,7 +175,8 @@ class SharedGradient(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.fc, self.first, self.second = nn.Linear(12, 6, bias=False), nn.Parameter(torch.zeros(6)), nn.Parameter(torch.ones(6))
+        self.fc = nn.Linear(12, 6, bias=False)
+        self.first, self.second = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.ones(6))
 
     def forward(self, x):
         return self.fc(x) + self.first + self.second
@@ -244,11 +245,14 @@ def test_step(name: str, tmp_path) -> None:
     reference = batches if CASES[name][2] else None
     package = spmd.capture(step, model, optimizer, *batches[0], reference=reference)
 
-    run, twin, twin_optimizer = StepInterpreter(json.loads(package.text()), package.weights), *copy.deepcopy((model, optimizer))
+    run, twin, twin_optimizer = StepInterpreter(json.loads(package.text()),
+                                                package.weights), *copy.deepcopy((model, optimizer))
     for x, y in batches:
-        expected = [v for v in torch.utils._pytree.tree_leaves(step(twin, twin_optimizer, x, y)) if not isinstance(v, str)]
+        expected = [v for v in torch.utils._pytree.tree_leaves(step(twin, twin_optimizer, x, y))
+                    if not isinstance(v, str)]
         for got, wanted in zip(run({"x": x, "y": y}), expected):
-            torch.testing.assert_close(torch.as_tensor(got).float(), torch.as_tensor(wanted).detach().float(), rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(torch.as_tensor(got).float(), torch.as_tensor(wanted).detach().float(),
+                                       rtol=1e-6, atol=1e-6)
     for own, value in (dict(twin.named_parameters()) | dict(twin.named_buffers())).items():
         torch.testing.assert_close(run.tensors()[own], value.detach(), rtol=0, atol=1e-6)
 
@@ -274,7 +278,8 @@ def test_hooks_that_parameters_have_before_the_step(tmp_path) -> None:
     _, model, optimizer, batches = make("hooks on parameters")
     add_hooks(model)
     package = spmd.capture(plain, model, optimizer, *batches[0], reference=batches)
-    run, (twin, twin_optimizer) = StepInterpreter(json.loads(package.text()), package.weights), copy.deepcopy((model, optimizer))
+    run, (twin, twin_optimizer) = StepInterpreter(json.loads(package.text()),
+                                                  package.weights), copy.deepcopy((model, optimizer))
     add_hooks(twin)
     for x, y in batches:
         plain(twin, twin_optimizer, x, y)

@@ -1,4 +1,5 @@
-"""spmd.compile without a compiler: a stand-in for spmd-compile copies the step, a stand-in for the runtime interprets it.
+"""spmd.compile without a compiler: a stand-in for spmd-compile copies the step, a stand-in for the runtime interprets
+it.
 
 What is tested is everything around them: capture at the first call, the cache, learning rates, results, sync, calls of
 another shape. test_compile_end_to_end.py runs the real ones.
@@ -167,9 +168,11 @@ def returning(make):
 
 
 @pytest.mark.parametrize("make", [
-    lambda loss, logits: None, lambda loss, logits: loss.item(), lambda loss, logits: (loss, (logits.argmax(-1) == 0).sum().item()),
+    lambda loss, logits: None, lambda loss, logits: loss.item(),
+    lambda loss, logits: (loss, (logits.argmax(-1) == 0).sum().item()),
     lambda loss, logits: {"loss": loss, "logits": logits}, lambda loss, logits: [loss, None, 3, "text"],
-    lambda loss, logits: Result(loss, {"logits": (logits,)}), lambda loss, logits: [Result(loss, Result(logits, None, "inner"))],
+    lambda loss, logits: Result(loss, {"logits": (logits,)}),
+    lambda loss, logits: [Result(loss, Result(logits, None, "inner"))],
     lambda loss, logits: Pair(loss, logits),
     lambda loss, logits: collections.OrderedDict(loss=loss, logits=logits)])
 def test_a_result_is_what_eager_returns(compiler, make) -> None:
@@ -220,14 +223,16 @@ def test_every_way_to_compile(compiler) -> None:
         return loss
 
     assert isinstance(bare, spmd.CompiledStep) and "1 rank, not called yet" in repr(bare)
-    for step in (bare, spmd.compile()(bare.train_step), spmd.compile(bare.train_step), spmd.compile(bare.train_step, ranks=2)):
+    for step in (bare, spmd.compile()(bare.train_step), spmd.compile(bare.train_step),
+                 spmd.compile(bare.train_step, ranks=2)):
         example = mlp.setup()
         twin, twin_optimizer = eager_twin(example)
         x, y = example["args"]
         for weight in (None, torch.linspace(1, 2, 6)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", spmd.Remark)
-                loss = step(batch={"y": y, "x": x}, weight=weight, optimizer=example["optimizer"], model=example["model"])
+                loss = step(batch={"y": y, "x": x}, weight=weight, optimizer=example["optimizer"],
+                            model=example["model"])
             expected = bare.train_step(twin, twin_optimizer, {"x": x, "y": y}, weight)
             torch.testing.assert_close(loss, expected.detach())
         assert step.compiles == 2

@@ -34,7 +34,8 @@ class ResNet(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 6, 3, 1, 1, bias=False), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        self.stem = nn.Sequential(nn.Conv2d(3, 6, 3, 1, 1, bias=False), nn.BatchNorm2d(6), nn.ReLU(),
+                                  nn.MaxPool2d(3, 2, 1))
         self.blocks = nn.Sequential(Residual(6, 6, 1), Residual(6, 8, 2))
         self.head = nn.Linear(8, 4)
 
@@ -48,7 +49,8 @@ class UNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.down = nn.Sequential(nn.Conv2d(3, 4, 3, 1, 1), nn.GroupNorm(2, 4), nn.SiLU())
-        self.middle = nn.Sequential(nn.Conv2d(4, 8, 3, 2, 1), nn.GroupNorm(2, 8), nn.SiLU(), nn.Conv2d(8, 8, 3, 1, 1, groups=8))
+        self.middle = nn.Sequential(nn.Conv2d(4, 8, 3, 2, 1), nn.GroupNorm(2, 8), nn.SiLU(),
+                                    nn.Conv2d(8, 8, 3, 1, 1, groups=8))
         self.up = nn.ConvTranspose2d(8, 4, 2, 2)
         self.out = nn.Conv2d(8, 4, 3, 1, 1)
 
@@ -117,17 +119,22 @@ CASES = {"resnet sgd": (ResNet, sgd, 9), "resnet adamw": (ResNet, adamw, 9), "un
 
 @pytest.mark.parametrize("case", CASES)
 def test_any_number_of_ranks_is_one_device(case, tmp_path):
-    """In doubles and on 5 images: loss, parameters, running statistics and optimizer state, and PyTorch's values before."""
+    """In doubles and on 5 images: loss, parameters, running statistics and optimizer state, and PyTorch's values
+    before."""
     package = capture(*CASES[case], steps=2).save(tmp_path / "a.step")
     run(find_tool("spmd-translate"), "--import-step", package, "-o", tmp_path / "step.mlir")
     run(find_tool("spmd-interpret"), tmp_path / "step.mlir", f"--weights={package}", "--reference")
     for ranks in (1, 2, 3, 4, 8):
-        run(find_tool("spmd-opt"), tmp_path / "step.mlir", f"--spmd-pipeline=to=collectives ranks={ranks} policy=always", "-o",
+        run(find_tool("spmd-opt"), tmp_path / "step.mlir",
+            f"--spmd-pipeline=to=collectives ranks={ranks} policy=always", "-o",
             tmp_path / "ranks.mlir")
-        run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}", f"--compare={tmp_path / 'step.mlir'}",
+        run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}",
+            f"--compare={tmp_path / 'step.mlir'}",
             "--steps=2")
-    run(find_tool("spmd-opt"), tmp_path / "step.mlir", "--spmd-pipeline=to=kernels ranks=3 policy=none", "-o", tmp_path / "k.mlir")
-    run(find_tool("spmd-interpret"), tmp_path / "k.mlir", "--ranks=3", f"--compare={tmp_path / 'step.mlir'}", "--steps=1",
+    run(find_tool("spmd-opt"), tmp_path / "step.mlir", "--spmd-pipeline=to=kernels ranks=3 policy=none", "-o",
+        tmp_path / "k.mlir")
+    run(find_tool("spmd-interpret"), tmp_path / "k.mlir", "--ranks=3",
+        f"--compare={tmp_path / 'step.mlir'}", "--steps=1",
         "--rtol=1e-6")  # kernels hold constants in f32
 
 
@@ -135,8 +142,10 @@ def test_any_number_of_ranks_is_one_device(case, tmp_path):
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_trains_like_eager(case, ranks, tmp_path):
     package = capture(*CASES[case], steps=20, size=6).save(tmp_path / "a.step")
-    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--policy=size:200", "--quiet")
-    assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check", f"--save={tmp_path / 'final.safetensors'}")
+    run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}",
+        "--policy=size:200", "--quiet")
+    assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check",
+                           f"--save={tmp_path / 'final.safetensors'}")
     reference, final = load_file(package / "reference.safetensors"), load_file(tmp_path / "final.safetensors")
     for name, value in final.items():
         expected = reference[f"final/{name}"]
@@ -147,7 +156,8 @@ def test_trains_like_eager(case, ranks, tmp_path):
 
 
 def test_batch_norm_sends_one_message_each_way(tmp_path):
-    """Sum and sum of squares forward, and the two sums of backward, go together; the loss and its count are one more."""
+    """Sum and sum of squares forward, and the two sums of backward, go together; the loss and its count are one
+    more."""
     package = capture(ResNet, sgd, 9, steps=1).save(tmp_path / "a.step")
     run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", "--ranks=2", "--policy=none", "--quiet")
     norms = sum(isinstance(m, nn.BatchNorm2d) for m in ResNet().modules())

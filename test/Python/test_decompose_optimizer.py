@@ -67,13 +67,15 @@ for base in ("neg", "reciprocal"):
 foreach("_foreach_sqrt", positives())
 foreach("_foreach_pow.Scalar", positives(), exponent=1.5)
 foreach("_foreach_pow.List", positives(), reals())
-foreach("_foreach_pow.ScalarList", positives(), exponent=[1.0, 2.0, 0.5], attributes=list_attr("exponent", [1.0, 2.0, 0.5]))
+foreach("_foreach_pow.ScalarList", positives(), exponent=[1.0, 2.0, 0.5],
+        attributes=list_attr("exponent", [1.0, 2.0, 0.5]))
 exponents = reals()
 case("_foreach_pow.ScalarAndTensor", exponents, "self = 0.9 : f64",
      torch.ops.aten._foreach_pow.ScalarAndTensor(0.9, exponents))
 foreach("_foreach_lerp.Scalar", reals(), reals(), weight=0.1)
 foreach("_foreach_lerp.List", reals(), reals(), reals())
-foreach("_foreach_lerp.ScalarList", reals(), reals(), weight=[0.1, 0.2, 0.3], attributes=list_attr("weight", [0.1, 0.2, 0.3]))
+foreach("_foreach_lerp.ScalarList", reals(), reals(), weight=[0.1, 0.2, 0.3],
+        attributes=list_attr("weight", [0.1, 0.2, 0.3]))
 for base in ("addcmul", "addcdiv"):
     foreach(f"_foreach_{base}.Scalar", reals(), reals(), positives(), value=-0.5)
     foreach(f"_foreach_{base}.ScalarList", reals(), reals(), positives(), scalars=[1.0, 2.0, 3.0],
@@ -126,7 +128,8 @@ def sgd(momentum, nesterov, first, weight_decay, dampening, maximize):
     torch._fused_sgd_(expected[0], [g.clone() for g in grads], expected[1], lr=lr, nesterov=nesterov, maximize=maximize,
                       is_first_step=first, **hyper)
     n, m = len(SHAPES), len(buffers)
-    flags = f"nesterov = {str(nesterov).lower()}, maximize = {str(maximize).lower()}, is_first_step = {str(first).lower()}"
+    flags = (f"nesterov = {str(nesterov).lower()}, maximize = {str(maximize).lower()}, "
+             f"is_first_step = {str(first).lower()}")
     case("_fused_sgd", params + grads + buffers + [lr],
          ", ".join([array(**hyper), "groups = array<i64: 0, 0, 0>", flags,
                     segments(operandSegmentSizes=[n, n, m, 1], resultSegmentSizes=[n, m])]),
@@ -141,18 +144,22 @@ sgd(0.9, False, True, 0.0, 0.3, False)
 # Gradient ops.
 x, grad, weight, bias = real(2, 3, 8), real(2, 3, 8), real(8), real(8)
 _, mean, rstd = torch.ops.aten.native_layer_norm(x, [8], weight, bias, 1e-5)
-for with_weight, output_mask in ((True, [True, True, True]), (False, [True, False, False]), (True, [False, True, False])):
+for with_weight, output_mask in ((True, [True, True, True]), (False, [True, False, False]),
+                                 (True, [False, True, False])):
     affine = [weight, bias] if with_weight else [None, None]
     results = torch.ops.aten.native_layer_norm_backward(grad, x, [8], mean, rstd, *affine, output_mask)
     case("native_layer_norm_backward", [grad, x, mean, rstd] + [t for t in affine if t is not None],
-         "normalized_shape = array<i64: 8>, " + f"output_mask = array<i1: {', '.join(str(m).lower() for m in output_mask)}>, "
-         + segments(operandSegmentSizes=[1] * 4 + [int(with_weight)] * 2, resultSegmentSizes=[int(m) for m in output_mask]),
+         "normalized_shape = array<i64: 8>, "
+         + f"output_mask = array<i1: {', '.join(str(m).lower() for m in output_mask)}>, "
+         + segments(operandSegmentSizes=[1] * 4 + [int(with_weight)] * 2,
+                    resultSegmentSizes=[int(m) for m in output_mask]),
          [r for r, m in zip(results, output_mask) if m])
 for name, function in (("_softmax", torch.softmax), ("_log_softmax", torch.log_softmax)):
     output = function(real(3, 5), 1)
     grad = real(3, 5)
     op = getattr(torch.ops.aten, name + "_backward_data")
-    case(name + "_backward_data", [grad, output], "dim = 1 : i64, input_dtype = f64", [op(grad, output, 1, torch.float64)])
+    case(name + "_backward_data", [grad, output], "dim = 1 : i64, input_dtype = f64",
+         [op(grad, output, 1, torch.float64)])
 for name, function in (("tanh_backward", torch.tanh), ("sigmoid_backward", torch.sigmoid)):
     output, grad = function(real(3, 5)), real(3, 5)
     case(name, [grad, output], "", [getattr(torch.ops.aten, name)(grad, output)])
@@ -182,7 +189,8 @@ def decomposed(tmp_path_factory):
                     f"--spmd-decompose-optimizer=ops={','.join(GRADIENTS)}"], check=True)
     save_file({f"{key}/{i}": t.clone() for key, (operands, *_) in CASES.items() for i, t in enumerate(operands)},
               folder / "calls.safetensors")
-    subprocess.run([os.path.join(BIN, "spmd-interpret"), str(folder / "small.mlir"), f"--calls={folder}/calls.safetensors",
+    subprocess.run([os.path.join(BIN, "spmd-interpret"), str(folder / "small.mlir"),
+                    f"--calls={folder}/calls.safetensors",
                     f"--results={folder}/results.safetensors"], check=True)
     return load_file(folder / "results.safetensors"), (folder / "small.mlir").read_text()
 

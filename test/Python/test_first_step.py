@@ -35,7 +35,8 @@ def test_two_graphs_equal_eager(implementation: str, tolerance: float) -> None:
         if number == 0:
             run = StepInterpreter(json.loads(package.text()), run.tensors())
     for name, parameter in model.named_parameters():
-        for key, value in ((name, parameter), (f"optimizer/momentum_buffer/{name}", optimizer.state[parameter]["momentum_buffer"])):
+        for key, value in ((name, parameter),
+                           (f"optimizer/momentum_buffer/{name}", optimizer.state[parameter]["momentum_buffer"])):
             assert (run.tensors()[key] - value.detach()).abs().max().item() <= tolerance, key
 
 

@@ -19,7 +19,8 @@ INPUTS = Path(__file__).parent.parent / "Inputs"
 
 def largest_difference(run: StepInterpreter, finals: dict[str, torch.Tensor], without: list[str] = ()) -> float:
     assert set(finals) == {name for name in run.tensors() if not name.startswith("constant/")}
-    return max((run.tensors()[name] - value.detach()).abs().max().item() for name, value in finals.items() if name not in without)
+    return max((run.tensors()[name] - value.detach()).abs().max().item() for name, value in finals.items()
+               if name not in without)
 
 
 @pytest.mark.parametrize("name, tolerance", [
@@ -56,7 +57,8 @@ def sgd(**options):
 
 def adamw(**options):
     example = gpt2.setup("tiny", steps=5)
-    groups = [{k: v for k, v in g.items() if k in ("params", "weight_decay")} for g in example["optimizer"].param_groups]
+    groups = [{k: v for k, v in g.items()
+               if k in ("params", "weight_decay")} for g in example["optimizer"].param_groups]
     example["optimizer"] = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), **options)
     return example
 

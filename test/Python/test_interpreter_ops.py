@@ -1,7 +1,8 @@
 """Every op the interpreter knows, against PyTorch in float64: the check that the oracle itself is right.
 
-A sample is an op's PyTorch name and its arguments by schema name. From these come both the call of PyTorch and, because operands and
-attributes of an aten op are the schema's arguments, one function of MLIR. All samples run in one call of spmd-interpret.
+A sample is an op's PyTorch name and its arguments by schema name. From these come both the call of PyTorch and, because
+operands and attributes of an aten op are the schema's arguments, one function of MLIR. All samples run in one call of
+spmd-interpret.
 """
 import os
 import subprocess
@@ -19,7 +20,8 @@ MLIR_TYPES = {torch.float64: "f64", torch.float32: "f32", torch.int64: "i64", to
 # Ops with more than one list or optional argument carry segment sizes.
 SEGMENTED = {"clamp.Tensor", "native_layer_norm", "native_layer_norm_backward"}
 # Arguments that the dialect leaves out: they follow from the result type or do not matter.
-DROPPED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit", "scale_grad_by_freq", "sparse"}
+DROPPED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit",
+           "scale_grad_by_freq", "sparse"}
 KEPT_DTYPE = {"_to_copy", "sum.dim_IntList", "mean.dim", "linalg_vector_norm"}
 
 generator = torch.Generator().manual_seed(7)
@@ -204,18 +206,20 @@ sample("native_layer_norm", input=real(2, 8), normalized_shape=[8], weight=None,
 for output_mask in ([True, True, True], [True, False, False], [False, True, True]):
     x, w, b = real(2, 3, 8), real(8), real(8)
     _, mean, rstd = torch.native_layer_norm(x, [8], w, b, 1e-5)
-    sample("native_layer_norm_backward", grad_out=real(2, 3, 8), input=x, normalized_shape=[8], mean=mean, rstd=rstd, weight=w, bias=b,
-           output_mask=output_mask)
+    sample("native_layer_norm_backward", grad_out=real(2, 3, 8), input=x, normalized_shape=[8], mean=mean, rstd=rstd,
+           weight=w, bias=b, output_mask=output_mask)
 
 # Windows.
 def convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
     rank = weight.dim() - 2
-    given = dict(zip(("stride", "padding", "dilation", "output_padding"), ([n] * rank for n in (stride, padding, dilation, output_padding))))
+    given = dict(zip(("stride", "padding", "dilation", "output_padding"),
+                     ([n] * rank for n in (stride, padding, dilation, output_padding))))
     given |= dict(transposed=transposed, groups=groups)
     sample("convolution", input=x, weight=weight, bias=bias, **given)
     out = torch.ops.aten.convolution(x, weight, bias, **given)
     for output_mask in ([True, True, True], [False, True, False], [True, False, False]):
-        sample("convolution_backward", grad_output=real(*out.shape), input=x, weight=weight, bias_sizes=[out.shape[1]], **given,
+        sample("convolution_backward", grad_output=real(*out.shape), input=x, weight=weight,
+               bias_sizes=[out.shape[1]], **given,
                output_mask=output_mask)
 
 
@@ -223,10 +227,13 @@ convolution(real(2, 3, 5, 6), real(4, 3, 3, 2), real(4), padding=1)
 convolution(real(2, 4, 7, 6), real(6, 2, 3, 3), stride=2, padding=1, dilation=2, groups=2)
 convolution(real(2, 4, 7), real(4, 1, 3), groups=4)
 convolution(real(1, 2, 3, 4, 4), real(3, 2, 2, 2, 2), real(3), stride=2, padding=1)
-convolution(real(2, 4, 3, 3), real(4, 3, 3, 3), real(6), stride=2, padding=1, transposed=True, output_padding=1, groups=2)
-for kernel, options in (([2, 2], {}), ([3, 3], dict(stride=[2, 2], padding=[1, 1])), ([3, 2], dict(stride=[1, 2], dilation=[2, 1], ceil_mode=True))):
+convolution(real(2, 4, 3, 3), real(4, 3, 3, 3), real(6), stride=2, padding=1, transposed=True,
+            output_padding=1, groups=2)
+for kernel, options in (([2, 2], {}), ([3, 3], dict(stride=[2, 2], padding=[1, 1])),
+                        ([3, 2], dict(stride=[1, 2], dilation=[2, 1], ceil_mode=True))):
     x, ceil_mode = special(real(2, 3, 6, 7)), options.pop("ceil_mode", False)
-    given = dict(kernel_size=kernel, stride=kernel, padding=[0, 0], dilation=[1, 1]) | options | dict(ceil_mode=ceil_mode)
+    given = dict(kernel_size=kernel, stride=kernel, padding=[0, 0],
+                 dilation=[1, 1]) | options | dict(ceil_mode=ceil_mode)
     sample("max_pool2d_with_indices", self=x, **given)
     out, indices = torch.ops.aten.max_pool2d_with_indices(x, **given)
     sample("max_pool2d_with_indices_backward", grad_output=real(*out.shape), self=x, **given, indices=indices)
@@ -251,15 +258,18 @@ for shape, inner in (((2, 3, 8), [8]), ((2, 3, 8), [3, 8])):
 
 # Embedding.
 sample("embedding", weight=real(6, 4), indices=ints(6, 2, 3), padding_idx=-1)
-sample("embedding_dense_backward", grad_output=real(2, 3, 4), indices=ints(6, 2, 3), num_weights=6, padding_idx=-1, scale_grad_by_freq=False)
-sample("embedding_dense_backward", grad_output=real(9, 4), indices=ints(6, 9), num_weights=6, padding_idx=2, scale_grad_by_freq=False)
+sample("embedding_dense_backward", grad_output=real(2, 3, 4), indices=ints(6, 2, 3), num_weights=6, padding_idx=-1,
+       scale_grad_by_freq=False)
+sample("embedding_dense_backward", grad_output=real(9, 4), indices=ints(6, 9), num_weights=6, padding_idx=2,
+       scale_grad_by_freq=False)
 
 # Softmax and losses.
 for name in ("_softmax", "_log_softmax"):
     for dim in (0, 1, 2):
         x = real(3, 4, 5)
         sample(name, self=x, dim=dim, half_to_float=False)
-        sample(f"{name}_backward_data", grad_output=real(3, 4, 5), output=getattr(torch.ops.aten, name)(x, dim, False), dim=dim,
+        sample(f"{name}_backward_data", grad_output=real(3, 4, 5),
+               output=getattr(torch.ops.aten, name)(x, dim, False), dim=dim,
                input_dtype=torch.float64)
 for reduction in (0, 1, 2):
     logits, target, weight = real(6, 5), ints(5, 6), positive(5)
@@ -271,7 +281,8 @@ for reduction in (0, 1, 2):
         grad = real(6) if reduction == 0 else real()
         sample("nll_loss_backward", grad_output=grad, **arguments, total_weight=total)
     sample("mse_loss", self=real(3, 4), target=real(3, 4), reduction=reduction)
-    sample("mse_loss_backward", grad_output=real(3, 4) if reduction == 0 else real(), self=real(3, 4), target=real(3, 4), reduction=reduction)
+    sample("mse_loss_backward", grad_output=real(3, 4) if reduction == 0 else real(), self=real(3, 4),
+           target=real(3, 4), reduction=reduction)
 
 
 # List ops.
@@ -282,7 +293,8 @@ def tensors(make=real):
 for name in ("add", "sub", "mul", "div"):
     sample(f"_foreach_{name}.Scalar", self=tensors(), scalar=0.5)
     sample(f"_foreach_{name}.ScalarList", self=tensors(), scalars=[0.5, 2, -1.5])
-    sample(f"_foreach_{name}.List", self=tensors(), other=tensors(positive), **({"alpha": 0.5} if name in ("add", "sub") else {}))
+    sample(f"_foreach_{name}.List", self=tensors(), other=tensors(positive),
+           **({"alpha": 0.5} if name in ("add", "sub") else {}))
 sample("_foreach_add.Tensor", self=tensors(), other=real(), alpha=0.5)
 sample("_foreach_mul.Tensor", self=tensors(), other=real())
 sample("_foreach_div.Tensor", self=tensors(), other=positive())
@@ -333,7 +345,8 @@ def mlir_type(tensor):
 
 def real_text(value):
     if value != value or value in (float("inf"), float("-inf")):
-        return {"inf": "0x7FF0000000000000", "-inf": "0xFFF0000000000000"}.get(str(value), "0x7FF8000000000000") + " : f64"
+        return {"inf": "0x7FF0000000000000", "-inf": "0xFFF0000000000000"}.get(str(value),
+                                                                               "0x7FF8000000000000") + " : f64"
     return f"{value:.17e} : f64"
 
 
@@ -365,7 +378,8 @@ def overload(name):
 
 
 # The dialect's name for PyTorch's clamp list ops.
-TORCH_NAMES = {"_foreach_maximum.Scalar": "_foreach_clamp_min.Scalar", "_foreach_minimum.Scalar": "_foreach_clamp_max.Scalar"}
+TORCH_NAMES = {"_foreach_maximum.Scalar": "_foreach_clamp_min.Scalar",
+               "_foreach_minimum.Scalar": "_foreach_clamp_max.Scalar"}
 
 
 def build(name, arguments):
@@ -430,9 +444,11 @@ def rows():
         expected = torch.stack([table.index_reduce(0, i, s, reduce) for table, i, s in zip(x, index, src)])
         yield Case("scatter_rows", [x, index, src], attributes | {"reduce": f'"{reduce}"'}, [expected])
     once = torch.tensor([3, 0, 4])
-    yield Case("scatter_rows", [x[0], once, src[0, :3]], {"rows": "5 : i64", "reduce": '"set"'}, [x[0].index_copy(0, once, src[0, :3])])
+    yield Case("scatter_rows", [x[0], once, src[0, :3]], {"rows": "5 : i64", "reduce": '"set"'},
+               [x[0].index_copy(0, once, src[0, :3])])
     labels = torch.tensor([3, -100, 0])
-    yield Case("check_index", [labels], {"low": "0 : i64", "high": "4 : i64", "ignore_index": "-100 : i64", "use": '"nll_loss"'}, [labels])
+    yield Case("check_index", [labels],
+               {"low": "0 : i64", "high": "4 : i64", "ignore_index": "-100 : i64", "use": '"nll_loss"'}, [labels])
 
 
 def optimizer(kind, steps=3, **options):
@@ -446,7 +462,8 @@ def optimizer(kind, steps=3, **options):
             p.grad = real(*p.shape)
         opt.step()
     grads = [real(*p.shape) for p in params]
-    names = ["momentum_buffer"] if kind == "sgd" else ["exp_avg", "exp_avg_sq"] + (["max_exp_avg_sq"] if options.get("amsgrad") else [])
+    moments = ["exp_avg", "exp_avg_sq"] + (["max_exp_avg_sq"] if options.get("amsgrad") else [])
+    names = ["momentum_buffer"] if kind == "sgd" else moments
     if kind == "sgd" and not options.get("momentum"):
         names = []
 
@@ -461,9 +478,11 @@ def optimizer(kind, steps=3, **options):
     per_group = lambda name: "array<f64: " + ", ".join(f"{v:.17e}" for v in (options[name], second[name])) + ">"
     flag = lambda name: str(bool(options.get(name))).lower()
     lists = [before[0], grads, *before[1]]
-    attributes = {"groups": "array<i64: 0, 0, 1>", "lr_values": per_group("lr"), "weight_decay": per_group("weight_decay"), "maximize": flag("maximize")}
+    attributes = {"groups": "array<i64: 0, 0, 1>", "lr_values": per_group("lr"),
+                  "weight_decay": per_group("weight_decay"), "maximize": flag("maximize")}
     if kind == "sgd":
-        attributes |= {n: per_group(n) for n in ("momentum", "dampening")} | {"nesterov": flag("nesterov"), "is_first_step": "false"}
+        attributes |= {n: per_group(n) for n in ("momentum", "dampening")} | {"nesterov": flag("nesterov"),
+                                                                              "is_first_step": "false"}
         sizes, result_sizes = [3, 3, 3 * len(names), 0], [3, 3 * len(names)]
     else:
         for i, name in enumerate(("beta1", "beta2")):
@@ -492,12 +511,15 @@ def all_cases():
     cases += attention(q, k, v, attn_mask=mask(5, 7) | torch.eye(5, 7, dtype=torch.bool))
     adam = dict(lr=0.01, betas=(0.9, 0.95), weight_decay=0.1)
     for kind in ("adam", "adamw"):
-        cases += [optimizer(kind, **adam), optimizer(kind, **adam, amsgrad=True), optimizer(kind, **adam, maximize=True)]
+        cases += [optimizer(kind, **adam), optimizer(kind, **adam, amsgrad=True),
+                  optimizer(kind, **adam, maximize=True)]
     sgd = dict(lr=0.01, weight_decay=0.1, momentum=0.9, dampening=0.0)
-    cases += [optimizer("sgd", **sgd), optimizer("sgd", **sgd, nesterov=True), optimizer("sgd", **(sgd | {"dampening": 0.5})),
+    cases += [optimizer("sgd", **sgd), optimizer("sgd", **sgd, nesterov=True),
+              optimizer("sgd", **(sgd | {"dampening": 0.5})),
               optimizer("sgd", **(sgd | {"momentum": 0.0}), maximize=True)]
     at = [[real(3, 4), real(3, 4), positive(3, 4)], [real(5), real(5), positive()]]
-    cases.append(Case("_foreach_map", [t for ts in zip(*at) for t in ts], {"op": '"addcdiv"', "options": "{value = 0.5 : f64}"},
+    cases.append(Case("_foreach_map", [t for ts in zip(*at) for t in ts],
+                      {"op": '"addcdiv"', "options": "{value = 0.5 : f64}"},
                       [torch.addcdiv(*ts, value=0.5) for ts in at]))
     return cases
 
@@ -506,9 +528,11 @@ def run(cases, folder, *options):
     for i, case in enumerate(cases):
         case.label = f"f{i}"
     (folder / "ops.mlir").write_text("".join(case.text(case.label) for case in cases))
-    inputs = {f"{case.label}/{i}": t.detach().clone().contiguous() for case in cases for i, t in enumerate(case.operands)}
+    inputs = {f"{case.label}/{i}": t.detach().clone().contiguous()
+              for case in cases for i, t in enumerate(case.operands)}
     save_file(inputs, folder / "in.safetensors")
-    done = subprocess.run([INTERPRET, folder / "ops.mlir", f"--calls={folder / 'in.safetensors'}", f"--results={folder / 'out.safetensors'}", *options],
+    done = subprocess.run([INTERPRET, folder / "ops.mlir", f"--calls={folder / 'in.safetensors'}",
+                           f"--results={folder / 'out.safetensors'}", *options],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return load_file(folder / "out.safetensors")
@@ -528,7 +552,8 @@ def test_values_are_pytorchs(checked):
             got = results[f"{case.label}/{i}"]
             expected = expected.double() if expected.dtype == torch.float32 else expected  # all floats are doubles here
             close = got.dtype == expected.dtype and got.shape == expected.shape and (
-                torch.allclose(got, expected, rtol=1e-13, atol=1e-13, equal_nan=True) if expected.is_floating_point() else torch.equal(got, expected))
+                torch.allclose(got, expected, rtol=1e-13, atol=1e-13, equal_nan=True) if expected.is_floating_point()
+                else torch.equal(got, expected))
             if not close:
                 wrong.append(f"result {i} of {case.name} {case.attributes}\n  got {got}\n  expected {expected}")
     assert not wrong, f"{len(wrong)} of {len(cases)} cases:\n" + "\n".join(wrong)
@@ -552,16 +577,21 @@ def test_program_types_round_once_per_op(tmp_path):
 
 
 @pytest.mark.parametrize("op, tensors, attributes, message", [
-    ("check_index", [torch.tensor([3, 4])], {"low": "0 : i64", "high": "4 : i64", "use": '"gather"'}, "element 1 is 4, 'gather' allows [0, 4)"),
-    ("gather_rows", [torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 3])], {}, "row number 3 is not in [0, 3)"),
-    ("scatter_rows", [torch.tensor([-1]), torch.zeros(1, 2, dtype=torch.float64)], {"rows": "3 : i64", "reduce": '"sum"'}, "row number -1 is not in [0, 3)"),
+    ("check_index", [torch.tensor([3, 4])], {"low": "0 : i64", "high": "4 : i64", "use": '"gather"'},
+     "element 1 is 4, 'gather' allows [0, 4)"),
+    ("gather_rows", [torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 3])], {},
+     "row number 3 is not in [0, 3)"),
+    ("scatter_rows", [torch.tensor([-1]), torch.zeros(1, 2, dtype=torch.float64)],
+     {"rows": "3 : i64", "reduce": '"sum"'}, "row number -1 is not in [0, 3)"),
 ])
 def test_row_number_out_of_range_is_an_error(tmp_path, op, tensors, attributes, message):
-    expected = {"check_index": tensors[0], "gather_rows": torch.zeros(2, 2, dtype=torch.float64), "scatter_rows": torch.zeros(3, 2, dtype=torch.float64)}
+    expected = {"check_index": tensors[0], "gather_rows": torch.zeros(2, 2, dtype=torch.float64),
+                "scatter_rows": torch.zeros(3, 2, dtype=torch.float64)}
     case = Case(op, tensors, attributes, [expected[op]])
     (tmp_path / "ops.mlir").write_text(case.text("f"))
     save_file({f"f/{i}": t for i, t in enumerate(tensors)}, tmp_path / "in.safetensors")
-    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}", f"--results={tmp_path / 'out'}"],
+    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}",
+                           f"--results={tmp_path / 'out'}"],
                           capture_output=True, text=True)
     assert done.returncode == 3 and message in done.stderr, done.stderr  # a failure while running
 
@@ -569,6 +599,7 @@ def test_row_number_out_of_range_is_an_error(tmp_path, op, tensors, attributes, 
 def test_missing_input_is_named(tmp_path):
     (tmp_path / "ops.mlir").write_text(Case("neg", [real(2)], {}, [real(2)]).text("f"))
     save_file({"g/0": real(2)}, tmp_path / "in.safetensors")
-    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}", f"--results={tmp_path / 'out'}"],
+    done = subprocess.run([INTERPRET, tmp_path / "ops.mlir", f"--calls={tmp_path / 'in.safetensors'}",
+                           f"--results={tmp_path / 'out'}"],
                           capture_output=True, text=True)
     assert done.returncode == 2 and "has no tensor 'f/0'" in done.stderr

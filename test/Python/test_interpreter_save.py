@@ -16,7 +16,8 @@ def test_saved_tensors_are_the_references(tmp_path):
     subprocess.run([BIN / "spmd-translate", "--import-step", package, "-o", program], check=True)
     reference = load_file(package / "reference.safetensors")
     steps = len(reference["loss"])
-    subprocess.run([BIN / "spmd-interpret", program, f"--weights={package}", f"--steps={steps}", f"--save={saved}"], check=True, capture_output=True)
+    subprocess.run([BIN / "spmd-interpret", program, f"--weights={package}", f"--steps={steps}", f"--save={saved}"],
+                   check=True, capture_output=True)
     tensors = load_file(saved)
     losses = torch.stack([tensors[name] for name in sorted(tensors) if "/loss/" in name])
     assert torch.allclose(losses, reference["loss"].double(), rtol=1e-6)

@@ -385,10 +385,12 @@ def test_changed_constants_and_hooks(compiler) -> None:
 
 def test_max_compiles(compiler) -> None:
     pair = Pair(steps=1, max_compiles=2)
-    with pytest.warns(spmd.Remark, match=r"compiled again: the batch is x\[5, 4\], y\[5, 2\], it was x\[6, 4\], y\[6, 2\]"):
+    with pytest.warns(spmd.Remark,
+                      match=r"compiled again: the batch is x\[5, 4\], y\[5, 2\], it was x\[6, 4\], y\[6, 2\]"):
         pair.step(5)
     before = copy.deepcopy(pair.model.state_dict())
-    with pytest.raises(RuntimeError, match=r"(?s)compiled 2 times.*\n  x\[6, 4\].*\n  x\[5, 4\].*\nthis one: x\[4, 4\]"):
+    with pytest.raises(RuntimeError,
+                       match=r"(?s)compiled 2 times.*\n  x\[6, 4\].*\n  x\[5, 4\].*\nthis one: x\[4, 4\]"):
         pair.compiled(pair.model, pair.optimizer, *(t[:4] for t in pair.batch))
     torch.testing.assert_close(pair.model.state_dict(), before, rtol=0, atol=0)
     pair.step(5)
@@ -422,7 +424,8 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
     for read in (lambda: pair.model.first.bias.sum(), pair.model.state_dict, lambda: pair.model(pair.batch[0]),
                  lambda: pickle.dumps(pair.optimizer.state_dict()), pair.compiled.sync,
                  lambda: pair.compiled(pair.model, pair.optimizer, *pair.batch)):
-        with pytest.raises(spmd.StateLostError, match="(?s)step 2 failed on the ranks.*rank 1 exited.*\n  cure: call reset()"):
+        with pytest.raises(spmd.StateLostError,
+                           match="(?s)step 2 failed on the ranks.*rank 1 exited.*\n  cure: call reset()"):
             read()
     assert "state lost" in repr(pair.compiled)
     pair.compiled.reset()

@@ -104,7 +104,8 @@ def cache(tmp_path, monkeypatch) -> None:
 def capture(reference_ranks: int = RANKS, dtype=torch.float32, step=None, **options):
     model, optimizer = setup(dtype=dtype, **options)
     x, y = next(batches(2, dtype=dtype))
-    return spmd.capture(step or train_step, model, optimizer, x[:4], y[:4], reference=list(batches(reference_ranks, dtype=dtype)),
+    return spmd.capture(step or train_step, model, optimizer, x[:4], y[:4],
+                        reference=list(batches(reference_ranks, dtype=dtype)),
                         reference_ranks=reference_ranks)
 
 
@@ -229,7 +230,8 @@ def test_an_update_by_a_ranks_own_value_is_refused() -> None:
     model, optimizer = setup()
     step = spmd.compile(scaled_by_the_loss, ranks=RANKS, view="local")
     x, y = next(batches(RANKS))
-    with pytest.raises(spmd.CompileError, match="differs from rank to rank .*test_local_view.py:.*only gradients are averaged"):
+    with pytest.raises(spmd.CompileError,
+                       match="differs from rank to rank .*test_local_view.py:.*only gradients are averaged"):
         step(model, optimizer, x, y)
 
 
@@ -285,14 +287,17 @@ def test_check_finds_a_missing_reduction(tmp_path) -> None:
 
     def check_fails() -> None:
         # the artifact takes the batches of the package that it was made from
-        (tmp_path / "broken.spmd/reference.safetensors").write_bytes((tmp_path / "net.step/reference.safetensors").read_bytes())
-        failed = run(programs / "spmd-run", tmp_path / "broken.spmd", f"--weights={tmp_path / 'net.step/weights.safetensors'}",
+        (tmp_path / "broken.spmd/reference.safetensors").write_bytes((tmp_path
+                                                                      / "net.step/reference.safetensors").read_bytes())
+        failed = run(programs / "spmd-run", tmp_path / "broken.spmd",
+                     f"--weights={tmp_path / 'net.step/weights.safetensors'}",
                      *check, code=1)
         assert "the check failed" in failed
 
     own_part = (r"spmd\.reduce_scatter sum (%\S+ on @mesh \[\"data\"\]) unit @unit0 ", r"spmd.slice \1 ")
     assert "unit0" in run(*broken(*own_part), code=2)  # the certificate: every gradient is reduced once
-    run(*broken(r"(spmd\.shard_unit @unit0 [^\n]*?>)( loc\([^\n]*)?\n", r"\1 {spmd.whole_gradient}\2\n", re.sub(*own_part, text)))
+    run(*broken(r"(spmd\.shard_unit @unit0 [^\n]*?>)( loc\([^\n]*)?\n", r"\1 {spmd.whole_gradient}\2\n",
+                re.sub(*own_part, text)))
     check_fails()
     run(*broken(r"(aten\.div\.Scalar %\S+ \{other = )2( : i64[^\n]*\[owned\])", r"\g<1>1\2"))  # a sum, no mean
     check_fails()

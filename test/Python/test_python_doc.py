@@ -22,7 +22,8 @@ def test_the_code_of_the_page_runs(compiler, tmp_path, monkeypatch) -> None:
     twin, twin_optimizer = copy.deepcopy((model, optimizer))
     schedulers = [torch.optim.lr_scheduler.ExponentialLR(o, 0.5) for o in (optimizer, twin_optimizer)]
     data = [(x, y.clamp_min(0)) for x, y in example["reference"]]
-    names = {"torch": torch, "F": F, "copy": copy, "ModuleWrapPolicy": ModuleWrapPolicy, "Block": gpt2.Block, "model": model,
+    names = {"torch": torch, "F": F, "copy": copy, "ModuleWrapPolicy": ModuleWrapPolicy, "Block": gpt2.Block,
+             "model": model,
              "optimizer": optimizer, "data": data, "scheduler": schedulers[0], "x_test": data[0][0],
              "path": tmp_path / "model.pt"}
     exec("\n".join(blocks), names)

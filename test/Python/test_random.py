@@ -48,7 +48,8 @@ class Transformer(nn.Module):
         self.embed, self.position = nn.Embedding(11, 8), nn.Embedding(6, 8)
         self.norm1, self.norm2, self.drop = nn.LayerNorm(8), nn.LayerNorm(8), nn.Dropout(0.2)
         self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
-        self.mlp, self.head = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.2)), nn.Linear(8, 11)
+        self.mlp, self.head = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8),
+                                            nn.Dropout(0.2)), nn.Linear(8, 11)
 
     def forward(self, tokens):
         h = self.drop(self.embed(tokens) + self.position(torch.arange(6)))
@@ -106,9 +107,11 @@ def test_any_number_of_ranks_draws_the_same(package, tmp_path, ranks):
     """In doubles, on an uneven batch of 5, down to the kernels."""
     run(find_tool("spmd-translate"), "--import-step", package, "-o", tmp_path / "step.mlir")
     for phase in ("partition", "kernels"):
-        run(find_tool("spmd-opt"), tmp_path / "step.mlir", f"--spmd-pipeline=to={phase} ranks={ranks} policy=always", "-o",
+        run(find_tool("spmd-opt"), tmp_path / "step.mlir",
+            f"--spmd-pipeline=to={phase} ranks={ranks} policy=always", "-o",
             tmp_path / "ranks.mlir")
-        run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}", f"--compare={tmp_path / 'step.mlir'}",
+        run(find_tool("spmd-interpret"), tmp_path / "ranks.mlir", f"--ranks={ranks}",
+            f"--compare={tmp_path / 'step.mlir'}",
             "--steps=2", f"--rtol={1e-6 if phase == 'kernels' else 1e-12}")  # kernels hold constants in f32
 
 
@@ -127,7 +130,8 @@ def masked(model, optimizer, x):
 
 
 def test_masks_are_bits_of_the_element(tmp_path):
-    """On 1, 2 and 4 ranks, fused or not, the very bits of the definition; other ones in every step, and with another seed."""
+    """On 1, 2 and 4 ranks, fused or not, the very bits of the definition; other ones in every step, and with another
+    seed."""
     model = nn.Module()
     model.weight = nn.Parameter(torch.ones(7))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
@@ -187,7 +191,8 @@ def test_checkpointed_blocks_draw_once(tmp_path):
 
     torch.manual_seed(0)
     model = Block()
-    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0], reference=BATCHES)
+    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0],
+                           reference=BATCHES)
     assert [n["op"] for n in package.step["nodes"]].count("spmd.philox_uniform.default") == 1
     run(find_tool("spmd-compile"), package.save(tmp_path / "c.step"), "-o", tmp_path / "c.spmd", "--ranks=2", "--quiet")
     assert "passed" in run(find_tool("spmd-run"), tmp_path / "c.spmd", "--check")
@@ -200,7 +205,8 @@ def test_draws_have_the_right_distribution():
         integers = torch.randint(3, 8, (100, 1000))
     assert abs(uniform.mean() - 0.5) < 0.005 and uniform.min() >= 0 and uniform.max() < 1
     assert abs(normal.mean()) < 0.01 and abs(normal.std() - 1) < 0.01
-    assert abs((kept != 0).float().mean() - 0.75) < 0.005 and set(kept.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
+    assert abs((kept != 0).float().mean() - 0.75) < 0.005
+    assert set(kept.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
     assert integers.min() == 3 and integers.max() == 7 and abs(integers.float().mean() - 5) < 0.02
     assert abs(np.corrcoef(uniform.flatten(), normal.flatten())[0, 1]) < 0.02
 
@@ -221,7 +227,8 @@ def test_what_has_no_form_is_an_error(draw):
 
 def test_a_step_that_draws_nothing_has_no_seed(tmp_path):
     model = nn.Linear(12, 4)
-    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0], reference=BATCHES)
+    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), *BATCHES[0],
+                           reference=BATCHES)
     assert not any(i["kind"] == "rng" for i in json.loads(package.text())["inputs"])
     run(find_tool("spmd-compile"), package.save(tmp_path / "a.step"), "-o", tmp_path / "a.spmd", "--ranks=1", "--quiet")
     assert "draws no random numbers" in fails(find_tool("spmd-run"), tmp_path / "a.spmd", "--seed=4")

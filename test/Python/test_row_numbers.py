@@ -1,4 +1,5 @@
-"""Row numbers that a step computes itself: right ones work, wrong ones end the step with an error that names the place."""
+"""Row numbers that a step computes itself: right ones work, wrong ones end the step with an error that names the
+place."""
 import subprocess
 
 import numpy as np
@@ -48,7 +49,8 @@ def compile_for_two(folder, model, ids):
         return loss
     package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), ids)
     package.save(folder / "rows.step")
-    subprocess.run([find_tool("spmd-compile"), folder / "rows.step", "-o", folder / "rows.spmd", "--ranks=2", "--quiet"], check=True)
+    subprocess.run([find_tool("spmd-compile"), folder / "rows.step", "-o", folder / "rows.spmd", "--ranks=2",
+                    "--quiet"], check=True)
     return spmd.load(folder / "rows.spmd")
 
 

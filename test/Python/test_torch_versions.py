@@ -39,5 +39,6 @@ def test_all_say_the_same() -> None:
     assert RANGE in readme and REQUIREMENT in readme
     assert f"needs {RANGE}" in (ROOT / "README.md").read_text()
     code = "import sys; sys.modules['torch'] = None; import spmd; spmd.capture"
-    without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(bindings)})
+    without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             env={"PYTHONPATH": str(bindings)})
     assert f"ImportError: spmd.capture needs PyTorch: pip install '{REQUIREMENT}'" in without.stderr

@@ -74,9 +74,11 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     traced, differs = trace(call), first_step_differs(call.optimizer)
     package = build_package(call, traced, step_name, batch_dims or {}, zero_gradient)
     if differs:
-        package.first_step = build_package(call, trace_first_step(call, traced), step_name, batch_dims or {}, zero_gradient)
+        package.first_step = build_package(call, trace_first_step(call, traced), step_name, batch_dims or {},
+                                           zero_gradient)
     if reference:
-        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks, batch_dims or {})
+        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
+                         batch_dims or {})
     return package
 
 
@@ -86,8 +88,9 @@ def _check_batch(call: StepCall) -> None:
     for name, tensor in zip(call.batch_names, call.batch):
         if id(tensor) in own:
             kind, own_name = own[id(tensor)]
-            raise CaptureError(f"argument {name!r} is {'parameter' if kind == 'param' else 'buffer'} {own_name!r} of the model, "
-                               "and no batch\n  cure: reach it through the model inside the step: model.parameters()")
+            raise CaptureError(f"argument {name!r} is {'parameter' if kind == 'param' else 'buffer'} {own_name!r} of "
+                               "the model, and no batch\n  cure: reach it through the model inside the step: "
+                               "model.parameters()")
 
 
 class _CallableModule(types.ModuleType):

@@ -1,9 +1,9 @@
-"""What a step's code reads from objects, dicts and modules, and a graph holds as constants: a trainer's weight of a loss, the
-rate of a dropout, an entry of a configuration.
+"""What a step's code reads from objects, dicts and modules, and a graph holds as constants: a trainer's weight of a
+loss, the rate of a dropout, an entry of a configuration.
 
-The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`. Looked through are the step, the methods of the
-user's objects and the user's functions that it names, and the forward() of each module. What is reached in other ways (an
-entry whose key is computed, an attribute of an argument) is not seen.
+The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`. Looked through are the step, the methods
+of the user's objects and the user's functions that it names, and the forward() of each module. What is reached in other
+ways (an entry whose key is computed, an attribute of an argument) is not seen.
 """
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def changed(values: list[BakedValue]) -> BakedValue | None:
 
 
 def baked_values(step: Callable, model: torch.nn.Module) -> list[BakedValue]:
-    """Those of a step, and of the modules of its model; the model's own tensors and the modes of its modules are not among
-    them."""
+    """Those of a step, and of the modules of its model; the model's own tensors and the modes of its modules are not
+    among them."""
     reader = _Reader({id(t) for t in (*model.parameters(), *model.buffers())})
     step = inspect.unwrap(step)
     owner = getattr(step, "__self__", None)
@@ -116,7 +116,8 @@ class _Reader:
         if isinstance(step, Item):
             if isinstance(value, dict):
                 self._take(f"{path}[{step.key!r}]", functools.partial(value.get, step.key), rest)
-            elif isinstance(value, (list, tuple)) and isinstance(step.key, int) and -len(value) <= step.key < len(value):
+            elif (isinstance(value, (list, tuple)) and isinstance(step.key, int)
+                  and -len(value) <= step.key < len(value)):
                 self._take(f"{path}[{step.key}]", functools.partial(_entry, value, step.key), rest)
             return
         own = getattr(value, "__dict__", {})
@@ -141,8 +142,9 @@ def _entry(values: Any, index: int) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
-    """What code reads, functions defined in it included: ((False, "self"), "config", "temperature"), ((True, "OPTIONS"),
-    Item("scale")). First is whether the name is a global, and the name; a local that has a global's name is none."""
+    """What code reads, functions defined in it included: ((False, "self"), "config", "temperature"), ((True,
+    "OPTIONS"), Item("scale")). First is whether the name is a global, and the name; a local that has a global's name is
+    none."""
     found = dict.fromkeys(_own_paths(code))
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

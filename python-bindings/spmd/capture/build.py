@@ -66,7 +66,8 @@ def _annotations(call: StepCall, tensors: dict) -> list[dict]:
 
 
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:
-    """Parameters that want a gradient and are written by no node: no gradient reaches them, or no optimizer has them."""
+    """Parameters that want a gradient and are written by no node: no gradient reaches them, or no optimizer has
+    them."""
     written = set()
     for node in nodes:
         arguments = dict(node["args"])

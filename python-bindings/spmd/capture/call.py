@@ -63,11 +63,12 @@ class StepCall:
         return [self._leaves[slot] for slot in self._batch_slots]
 
     def key(self) -> tuple[Any, ...]:
-        """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same numbers
-        and tensors in the closures and globals that the step's code refers to."""
+        """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same
+        numbers and tensors in the closures and globals that the step's code refers to."""
         batch = set(self._batch_slots)
         own = {id(t) for t in (*self.model.parameters(), *self.model.buffers(), *self._leaves)}
-        return (self._spec, closure_values(self.train_step, own), *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+        return (self._spec, closure_values(self.train_step, own),
+                *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
 
     def of_one_rank(self, ranks: int, batch_dims: dict[str, int | None]) -> "StepCall":

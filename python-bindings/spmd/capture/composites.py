@@ -1,8 +1,8 @@
 """Attention, dropout and RMS norm as one operator each.
 
-Tracing below autograd dissolves scaled_dot_product_attention, dropout and rms_norm into whatever the device would run. Replaced
-above autograd each stays one op forward and one backward, on every device alike: dropout as aten.native_dropout (which
-draws.py then writes as arithmetic on a mask), attention as
+Tracing below autograd dissolves scaled_dot_product_attention, dropout and rms_norm into whatever the device would run.
+Replaced above autograd each stays one op forward and one backward, on every device alike: dropout as
+aten.native_dropout (which draws.py then writes as arithmetic on a mask), attention as
 
   spmd::sdpa(query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) -> (out, logsumexp)
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
@@ -134,7 +134,8 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
         out = _attention(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, dropout_p, is_causal, scale)
         return out.squeeze(1)
     if query.dim() != 4:
-        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim]) or 3 (without heads)")
+        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim]) "
+                                  "or 3 (without heads)")
     if dropout_p:
         return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)

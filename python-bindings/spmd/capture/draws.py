@@ -1,10 +1,10 @@
 """Random ops of a step as functions of seed, step and element.
 
 PyTorch's generators draw one number after the other: on N ranks, or with another fusion, the same element would get
-another number. Here every draw is spmd::philox_uniform of the element's index in the global tensor (spmd/philox.py), with a
-stream number of its own for each place of the step that draws, and the count of training steps. While `Draws` is entered,
-every random ATen op becomes arithmetic on such numbers, in a trace and in an eager run alike: so the reference that eager
-PyTorch records draws what the compiled step draws. It is not what torch's own generators would have drawn.
+another number. Here every draw is spmd::philox_uniform of the element's index in the global tensor (spmd/philox.py),
+with a stream number of its own for each place of the step that draws, and the count of training steps. While `Draws` is
+entered, every random ATen op becomes arithmetic on such numbers, in a trace and in an eager run alike: so the reference
+that eager PyTorch records draws what the compiled step draws. It is not what torch's own generators would have drawn.
 """
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def default_seed() -> int:
 class Draws(TorchDispatchMode):
     """Replaces random ops while entered, for one run of a step.
 
-    `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that have
-    begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
+    `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that
+    have begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
     """
 
     _entered = threading.local()

@@ -53,9 +53,11 @@ _CURES = (
      "keep it a tensor, or move it out of the step"),
     ("in a captured step", "a step is traced on the CPU, whatever it is meant for, and this would do nothing there",
      "write torch.autocast(x.device.type, ...)"),
-    ("has no form independent of ranks", "an op draws random numbers in an order of its own, which ranks could not share",
+    ("has no form independent of ranks",
+     "an op draws random numbers in an order of its own, which ranks could not share",
      "draw with rand, randn, bernoulli, randint or dropout, or draw outside the step and pass the tensor in"),
-    ("not 4 dims", "attention has a one-op form for three and four dims only", "add the batch or head dim with unsqueeze"),
+    ("not 4 dims", "attention has a one-op form for three and four dims only",
+     "add the batch or head dim with unsqueeze"),
     (".numpy() is not supported", "a tensor is converted to numpy inside the step",
      "return the tensor from the step and convert what the call gives back"),
     ("__format__", "a tensor's value is formatted as text inside the step",
@@ -84,9 +86,11 @@ def _user_frames(traceback: TracebackType | None) -> list[Frame]:
 
 # (file in PyTorch that the exception came through, what it means, what to write instead)
 _PLACES = (
-    (os.path.join("amp", "grad_scaler.py"), "torch.amp.GradScaler decides in Python, from a tensor's value, whether to step",
+    (os.path.join("amp", "grad_scaler.py"),
+     "torch.amp.GradScaler decides in Python, from a tensor's value, whether to step",
      "train in bfloat16, which needs no loss scaling: torch.autocast(x.device.type, torch.bfloat16)"),
-    (os.path.join("utils", "clip_grad.py"), "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
+    (os.path.join("utils", "clip_grad.py"),
+     "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
      "leave error_if_nonfinite out, return the norm from the step and check it there"),
 )
 
@@ -115,7 +119,8 @@ def explain(error: Exception, step_file: str, last_op: str | None, last_stack: I
                           "keep the step to tensor operations; see the message above"))
     if "data-dependent" in text or "DataDependent" in text:
         files = _torch_files(error.__traceback__)
-        meaning, cure = next(((m, c) for place, m, c in _PLACES if any(f.endswith(place) for f in files)), (meaning, cure))
+        meaning, cure = next(((m, c) for place, m, c in _PLACES if any(f.endswith(place) for f in files)),
+                             (meaning, cure))
     op = f" (last operator: {last_op})" if last_op else ""
     detail = str(error).strip().split("\n\n")[0][:600]
     return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", cure)

@@ -130,8 +130,9 @@ class FakeStep:
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
             if tensor.dtype not in DTYPES:
-                raise CaptureError(f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r} has dtype {tensor.dtype}, which has "
-                                   "no counterpart\n  cure: hold complex numbers as pairs of real ones")
+                raise CaptureError(f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r} has dtype "
+                                   f"{tensor.dtype}, which has no counterpart\n  cure: hold complex numbers as pairs "
+                                   "of real ones")
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
         for module in self.model.modules():
@@ -183,7 +184,8 @@ class FakeStep:
                 self._add_states(own_names[0], self.fake(tensor), initial)
         self.inputs += hyper
         if self._first_step:
-            self._first_state = [(p, name, value) for p, state in optimizer.state.items() for name, value in state.items()
+            self._first_state = [(p, name, value)
+                                 for p, state in optimizer.state.items() for name, value in state.items()
                                  if isinstance(value, torch.Tensor)]
             optimizer.state = defaultdict(dict)
 

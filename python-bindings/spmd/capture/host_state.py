@@ -1,8 +1,8 @@
-"""Python's own state that a step's code can reach, as values to compare: what changes while the step is traced is a side
-effect, which a graph has not.
+"""Python's own state that a step's code can reach, as values to compare: what changes while the step is traced is a
+side effect, which a graph has not.
 
-Watched are numbers, wherever lists, dicts and objects hold them, how many entries these have, how far an iterator is, and
-the random generators of Python, numpy and torch.
+Watched are numbers, wherever lists, dicts and objects hold them, how many entries these have, how far an iterator is,
+and the random generators of Python, numpy and torch.
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _VALUES = 10_000  # in all
 
 
 def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[str, Any]:
-    """What is found from the values of `names`, by what it is ("'self.meter.count'", "the number of entries of 'log'"); of
-    objects, those whose class `is_users`."""
+    """What is found from the values of `names`, by what it is ("'self.meter.count'", "the number of entries of 'log'");
+    of objects, those whose class `is_users`."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
     queue = collections.deque((name, value, _DEPTH) for name, value in names.items())
@@ -75,7 +75,9 @@ def _position(value: Any) -> Any:
                 for part in value.__reduce__()[1] if isinstance(part, int) or hasattr(part, "__next__")]
     if isinstance(value, types.GeneratorType):
         frame = value.gi_frame
-        return None if frame is None else (frame.f_lasti, {k: v for k, v in frame.f_locals.items() if isinstance(v, NUMBERS)})
+        if frame is None:
+            return None
+        return frame.f_lasti, {k: v for k, v in frame.f_locals.items() if isinstance(v, NUMBERS)}
     if "_num_yielded" in getattr(value, "__dict__", {}):  # of a DataLoader
         return value._num_yielded
     if type(value).__name__.endswith("_iterator") and type(value).__module__ == "builtins":
@@ -92,8 +94,8 @@ def _position(value: Any) -> Any:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The paths whose value is another, in the order in which they were found. What came new is in a container or an object
-    that has more entries; a name that was not set before is told, too."""
+    """The paths whose value is another, in the order in which they were found. What came new is in a container or an
+    object that has more entries; a name that was not set before is told, too."""
     return [path for path in (*before, *(p for p in after if p not in before))
             if path not in before or path not in after or not _same(before[path], after[path])]
 

@@ -1,4 +1,5 @@
-"""The module tree of step.json: classes with their bases, for wrap policies; tied parameters under each of their names."""
+"""The module tree of step.json: classes with their bases, for wrap policies; tied parameters under each of their
+names."""
 from __future__ import annotations
 
 import os
@@ -25,7 +26,8 @@ def module_tree(model: torch.nn.Module) -> list[dict]:
     for path, module in model.named_modules():
         cls = type(module)
         tree.append({
-            "name": path, "class": class_name(cls), "bases": [class_name(b) for b in cls.__mro__[1:] if b is not object],
+            "name": path, "class": class_name(cls),
+            "bases": [class_name(b) for b in cls.__mro__[1:] if b is not object],
             "parameters": [full(path, n) for n, p in module._parameters.items() if p is not None],
             "buffers": [full(path, n) for n, b in module._buffers.items() if b is not None],
             "children": [seen[id(m)] for m in module.children()]})

@@ -162,8 +162,8 @@ def _encode_list(items: list, type_name: str, values: Values, stamp: Provenance,
 
 
 def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
-    """The node's results lie in the memory of one of `nodes`. A tensor that the step makes of numbers (lift_fresh) is new at
-    every step."""
+    """The node's results lie in the memory of one of `nodes`. A tensor that the step makes of numbers (lift_fresh) is
+    new at every step."""
     if node.target is operator.getitem:
         return node.args[0] in nodes
     if not isinstance(node.target, torch._ops.OpOverload) or node.target is torch.ops.aten.lift_fresh.default:

@@ -90,7 +90,8 @@ class StepPackage:
             (folder / "step.json").write_text(self.text())
             if weights:
                 if any(t.is_meta or isinstance(t, FakeTensor) for t in self.weights.values()):
-                    raise ValueError("the model is made of meta or fake tensors and has no weights; save with weights=False (--no-weights)")
+                    raise ValueError("the model is made of meta or fake tensors and has no weights; save with "
+                                     "weights=False (--no-weights)")
                 _save_tensors(self.weights, folder / "weights.safetensors", {"format": "spmd-weights"})
             if self.reference:
                 steps = str(len(self.reference["loss"]))

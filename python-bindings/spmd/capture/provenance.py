@@ -105,11 +105,13 @@ class ProvenanceMode(TorchDispatchMode):
     def _refuse(self, func, leaves, stack) -> None:
         if func.name() == "aten::_grouped_mm":
             raise error_at(stack, f"{func} gives each expert a group of tokens, whose size depends on values",
-                           'let each expert see every token: experts_implementation="batched_mm" in the config of a model of '
+                           'let each expert see every token: experts_implementation="batched_mm" in the config of a '
+                           'model of '
                            "transformers")
         for leaf in leaves:
             if isinstance(leaf, torch.Generator):
-                raise error_at(stack, f"{func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
+                raise error_at(stack,
+                               f"{func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
                                "draw from the default generator, or draw outside the step and pass the tensor in")
             if id(leaf) in self._foreign:
                 raise error_at(stack, f"{func} reads {self._foreign[id(leaf)]} through a reference kept outside the "

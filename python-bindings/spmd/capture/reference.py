@@ -28,8 +28,8 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
-    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds the
-    rows of that many ranks in rank order, gradients are averaged over them, and losses are the mean of theirs.
+    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
+    the rows of that many ranks in rank order, gradients are averaged over them, and losses are the mean of theirs.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
@@ -74,8 +74,8 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     for own in names:
         reference[f"final/{own[0]}"] = copies[own[0]]
         for state, value in optimizer.state.get(copies[own[0]], {}).items():
-            wanted = final_state == "all" or (final_state == "zero_gradient" and own[0] in package.step["zero_gradient"])
-            if isinstance(value, torch.Tensor) and wanted:
+            wanted = final_state == "zero_gradient" and own[0] in package.step["zero_gradient"]
+            if isinstance(value, torch.Tensor) and (wanted or final_state == "all"):
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     package.reference = {key: value.detach().clone() for key, value in reference.items()}
     package.reference_ranks = ranks
@@ -83,8 +83,8 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
 
 @contextlib.contextmanager
 def _whole_ops() -> Iterator[None]:
-    """For a step that draws: draws are numbered in the graph's order, so eager makes them in that order too (a checkpointed
-    forward that ran twice would shift the numbers)."""
+    """For a step that draws: draws are numbered in the graph's order, so eager makes them in that order too (a
+    checkpointed forward that ran twice would shift the numbers)."""
     with one_op_composites(), inline_checkpoints():
         yield
 
@@ -93,4 +93,5 @@ def _leaf(template: Any, returned: Any, index: int) -> Any:
     """The part of `returned` where `template` has output number `index`."""
     places = pytree.tree_leaves(template)
     values = pytree.tree_leaves(wrap(returned))
-    return next(v for place, v in zip(places, values, strict=True) if isinstance(place, Output) and place.index == index)
+    return next(v for place, v in zip(places, values, strict=True)
+                if isinstance(place, Output) and place.index == index)

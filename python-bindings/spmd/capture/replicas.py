@@ -1,8 +1,8 @@
 """Eager data-parallel training of several ranks in one process: each on its rows, gradients averaged, as FSDP does.
 
-The step runs unmodified, once for each rank, in threads that take turns: a rank runs until a gradient of it is there, and
-then the next one does; the last one averages. Only one thread runs at any time, so that everything, random numbers too, is
-the same in every run.
+The step runs unmodified, once for each rank, in threads that take turns: a rank runs until a gradient of it is there,
+and then the next one does; the last one averages. Only one thread runs at any time, so that everything, random numbers
+too, is the same in every run.
 """
 from __future__ import annotations
 

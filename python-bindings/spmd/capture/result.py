@@ -44,8 +44,9 @@ def _wrap_leaf(leaf: Any) -> Any:
     if not isinstance(leaf, (torch.Tensor, torch.nn.Module)) and hasattr(leaf, "__dict__"):
         held = [name for name, value in vars(leaf).items() if isinstance(value, torch.Tensor)]
         if held:
-            raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its attribute "
-                               f"{held[0]!r}, which nobody can know\n  cure: return a tuple, a dict or a dataclass")
+            raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its "
+                               f"attribute {held[0]!r}, which nobody can know\n  cure: return a tuple, a dict or a "
+                               "dataclass")
     return leaf
 
 

@@ -1,8 +1,9 @@
-"""What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a warning.
+"""What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a
+warning.
 
-The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures, the
-object it is a method of), and those that the user's functions among them use, and the hooks of the model: what changes in
-them (host_state.py), and traced values that stay behind in lists, dicts and attributes.
+The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures,
+the object it is a method of), and those that the user's functions among them use, and the hooks of the model: what
+changes in them (host_state.py), and traced values that stay behind in lists, dicts and attributes.
 """
 from __future__ import annotations
 
@@ -90,8 +91,8 @@ class _Same:
 
 
 def _reached_names(functions: Iterable[Callable]) -> dict[str, Any]:
-    """What the functions refer to, and the user's functions among that. A name that means two things stands once more with
-    its function."""
+    """What the functions refer to, and the user's functions among that. A name that means two things stands once more
+    with its function."""
     names: dict[str, Any] = {}
     todo, seen = list(functions), set()
     while todo:
@@ -164,16 +165,19 @@ class SideEffects:
                            f"the step changes {what}, which a captured step would do once, when it is captured", cure)
         for name in differences(self._generators, generator_states()):
             if name == "torch":
-                raise error_at(self._line_of("manual_seed"), "the step seeds torch's random numbers, which a captured step would "
+                raise error_at(self._line_of("manual_seed"),
+                               "the step seeds torch's random numbers, which a captured step would "
                                "do once, when it is captured", "call torch.manual_seed before the capture")
-            raise error_at(self._line_of(self._name_from(name, after)), f"the step draws {_GENERATORS[name]}, which a captured "
+            raise error_at(self._line_of(self._name_from(name, after)),
+                           f"the step draws {_GENERATORS[name]}, which a captured "
                            "step would do once, when it is captured",
                            "draw with torch in the step, or outside of it, and pass a tensor in")
 
     def _name_from(self, library: str, names: dict[str, Any]) -> str:
         """The name through which the code reaches a library."""
         def of_library(value: Any) -> bool:
-            module = value.__name__ if isinstance(value, types.ModuleType) else type(getattr(value, "__self__", None)).__module__
+            is_module = isinstance(value, types.ModuleType)
+            module = value.__name__ if is_module else type(getattr(value, "__self__", None)).__module__
             return module.split(".")[0] == library
         return next((name for name, value in names.items() if of_library(value)), "")
 
@@ -183,7 +187,8 @@ class SideEffects:
             raise error_at(stack or self._line_of(path.split("[")[0].split(".")[0]),
                            f"the step keeps a traced value in {path}, where a captured step would put nothing",
                            "return it from the step, and keep what the call gives back")
-        skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType, type, *_NUMBERS)
+        skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
+                   type, *_NUMBERS)
         if depth == 0 or value is None or isinstance(value, skipped) or id(value) in seen:
             return
         seen.add(id(value))
@@ -207,7 +212,8 @@ class SideEffects:
         line, found = code.co_firstlineno, code.co_firstlineno
         for instruction in dis.get_instructions(code):
             if instruction.starts_line:
-                line = instruction.starts_line if not isinstance(instruction.starts_line, bool) else instruction.line_number
+                starts = instruction.starts_line  # a number, or whether
+                line = instruction.line_number if isinstance(starts, bool) else starts
             if instruction.argval == name and (instruction.opname.startswith("STORE") or found == code.co_firstlineno):
                 found = line
                 if instruction.opname.startswith("STORE"):
@@ -226,14 +232,16 @@ def _has_users_class(value: Any) -> bool:
     return is_users_file(file)
 
 
-_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "process_time_ns")
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
+           "process_time_ns")
 
 
 @contextlib.contextmanager
 def warn_of_output_and_clocks() -> Iterator[None]:
     """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
     def warn(frame: Frame, what: str, cure: str) -> None:
-        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  cure: {cure}",
+        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  cure: "
+                      f"{cure}",
                       stacklevel=3)
 
     def warning(original: Callable, what: str, cure: str) -> Callable:
@@ -253,7 +261,8 @@ def warn_of_output_and_clocks() -> Iterator[None]:
 
     handle = logging.Logger.handle
     changed = [(builtins, "print", warning(print, "prints", prints)), (logging.Logger, "handle", log)]
-    changed += [(time, name, warning(getattr(time, name), "reads a clock", "take the time around the call")) for name in _CLOCKS]
+    changed += [(time, name, warning(getattr(time, name), "reads a clock",
+                                     "take the time around the call")) for name in _CLOCKS]
     saved = [(place, name, getattr(place, name)) for place, name, _ in changed]
     for place, name, value in changed:
         setattr(place, name, value)

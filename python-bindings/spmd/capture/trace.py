@@ -100,7 +100,8 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with one_op_composites(), no_value_checks(), stamps, stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng()):
+            with (one_op_composites(), no_value_checks(), stamps, stamps.tracking(), warn_of_output_and_clocks(),
+                  Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
@@ -139,7 +140,8 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True) if i.kind not in ("state", "rng") or n.users]
+    inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
+              if i.kind not in ("state", "rng") or n.users]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":

@@ -27,7 +27,8 @@ class Annotation:
     order: int
 
 
-def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
+def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
+                reshard_after_forward: bool | int | None = None,
                 mp_policy: Any = None, ignored_params: Iterable[nn.Parameter] | None = None):
     """Makes a module, or several modules together, one shard unit, as PyTorch's fully_shard does; changes nothing else.
 

@@ -139,7 +139,8 @@ def split_ignored(modules: Any, states: Any) -> tuple[list[nn.Module], list[nn.P
         return [*modules, *states], []
     if not all(isinstance(s, nn.Parameter) for s in states):
         kinds = sorted({type(s).__name__ for s in states})
-        raise ValueError(f"ignored_states expects all nn.Parameter or all nn.Module list elements but got types {kinds}")
+        raise ValueError("ignored_states expects all nn.Parameter or all nn.Module list elements but got types "
+                         f"{kinds}")
     return modules, states
 
 

@@ -83,8 +83,9 @@ class PolicyRequest:
         if not isinstance(result, (dict, bool)):
             raise ValueError(f"CustomPolicy's function returned {result!r} for module '{self._path(module)}'; expected "
                              "True, False or a dict of options of the unit")
-        options = encode_options(result, f"CustomPolicy at module '{self._path(module)}'") if isinstance(result, dict) else None
-        return bool(result), options
+        if not isinstance(result, dict):
+            return result, None
+        return bool(result), encode_options(result, f"CustomPolicy at module '{self._path(module)}'")
 
     def _run(self, policy: Any) -> dict[str, dict]:
         """What a user's subclass of _Policy wants: options by path."""
@@ -92,8 +93,8 @@ class PolicyRequest:
             raise KeyError("a policy that sees the model")
         targets = policy._run_policy(self._model, self._ignored, {})
         if not isinstance(targets, dict):
-            raise ValueError(f"{type(policy).__name__}._run_policy returned {targets!r}; expected a dict from modules to "
-                             "options")
+            raise ValueError(f"{type(policy).__name__}._run_policy returned {targets!r}; expected a dict from modules "
+                             "to options")
         for module in targets:
             if id(module) not in self._description.paths:
                 raise ValueError(f"{type(policy).__name__}._run_policy chose {module!r}, which is not in the model")

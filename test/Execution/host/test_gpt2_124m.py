@@ -1,5 +1,5 @@
-"""GPT-2 124M, real config: captured, compiled for 8 ranks within a minute, trained 3 steps on 2 ranks; the planned bytes are
-the bytes that the process takes."""
+"""GPT-2 124M, real config: captured, compiled for 8 ranks within a minute, trained 3 steps on 2 ranks; the planned
+bytes are the bytes that the process takes."""
 import os
 import re
 import subprocess
@@ -23,8 +23,8 @@ def package(tmp_path_factory):
 def compile_step(package, ranks, *options):
     artifact = package.parent / f"{ranks}.spmd"
     start = time.monotonic()
-    done = subprocess.run(["spmd-compile", str(package), "-o", str(artifact), f"--ranks={ranks}", "--policy=class:Block",
-                           *options], check=True, capture_output=True, text=True)
+    done = subprocess.run(["spmd-compile", str(package), "-o", str(artifact), f"--ranks={ranks}",
+                           "--policy=class:Block", *options], check=True, capture_output=True, text=True)
     return artifact, time.monotonic() - start, done.stdout
 
 
@@ -38,6 +38,7 @@ def test_compiles_for_8_ranks_within_a_minute(package):
 def test_trains_like_eager_within_the_planned_bytes(package):
     artifact, _, report = compile_step(package, 2)
     planned = int(re.search(r"arena: ([\d,]+) bytes per rank", report)[1].replace(",", ""))
-    run = subprocess.run(["spmd-run", str(artifact), "--steps=3", "--check"], check=True, capture_output=True, text=True)
+    run = subprocess.run(["spmd-run", str(artifact), "--steps=3", "--check"], check=True,
+                         capture_output=True, text=True)
     assert f"arena: {planned:,} bytes per rank" in run.stdout
     assert "passed" in run.stdout

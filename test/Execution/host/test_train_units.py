@@ -43,7 +43,8 @@ def train(step: Path, folder: Path, *options: str, steps: int = 12) -> str:
     done = subprocess.run(["spmd-compile", str(step), "-o", str(artifact), "--ranks=4", *options], capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
-    ran = subprocess.run(["spmd-run", str(artifact), f"--steps={steps}", "--check", "--quiet"], capture_output=True, text=True)
+    ran = subprocess.run(["spmd-run", str(artifact), f"--steps={steps}", "--check", "--quiet"],
+                         capture_output=True, text=True)
     assert ran.returncode == 0 and "passed" in ran.stdout, ran.stdout + ran.stderr
     return done.stdout
 
@@ -67,13 +68,17 @@ OPTIONS = {"h.0": {"reshard_after_forward": False}, "h.1": {"mode": "replicate"}
 # Gathers: each sharded unit twice (forward, backward), once when it is kept or, as the position embedding, not read in
 # backward; scatters: each sharded unit once.
 POLICIES = {
-    "lambda": (lambda m: functools.partial(lambda_auto_wrap_policy, lambda_fn=lambda x: isinstance(x, gpt2.MLP)), 10, 5),
+    "lambda": (lambda m: functools.partial(lambda_auto_wrap_policy, lambda_fn=lambda x: isinstance(x, gpt2.MLP)),
+               10, 5),
     "transformer": (lambda m: functools.partial(transformer_auto_wrap_policy,
                                                 transformer_layer_cls={gpt2.Block, gpt2.Attention}), 18, 9),
-    "custom": (lambda m: CustomPolicy(lambda x: next((o for p, o in OPTIONS.items() if x is by_path(m, p)), False)), 7, 4),
+    "custom": (lambda m: CustomPolicy(lambda x: next((o for p, o in OPTIONS.items() if x is by_path(m, p)), False)),
+               7, 4),
     "or": (lambda m: functools.partial(_or_policy, policies=[
-        ModuleWrapPolicy({nn.Embedding}), functools.partial(size_based_auto_wrap_policy, min_num_params=150000)]), 11, 6),
-    "callable": (lambda m: lambda module, recurse, nonwrapped_numel: recurse or 60000 < nonwrapped_numel < 200000, 26, 13),
+        ModuleWrapPolicy({nn.Embedding}), functools.partial(size_based_auto_wrap_policy, min_num_params=150000)]),
+           11, 6),
+    "callable": (lambda m: lambda module, recurse, nonwrapped_numel: recurse or 60000 < nonwrapped_numel < 200000,
+                 26, 13),
     "user": (lambda m: EveryOtherBlock(), 6, 3),
 }
 
@@ -89,8 +94,8 @@ def test_policy(name: str, tmp_path) -> None:
 
 
 def test_ignored(tmp_path) -> None:
-    report = train(PACKAGE, tmp_path, "--policy=name:h\\.[0-9]", "--ignored-module=h.1", "--ignored-parameter=wpe.weight",
-                   "--ignored-parameter=ln_f.bias")
+    report = train(PACKAGE, tmp_path, "--policy=name:h\\.[0-9]", "--ignored-module=h.1",
+                   "--ignored-parameter=wpe.weight", "--ignored-parameter=ln_f.bias")
     # The root and three blocks are sharded; the ignored parameters are in one unit more, whose gradient is all-reduced.
     assert (count(report, "all_gather"), count(report, "reduce_scatter")) == (8, 4), report
     assert count(report, "all_reduce") == 3, report
@@ -134,14 +139,17 @@ def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
     assert (count(report, "all_gather"), count(report, "reduce_scatter")) == (gathers, scatters), report
     refused = subprocess.run(["spmd-compile", str(step), "-o", str(tmp_path / "no.spmd"), "--policy=always"],
                              capture_output=True, text=True)
-    assert refused.returncode == 2 and "is annotated as a unit already; a policy chooses for models without" in refused.stderr
+    assert refused.returncode == 2
+    assert "is annotated as a unit already; a policy chooses for models without" in refused.stderr
     assert not (tmp_path / "no.spmd").exists()
 
 
 @pytest.mark.parametrize("options, error", [
-    ({"precision": {"param": "bf16"}}, r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16', parameters are "
+    ({"precision": {"param": "bf16"}},
+     r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16', parameters are "
      r"'f32'\), for which no code can be generated yet"),
-    ({"reshard_after_forward": 2}, r"shard unit 'h.0' \(@unit1\) reshards after forward to groups of 2 ranks, for which no "
+    ({"reshard_after_forward": 2},
+     r"shard unit 'h.0' \(@unit1\) reshards after forward to groups of 2 ranks, for which no "
      "code can be generated yet; use true or false")])
 def test_options_without_code_are_errors(options: dict, error: str, tmp_path) -> None:
     plan = {"format": "spmd-shard-units", "version": 1, "rules": [{"class": "Block", "options": options}]}

@@ -20,10 +20,10 @@ U = 2**-24  # the rounding of f32
 def tolerance(chain, name):
     """Of the largest value of a result of element type `name` that is behind sums of `chain` terms.
 
-    A GPU kernel computes each element as the CPU's does, so without sums there is none. A sum of n terms in f32 rounds n
-    times, either way, and is off by sqrt(n) U of its magnitude. L lanes of their own, each of 1 / L of the sum, make it
-    sqrt(n) / L: 32 U at most, because sums of more than 1,024 terms have eight lanes or more and the longest here has
-    65,536. What is stored as bf16 may be rounded to its neighbour.
+    A GPU kernel computes each element as the CPU's does, so without sums there is none. A sum of n terms in f32 rounds
+    n times, either way, and is off by sqrt(n) U of its magnitude. L lanes of their own, each of 1 / L of the sum, make
+    it sqrt(n) / L: 32 U at most, because sums of more than 1,024 terms have eight lanes or more and the longest here
+    has 65,536. What is stored as bf16 may be rounded to its neighbour.
     """
     if chain == 0 or name not in ("f32", "bf16"):
         return 0

@@ -1,7 +1,8 @@
 """Builds GPU kernels for the CPU and runs them on numpy arrays, with every check and in every schedule.
 
 `emulate` is the heart: it runs a kernel in all schedules, demands that no check fails and that all give the same bits,
-those of unchecked code included, and returns the results. The library of kernels for CPUs is ../host/kernels/harness.py.
+those of unchecked code included, and returns the results. The library of kernels for CPUs is
+../host/kernels/harness.py.
 """
 import ctypes
 import os

@@ -64,15 +64,16 @@ def test_missing_barrier_is_a_race_in_every_schedule(schedule):
     message = failure(ir, reduce_arrays(), 5, schedule)
     # Whether the read or the write comes first, and so which of the two checks finds it, is the schedule's choice.
     assert re.match(r"kernel k0, block 0, thread \d+: (data race: \w+ byte \d of shared memory, which thread \d+ "
-                    r"(wrote|read) with no barrier between|reads byte \d of shared memory, which nobody wrote)", message)
+                    r"(wrote|read) with no barrier between|reads byte \d of shared memory, which nobody wrote)",
+                    message)
 
 
 def test_race_in_shared_memory():
     # Both warps write the same place.
     ir = changed("reduce.mlir", "%shared[%warp]", "%shared[%c0]")
     assert failure(ir, reduce_arrays(), 5) == (
-        "kernel k0, block 0, thread 32: data race: writes byte 0 of shared memory, which thread 0 wrote with no barrier "
-        "between; at llvm.store of f32 (<stdin>:49)")
+        "kernel k0, block 0, thread 32: data race: writes byte 0 of shared memory, which thread 0 wrote with no "
+        "barrier between; at llvm.store of f32 (<stdin>:49)")
 
 
 def test_unwritten_shared_memory():
@@ -102,7 +103,8 @@ def test_code_without_checks_may_be_left_out():
     library = compile_emulated(read("transpose.mlir"), checked_only=True)
     (got,) = library.run(*TRANSPOSE, 2, checked=False)
     assert (got == TRANSPOSE[0][0].T).all()
-    library = compile_emulated(changed("transpose.mlir", "%start = arith.muli %c, %c64", "%start = arith.subi %c0, %c64"),
+    library = compile_emulated(changed("transpose.mlir", "%start = arith.muli %c, %c64",
+                                       "%start = arith.subi %c0, %c64"),
                                checked_only=True)
     with pytest.raises(CheckFailed, match="out of bounds"):
         library.run(*TRANSPOSE, 2, checked=False)
@@ -119,7 +121,8 @@ def test_misaligned_vector():
 def test_race_between_blocks():
     ir = changed("transpose.mlir", "%within = arith.addi %base, %lane", "%within = arith.addi %c0, %lane")
     message = failure(ir, TRANSPOSE, 2)
-    assert re.match(r"kernel k0, block 1, thread 0: data race: writes byte 0 of result 0, which block 0, thread 0 wrote "
+    assert re.match(r"kernel k0, block 1, thread 0: data race: writes byte 0 of result 0, which block 0, thread 0 "
+                    r"wrote "
                     r"with no barrier between; at llvm.store of f32", message)
 
 
@@ -185,8 +188,10 @@ def test_shuffle_operands(before, after, message):
 def test_missing_barrier_after_a_read_fails_warp_greedy_without_checks():
     # Rows one after the other through the same places of shared memory: the next row must wait for the readers of this.
     ir = read("reduce.mlir")
-    loop = ir.replace("    %zero = arith.constant", "    %c2 = arith.constant 2 : i64\n    %zero = arith.constant").replace(
-        "    %mine =", "    scf.for %again = %c0 to %c2 step %c1 : i64 {\n    %mine =").replace("    gpu.return", "    }\n    gpu.return")
+    loop = ir.replace("    %zero = arith.constant",
+                      "    %c2 = arith.constant 2 : i64\n    %zero = arith.constant").replace(
+        "    %mine =", "    scf.for %again = %c0 to %c2 step %c1 : i64 {\n    %mine =").replace("    gpu.return",
+                                                                                                "    }\n    gpu.return")
     inputs, outputs = reduce_arrays()
     assert "data race: writes byte" in failure(loop, (inputs, outputs), 5)
     mended = loop.replace("    }\n    gpu.return", "    gpu.barrier\n    }\n    gpu.return")

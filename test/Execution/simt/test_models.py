@@ -37,7 +37,8 @@ def test_llama_nano(tmp_path):
     torch.manual_seed(0)
     model = own.Llama(vocabulary=93, width=128, heads=4, kv_heads=2)
     x, y = (torch.randint(0, 93, (2, 40)) for _ in range(2))
-    package = spmd.capture(own.clipped_step, model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, y, reference=[(x, y)])
+    package = spmd.capture(own.clipped_step, model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, y,
+                           reference=[(x, y)])
     package.save(tmp_path / "llama.step")
     number, launches, same = run(tmp_path, tmp_path / "llama.step")
     print(f"Llama nano: {number} kernels, {launches} launches equal the CPU's, {same} to the bit")

@@ -17,7 +17,8 @@ def closely(monkeypatch):
     on_gpu(monkeypatch, movement)
 
 
-@pytest.mark.parametrize("rows, size, ids, id_type", [(5, 3, 4, np.int32), (65, 16, 24, np.int64), (1000, 100, 64, np.int64)])
+@pytest.mark.parametrize("rows, size, ids, id_type",
+                         [(5, 3, 4, np.int32), (65, 16, 24, np.int64), (1000, 100, 64, np.int64)])
 def test_gather_rows(exactly, rows, size, ids, id_type):
     movement.test_gather_rows(rows, size, ids, id_type)
 

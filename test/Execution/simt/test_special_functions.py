@@ -1,8 +1,9 @@
 """Special functions as GPU kernels, emulated: what PyTorch gives in float64, forward and in the gradient.
 
-Every function has a bound of its own, to first order in u = 2^-24, the rounding of f32. What is computed in f64 is rounded
-once: 1 u of it. Of the functions of f32, test_math_error.py measures exp (0.9 ulp, so 1.8 u), log (1 ulp: 2 u) and erf
-(4 ulp: 8 u); a sum, product or quotient adds 1 u of its result; an argument that is off by k u gives k |x f'(x)| u.
+Every function has a bound of its own, to first order in u = 2^-24, the rounding of f32. What is computed in f64 is
+rounded once: 1 u of it. Of the functions of f32, test_math_error.py measures exp (0.9 ulp, so 1.8 u), log (1 ulp: 2 u)
+and erf (4 ulp: 8 u); a sum, product or quotient adds 1 u of its result; an argument that is off by k u gives k |x
+f'(x)| u.
 """
 from __future__ import annotations
 
@@ -109,9 +110,11 @@ CASES = [
     Case("erfc", torch.erfc, ANY, once, gauss(1)),
     Case("erfinv", torch.erfinv, UNIT, once, lambda x, s: (EXP + 2 + 3 * x.erfinv().square()) * s.abs()),
     # 2 x f - 2 / sqrt(pi)
-    Case("erfcx", special.erfcx, ANY, once, lambda x, s: s.abs() + 2 * (2 * x * special.erfcx(x)).abs() + 2 / math.pi**.5),
+    Case("erfcx", special.erfcx, ANY, once,
+         lambda x, s: s.abs() + 2 * (2 * x * special.erfcx(x)).abs() + 2 / math.pi**.5),
     # (1 + erf(x / sqrt(2))) / 2: y erf'(y) is at most 0.484, and its argument is rounded twice.
-    Case("ndtr", special.ndtr, ANY, lambda x, f: f + ((x * math.sqrt(0.5)).erf().abs() * ERF + 2 * 0.484) / 2, gauss(0.5)),
+    Case("ndtr", special.ndtr, ANY,
+         lambda x, f: f + ((x * math.sqrt(0.5)).erf().abs() * ERF + 2 * 0.484) / 2, gauss(0.5)),
     Case("ndtri", lambda x: special.ndtri((x + 1) / 2), UNIT, ndtri_value, ndtri_slope),
     Case("log_ndtr", special.log_ndtr, ANY, once, log_ndtr_slope),
     Case("entr", special.entr, POSITIVE, times(LOG + 1), lambda x, s: LOG * x.log().abs() + s.abs()),
@@ -183,7 +186,8 @@ def test_values_and_gradients(tmp_path) -> None:
             part = (error / (U * bound)).nan_to_num(torch.inf)
             worst = part.argmax()
             print(f"{case.name:8} {what:8} at most {part[worst]:.2f} of the bound, {bound[worst]:.3g} u at "
-                  f"x = {x[worst]:.5f}; {(error / U / (f if what == 'value' else wanted).abs()).median():.2f} u in the median")
+                  f"x = {x[worst]:.5f}; {(error / U / (f if what == 'value' else wanted).abs()).median():.2f} u in the "
+                  "median")
             if not part[worst] <= 1:
                 wrong.append(f"{what} of {case.name} at {x[worst]}")
     assert not wrong

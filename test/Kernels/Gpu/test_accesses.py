@@ -1,5 +1,6 @@
-"""What the kernels of whole steps do to memory, counted in their PTX and by ptxas: 16 bytes at a time wherever rows allow it, enough
-loads in flight, nothing local, nothing spilled. Without ptxas a script stands in for it, and only the PTX is looked at."""
+"""What the kernels of whole steps do to memory, counted in their PTX and by ptxas: 16 bytes at a time wherever rows
+allow it, enough loads in flight, nothing local, nothing spilled. Without ptxas a script stands in for it, and only the
+PTX is looked at."""
 import json
 import os
 import pathlib
@@ -31,12 +32,14 @@ NARROW = {
 
 
 def is_tile(entry, launch):
-    """Dims are turned in shared memory: a warp reads and writes 32 neighbours there, whatever the width of one thread's access."""
+    """Dims are turned in shared memory: a warp reads and writes 32 neighbours there, whatever the width of one thread's
+    access."""
     return entry["kind"] == "elementwise" and launch["dynamic_shared_bytes"] > 0
 
 
 def resident_threads(launch):
-    """Threads on an SM at once: 65,536 registers, given out by 256 to warps; 228 KiB of shared memory, 1 KiB of it for each block."""
+    """Threads on an SM at once: 65,536 registers, given out by 256 to warps; 228 KiB of shared memory, 1 KiB of it for
+    each block."""
     threads = launch["threads"]
     registers = -(-launch["registers"] * 32 // 256) * 256 * -(-threads // 32)
     shared = launch["static_shared_bytes"] + launch["dynamic_shared_bytes"] + 1024
@@ -58,8 +61,8 @@ def compile_cuda(step, path, tmp_path, *options):
     if not ptxas:
         (toolkit / "bin").mkdir(parents=True)
         (toolkit / "bin" / "ptxas").symlink_to(pathlib.Path(__file__).parent / "Inputs" / "ptxas")
-    subprocess.run([pathlib.Path(os.environ["SPMD_BIN"]) / "spmd-compile", step, "-o", path, "--target=cuda:sm_90", f"--cuda={toolkit}",
-                    "--kernel-cache=none", "--quiet", *options], check=True)
+    subprocess.run([pathlib.Path(os.environ["SPMD_BIN"]) / "spmd-compile", step, "-o", path, "--target=cuda:sm_90",
+                    f"--cuda={toolkit}", "--kernel-cache=none", "--quiet", *options], check=True)
     return bool(ptxas)
 
 
@@ -94,17 +97,22 @@ def test_accesses(model, odd_row, tmp_path):
                 narrow += 16 not in widths
                 if 16 not in widths and not has_odd_rows and (kind, access) not in NARROW and not is_tile(
                         table[name], launches[name]):
-                    problems.append(f"{name} ({kind}): {access} of pointer {pointer}, {size} bytes, is {widths} bytes at a time")
+                    problems.append(f"{name} ({kind}): {access} of pointer {pointer}, {size} bytes, is {widths} bytes "
+                                    "at a time")
         in_flight = accesses.in_flight * resident_threads(launches[name])
         if table[name]["required_bytes"] >= TINY:
             per_sm.append(in_flight)
             if in_flight < ENOUGH_IN_FLIGHT:
-                problems.append(f"{name} ({kind}): {accesses.in_flight} bytes of loads in flight per thread, {in_flight} per SM")
+                problems.append(f"{name} ({kind}): {accesses.in_flight} bytes of loads in flight per thread, "
+                                f"{in_flight} per SM")
         if has_ptxas and launches[name]["local_bytes"] + launches[name]["spill_store_bytes"]:
-            problems.append(f"{name} ({kind}): {launches[name]['spill_store_bytes']} bytes spilled, {launches[name]['local_bytes']} local")
+            problems.append(f"{name} ({kind}): {launches[name]['spill_store_bytes']} bytes spilled, "
+                            f"{launches[name]['local_bytes']} local")
     per_sm.sort()
-    print(f"counts: {model}, sm_90: {len(kernels)} kernels; {wide} operands and results moved 16 bytes at a time, {narrow} fewer; "
-          f"KB of loads in flight per SM {per_sm[0] // 1000} to {per_sm[-1] // 1000}, median {per_sm[len(per_sm) // 2] // 1000}; "
+    print(f"counts: {model}, sm_90: {len(kernels)} kernels; {wide} operands and results moved 16 bytes at a time, "
+          f"{narrow} fewer; KB of loads in flight per SM {per_sm[0] // 1000} to {per_sm[-1] // 1000}, median "
+          f"{per_sm[len(per_sm) // 2] // 1000}; "
           + (f"{sum(k['spill_store_bytes'] for k in launches.values())} bytes spilled, at most "
-             f"{max(k['registers'] for k in launches.values())} registers" if has_ptxas else "spills not known without ptxas"))
+             f"{max(k['registers'] for k in launches.values())} registers" if has_ptxas
+             else "spills not known without ptxas"))
     assert not problems, "\n".join(problems)

@@ -46,15 +46,18 @@ class RandomModel:
             for parameter in self.model.parameters():
                 parameter.requires_grad_(rng.random() < 0.6)
             self.frozen = any(not p.requires_grad for p in self.model.parameters())
-        self.ignored_modules = [m for m in list(self.model.modules())[1:] if rng.random() < 0.08] if rng.random() < 0.4 else []
-        self.ignored_parameters = [p for p in self.model.parameters() if rng.random() < 0.1] if rng.random() < 0.3 else []
+        modules = list(self.model.modules())[1:]
+        self.ignored_modules = [m for m in modules if rng.random() < 0.08] if rng.random() < 0.4 else []
+        parameters = self.model.parameters()
+        self.ignored_parameters = [p for p in parameters if rng.random() < 0.1] if rng.random() < 0.3 else []
 
     def _leaf(self) -> nn.Module:
         rng = self.rng
         size = rng.choice([2, 4, 8])
         return rng.choice([
             lambda: nn.Linear(size, rng.choice([1, 3, 9]), bias=rng.random() < 0.5, device="meta"),
-            lambda: nn.LayerNorm(size, device="meta"), lambda: nn.Dropout(), lambda: nn.BatchNorm1d(size, device="meta"),
+            lambda: nn.LayerNorm(size, device="meta"), lambda: nn.Dropout(),
+            lambda: nn.BatchNorm1d(size, device="meta"),
             lambda: nn.MultiheadAttention(size, 2, device="meta"), lambda: nn.Embedding(5, size, device="meta")])()
 
     def _module(self, depth: int) -> nn.Module:

@@ -1,7 +1,7 @@
 """Random trees and policies: the units are those of torch.distributed.fsdp.wrap, and every parameter is in one of them.
 
-Where modules are shared, or a tied parameter lies in two units of which none contains the other, PyTorch counts twice or
-fails; there a plain walk that counts once is the oracle.
+Where modules are shared, or a tied parameter lies in two units of which none contains the other, PyTorch counts twice
+or fails; there a plain walk that counts once is the oracle.
 """
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def one_case(seed: int, counts: collections.Counter) -> None:
             assert [u.name for u in units] == [names[m] for m in
                                                units_of_pytorch(model, policy, ignored_modules, ignored)], kind
             if not case.tied:
-                assert [{p.name for p in u.parameters} for u in units] == parameters_of_pytorch(expected, names, ignored)
+                assert [{p.name for p in u.parameters} for u in units] == parameters_of_pytorch(expected,
+                                                                                                names, ignored)
     counts["shared modules"] += case.shared
     counts["tied parameters"] += case.tied
     counts["frozen parameters"] += case.frozen

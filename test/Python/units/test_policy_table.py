@@ -81,7 +81,8 @@ def test_row(python: str, command: str, tmp_path) -> None:
 def test_the_table_has_every_policy() -> None:
     text = " ".join(python for python, _ in rows())
     for name in ("always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy", "transformer_auto_wrap_policy",
-                 "size_based_auto_wrap_policy", "CustomPolicy", "_or_policy", "UserPolicy", "fully_shard", "wrap_blocks"):
+                 "size_based_auto_wrap_policy", "CustomPolicy", "_or_policy", "UserPolicy", "fully_shard",
+                 "wrap_blocks"):
         assert name in text
 
 
@@ -99,7 +100,8 @@ def test_the_plan_of_the_documentation(tmp_path) -> None:
                     .replace("head.bias", "head.weight"))
     units = report_json(write_step(Model(), tmp_path / "model.step"), f"--policy-file={plan}", "--ranks=2")
     assert [(u["name"], u["modules"]) for u in units["units"]] == [
-        ("h.0.ffn", ["h.0.ffn"]), ("h.1.ffn", ["h.1.ffn"]), ("h.1", ["h.1"]), ("h.2.ffn", ["h.2.ffn"]), ("h.2", ["h.2"]),
+        ("h.0.ffn", ["h.0.ffn"]), ("h.1.ffn", ["h.1.ffn"]), ("h.1", ["h.1"]), ("h.2.ffn", ["h.2.ffn"]),
+        ("h.2", ["h.2"]),
         ("norm", ["norm", "head"]), ("", [""])]
     assert units["units"][0]["given_options"] == {"mode": "replicate"}
     assert units["units"][2]["given_options"] == {"reshard_after_forward": False, "prefetch": 1}
@@ -109,7 +111,8 @@ def test_the_plan_of_the_documentation(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("policy, words", [
-    (None, []), ("always", ["--policy=always"]), (ModuleWrapPolicy({nn.Linear}), ["--policy=class:torch.nn.modules.linear.Linear"]),
+    (None, []), ("always", ["--policy=always"]),
+    (ModuleWrapPolicy({nn.Linear}), ["--policy=class:torch.nn.modules.linear.Linear"]),
     (size_based_auto_wrap_policy, ["--policy=size:100000000"]),
     (partial(size_based_auto_wrap_policy, min_num_params=1e3, exclude_wrap_modules={nn.Linear}),
      ["--policy=size:1000,exclude=torch.nn.modules.linear.Linear"]),
@@ -125,4 +128,5 @@ def test_a_policy_that_has_to_see_the_model(tmp_path) -> None:
             policy_words(policy, tmp_path)
     units = spmd.shard_units(Model(), UserPolicy())
     assert policy_words(units, tmp_path) == [f"--policy-file={tmp_path}/plan.json"]
-    assert comparable(report_json(write_step(Model(), tmp_path / "m.step"), *policy_words(units, tmp_path))) == comparable(units)
+    assert comparable(report_json(write_step(Model(), tmp_path / "m.step"),
+                                  *policy_words(units, tmp_path))) == comparable(units)

@@ -25,7 +25,7 @@ def find(units, name):
     return next(u for u in units if u.name == name)
 
 
-# --- What it returns -------------------------------------------------------------------------------------------------
+# --- What it returns ------------------------------------------------------------------------------------------------
 
 def test_layout_and_slices() -> None:
     model = nn.Sequential(nn.Linear(20, 30), nn.Linear(30, 3))
@@ -103,17 +103,17 @@ def test_llama_3_8b(source: str) -> None:
             assert parameter.slices[-1][2] == parameter.numel
 
 
-# --- Tied, frozen, ignored, exempt --------------------------------------------------------------------------------------
+# --- Tied, frozen, ignored, exempt ----------------------------------------------------------------------------------
 
 def test_a_tied_parameter_is_at_the_common_ancestor() -> None:
     units = spmd.shard_units(Model(tied=True), always_wrap_policy)
     assert [p.name for p in find(units, "").parameters] == ["embed.weight"]
     assert find(units, "embed").parameters == () and find(units, "head").parameters == ()
-    assert units.remarks == ["parameter 'embed.weight' is shared by the modules 'embed', 'head': it belongs to the unit "
-                             "'(root)' around their nearest common ancestor"]
+    assert units.remarks == ["parameter 'embed.weight' is shared by the modules 'embed', 'head': it belongs to the "
+                             "unit '(root)' around their nearest common ancestor"]
     assert spmd.shard_units(Model(tied=True), ModuleWrapPolicy({Block}), strict_tied=True).remarks == [
-        "parameter 'embed.weight' is shared by the modules 'embed', 'head': it belongs to the unit '(root)' that has them "
-        "all"]
+        "parameter 'embed.weight' is shared by the modules 'embed', 'head': it belongs to the unit '(root)' that has "
+        "them all"]
     with pytest.raises(ValueError, match="'embed', 'head', which are in different units; .* strict-tied forbids that"):
         spmd.shard_units(Model(tied=True), always_wrap_policy, strict_tied=True)
 
@@ -130,7 +130,8 @@ def test_a_shared_module_belongs_to_what_contains_all_its_owners() -> None:
 def test_a_mixed_unit_is_a_warning() -> None:
     model = Model()
     model.h[0].ffn.requires_grad_(False)
-    with pytest.warns(UserWarning, match=r"unit 'h.0' mixes trainable parameters \('h.0.attn.in_proj_weight', .*\) with "
+    with pytest.warns(UserWarning,
+                      match=r"unit 'h.0' mixes trainable parameters \('h.0.attn.in_proj_weight', .*\) with "
                       r"frozen ones \('h.0.ffn.0.weight', .*\): 280 elements would be gathered for nothing"):
         units = spmd.shard_units(model, ModuleWrapPolicy({Block}), ranks=2)
     assert find(units, "h.0").frozen_numel == 280
@@ -161,7 +162,7 @@ def test_exempt_classes() -> None:
     assert names(one) == ["0.1", "0", ""]
 
 
-# --- Options ----------------------------------------------------------------------------------------------------------
+# --- Options --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("given, expected", [
     ({"mode": "replicate"}, {"mode": "replicate"}), ({"reshard_after_forward": 2}, {"reshard_after_forward": 2}),
@@ -170,7 +171,8 @@ def test_exempt_classes() -> None:
     ({"sharding_strategy": ShardingStrategy.SHARD_GRAD_OP}, {"reshard_after_forward": False}),
     ({"sharding_strategy": ShardingStrategy.NO_SHARD}, {"mode": "replicate"}),
     ({"backward_prefetch": BackwardPrefetch.BACKWARD_PRE}, {"prefetch": 1}),
-    ({"mp_policy": MixedPrecisionPolicy(torch.bfloat16, torch.float32)}, {"precision": {"param": "bf16", "reduce": "f32"}})])
+    ({"mp_policy": MixedPrecisionPolicy(torch.bfloat16, torch.float32)},
+     {"precision": {"param": "bf16", "reduce": "f32"}})])
 def test_options(given, expected) -> None:
     units = spmd.shard_units(Model(), CustomPolicy(lambda m: given if isinstance(m, Block) else False), ranks=4)
     defaults = {"mode": "fully_shard", "reshard_after_forward": True, "precision": None}
@@ -186,7 +188,7 @@ def test_options_survive_a_plan_file(tmp_path) -> None:
     assert comparable(reported) == comparable(units)
 
 
-# --- Annotations ----------------------------------------------------------------------------------------------------------
+# --- Annotations ----------------------------------------------------------------------------------------------------
 
 def test_fully_shard() -> None:
     model = Model()
@@ -291,7 +293,7 @@ def test_wrap() -> None:
     spmd.wrap(model.a)  # outside of the context, this is nothing
 
 
-# --- Errors ---------------------------------------------------------------------------------------------------------------
+# --- Errors ---------------------------------------------------------------------------------------------------------
 
 def custom(result):
     return CustomPolicy(lambda m: result if isinstance(m, Block) else False)
@@ -301,14 +303,17 @@ def custom(result):
     (custom(3), {}, "CustomPolicy's function returned 3 for module 'h.0'; expected True, False or a dict"),
     (custom({"shard": 1}), {}, "CustomPolicy at module 'h.0': unknown option 'shard' of a shard unit; allowed: mode, "
      "reshard_after_forward, precision, prefetch, and PyTorch's sharding_strategy"),
-    (custom({"reshard_after_forward": 3}), {"ranks": 4}, "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4"),
+    (custom({"reshard_after_forward": 3}), {"ranks": 4},
+     "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4"),
     (custom({"mode": "zero"}), {}, "mode is 'zero'; allowed: 'fully_shard', 'replicate'"),
     (custom({"prefetch": 2}), {}, "prefetch is 2; allowed: 0, 1"),
-    (custom({"sharding_strategy": ShardingStrategy.HYBRID_SHARD}), {}, "sharding_strategy is HYBRID_SHARD; supported: "),
+    (custom({"sharding_strategy": ShardingStrategy.HYBRID_SHARD}), {},
+     "sharding_strategy is HYBRID_SHARD; supported: "),
     ("class:Blok", {}, "no module has class 'Blok' (closest: Block, "),
     ("size:1e9", {}, "policy 'size:1e9': position 7: expected ',' or the end, found 'e'"),
     ("size:1000000", {}, "policy 'size:1000000' chooses no module: the whole model is one unit; the largest module, "),
-    ("none", {"ignored_states": [nn.Parameter(torch.ones(2, 3))]}, "ignored parameter of shape [2, 3] is not in the model"),
+    ("none", {"ignored_states": [nn.Parameter(torch.ones(2, 3))]},
+     "ignored parameter of shape [2, 3] is not in the model"),
     ("none", {"ignored_states": [nn.Parameter(torch.ones(1)), nn.ReLU()]}, "all nn.Parameter or all nn.Module"),
     ("none", {"ignored_modules": [nn.ReLU()]}, "ignored module ReLU is not in the model"),
     ("none", {"ranks": 0}, "ranks is 0, expected at least 1")])
@@ -368,7 +373,8 @@ PLAN = {"format": "spmd-shard-units", "version": 1}
 
 
 @pytest.mark.parametrize("plan, error", [
-    ({**PLAN, "rules": [{"class": "Block"}, {"class": "Block", "module": "h.0"}]}, "/rules/1/module: a rule has one of"),
+    ({**PLAN, "rules": [{"class": "Block"}, {"class": "Block", "module": "h.0"}]},
+     "/rules/1/module: a rule has one of"),
     ({**PLAN, "rules": [{"unit": True}]}, "/rules/0: a rule needs one of module, class, name and policy"),
     ({**PLAN, "rules": [{"class": "Block", "options": {"shard": 1}}]},
      "/rules/0/options/shard: unknown option of a shard unit; allowed: mode, "),
@@ -380,7 +386,8 @@ PLAN = {"format": "spmd-shard-units", "version": 1}
     ({**PLAN, "rules": [{"policy": "size:x"}]}, "/rules/0/policy: policy 'size:x': position 6: expected a number"),
     ({**PLAN, "rules": [{"class": "Blok"}]}, "/rules/0: no module has class 'Blok' (closest: Block, "),
     ({**PLAN, "rules": [{"module": "h.7"}]}, "/rules/0: no module is called 'h.7' (closest: h.0, "),
-    ({**PLAN, "rules": [{"module": ["h.0", "h.0.attn"]}]}, "modules of one unit lie in each other: 'h.0.attn' in 'h.0'"),
+    ({**PLAN, "rules": [{"module": ["h.0", "h.0.attn"]}]},
+     "modules of one unit lie in each other: 'h.0.attn' in 'h.0'"),
     ({**PLAN, "rules": [], "wrap": 1}, "/wrap: unknown member of a plan; allowed: format, "),
     (PLAN, "/rules: is missing"), ({**PLAN, "version": 2, "rules": []}, "/version: expected version 1, found 2"),
     ({"format": "plan", "version": 1, "rules": []}, '/format: expected "spmd-shard-units", found "plan"'),
@@ -392,7 +399,7 @@ def test_plan_file_errors(plan, error, tmp_path) -> None:
     assert done.returncode == 2 and error in done.stderr and done.stdout == ""
 
 
-# --- What units cost ------------------------------------------------------------------------------------------------------
+# --- What units cost ------------------------------------------------------------------------------------------------
 
 def test_report_of_costs(tmp_path) -> None:
     class Net(nn.Module):
@@ -403,10 +410,11 @@ def test_report_of_costs(tmp_path) -> None:
 
     lines = report(write_step(Net(), tmp_path / "m.step"), "--policy=name:small", "--ranks=4").stdout.splitlines()
     table = [line.split() for line in lines]
-    assert table[1] == ("unit mode reshard precision prefetch parameters elements padding frozen bytes gathered bytes per "
-                        "rank").split()
+    assert table[1] == ("unit mode reshard precision prefetch parameters elements padding frozen bytes gathered bytes "
+                        "per rank").split()
     assert table[2] == ["small", "fully_shard", "yes", "-", "-", "1", "10,000", "240", "100%", "40,960", "10,240"]
-    assert table[3] == ["(root)", "fully_shard", "yes", "-", "-", "1", "1,000,000", "448", "0%", "4,001,792", "1,000,448"]
+    assert table[3] == ["(root)", "fully_shard", "yes", "-", "-", "1", "1,000,000", "448", "0%",
+                        "4,001,792", "1,000,448"]
     assert lines[5:] == ["warning: 1 unit gathers less than 1 MB, which takes as long as latency does: small",
                          "warning: the root unit holds 99% of the parameters, which are all gathered at once"]
     balanced = report(write_step(Net(), tmp_path / "m.step"), "--policy=name:big", "--ranks=4").stdout

@@ -7,7 +7,8 @@ from pathlib import Path
 TEXTS = ("*.md", "*.h", "*.cpp", "*.mlir", "*.json", "*.td", "*.test", "*.py", "*.txt", "*.in", "scripts/*", ".ci/run")
 # Folders that are not ours.
 IGNORED = ("build", ".venv")
-FOLDERS = ("cmake", "dialects", "docs", "examples", "include", "lib", "python-bindings", "scripts", "test", "tools", "benchmark")
+FOLDERS = ("cmake", "dialects", "docs", "examples", "include", "lib", "python-bindings", "scripts", "test",
+           "tools", "benchmark")
 NAME = re.compile(r"(?<![\w/.%$}{>*-])(?:" + "|".join(FOLDERS) + r")(?:/[\w.*-]+)+")
 # What a build makes from these sources.
 GENERATED = re.compile(r".*\.inc$|docs/reference\b.*")
@@ -18,7 +19,8 @@ def texts(root):
     for pattern in TEXTS:
         for path in root.glob(pattern) if "/" in pattern else root.rglob(pattern):
             parts = path.relative_to(root).parts
-            if path.is_file() and not any(part in IGNORED or part.startswith(".git") or part.endswith(".step") for part in parts):
+            if path.is_file() and not any(part in IGNORED or part.startswith(".git") or part.endswith(".step")
+                                          for part in parts):
                 yield path
 
 

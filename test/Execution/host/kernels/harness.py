@@ -75,10 +75,11 @@ def _call(function, arrays, coords, begin, end):
 
 
 def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=()):
-    """Results of a kernel: `outputs` is (shape, dtype) each, at 64 bytes as in an arena. `cuts` are places to cut the trips at; pieces run backwards.
+    """Results of a kernel: `outputs` is (shape, dtype) each, at 64 bytes as in an arena. `cuts` are places to cut the
+    trips at; pieces run backwards.
 
-    `alias` holds (input, output) pairs that share memory. Results are filled with garbage first, floats with NaN, with guard bands
-    around.
+    `alias` holds (input, output) pairs that share memory. Results are filled with garbage first, floats with NaN, with
+    guard bands around.
     """
     function = getattr(ctypes.CDLL(path), symbol)
     guard = 64

@@ -116,7 +116,8 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None, in_bf16=False, 
           dq({dense(q)}) dk({dense(k)}) dv({dense(v)}) {extra} -> {grads}
       return {names} : {all_grads}
     }}"""
-    check(backward, [dout, q, k, v, *inputs, o, l], [(w, np.float32 if i == 3 else dtype) for i, w in enumerate(want)], trips,
+    check(backward, [dout, q, k, v, *inputs, o, l],
+          [(w, np.float32 if i == 3 else dtype) for i, w in enumerate(want)], trips,
           tolerance=dq_roundings * rounding + 5e-6)
 
 

@@ -190,7 +190,8 @@ def test_layer_norm_backward(blocks, rows, cols):
     gw = g.astype(np.float64) * w
     dx = (gw - gw.mean(1, keepdims=True) - h * (gw * h).mean(1, keepdims=True)) * rstd[:, None]
     cut = lambda a: a.reshape(blocks, rows, cols).sum(1)
-    check(ir, [g, x, w, mean, rstd], [(dx, np.float32), (cut(g * h), np.float32), (cut(g.astype(np.float64)), np.float32)],
+    check(ir, [g, x, w, mean, rstd],
+          [(dx, np.float32), (cut(g * h), np.float32), (cut(g.astype(np.float64)), np.float32)],
           blocks, alias=[(0, 0), (1, 0)])
 
 
@@ -395,4 +396,5 @@ def test_batched_transpose(batch, rows, cols, parallel):
         kernel.yield %s : f32
       }}""")
     want = x.swapaxes(1, 2) + bias[:, None]
-    check(ir, [x, bias], [(want.astype(np.float64), np.float32)], batch * (rows if parallel == 2 else 1), tolerance=1e-7)
+    check(ir, [x, bias], [(want.astype(np.float64), np.float32)], batch * (rows if parallel == 2 else 1),
+          tolerance=1e-7)

@@ -9,11 +9,13 @@ INF, NAN = np.inf, np.nan
 WIDE = {"f32": np.float64, "f64": np.longdouble}
 erf = np.vectorize(math.erf, otypes=[np.float64])
 erfc = np.vectorize(math.erfc, otypes=[np.float64])
-RANGES = {"exp": (-87, 88), "log": (1e-30, 1e30), "tanh": (-9, 9), "erf": (-4, 4), "rsqrt": (1e-6, 1e6), "exp2": (-125, 127),
+RANGES = {"exp": (-87, 88), "log": (1e-30, 1e30), "tanh": (-9, 9), "erf": (-4, 4), "rsqrt": (1e-6, 1e6),
+          "exp2": (-125, 127),
           "log2": (1e-3, 1e3), "expm1": (-3, 3), "log1p": (-0.9, 9), "sqrt": (0, 1e9), "log10": (1e-30, 1e30),
           "erfc": (-5, 9), "tan": (-1.5, 1.5), "asin": (-1, 1), "acos": (-1, 1), "atan": (-50, 50), "sinh": (-80, 80),
           "cosh": (-80, 80), "asinh": (-1e6, 1e6), "acosh": (1.001, 1e6), "atanh": (-0.999, 0.999)}
-ORACLES = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": erf, "rsqrt": lambda x: 1 / np.sqrt(x), "exp2": np.exp2,
+ORACLES = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": erf, "rsqrt": lambda x: 1 / np.sqrt(x),
+           "exp2": np.exp2,
            "log2": np.log2, "expm1": np.expm1, "log1p": np.log1p, "sqrt": np.sqrt, "log10": np.log10, "erfc": erfc,
            "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
            "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh}
@@ -26,8 +28,10 @@ SPECIAL = {"exp": [(-INF, 0), (INF, INF), (NAN, NAN), (0, 1), (-1e30, 0), (1e30,
            "log10": [(0, -INF), (INF, INF), (-1, NAN)], "erfc": [(-INF, 2), (INF, 0), (NAN, NAN), (40, 0)],
            "tan": [(0, 0), (NAN, NAN), (INF, NAN)], "asin": [(2, NAN), (0, 0), (NAN, NAN)],
            "acos": [(1, 0), (-2, NAN), (NAN, NAN)], "atan": [(0, 0), (NAN, NAN), (INF, np.pi / 2), (-INF, -np.pi / 2)],
-           "sinh": [(0, 0), (INF, INF), (-INF, -INF), (NAN, NAN)], "cosh": [(0, 1), (INF, INF), (-INF, INF), (NAN, NAN)],
-           "asinh": [(0, 0), (INF, INF), (-INF, -INF), (NAN, NAN)], "acosh": [(1, 0), (0.5, NAN), (-3, NAN), (INF, INF)],
+           "sinh": [(0, 0), (INF, INF), (-INF, -INF), (NAN, NAN)],
+           "cosh": [(0, 1), (INF, INF), (-INF, INF), (NAN, NAN)],
+           "asinh": [(0, 0), (INF, INF), (-INF, -INF), (NAN, NAN)],
+           "acosh": [(1, 0), (0.5, NAN), (-3, NAN), (INF, INF)],
            "atanh": [(0, 0), (1, INF), (-1, -INF), (2, NAN), (NAN, NAN)]}
 
 

@@ -22,9 +22,10 @@ def test_gather_rows(rows, size, ids, id_type):
     check(ir, [table, index], [(out.astype(np.float64), np.float32)], ids, tolerance=0)
 
 
-@pytest.mark.parametrize("rows,size,ids,into", [(5, 3, 7, False), (5, 3, 7, True), (65, 16, 200, False), (65, 16, 200, True),
-                                                (1000, 100, 64, False), (1000, 100, 64, True),
-                                                (17000, 512, 20, False)])  # too large for caches
+@pytest.mark.parametrize("rows,size,ids,into",
+                         [(5, 3, 7, False), (5, 3, 7, True), (65, 16, 200, False), (65, 16, 200, True),
+                          (1000, 100, 64, False), (1000, 100, 64, True),
+                          (17000, 512, 20, False)])  # too large for caches
 def test_scatter_rows(rows, size, ids, into):
     grad, start = rand(ids, size), rand(rows, size, seed=1)
     index = np.random.default_rng(1).integers(0, rows, ids)
@@ -103,16 +104,19 @@ def sort_ir(x, descending):
 @pytest.mark.parametrize("rows,size", [(3, 1), (4, 2), (5, 33), (2, 500)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_sort(rows, size, dtype, descending):
-    x = np.random.default_rng([rows, size]).integers(-size // 3, size // 3 + 1, (rows, size)).astype(dtype)  # many equal ones
+    # many equal ones
+    x = np.random.default_rng([rows, size]).integers(-size // 3, size // 3 + 1, (rows, size)).astype(dtype)
     indices = np.argsort(-x if descending else x, axis=-1, kind="stable")
-    check(sort_ir(x, descending), [x], [(np.take_along_axis(x, indices, -1), dtype), (indices, np.int64)], rows, tolerance=0)
+    check(sort_ir(x, descending), [x], [(np.take_along_axis(x, indices, -1), dtype), (indices, np.int64)],
+          rows, tolerance=0)
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort_puts_nan_after_infinity(descending):
     nan, inf = np.nan, np.inf
     x = np.array([[1, nan, -inf, inf, 1, nan, 0]], np.float32)
-    values, indices = run(compile_kernels(sort_ir(x, descending), runnable_cpus()[0]), [x], [(x.shape, np.float32), (x.shape, np.int64)], 1)
+    values, indices = run(compile_kernels(sort_ir(x, descending), runnable_cpus()[0]), [x],
+                          [(x.shape, np.float32), (x.shape, np.int64)], 1)
     order = [1, 5, 3, 0, 4, 6, 2] if descending else [2, 6, 0, 4, 3, 1, 5]
     assert indices.tolist() == [order] and np.array_equal(values, x[:, order], equal_nan=True)
 

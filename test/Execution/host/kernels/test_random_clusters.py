@@ -73,7 +73,8 @@ class Program:
             d = self.rng.randrange(len(self.dims))
             self.body += [f"%i{k} = kernel.index {d}", f"%j{k} = arith.index_cast %i{k} : index to i32",
                           f"{name} = arith.sitofp %j{k} : i32 to f32"]
-            value = np.arange(self.dims[d], dtype=np.float64).reshape([-1 if e == d else 1 for e in range(len(self.dims))])
+            value = np.arange(self.dims[d],
+                              dtype=np.float64).reshape([-1 if e == d else 1 for e in range(len(self.dims))])
         else:
             (x, a), (y, b) = self.rng.choice(self.values), self.rng.choice(self.values)
             op, value = self.rng.choice([("addf", a + b), ("subf", a - b), ("maximumf", np.maximum(a, b))])

@@ -1,4 +1,5 @@
-"""check_code.py ARTIFACT PTXAS: what the manifest says of each kernel, against ptxas run again on the PTX that was shipped."""
+"""check_code.py ARTIFACT PTXAS: what the manifest says of each kernel, against ptxas run again on the PTX that was
+shipped."""
 import json
 import pathlib
 import re
@@ -10,7 +11,8 @@ import tempfile
 def assemble(ptxas: str, ptx: pathlib.Path, chip: str) -> dict[str, dict[str, int]]:
     """What `ptxas -v` says of each kernel."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as output:
-        done = subprocess.run([ptxas, "-v", f"-arch={chip}", "-o", output.name, ptx], capture_output=True, text=True, check=True)
+        done = subprocess.run([ptxas, "-v", f"-arch={chip}", "-o", output.name, ptx], capture_output=True,
+                              text=True, check=True)
     told = {}
     for text in (done.stdout + done.stderr).split("Compiling entry function ")[1:]:
         def number(pattern):
@@ -19,7 +21,8 @@ def assemble(ptxas: str, ptx: pathlib.Path, chip: str) -> dict[str, dict[str, in
         told[text.split("'")[1]] = {
             "registers": number(r"Used (\d+) registers"), "barriers": number(r"used (\d+) barriers"),
             "static_shared_bytes": number(r"(\d+) bytes smem"), "local_bytes": number(r"(\d+) bytes stack frame"),
-            "spill_store_bytes": number(r"(\d+) bytes spill stores"), "spill_load_bytes": number(r"(\d+) bytes spill loads")}
+            "spill_store_bytes": number(r"(\d+) bytes spill stores"),
+            "spill_load_bytes": number(r"(\d+) bytes spill loads")}
     return told
 
 
@@ -45,13 +48,15 @@ def main() -> None:
             if cubin[:4] != b"\x7fELF" or f".text.{name}\0".encode() not in cubin:
                 problems.append(f"{chip} {name}: no cubin of it at offset {launch['offset']}")
             body = bodies[name]
-            accesses = {kind: (len(re.findall(rf"\b{kind}\.global\S*\.v[24]\.", body)), len(re.findall(rf"\b{kind}\.global", body)))
+            accesses = {kind: (len(re.findall(rf"\b{kind}\.global\S*\.v[24]\.", body)),
+                               len(re.findall(rf"\b{kind}\.global", body)))
                         for kind in ("ld", "st")}
             maxntid = int(re.search(r"\.maxntid (\d+)", body)[1])
             if maxntid != launch["threads"]:
                 problems.append(f"{chip} {name}: .maxntid {maxntid}, but {launch['threads']} threads are launched")
-            print(f"  {name:4} {kinds[name]:24} {launch['registers']:3} registers, {launch['local_bytes']} bytes local; vector of all "
-                  f"loads {accesses['ld'][0]}/{accesses['ld'][1]}, stores {accesses['st'][0]}/{accesses['st'][1]}")
+            print(f"  {name:4} {kinds[name]:24} {launch['registers']:3} registers, {launch['local_bytes']} bytes "
+                  f"local; vector of all loads {accesses['ld'][0]}/{accesses['ld'][1]}, stores "
+                  f"{accesses['st'][0]}/{accesses['st'][1]}")
     sys.exit("\n".join(problems) or 0)
 
 
