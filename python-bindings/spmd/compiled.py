@@ -358,8 +358,8 @@ def _carry_rng(source: Trainer, target: Trainer) -> None:
 def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = None, mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
-            timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] = (),
-            ignored_states: Iterable[Any] = ()) -> Any:
+            timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
+            ignored_states: Iterable[Any] | None = None) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -388,7 +388,7 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
     """
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
-    units = UnitChoice(policy, tuple(ignored_modules), tuple(ignored_states))
+    units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()))
     words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}

@@ -284,6 +284,33 @@ def test_the_compilers_error_reaches_the_user() -> None:
         train_step(example["model"], example["optimizer"], *example["args"])
 
 
+def test_a_learning_rate_comes_back_as_the_number_it_is() -> None:
+    def step(model, optimizer, x, y):
+        return {"loss": mlp.train_step(model, optimizer, x, y), "lr": optimizer.param_groups[0]["lr"]}
+
+    example = mlp.setup()
+    train_step = spmd.compile(step, ranks=2)
+    for rate in (0.25, 0.125):
+        example["optimizer"].param_groups[0]["lr"] = rate
+        result = train_step(example["model"], example["optimizer"], *example["args"])
+        assert type(result["lr"]) is float and result["lr"] == rate
+    assert train_step.compiles == 1
+
+
+def test_an_average_in_frozen_parameters_is_an_error_with_a_cure() -> None:
+    def step(model, optimizer, x, y):
+        loss = mlp.train_step(model["net"], optimizer, x, y)
+        with torch.no_grad():
+            for average, parameter in zip(model["average"].parameters(), model["net"].parameters()):
+                average.lerp_(parameter, 0.1)
+        return loss
+
+    example = mlp.setup()
+    model = torch.nn.ModuleDict({"net": example["model"], "average": copy.deepcopy(example["model"]).requires_grad_(False)})
+    with pytest.raises(spmd.CompileError, match="takes the value of another.*test_compile_end_to_end.py.*in buffers"):
+        spmd.compile(step, ranks=2, ignored_modules=None)(model, example["optimizer"], *example["args"])
+
+
 @pytest.mark.filterwarnings("ignore::spmd.remarks.Remark", "ignore::spmd.remarks.CompilerWarning",
                             "ignore:the step does not update")
 def test_a_parameter_that_trains_later() -> None:

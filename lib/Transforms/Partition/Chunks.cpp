@@ -59,8 +59,9 @@ FailureOr<Value> Partitioner::assemble(int64_t unit, ArrayRef<Member> members) {
   for (const Member &member : members) {
     const Carrier &carrier = carriers.find(member.second)->second;
     if (carrier.place != Place{unit, member.first})
-      return emitError(loc) << "a value of segment " << member.first << " of a unit is used with another parameter ("
-                            << describeSource(loc) << ")";
+      return emitError(loc) << "an update of one parameter takes the value of another, of which a rank holds other elements ("
+                            << describeSource(loc)
+                            << "); keep a moving average in buffers of the model, or update it outside of the step";
     parts[carrier.value].push_back(member.first);
   }
   return merge(unit, isTable, std::move(parts));

@@ -63,6 +63,7 @@ class FakeStep:
         self.model, self.optimizer = model, optimizer
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
+        self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
         self._batch = list(zip(batch_names, batch))
         self._with_gradients = with_gradients
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
@@ -175,10 +176,12 @@ class FakeStep:
         optimizer.state = defaultdict(dict, {**optimizer.state, **known} if initial else known)
         hyper = []
         for index, group in enumerate(optimizer.param_groups):
-            value = float(group["lr"])
+            value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
             with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
                 group["lr"] = torch.empty((), dtype=torch.float64)
             hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
+            if is_number:
+                self.numbers.add(id(group["lr"]))
         for kind, tensor, own_names in self._tensors.values():
             if kind == "param":
                 self._add_states(own_names[0], self.fake(tensor), initial)

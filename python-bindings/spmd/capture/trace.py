@@ -109,7 +109,7 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
             places = iter(range(len(tensors)))
             result[:] = [pytree.tree_unflatten(
-                [Output(next(places), not isinstance(leaf, torch.Tensor)) if isinstance(leaf, _TRACED) else leaf
+                [Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers) if isinstance(leaf, _TRACED) else leaf
                  for leaf in leaves], spec)]
             return tensors
 

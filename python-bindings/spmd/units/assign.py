@@ -85,8 +85,8 @@ class ShardUnits(list):
             file.write("\n")
 
 
-def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterable[nn.Module] = (),
-                ignored_states: Iterable[nn.Parameter] | Iterable[nn.Module] = (), ranks: int = 1,
+def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterable[nn.Module] | None = None,
+                ignored_states: Iterable[nn.Parameter] | Iterable[nn.Module] | None = None, ranks: int = 1,
                 options: dict[str, Any] | None = None, strict_tied: bool = False) -> ShardUnits:
     """The shard units of a model, which may be on the meta device: nothing is captured, nothing is computed.
 
@@ -107,7 +107,7 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
       ValueError: naming the module, parameter or option.
       TypeError: for what is no policy.
     """
-    ignored_modules, ignored_parameters = split_ignored(ignored_modules, ignored_states)
+    ignored_modules, ignored_parameters = split_ignored(ignored_modules or (), ignored_states or ())
     root_options = dict(options or {})
     exempt = exempt_classes(root_options)
     description = ModelDescription(model, [*classes_of(policy), *(exempt or ())])
