@@ -154,17 +154,20 @@ Value ClusterValues::loadOperand(unsigned i, int64_t width) {
   return choice.getResult(0);
 }
 
+void ClusterValues::storeAt(unsigned result, Value value, Value index, int64_t alignment) {
+  b.store(value, results[result], index, alignment);
+}
+
 void ClusterValues::storeResult(unsigned result, Value value, int64_t width) {
-  Value pointer = results[result];
   AffineMap map = op.getResultMap(result);
   if (width == 1 || resultAccess[result].getStride(*laneDim) == 1) {
-    b.store(value, pointer, emitIndex(map), getAlignment(map, getElementTypeOrSelf(value.getType()), width));
+    storeAt(result, value, emitIndex(map), getAlignment(map, getElementTypeOrSelf(value.getType()), width));
     return;
   }
   Value start = position[*laneDim];
   for (int64_t l = 0; l < width; ++l) {
     position[*laneDim] = b.add(start, l);
-    b.store(b.lane(value, l), pointer, emitIndex(map));
+    storeAt(result, b.lane(value, l), emitIndex(map), /*alignment=*/0);
   }
   position[*laneDim] = start;
 }

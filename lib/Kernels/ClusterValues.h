@@ -28,6 +28,8 @@ protected:
   virtual mlir::Value loadReduction(ReduceOp reduce, int64_t width) = 0;
   /// `value`, if the skeleton has put it into memory, else null.
   virtual mlir::Value loadKept(mlir::Value value, int64_t width) { return {}; }
+  /// Stores `value`, one element or several side by side, at `index` of a result.
+  virtual void storeAt(unsigned result, mlir::Value value, mlir::Value index, int64_t alignment);
   /// Bytes that `width` elements side by side, read or written through `map`, are aligned to; 0: those of one element.
   virtual int64_t getAlignment(mlir::AffineMap map, mlir::Type element, int64_t width) { return 0; }
 

@@ -157,14 +157,15 @@ Value CodeBuilder::load(Value pointer, Type element, Value index, int64_t width,
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, value, number(value.getType(), 0));
 }
 
-void CodeBuilder::store(Value value, Value pointer, Value index, int64_t alignment) {
+void CodeBuilder::store(Value value, Value pointer, Value index, int64_t alignment, bool pastCaches) {
   Type element = getElementTypeOrSelf(value.getType());
   Type stored = getStoredType(element);
   if (element.isInteger(1)) {
     auto vector = dyn_cast<VectorType>(value.getType());
     value = arith::ExtUIOp::create(*this, getWideType(stored, vector ? vector.getNumElements() : 1), value);
   }
-  LLVM::StoreOp::create(*this, value, address(pointer, element, index), alignment ? alignment : getStoredBytes(stored));
+  LLVM::StoreOp::create(*this, value, address(pointer, element, index), alignment ? alignment : getStoredBytes(stored),
+                        /*isVolatile=*/false, /*isNonTemporal=*/pastCaches);
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,8 +44,8 @@ public:
   /// Loads `width` elements (a vector when above 1), aligned to `alignment` bytes (0: to one element).
   mlir::Value load(mlir::Value pointer, mlir::Type element, mlir::Value index, int64_t width = 1,
                    int64_t alignment = 0);
-  /// Stores a scalar or vector of elements.
-  void store(mlir::Value value, mlir::Value pointer, mlir::Value index, int64_t alignment = 0);
+  /// Stores a scalar or vector of elements; `pastCaches` where it is not read again soon.
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value index, int64_t alignment = 0, bool pastCaches = false);
 
   // Scalars and vectors.
   mlir::Value constant(mlir::TypedAttr value);

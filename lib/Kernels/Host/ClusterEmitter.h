@@ -8,8 +8,9 @@
 
 namespace spmd::kernel {
 
-/// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept
-/// on the stack, ClusterRowsInFlight.cpp rows at a time, ClusterTiles.cpp the tiles for transposed operands.
+/// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept on the stack,
+/// ClusterMemory.cpp what is asked for ahead and written past the caches, ClusterRowsInFlight.cpp rows at a time,
+/// ClusterTiles.cpp the tiles for transposed operands.
 class ClusterEmitter : private ClusterValues {
 public:
   ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
@@ -18,11 +19,6 @@ public:
 private:
   // Loops.
   void emitTrips();
-  bool isInFirstPass(const Root &root) const;
-  bool asksForNextRow(const Roots &roots) const;
-  void prefetchNextRow();
-  void prefetchOperand(unsigned operand, int64_t ahead, int64_t level);
-  void prefetchAhead(int64_t width);
   void emitRange();
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
@@ -31,6 +27,19 @@ private:
   void emitOnlyElement(const Root &root, mlir::Value place);
   bool hasFunctions(const Roots &roots) const;
   bool isVectorizable(const Roots &roots) const;
+
+  // Memory.
+  bool isInFirstPass(const Root &root) const;
+  bool isReadByRows(unsigned operand) const;
+  int64_t getRowBytes() const;
+  int64_t countRowsAhead(const Roots &roots) const;
+  void prefetch(const Roots &roots, int64_t width);
+  void prefetchOperand(unsigned operand, int64_t ahead, int64_t width, int64_t cache);
+  void prefetchRows(int64_t rows, int64_t width);
+  void prefetchAhead(int64_t width);
+  bool mayPassCaches(const Root &root) const;
+  void emitPastCaches(llvm::function_ref<void()> emitLoops);
+  void storeAt(unsigned result, mlir::Value value, mlir::Value index, int64_t alignment) override;
 
   // Several rows at a time, each in another pass.
   struct Pass {
@@ -76,6 +85,8 @@ private:
   KernelBuilder &b;
   ClusterArguments arguments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
+  /// The results whose vectors are written past the caches by the loops that are being emitted.
+  llvm::SmallBitVector pastCaches;
   /// The value that waits, in which result's memory, the stage that computes it and the one that overwrites it;
   /// `readsKept` in between.
   mlir::Value kept;

@@ -4,8 +4,8 @@
 // Between two passes over a row is the end of a reduction: a chain of shuffles, a division, a root, in which nothing
 // else of that row can run. So where rows come from a cache, the passes over successive rows run in one loop: pass 0 of
 // row r with pass 1 of row r - 1 and so on, as many rows in flight as there are passes. Each has accumulators of its
-// own, so the bits are those of rows one by one. From memory it does not pay (more streams), nor where functions take
-// the time, nor where a trip also sums over rows.
+// own, so the bits are those of rows one by one. From memory it does not pay (more streams; see
+// [Note: rows ahead]), nor where functions take the time, nor where a trip also sums over rows.
 //
 // What a row takes along to its next pass are its sums; what follows from them is computed again.
 //
@@ -95,9 +95,8 @@ void ClusterEmitter::emitPasses(ArrayRef<Pass> passes, MutableArrayRef<Row> flyi
   auto askAhead = [&] {
     for (unsigned o = 0; o < operandAccess.size(); ++o) {
       int64_t bytes = getStoredBytes(op.getBodyBlock()->getArgument(o).getType());
-      if (operandAccess[o].isLinear() && operandAccess[o].getStride(dim) == 1 &&
-          operandAccess[o].getStride(dim - 1).value_or(0) != 0)
-        prefetchOperand(o, kAheadBytes / bytes, /*level=*/1);
+      if (isReadByRows(o))
+        prefetchOperand(o, kAheadBytes / bytes, kLanes, /*cache=*/1);
     }
   };
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {

@@ -13,7 +13,6 @@
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -21,7 +20,8 @@ using namespace mlir;
 namespace spmd::kernel {
 
 ClusterEmitter::ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments)
-    : ClusterValues(b, op, arguments.operands, arguments.results), b(b), arguments(arguments) {}
+    : ClusterValues(b, op, arguments.operands, arguments.results), b(b), arguments(arguments),
+      pastCaches(op.getNumResults()) {}
 
 LogicalResult ClusterEmitter::emit() {
   unsigned parallel = op.getParallel();
@@ -140,17 +140,12 @@ void ClusterEmitter::emitTrips() {
       scopes.pop_back();
     });
   };
-  SmallVector<Pass> passes = findPasses();
-  if (passes.empty())
-    return emitAlone();
-  Value trips = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
-  Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, trips, least);
-  auto choice = scf::IfOp::create(b, areEnough, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  emitRowsInFlight(passes);
-  b.setInsertionPointToStart(choice.elseBlock());
-  emitAlone();
+  if (SmallVector<Pass> passes = findPasses(); !passes.empty()) {
+    Value trips = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
+    Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, trips, least);
+    return b.either(areEnough, [&] { emitRowsInFlight(passes); }, emitAlone);
+  }
+  emitPastCaches(emitAlone);
 }
 
 /// All dims are parallel: the range is cut along the last dim, which makes the innermost loop.
@@ -243,64 +238,6 @@ bool ClusterEmitter::isVectorizable(const Roots &roots) const {
                       [&](const Root *root) { return root->reduce || resultAccess[root->result].getStride(d) == 1; });
 }
 
-/// Whether `root` runs in the first pass over the innermost dim.
-bool ClusterEmitter::isInFirstPass(const Root &root) const {
-  return llvm::none_of(schedule.getRoots(),
-                       [&](const Root &other) { return other.dims.test(innermostDim()) && other.stage < root.stage; });
-}
-
-/// [Note: rows ahead]
-/// The first of several passes over a row from memory waits for memory; a later one that computes functions does not use
-/// it. So that pass asks for the next row, element by element, where two rows fit into the second cache.
-bool ClusterEmitter::asksForNextRow(const Roots &roots) const {
-  constexpr int64_t kCacheBytes = 8 << 20, kRowBytes = 400 << 10;
-  unsigned inner = innermostDim();
-  if (nest.size() != 1 || op.getParallel() == 0 || op.getBytesMoved() < kCacheBytes)
-    return false;
-  int64_t rowBytes = 0;
-  for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
-    if (access.isLinear() && access.getStride(inner) == 1)
-      rowBytes += dims[inner] * getElementBytes(getElementTypeOrSelf(operand.getType()));
-  return !isInFirstPass(*roots.front()) && rowBytes <= kRowBytes && hasFunctions(roots);
-}
-
-/// Asks for what lies ahead in the operands and results that are walked element by element: functions leave time for
-/// it, and the machine's own prefetching ends with every page.
-void ClusterEmitter::prefetchAhead(int64_t width) {
-  constexpr int64_t kAheadBytes = 2048, kLineBytes = 64;
-  auto ask = [&](Value pointer, Type element, const AccessMap &access, AffineMap map) {
-    if (!access.isLinear() || access.getStride(innermostDim()) != 1)
-      return;
-    int64_t bytes = getStoredBytes(element);
-    Value index = b.add(emitIndex(map), kAheadBytes / bytes);
-    for (int64_t offset = 0; offset < width * bytes; offset += kLineBytes)
-      LLVM::Prefetch::create(b, b.address(pointer, element, b.add(index, offset / bytes)), /*rw=*/0, /*hint=*/3,
-                             /*cache=*/1);
-  };
-  for (unsigned o = 0; o < operandAccess.size(); ++o)
-    ask(operands[o], op.getBodyBlock()->getArgument(o).getType(), operandAccess[o], op.getOperandMap(o));
-  for (unsigned r = 0; r < resultAccess.size(); ++r)
-    ask(results[r], cast<RankedTensorType>(op.getResult(r).getType()).getElementType(), resultAccess[r],
-        op.getResultMap(r));
-}
-
-/// Asks for what the first pass over the next row reads.
-void ClusterEmitter::prefetchNextRow() {
-  unsigned inner = innermostDim(), outer = inner - 1;
-  for (unsigned o = 0; o < operandAccess.size(); ++o) {
-    const AccessMap &access = operandAccess[o];
-    if (access.isLinear() && access.getStride(inner) == 1 && access.getStride(outer).value_or(0) != 0)
-      prefetchOperand(o, *access.getStride(outer), /*level=*/2);
-  }
-}
-
-/// Asks for what is `ahead` elements after the current position of an operand.
-void ClusterEmitter::prefetchOperand(unsigned operand, int64_t ahead, int64_t level) {
-  Value index = b.add(emitIndex(op.getOperandMap(operand)), ahead);
-  Value address = b.address(operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index);
-  LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/level == 1 ? 3 : 2, /*cache=*/1);
-}
-
 /// The place along the innermost dim of the only element that the sum `root` adds up, others being zero: a class's
 /// logit. Null for other reductions.
 Value ClusterEmitter::findOnlyPlace(const Root &root) const {
@@ -365,7 +302,6 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
   SmallVector<Reduction> reductions;
   for (ReduceOp reduce : reduceOps)
     reductions.push_back({reduce.getKind(), reduce.getType()});
-  constexpr int64_t kCacheBytes = 4 << 20;
   auto emitPoint = [&](Value i, int64_t width, ValueRange accumulators) {
     Scope known;
     SmallVector<Value> values, out;
@@ -375,10 +311,7 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
     for (const Root *root : roots)
       values.push_back(b.broadcast(getValue(root->value, width, known), width));
     readsKept = false;
-    if (width >= kLanes && asksForNextRow(roots))
-      prefetchNextRow();
-    else if (width > kLanes && op.getBytesMoved() >= kCacheBytes)
-      prefetchAhead(width);
+    prefetch(roots, width);
     if (isKeeping(roots))
       storeResult(keptResult, b.broadcast(known.lookup(kept), width), width);
     for (auto [root, value] : llvm::zip_equal(roots, values)) {

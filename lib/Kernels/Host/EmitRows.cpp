@@ -90,23 +90,18 @@ static void combineRowsInF32(KernelBuilder &b, ScatterRowsOp op, Value sums, int
     emitBlock(b.i64(whole), size - whole);
 }
 
-/// Zeros elements [begin, end) of a table, which are whole lines of the cache. A table that no cache holds is written past
-/// them: a store that first reads the line it overwrites costs twice as much. Whatever comes after sees the zeros.
+/// Zeros elements [begin, end) of a table, which are whole lines, past the caches.
 static void zeroPastCaches(KernelBuilder &b, Value table, Type element, Value begin, Value end) {
-  constexpr int64_t kLineBytes = 64;
-  Value zeros = b.number(getWideType(b.getI32Type(), kLanes), 0);
-  b.loop(begin, end, kLineBytes / getStoredBytes(element), [&](Value i) {
-    LLVM::StoreOp::create(b, zeros, b.address(table, element, i), kLineBytes, /*isVolatile=*/false,
-                          /*isNonTemporal=*/true);
-  });
-  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::seq_cst);
+  int64_t width = kLineBytes / getStoredBytes(element);
+  Value zeros = b.number(getWideType(element, width), 0);
+  b.loop(begin, end, width, [&](Value i) { b.storePastCaches(zeros, table, i); });
+  b.finishPastCaches();
 }
 
 /// Whether the rows of a table are whole lines of the cache and too many for it.
 static bool exceedsCaches(ScatterRowsOp op) {
-  constexpr int64_t kCacheBytes = 32 << 20, kLineBytes = 64;
   int64_t rowBytes = op.getRowSize() * getStoredBytes(getElementTypeOrSelf(op.getSrc().getType()));
-  return rowBytes % kLineBytes == 0 && op.getBatch() * op.getRows() * rowBytes >= kCacheBytes;
+  return rowBytes % kLineBytes == 0 && op.getBatch() * op.getRows() * rowBytes >= kPastCachesBytes;
 }
 
 /// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
@@ -134,14 +129,10 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
       });
     };
     if (!into && exceedsCaches(op)) {
-      Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), result);
-      Value isAligned = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.mod(address, 64), b.i64(0));
-      auto choice = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(choice.thenBlock());
-      zeroPastCaches(b, result, element, b.mul(b.add(firstRow, low), size), b.mul(b.add(firstRow, high), size));
-      b.setInsertionPointToStart(choice.elseBlock());
-      start();
+      auto zero = [&] {
+        zeroPastCaches(b, result, element, b.mul(b.add(firstRow, low), size), b.mul(b.add(firstRow, high), size));
+      };
+      b.either(b.isLineAligned(result), zero, start);
     } else {
       start();
     }

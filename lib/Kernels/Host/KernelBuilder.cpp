@@ -1,6 +1,8 @@
 //===- KernelBuilder.cpp - builds one kernel function for CPUs ------------===//
 
 #include "KernelBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -56,6 +58,28 @@ Value KernelBuilder::table(DenseElementsAttr values) {
     LLVM::GlobalOp::create(*this, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, values, /*alignment=*/64);
   }
   return LLVM::AddressOfOp::create(*this, LLVM::LLVMPointerType::get(getContext()), name);
+}
+
+Value KernelBuilder::isLineAligned(Value pointer) {
+  Value number = LLVM::PtrToIntOp::create(*this, getI64Type(), pointer);
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, mod(number, kLineBytes), i64(0));
+}
+
+void KernelBuilder::storePastCaches(Value vector, Value pointer, Value index) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t bytes = type.getNumElements() * getStoredBytes(type.getElementType());
+  store(vector, pointer, index, std::min(bytes, kLineBytes), /*pastCaches=*/true);
+}
+
+void KernelBuilder::finishPastCaches() { LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::seq_cst); }
+
+void KernelBuilder::either(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(choice.thenBlock());
+  then();
+  setInsertionPointToStart(choice.elseBlock());
+  otherwise();
 }
 
 } // namespace spmd::kernel

@@ -16,6 +16,13 @@ namespace spmd::kernel {
 /// so it is the same for all CPUs.
 inline constexpr int64_t kLanes = 16;
 
+/// Bytes of a line of the cache.
+inline constexpr int64_t kLineBytes = 64;
+
+/// Memory of so many bytes no cache holds: it is written past them, where it is not read soon. A store that first reads
+/// the line it overwrites costs twice as much.
+inline constexpr int64_t kPastCachesBytes = 32 << 20;
+
 /// Builds the body of one kernel function for CPUs.
 class KernelBuilder : public CodeBuilder {
 public:
@@ -40,6 +47,17 @@ public:
   mlir::Value table(mlir::DenseElementsAttr values);
   /// Bytes of stack asked for.
   int64_t getStackBytes() const { return stackBytes; }
+
+  // Memory written past the caches.
+  /// Whether `pointer` is where a line begins.
+  mlir::Value isLineAligned(mlir::Value pointer);
+  /// Stores a vector, aligned to its size or to a line, without reading the line.
+  void storePastCaches(mlir::Value vector, mlir::Value pointer, mlir::Value index);
+  /// Whatever comes after sees what was stored past the caches.
+  void finishPastCaches();
+
+  /// Runs `then` where `condition` holds, else `otherwise`.
+  void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
 
 private:
   mlir::LLVM::LLVMFuncOp function;

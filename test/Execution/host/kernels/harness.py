@@ -74,9 +74,9 @@ def _call(function, arrays, coords, begin, end):
     function(pointers, coordinates, ctypes.c_int64(begin), ctypes.c_int64(end))
 
 
-def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=()):
-    """Results of a kernel: `outputs` is (shape, dtype) each, at 64 bytes as in an arena. `cuts` are places to cut the
-    trips at; pieces run backwards.
+def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=(), shift=0):
+    """Results of a kernel: `outputs` is (shape, dtype) each, at 64 bytes as in an arena, or `shift` bytes
+    after. `cuts` are places to cut the trips at; pieces run backwards.
 
     `alias` holds (input, output) pairs that share memory. Results are filled with garbage first, floats with NaN, with
     guard bands around.
@@ -87,9 +87,9 @@ def run(path, inputs, outputs, trips, symbol="k0", coords=(0,), cuts=(), alias=(
     inputs = [np.ascontiguousarray(a) for a in inputs]
     for shape, dtype in outputs:
         count = int(np.prod(shape, dtype=np.int64))
-        memory = np.full(guard * 3 + count * np.dtype(dtype).itemsize, 0xA5, np.uint8)
-        first = -memory.ctypes.data % guard
-        band = memory[first:first + len(memory) - guard]
+        memory = np.full(guard * 3 + shift + count * np.dtype(dtype).itemsize, 0xA5, np.uint8)
+        first = -memory.ctypes.data % guard + shift
+        band = memory[first:first + len(memory) - guard - shift]
         held.append(band)
         if np.dtype(dtype).kind == "f" or dtype == np.uint16:
             band[guard:len(band) - guard] = 0xFF
@@ -119,8 +119,8 @@ def compare(results, expected, tolerance):
             assert (got == want).all(), f"result {i} differs"
 
 
-def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cpus=None):
-    """Compares a kernel with `expected` (f64 oracles), as `compare` does."""
+def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cpus=None, shifts=()):
+    """Compares a kernel with `expected` (f64 oracles), as `compare` does. `shifts`: as `shift` of `run`."""
     outputs = [(e.shape, d) for e, d in expected]
     first = None
     for cpu in cpus or runnable_cpus():
@@ -136,8 +136,10 @@ def check(ir, inputs, expected, trips, coords=(0,), tolerance=2e-6, alias=(), cp
             runs.append(run(path, inputs, outputs, trips, coords=coords, cuts=cuts))
         for pair in alias:
             runs.append(run(path, inputs, outputs, trips, coords=coords, alias=[pair]))
+        for shift in shifts:
+            runs.append(run(path, inputs, outputs, trips, coords=coords, shift=shift))
         for other in runs:
             for i, (a, b) in enumerate(zip(first, other)):
-                assert a.tobytes() == b.tobytes(), f"result {i} has other bits on {cpu}, cut or in place"
+                assert a.tobytes() == b.tobytes(), f"result {i} has other bits on {cpu}, cut, in place or elsewhere"
         os.unlink(path)
     return first
