@@ -66,4 +66,20 @@ def Aten_LerpTensorOp
   let body = "lerp(s, self, end, weight)";
 }
 
+// Of integers.
+def Aten_GcdOp
+    : Aten_BinaryOp<"gcd", "greatest common divisor, not negative",
+                    "gcd(s, self, other)">;
+def Aten_LcmOp
+    : Aten_BinaryOp<"lcm", "least common multiple, not negative",
+                    "lcm(s, self, other)">;
+
+// Neighbours depend on the format: the body is that of the result's own type,
+// where others compute 16 bit floats in f32.
+def Aten_NextafterOp
+    : Aten_BinaryOp<"nextafter", "the number next to self towards other",
+                    "nextAfter(s, s.cast(self), s.cast(other))"> {
+  let computeIn = "none";
+}
+
 #endif // SPMD_ATEN_BINARY_TD

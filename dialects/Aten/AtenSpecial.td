@@ -25,6 +25,15 @@ def Aten_PolygammaOp
   let body = "polygamma(s, getN(), self)";
 }
 
+// The regularized incomplete gamma functions: the part of the integral of
+// t^(self - 1) exp(-t) over t >= 0 below other, and above it.
+def Aten_IgammaOp
+    : Aten_RealBinaryOp<"igamma", "lower incomplete gamma function",
+                        "incompleteGamma(s, self, other, false)">;
+def Aten_IgammacOp
+    : Aten_RealBinaryOp<"igammac", "upper incomplete gamma function",
+                        "incompleteGamma(s, self, other, true)">;
+
 // The error function and the normal distribution.
 def Aten_SpecialErfcxOp
     : Aten_RealUnaryOp<"special_erfcx", "exp(self^2) * erfc(self)",

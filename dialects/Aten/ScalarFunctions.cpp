@@ -2,11 +2,13 @@
 
 #include "dialects/Aten/ScalarFunctions.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/APFloat.h"
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 using namespace mlir;
 
@@ -254,6 +256,54 @@ Value logAddExp(ScalarBuilder &s, Value x, Value y, bool isBase2) {
 Value xlogy(ScalarBuilder &s, Value x, Value y, Value log) {
   Value product = s.select(s.compare("eq", x, 0), s.constant(0), s.mul(x, log));
   return s.select(s.isNan(y), s.constant(std::numeric_limits<double>::quiet_NaN()), product);
+}
+
+/// Of Euclid's algorithm with the remainder nearest to zero, which is at most half of the divisor: for k steps the
+/// divisor is no smaller than the k-th of 1, 2, 5, 12, 29, ... (each twice the one before plus the one before that).
+static int countEuclidSteps(unsigned bits) {
+  double last = 0, number = 1;
+  int steps = 0;
+  for (; number < std::ldexp(1.0, static_cast<int>(bits)); ++steps)
+    last = std::exchange(number, 2 * number + last);
+  return steps;
+}
+
+Value gcd(ScalarBuilder &s, Value x, Value y) {
+  Value zero = s.constant(0);
+  auto isZero = [&](Value v) { return s.compare("eq", v, zero); };
+  // The magnitude of the smallest integer is itself, negative; a remainder of it is not. Nor is a divisor -1, by which
+  // the smallest integer cannot be divided.
+  auto reduced = [&](Value v, Value by) { return s.select(isZero(by), s.abs(v), s.abs(s.fmod(v, s.abs(by)))); };
+  Value large = reduced(x, y), small = reduced(y, large);
+  for (int step = countEuclidSteps(s.type.getIntOrFloatBitWidth() - 1); step > 0; --step) {
+    Value rest = s.fmod(large, small);
+    rest = s.min(rest, s.sub(small, rest));
+    Value isDone = isZero(small);
+    large = s.select(isDone, large, small);
+    small = s.select(isDone, zero, rest);
+  }
+  return large;
+}
+
+/// The product is C++'s, of 32 bits at least, and is cut to the type after its sign.
+Value lcm(ScalarBuilder &s, Value x, Value y) {
+  bool isNarrow = s.type.getIntOrFloatBitWidth() < 32;
+  ScalarBuilder wide(s.b, isNarrow ? Type(s.b.getI32Type()) : s.type);
+  return s.cast(wide.abs(wide.mul(wide.cast(s.div(x, gcd(s, x, y))), wide.cast(y))));
+}
+
+Value nextAfter(ScalarBuilder &s, Value x, Value y) {
+  // As integers, floats of one sign follow each other away from zero.
+  Type word = s.b.getIntegerType(s.type.getIntOrFloatBitWidth());
+  ScalarBuilder bits(s.b, word);
+  int64_t negativeZero = APInt::getSignedMinValue(word.getIntOrFloatBitWidth()).getSExtValue();
+  Value one = bits.constant(1), least = bits.constant(Attribute(s.b.getI64IntegerAttr(negativeZero + 1)));
+  Value isAway = s.logicalNot(bits.bitXor(s.compare("lt", x, y), s.compare("gt", x, 0)));
+  Value number = arith::BitcastOp::create(s.b, word, x);
+  Value next = bits.add(number, bits.select(isAway, one, bits.constant(-1)));
+  next = bits.select(s.compare("eq", x, 0), bits.select(s.compare("lt", y, 0), least, one), next);
+  Value result = s.select(s.compare("eq", x, y), y, arith::BitcastOp::create(s.b, s.type, next));
+  return s.select(bits.bitOr(s.isNan(x), s.isNan(y)), s.add(x, y), result);
 }
 
 Value nanToNum(ScalarBuilder &s, Value x, std::optional<double> nan, std::optional<double> positive,

@@ -78,6 +78,12 @@ mlir::Value hypot(ScalarBuilder &s, mlir::Value x, mlir::Value y);
 mlir::Value logAddExp(ScalarBuilder &s, mlir::Value x, mlir::Value y, bool isBase2);
 /// x * log, but 0 where x is 0 and y is a number.
 mlir::Value xlogy(ScalarBuilder &s, mlir::Value x, mlir::Value y, mlir::Value log);
+/// Of integers, by Euclid; that of 0 and x is |x|.
+mlir::Value gcd(ScalarBuilder &s, mlir::Value x, mlir::Value y);
+/// |x / gcd * y|; 0 if one of them is.
+mlir::Value lcm(ScalarBuilder &s, mlir::Value x, mlir::Value y);
+/// The float of the builder's type that is next to x in the direction of y; y if they are equal.
+mlir::Value nextAfter(ScalarBuilder &s, mlir::Value x, mlir::Value y);
 mlir::Value nanToNum(ScalarBuilder &s, mlir::Value x, std::optional<double> nan, std::optional<double> positive,
                      std::optional<double> negative);
 
@@ -89,6 +95,10 @@ mlir::Value lgamma(ScalarBuilder &s, mlir::Value x);
 /// The derivative of log gamma; its n-th derivative (n >= 1: of positive numbers, n = 1 of all).
 mlir::Value digamma(ScalarBuilder &s, mlir::Value x);
 mlir::Value polygamma(ScalarBuilder &s, int64_t n, mlir::Value x);
+
+/// The part of the integral of t^(a - 1) exp(-t) over t >= 0 that lies below x (`isUpper`: above), for a, x >= 0
+/// (ScalarIncompleteGamma.cpp).
+mlir::Value incompleteGamma(ScalarBuilder &s, mlir::Value a, mlir::Value x, bool isUpper);
 
 /// `function` of an f32 as an f64: reflections and series cancel more digits than f32 has to spare.
 mlir::Value inDouble(ScalarBuilder &s, mlir::Value x,

@@ -6,6 +6,7 @@
 #include "spmd/Runtime/Core/Philox.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <limits>
 
@@ -252,6 +253,28 @@ Lanes drawUniform(kernel::UniformOp op, ArrayRef<const TypedLanes *> operands) {
   return drawn;
 }
 
+/// Lane i: the bits of a number as a number of another type. A float of 16 or 32 bits is here as a double of its value.
+void bitcast(Operation &op, const TypedLanes &operand, TypedLanes &result, size_t i) {
+  auto semanticsOf = [](Type type) -> const llvm::fltSemantics & { return cast<FloatType>(type).getFloatSemantics(); };
+  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  bool losesInfo = false;
+  APInt bits(from.getIntOrFloatBitWidth(), 0);
+  if (operand.isInteger) {
+    bits = APInt(bits.getBitWidth(), uint64_t(integer(operand, i)), /*isSigned=*/false, /*implicitTrunc=*/true);
+  } else {
+    APFloat number(real(operand, i));
+    number.convert(semanticsOf(from), APFloat::rmNearestTiesToEven, &losesInfo);
+    bits = number.bitcastToAPInt();
+  }
+  if (result.isInteger) {
+    result.integers[i] = bits.getSExtValue();
+    return;
+  }
+  APFloat number(semanticsOf(to), bits);
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+  result.reals[i] = number.convertToDouble();
+}
+
 /// Runs arith and math ops of a block, one after the other; ops of kernels are left to `kernelOp`.
 class CodeRunner {
 public:
@@ -300,8 +323,14 @@ bool CodeRunner::evaluate(Operation &op, ArrayRef<const TypedLanes *> operands, 
   } else if (isa<arith::FPToSIOp>(op)) {
     for (size_t i = 0; i < size; ++i)
       result.integers[i] = truncateToInteger(real(*operands[0], i));
-  } else if (isa<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp, math::AbsIOp>(op) ||
-             (isa<arith::ExtUIOp>(op) && op.getOperand(0).getType().isInteger(1))) {
+  } else if (isa<arith::BitcastOp>(op)) {
+    for (size_t i = 0; i < size; ++i)
+      bitcast(op, *operands[0], result, i);
+  } else if (isa<arith::ExtUIOp>(op)) {
+    uint64_t mask = llvm::maskTrailingOnes<uint64_t>(op.getOperand(0).getType().getIntOrFloatBitWidth());
+    for (size_t i = 0; i < size; ++i)
+      result.integers[i] = wrapping(uint64_t(integer(*operands[0], i)) & mask);
+  } else if (isa<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp, math::AbsIOp>(op)) {
     bool isAbs = isa<math::AbsIOp>(op);
     for (size_t i = 0; i < size; ++i) {
       int64_t value = integer(*operands[0], i);
