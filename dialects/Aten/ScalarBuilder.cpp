@@ -13,8 +13,12 @@ using namespace mlir;
 
 namespace spmd::aten {
 
+Type getValueType(Type type) {
+  return type.isUnsignedInteger() ? IntegerType::get(type.getContext(), 2 * type.getIntOrFloatBitWidth()) : type;
+}
+
 Type getComputeType(Type type) {
-  return type.isF16() || type.isBF16() ? Type(Float32Type::get(type.getContext())) : type;
+  return type.isF16() || type.isBF16() ? Type(Float32Type::get(type.getContext())) : getValueType(type);
 }
 
 /// The type in which PyTorch compares its operands: that of the operand of the highest category (bool, integer,
@@ -54,8 +58,23 @@ double getScalarValue(Attribute attr) {
   return cast<FloatAttr>(attr).getValueAsDouble();
 }
 
+/// `value` modulo the range of `type`. A float goes through an integer that holds more than one of that range.
+static Value castToUnsigned(ImplicitLocOpBuilder &b, Value value, Type type) {
+  Type result = getValueType(type);
+  if (isa<FloatType>(value.getType()))
+    value = arith::FPToSIOp::create(b, b.getI32Type(), value);
+  bool isTruth = value.getType().isInteger(1);
+  value = castScalar(b, value, result);
+  if (isTruth)
+    return value;
+  int64_t largest = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
+  return arith::AndIOp::create(b, value, arith::ConstantOp::create(b, b.getIntegerAttr(result, largest)));
+}
+
 Value castScalar(ImplicitLocOpBuilder &b, Value value, Type type) {
   Type from = value.getType();
+  if (type.isUnsignedInteger())
+    return castToUnsigned(b, value, type);
   if (from == type)
     return value;
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(type);

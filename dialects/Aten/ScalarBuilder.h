@@ -14,10 +14,15 @@
 
 namespace spmd::aten {
 
-/// Converts a scalar as PyTorch does: to i1 by comparing with zero, floats to integers by truncation.
+/// Converts a scalar as PyTorch does: to i1 by comparing with zero, floats to integers by truncation, to unsigned
+/// integers modulo their range.
 mlir::Value castScalar(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Type type);
 
-/// The type an op computes in when its result is `type`: f32 for f16 and bf16, else the type.
+/// The type that elements of `type` have in a body: a wider signed one for unsigned integers, of which it holds the
+/// values alone, so that comparisons, quotients and conversions need not know where a number comes from.
+mlir::Type getValueType(mlir::Type type);
+
+/// The type an op computes in when its result is `type`: f32 for f16 and bf16, else that of the elements in a body.
 mlir::Type getComputeType(mlir::Type type);
 
 /// A PyTorch Scalar attribute (integer, float or bool) as a number.
@@ -35,7 +40,7 @@ mlir::Type getBodyType(mlir::Operation *op, ComputeIn kind);
 /// Truth values (i1): the sum, the maximum and the minimum are or, or, and.
 class ScalarBuilder {
 public:
-  ScalarBuilder(mlir::ImplicitLocOpBuilder &b, mlir::Type type) : b(b), type(type) {}
+  ScalarBuilder(mlir::ImplicitLocOpBuilder &b, mlir::Type type) : b(b), type(getValueType(type)) {}
 
   mlir::Value constant(double value);
   /// A Scalar attribute: integers stay exact.

@@ -1,6 +1,7 @@
 //===- Body.cpp - what cluster-like ops share -----------------------------===//
 
 #include "dialects/Kernel/Body.h"
+#include "dialects/Kernel/ArgumentType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -26,7 +27,7 @@ ParseResult parseBoundOperands(OpAsmParser &parser, StringRef keyword, bool with
     auto tensor = dyn_cast<RankedTensorType>(out.types.back());
     if (!tensor)
       return parser.emitError(loc, "expected a ranked tensor, got ") << out.types.back();
-    argument.type = tensor.getElementType();
+    argument.type = getArgumentType(tensor);
     return success();
   });
 }
@@ -69,7 +70,7 @@ LogicalResult verifyBody(Operation *op, Block &body, TypeRange inputs, TypeRange
   if (body.getNumArguments() != inputs.size())
     return op->emitOpError("has ") << body.getNumArguments() << " body arguments for " << inputs.size() << " operands";
   for (auto [i, argument] : llvm::enumerate(body.getArguments()))
-    if (argument.getType() != getElementTypeOrSelf(inputs[i]))
+    if (argument.getType() != getArgumentType(inputs[i]))
       return op->emitOpError("body argument ")
              << i << " is " << argument.getType() << " but the operand is " << inputs[i];
   for (Operation &inner : body) {
@@ -92,7 +93,7 @@ LogicalResult verifyBody(Operation *op, Block &body, TypeRange inputs, TypeRange
   if (yield.getValues().size() != outputs.size())
     return op->emitOpError("yields ") << yield.getValues().size() << " values for " << outputs.size() << " results";
   for (auto [i, type] : llvm::enumerate(yield.getValues().getTypes()))
-    if (type != getElementTypeOrSelf(outputs[i]))
+    if (type != getArgumentType(outputs[i]))
       return op->emitOpError("yields ") << type << " as value " << i << " but result " << i << " is " << outputs[i];
   return success();
 }

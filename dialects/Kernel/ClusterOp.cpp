@@ -1,6 +1,7 @@
 //===- ClusterOp.cpp - kernel.cluster -------------------------------------===//
 
 #include "dialects/Kernel/AccessMap.h"
+#include "dialects/Kernel/ArgumentType.h"
 #include "dialects/Kernel/Body.h"
 #include "dialects/Kernel/ClusterSchedule.h"
 #include "dialects/Kernel/Kernel.h"
@@ -23,7 +24,7 @@ void ClusterOp::build(OpBuilder &builder, OperationState &state, TypeRange outpu
   properties.guarded = builder.getDenseI64ArrayAttr(guarded);
   Block &body = state.addRegion()->emplaceBlock();
   for (Value input : inputs)
-    body.addArgument(getElementTypeOrSelf(input.getType()), input.getLoc());
+    body.addArgument(getArgumentType(input.getType()), input.getLoc());
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ class Kernel_KernelOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Kernel_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat, Index], "scalar">;
-def Kernel_Tensor : StaticShapeTensorOf<[AnySignlessInteger, AnyFloat]>;
+def Kernel_Tensor : StaticShapeTensorOf<[AnySignlessInteger, UI8, AnyFloat]>;
 
 //===----------------------------------------------------------------------===//
 // Clusters

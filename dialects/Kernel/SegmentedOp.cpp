@@ -1,5 +1,6 @@
 //===- SegmentedOp.cpp - kernel.segmented ---------------------------------===//
 
+#include "dialects/Kernel/ArgumentType.h"
 #include "dialects/Kernel/Body.h"
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/IR/Builders.h"
@@ -18,7 +19,7 @@ void SegmentedOp::build(OpBuilder &builder, OperationState &state, TypeRange out
     state.addOperands(values);
     properties.operandSegmentSizes[i] = values.size();
     for (Value value : values)
-      body.addArgument(getElementTypeOrSelf(value.getType()), value.getLoc());
+      body.addArgument(getArgumentType(value.getType()), value.getLoc());
   }
   properties.chunk = builder.getI64IntegerAttr(chunk);
   properties.position = AffineMapAttr::get(position);

@@ -1,6 +1,7 @@
 //===- CodeBuilder.cpp - values, memory and loops of a kernel -------------===//
 
 #include "CodeBuilder.h"
+#include "dialects/Kernel/ArgumentType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -15,6 +16,7 @@ namespace spmd::kernel {
 Type getWideType(Type element, int64_t width) {
   if (element.isIndex())
     element = IntegerType::get(element.getContext(), 64);
+  element = getArgumentType(element);
   return width == 1 ? element : VectorType::get({width}, element);
 }
 
@@ -135,7 +137,7 @@ Value CodeBuilder::affine(AffineExpr expr, ArrayRef<Value> dims) {
 Type getStoredType(Type element) {
   if (element.isIndex())
     return IntegerType::get(element.getContext(), 64);
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : getArgumentType(element);
 }
 
 Value CodeBuilder::address(Value pointer, Type element, Value index) {

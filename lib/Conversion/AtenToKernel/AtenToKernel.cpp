@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 #include "UnpackViews.h"
+#include "dialects/Kernel/ArgumentType.h"
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,7 +33,7 @@ LogicalResult checkTensor(Operation *op, Type type) {
     return op->emitOpError("still has a sharded value of type ") << tensor << ", run spmd-strip-sharding first";
   if (tensor.getNumElements() == 0)
     return op->emitOpError("has an empty tensor of type ") << tensor << ", which no kernel takes";
-  if (!tensor.getElementType().isSignlessIntOrFloat())
+  if (!kernel::getArgumentType(tensor).isSignlessIntOrFloat())
     return op->emitOpError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
   return success();
 }

@@ -2,6 +2,7 @@
 
 #include "BodyBuilder.h"
 
+#include "dialects/Kernel/ArgumentType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineMap.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
@@ -23,7 +24,24 @@ AffineMap getAccessMap(MLIRContext *context, const Layout &layout, ArrayRef<int6
 Value BodyBuilder::makeConstant(Attribute value, Type type) {
   if (auto number = dyn_cast<FloatAttr>(value))
     return arith::ConstantOp::create(b, b.getFloatAttr(type, number.getValueAsDouble()));
-  return arith::ConstantOp::create(b, b.getIntegerAttr(type, cast<IntegerAttr>(value).getValue()));
+  APInt number = cast<IntegerAttr>(value).getValue();
+  if (!type.isUnsignedInteger())
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, number));
+  Type wide = getValueType(type);
+  return arith::ConstantOp::create(b, b.getIntegerAttr(wide, number.zext(wide.getIntOrFloatBitWidth())));
+}
+
+void BodyBuilder::bind(const Read &read, Value argument) {
+  if (Type type = read.node->elementType; type.isUnsignedInteger())
+    argument = arith::ExtUIOp::create(b, getValueType(type), argument);
+  arguments.push_back({read, argument});
+}
+
+Value BodyBuilder::get(Node *member) {
+  Value value = scalars.lookup(member);
+  if (!member->elementType.isUnsignedInteger())
+    return value;
+  return arith::TruncIOp::create(b, kernel::getArgumentType(member->elementType), value);
 }
 
 Value BodyBuilder::makeIndex(const Layout &layout) {

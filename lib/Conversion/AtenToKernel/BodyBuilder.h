@@ -15,10 +15,11 @@ public:
       : b(std::move(builder)), cluster(cluster), dims(dims) {}
 
   /// Says that `read` is the body argument `argument`.
-  void bind(const Read &read, mlir::Value argument) { arguments.push_back({read, argument}); }
+  void bind(const Read &read, mlir::Value argument);
   /// Computes all members, in order.
   void computeMembers();
-  mlir::Value get(Node *member) const { return scalars.lookup(member); }
+  /// The value of a member, as its tensor holds it.
+  mlir::Value get(Node *member);
 
 private:
   mlir::Value read(const Ref &ref, const Layout &position);

@@ -3,6 +3,7 @@
 #include "Lowering.h"
 
 #include "dialects/Aten/AtenIndexing.h"
+#include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -41,24 +42,26 @@ LogicalResult lowerGatherRows(GraphBuilder &g, aten::GatherRowsOp op) {
 }
 
 LogicalResult lowerScatterRows(GraphBuilder &g, aten::ScatterRowsOp op) {
-  RankedTensorType type = getTensorType(op.getResult());
-  int64_t rows = op.getRows(), batch = countBatches(type, op.getBatchDims());
+  RankedTensorType resultType = getTensorType(op.getResult());
+  int64_t rows = op.getRows(), batch = countBatches(resultType, op.getBatchDims());
   auto kind = llvm::StringSwitch<kernel::ScatterKind>(op.getReduce())
                   .Case("sum", kernel::ScatterKind::Add)
                   .Case("prod", kernel::ScatterKind::Mul)
                   .Case("amax", kernel::ScatterKind::Max)
                   .Case("amin", kernel::ScatterKind::Min)
                   .Default(kernel::ScatterKind::Set);
-  SmallVector<Ref> inputs = {g.contiguous(g.get(op.getSrc())), g.contiguous(g.get(op.getIndex()))};
+  // What combines rows compares and adds values.
+  Type type = resultType.getElementType(), inside = kind == kernel::ScatterKind::Set ? type : getValueType(type);
+  SmallVector<Ref> inputs = {g.contiguous(g.cast(g.get(op.getSrc()), inside)), g.contiguous(g.get(op.getIndex()))};
   if (op.getSelf())
-    inputs.push_back(g.contiguous(g.get(op.getSelf())));
+    inputs.push_back(g.contiguous(g.cast(g.get(op.getSelf()), inside)));
   Node *anchor = g.addAnchor(
       inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
         Value into = operands.size() > 2 ? operands[2] : Value();
         return {kernel::ScatterRowsOp::create(b, loc, results[0], kind, operands[0], operands[1], into, batch, rows,
                                               /*padding_idx=*/-1, /*symbol=*/StringAttr())};
       });
-  g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
+  g.set(op.getResult(), g.cast(g.addResult(anchor, resultType.getShape(), inside), type));
   return success();
 }
 
@@ -75,14 +78,16 @@ LogicalResult lowerSort(GraphBuilder &g, aten::SortStableOp op) {
     shape.push_back(type.getDimSize(from));
   }
   bool descending = op.getDescending();
+  Type valueType = getValueType(type.getElementType());
   Node *anchor = g.addAnchor(
-      {g.contiguous(g.permute(g.get(op.getSelf()), permutation))},
+      {g.contiguous(g.permute(g.cast(g.get(op.getSelf()), valueType), permutation))},
       [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
         auto sort = kernel::SortOp::create(b, loc, results[0], results[1], operands[0], size, descending,
                                            /*symbol=*/StringAttr());
         return {sort.getValues(), sort.getIndices()};
       });
-  g.set(op.getValues(), g.permute(g.addResult(anchor, shape, type.getElementType()), inverse));
+  Ref values = g.permute(g.addResult(anchor, shape, valueType), inverse);
+  g.set(op.getValues(), g.cast(values, type.getElementType()));
   Type i64 = IntegerType::get(op.getContext(), 64);
   g.set(op.getIndices(), g.permute(g.addResult(anchor, shape, i64), inverse));
   return success();

@@ -64,6 +64,8 @@ Attribute getFill(Type type, double fill) {
   unsigned width = type.getIntOrFloatBitWidth();
   if (width == 1)
     return b.getIntegerAttr(type, fill > 0 ? 1 : 0);
+  if (std::isinf(fill) && type.isUnsignedInteger())
+    return b.getIntegerAttr(type, fill > 0 ? APInt::getMaxValue(width) : APInt::getMinValue(width));
   if (std::isinf(fill))
     return b.getIntegerAttr(type, fill > 0 ? APInt::getSignedMaxValue(width) : APInt::getSignedMinValue(width));
   return b.getIntegerAttr(type, static_cast<int64_t>(fill));

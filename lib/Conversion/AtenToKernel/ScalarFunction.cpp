@@ -3,6 +3,7 @@
 #include "ScalarFunction.h"
 
 #include "BodyBuilder.h"
+#include "dialects/Kernel/ArgumentType.h"
 #include "spmd/Conversion/AtenToKernel/IterationSpace.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -86,7 +87,7 @@ void ScalarFunction::emit(Region &region, Location loc) const {
   Block &block = region.emplaceBlock();
   BodyBuilder body(ImplicitLocOpBuilder::atBlockEnd(loc, &block), cluster, dims);
   for (const Read &read : cluster.reads)
-    body.bind(read, block.addArgument(read.node->elementType, loc));
+    body.bind(read, block.addArgument(kernel::getArgumentType(read.node->elementType), loc));
   body.computeMembers();
   OpBuilder end = OpBuilder::atBlockEnd(&block);
   kernel::YieldOp::create(end, loc, body.get(result));

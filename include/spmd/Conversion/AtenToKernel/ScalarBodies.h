@@ -11,6 +11,7 @@ namespace spmd::fusion {
 using aten::castScalar;
 using aten::getComputeType;
 using aten::getScalarValue;
+using aten::getValueType;
 using aten::ScalarBuilder;
 
 /// The scalar body of a pointwise aten op (AtenOpInterface::buildScalarBody): one argument per tensor operand, of the
