@@ -89,7 +89,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     return value;
   Call call = bind(maker, &maker);
   int64_t rank = type.getRank();
-  enum class Inverse { same, view, permute, slice, select, split, diagonal, unknown };
+  enum class Inverse { same, view, permute, slice, select, split, diagonal, strided, unknown };
   auto inverse =
       llvm::StringSwitch<Inverse>(call.op)
           .Cases({"detach", "alias"}, Inverse::same)
@@ -100,6 +100,7 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
           .Cases({"select.int", "unbind.int"}, Inverse::select)
           .Cases({"split.Tensor", "split_with_sizes"}, Inverse::split)
           .Case("diagonal", Inverse::diagonal)
+          .Case("as_strided", Inverse::strided)
           .Default(Inverse::unknown);
 
   Call scatter;
@@ -162,6 +163,11 @@ Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value
     setInteger(scatter, "dim1", call.integer("dim1", 0));
     setInteger(scatter, "dim2", call.integer("dim2", 1));
     return emitScatter("diagonal_scatter");
+  case Inverse::strided:
+    for (StringRef name : {"size", "stride", "storage_offset"})
+      if (BoundArg *arg = call.find(name))
+        scatter.args.push_back(*arg);
+    return emitScatter("as_strided_scatter");
   case Inverse::unknown:
     break;
   }

@@ -87,6 +87,7 @@ static const NormalizerTable &getTable() {
     addEmbeddingNormalizers(entries);
     addClassLossNormalizers(entries);
     addSortingNormalizers(entries);
+    addStrideNormalizers(entries);
     addMovementNormalizers(entries);
     addDiagonalNormalizers(entries);
     addPadNormalizers(entries);

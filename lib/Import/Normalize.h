@@ -59,6 +59,7 @@ void addMovementNormalizers(NormalizerTable &table);
 void addDiagonalNormalizers(NormalizerTable &table);
 void addDistanceNormalizers(NormalizerTable &table);
 void addPadNormalizers(NormalizerTable &table);
+void addStrideNormalizers(NormalizerTable &table);
 void addListNormalizers(NormalizerTable &table);
 void addNormNormalizers(NormalizerTable &table);
 void addProductNormalizers(NormalizerTable &table);

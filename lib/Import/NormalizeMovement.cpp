@@ -280,11 +280,6 @@ static LogicalResult emitOtherName(Emitter &emitter, Call &call, Results &result
   return emitCall(emitter, call, results);
 }
 
-static LogicalResult refuseStrides(Emitter &emitter, Call &call, Results &) {
-  return emitter.error("'") << call.op << "' reads memory by strides, which says nothing of values; use view, slice, "
-                                          "permute, expand or unfold";
-}
-
 void spmd::addMovementNormalizers(NormalizerTable &table) {
   table["repeat"] = {&emitRepeat, {"self"}};
   table["roll"] = {&emitRoll, {"self"}};
@@ -309,6 +304,4 @@ void spmd::addMovementNormalizers(NormalizerTable &table) {
                        "unbind_copy.int", "split_copy.Tensor", "split_with_sizes_copy", "narrow_copy",
                        "unsafe_split.Tensor", "unsafe_split_with_sizes"})
     table[op] = &emitOtherName;
-  for (StringRef op : {"as_strided", "as_strided_copy", "as_strided_scatter"})
-    table[op] = &refuseStrides;
 }

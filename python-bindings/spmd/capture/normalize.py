@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 import torch.fx
 
-from .errors import Frame, error_at
+from .errors import Frame, depends_on_values, error_at
 from .provenance import Provenance
 
 DTYPES = {
@@ -26,6 +26,10 @@ _HIDDEN_WRITES = {"aten.native_batch_norm.default": ("running_mean", "running_va
 
 # In-place ops that change no value but the tensor's own shape: what they return is a view like any other.
 _RESHAPES = {f"aten.{op}_" for op in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "detach")}
+
+
+# What reads memory, not elements.
+_STRIDED = (torch.ops.aten.as_strided, torch.ops.aten.as_strided_copy, torch.ops.aten.as_strided_scatter)
 
 
 class Values:
@@ -63,6 +67,8 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
                        "of a graph", "compute with the tensor instead of .item()")
     name = f"{op.namespace}.{op.__name__}"
     given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
+    if op.overloadpacket in _STRIDED:
+        given["storage_offset"] = _offset_in_tensor(op, given, stamp)
     arguments, mutated, alias_sets = [], [], {}
     for argument in op._schema.arguments:
         value = given.get(argument.name, argument.default_value)
@@ -85,6 +91,22 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
     if views and record["results"]:
         record["view_of"] = views[0]
     return record
+
+
+def _offset_in_tensor(op: Any, given: dict, stamp: Provenance) -> int:
+    """Where as_strided begins, from the first element of its tensor; an error unless all that it reads is that
+    tensor's, whose elements lie in order."""
+    tensor, size, stride = given["self"].meta["val"], list(given["size"]), list(given["stride"])
+    offset = given.get("storage_offset")
+    first = 0 if offset is None else offset - tensor.storage_offset()
+    last = first + sum((n - 1) * step for n, step in zip(size, stride))
+    if not tensor.is_contiguous() or first < 0 or last >= tensor.numel() and 0 not in size:
+        raise error_at(stamp.stack, f"{op} of size {size}, stride {stride} and offset {offset} reads memory that is "
+                       f"not its tensor's alone, in order: that has size {list(tensor.shape)}, stride "
+                       f"{list(tensor.stride())} and offset {tensor.storage_offset()}",
+                       "take it of a contiguous tensor that has all the elements, or write it with slices, permute, "
+                       "expand or unfold")
+    return first
 
 
 def _is_written(name: str, value: Any, given: dict) -> bool:
@@ -113,8 +135,7 @@ def describe(value: Any, stamp: Provenance = Provenance("forward", None, ()), op
         if isinstance(value, kind):
             return {"shape": [], "dtype": dtype}
     if any(not isinstance(size, int) for size in value.shape):
-        raise error_at(stamp.stack, f"{op} gives a tensor whose shape depends on values",
-                       "use a mask (torch.where, multiplication) instead of selecting elements")
+        raise depends_on_values(stamp.stack, op, stamp.module)
     if value.dtype not in DTYPES:
         raise error_at(stamp.stack, f"{op} gives a tensor of dtype {value.dtype}, which has no counterpart",
                        f"use one of {', '.join(str(d) for d in DTYPES)}")
