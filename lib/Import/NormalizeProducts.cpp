@@ -103,8 +103,12 @@ static LogicalResult emitProduct(Emitter &emitter, Call &call, Results &results)
 }
 
 static LogicalResult refuse(Emitter &emitter, Call &call, Results &) {
-  return emitter.error("'") << call.op << "' is not supported: it is no product, and there are no kernels for it; "
-                            << "write it with matmul, or compute it outside of the step";
+  InFlightDiagnostic error = emitter.error("'");
+  error << call.op << "' is not supported: it is no product, and there are no kernels for it; write it with matmul, or "
+        << "compute it outside of the step";
+  if (call.op == "_linalg_svd")
+    error << "; as a penalty, the nuclear norm of a product of two matrices is at most half the sum of their squares";
+  return error;
 }
 
 void spmd::addProductNormalizers(NormalizerTable &table) {

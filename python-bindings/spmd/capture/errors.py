@@ -43,6 +43,27 @@ def error_at(stack: Iterable[Frame], message: str, cure: str) -> CaptureError:
     return CaptureError(f"{message}\n{where(stack)}\n  cure: {cure}")
 
 
+# What to write instead of an op that has as many results as the values say, by its name.
+_SAME_SHAPE = ("keep the shape and let a mask choose: torch.where(mask, x, 0).sum() for a sum, and that divided by "
+               "mask.sum() for a mean")
+_SELECTIONS = {
+    "nonzero": "use the mask that its argument is: torch.where(mask, x, 0), multiplication by it, mask.sum() to count",
+    **dict.fromkeys(("_unique", "_unique2", "unique_dim", "unique_consecutive"),
+                    "find them outside of the step and pass them in, or use a mask over all that can be: "
+                    "one_hot(x, n).any(0)"),
+    "repeat_interleave": "give output_size, or repeat by a number; or use a mask over the longest result",
+    "bincount": "use one_hot(x, n).sum(0), which has a place for every number, or a mask",
+}
+
+
+def depends_on_values(stack: Iterable[Frame], op: str, module: str | None) -> CaptureError:
+    """`op` ("aten.nonzero.default") gives a tensor of any number of elements, for which no plan can have a place."""
+    name = op.split(".")[1] if op.startswith("aten.") else op
+    place = f" in module '{module}'" if module else ""
+    return error_at(stack, f"{op}{place} gives a tensor whose shape depends on values",
+                    _SELECTIONS.get(name, _SAME_SHAPE))
+
+
 # (text found in the exception or its class name, what it means, what to write instead)
 _CURES = (
     ("DataDependent", "Python control flow or arithmetic depends on a tensor's value",

@@ -16,7 +16,7 @@ from torch.nn.modules import module as nn_module
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .errors import CaptureError, Frame, error_at, is_user_file
+from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
 
@@ -94,6 +94,10 @@ class ProvenanceMode(TorchDispatchMode):
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
         result = func(*args, **kwargs)
+        made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
+        if any(not isinstance(size, int) for t in made for size in t.shape):
+            # Before an op that needs the shape says so, in words of its own.
+            raise depends_on_values(stamp.stack, str(func), stamp.module)
         if func is torch.ops.aten._local_scalar_dense.default:
             self.items.append((result, stack))
         if stamp.phase == "optimizer":
