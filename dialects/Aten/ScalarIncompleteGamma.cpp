@@ -3,9 +3,9 @@
 // [Note: incomplete gamma functions]
 // Straight-line code, so a fixed number of terms that is enough everywhere, for an absolute error below 1e-13 (measured
 // against 40 digits: 2e-14). For a below 60: below x = a + 1 the power series, above it Legendre's continued fraction,
-// 90 terms of each. From a = 60 on the integrand is a bell of width sqrt(a - 1) about a - 1: its part from x to where the
-// bell ends, on the side of x, by Gauss and Legendre's rule with 24 points. That part is the smaller one, so that tails
-// keep some digits of their own.
+// 90 terms of each. From a = 60 on the integrand is a bell of width sqrt(a - 1) about a - 1: its part from x to where
+// the bell ends, on the side of x, by Gauss and Legendre's rule with 24 points. That part is the smaller one, so that
+// tails keep some digits of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace spmd::aten {
 
 constexpr int kTerms = 90, kPoints = 24, kLarge = 60;
 
-/// x^a exp(-x) / gamma(a + 1), with the logarithms taken together: they cancel where x is near a. A small a is moved up.
+/// x^a exp(-x) / gamma(a + 1), with the logarithms taken together: near x = a they cancel. A small a is moved up.
 static Value bell(ScalarBuilder &s, Value a, Value x) {
   constexpr int kShift = 8;
   Value one = s.constant(1), isSmall = s.compare("lt", a, kShift - 1), z = s.add(a, one), product = z;

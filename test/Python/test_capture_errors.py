@@ -75,6 +75,16 @@ def no_fake(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
 
 
+def masked_select(model, optimizer, x, y):
+    hidden = model.fc1(x)
+    loss = hidden.masked_select(hidden > 0).mean()  # HERE
+    return finish(loss, optimizer)
+
+
+def unique_labels(model, optimizer, x, y):
+    return finish(loss_of(model, x, y) * y.unique().sum(), optimizer)  # HERE
+
+
 def custom_op(model, optimizer, x, y):
     x = no_fake(x)  # HERE
     return finish(loss_of(model, x, y), optimizer)
@@ -267,6 +277,8 @@ EXPECTED = {
     python_arithmetic: ("(?s)value", "tensor"),
     as_float: ("(?s)value", "tensor"),
     select_by_mask: ("shape depends on values", "mask"),
+    masked_select: ("aten.masked_select.default gives a tensor whose shape depends on values", r"torch.where\(mask, x, 0\)"),
+    unique_labels: ("aten._unique2.default gives a tensor whose shape depends on values", "outside of the step.*one_hot"),
     custom_op: ("spmd_test::no_fake", "register_fake"),
     explicit_generator: ("torch.Generator", "default generator"),
     held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
