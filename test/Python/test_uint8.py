@@ -6,7 +6,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from step_check import run, tool
+from step_check import StepCheck, run, tool
 
 import spmd
 
@@ -97,6 +97,30 @@ def cases() -> list:
     rows = torch.tensor([4, 0, 3, 3, 1])
     return [(conversions, (u, x, i, i > 100)), (arithmetic, (u, v, torch.randint(-128, 128, (5, 6), dtype=torch.int8))),
             (movement, (u, torch.randint(0, 256, (5, 6), dtype=torch.uint8), rows)), (reductions, (u, rows))]
+
+
+def regression(model, optimizer, images, labels, keep):
+    """Any bytes will do for labels here, as the interpreter's random ones."""
+    loss = ((model(images) - labels[:, None]).square() * (keep > 127)[:, None]).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss, labels // 3 + keep, images.sort(3).values, torch.maximum(images, labels[:, None, None, None])
+
+
+@pytest.mark.parametrize("phase", ["collectives", "kernels"])
+def test_every_phase_computes_the_same(phase: str, tmp_path) -> None:
+    """In float64, as far as kernels keep it, of random bytes."""
+    torch.manual_seed(1)
+    model = Images()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    images = torch.randint(0, 256, (7, 3, 8, 10), dtype=torch.uint8)
+    labels, keep = (torch.randint(0, 256, (7,), dtype=torch.uint8) for _ in range(2))
+    check = StepCheck(spmd.capture(regression, model, optimizer, images, labels, keep), tmp_path)
+    program = tmp_path / "phase.mlir"
+    run(tool("spmd-compile"), check.step, "--ranks=2", f"--compile-to={phase}", "--quiet", "-o", program)
+    tolerance = [] if phase == "collectives" else ["--rtol=1e-6"]
+    run(tool("spmd-interpret"), program, "--ranks=2", f"--compare={check.base}", "--steps=2", *tolerance)
 
 
 @pytest.mark.filterwarnings("ignore:the step does not")
