@@ -517,12 +517,27 @@ class Complex(nn.Linear):
         self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
 
 
+def compiled_in_place(module):
+    module.compile()
+    return nn.Sequential(module)
+
+
+def test_torch_logs_nothing_of_its_own(caplog) -> None:
+    example = mlp.setup()
+    x, y = example["args"]
+    with pytest.raises(spmd.CaptureError, match="same reduction dim|must match|cannot be multiplied"):
+        spmd.capture(mlp.train_step, example["model"], example["optimizer"], x[:, :5], y)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 @pytest.mark.parametrize("build, message", [
     (Grouped, r"size depends on values\n  File[^\0]*cure: .*batched_mm"),
     (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
     (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))),
-     r"module '0' is TorchScript[^\0]*cure: ")],
-    ids=["experts by groups", "complex parameter", "TorchScript"])
+     r"module '0' is TorchScript[^\0]*cure: "),
+    (lambda: torch.compile(nn.Linear(12, 6)), r"module '' is compiled by torch.compile[^\0]*cure: .*_orig_mod"),
+    (lambda: compiled_in_place(nn.Linear(12, 6)), r"module '0' is compiled by torch.compile")],
+    ids=["experts by groups", "complex parameter", "TorchScript", "torch.compile", "Module.compile"])
 def test_models_that_have_no_program(build, message: str) -> None:
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

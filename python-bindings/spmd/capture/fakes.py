@@ -96,6 +96,9 @@ class FakeStep:
             if isinstance(module, torch.jit.ScriptModule):
                 raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
                                    "  cure: give the module that it was made from")
+            if hasattr(module, "_orig_mod") or module._compiled_call_impl is not None:
+                raise CaptureError(f"module {path!r} is compiled by torch.compile, and nothing traces through that\n"
+                                   "  cure: give the module itself (model._orig_mod); its step is compiled here")
         with contextlib.ExitStack() as undo:
             self._modules_before = {id(m): dict(vars(m)) for m in self.model.modules()}
             for module in self.model.modules():

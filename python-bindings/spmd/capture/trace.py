@@ -1,8 +1,10 @@
 """Traces one call of a training step (forward, backward, optimizer) into one graph of ATen ops, on fake tensors."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any
+import logging
+from typing import Any, Iterator
 
 import torch
 import torch.fx
@@ -88,6 +90,17 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     return first
 
 
+@contextlib.contextmanager
+def _without_torch_log() -> Iterator[None]:
+    """PyTorch logs its own traceback of an op that refuses its shapes, which the error tells with the user's line."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    saved, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = saved
+
+
 def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients, first_step)
@@ -109,12 +122,12 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
             tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
             places = iter(range(len(tensors)))
             result[:] = [pytree.tree_unflatten(
-                [Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers) if isinstance(leaf, _TRACED) else leaf
-                 for leaf in leaves], spec)]
+                [Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
+                 if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)]
             return tensors
 
         try:
-            with fakes.mode, inline_checkpoints(), only_autocast_of_the_traced_device(), \
+            with fakes.mode, _without_torch_log(), inline_checkpoints(), only_autocast_of_the_traced_device(), \
                     traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
