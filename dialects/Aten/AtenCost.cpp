@@ -36,7 +36,8 @@ double spmd::aten::convolutionFlops(Operation *op) {
   bool transposed = backward ? backward.getTransposed() : forward.getTransposed();
   RankedTensorType windows = transposed ? input : output;
   double perWindow = static_cast<double>(weight.getNumElements()) / weight.getDimSize(0);
-  double products = backward ? static_cast<bool>(backward.getGradInput()) + static_cast<bool>(backward.getGradWeight()) : 1;
+  double products =
+      backward ? static_cast<bool>(backward.getGradInput()) + static_cast<bool>(backward.getGradWeight()) : 1;
   return 2.0 * windows.getNumElements() * perWindow * products;
 }
 

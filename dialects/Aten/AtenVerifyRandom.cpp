@@ -15,7 +15,8 @@ LogicalResult spmd::aten::verifyPhiloxUniform(Operation *op) {
     return op->emitOpError() << "has seed " << seed << " and step " << step << ", expected i64 scalars";
   RankedTensorType index = tensorType(uniform.getIndex()), result = tensorType(uniform.getResult());
   if (!isI64(uniform.getIndex()) || !result.getElementType().isF32() || index.getShape() != result.getShape()) // C2
-    return op->emitOpError() << "has index " << index << " and result " << result << ", expected i64 and f32 of one shape";
+    return op->emitOpError() << "has index " << index << " and result " << result
+                             << ", expected i64 and f32 of one shape";
   auto word = static_cast<int64_t>(uniform.getWord());
   if (word < 0 || word > 3) // C3
     return op->emitOpError() << "has word " << word << ", expected 0 to 3";

@@ -1,8 +1,8 @@
 //===- ScalarChebyshevFunctions.cpp - erfcx, normal distribution, Bessel --===//
 //
-// Each is a smooth function of a variable t in [-1, 1], a sum of Chebyshev polynomials of t, times what it is like at the
-// ends. The coefficients were computed from values at 200 points in 60 digits, and end where they are below 1e-18 of the
-// largest.
+// Each is a smooth function of a variable t in [-1, 1], a sum of Chebyshev polynomials of t, times what it is like at
+// the ends. The coefficients were computed from values at 200 points in 60 digits, and end where they are below 1e-18
+// of the largest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,9 +107,9 @@ Value logNdtr(ScalarBuilder &s, Value x) {
   return s.select(s.compare("lt", x, -1), tail, main);
 }
 
-/// -z, where the tail beyond z >= 0 is p <= 1/2: from Abramowitz and Stegun 26.2.23, good to 4.5e-4, by Newton's method on
-/// the logarithm of the tail, whose slope is -sqrt(2 / pi) / erfcx(z / sqrt(2)). Nearer to 1/2, where a tail says less of
-/// its z, the inverse error function.
+/// -z, where the tail beyond z >= 0 is p <= 1/2: from Abramowitz and Stegun 26.2.23, good to 4.5e-4, by Newton's method
+/// on the logarithm of the tail, whose slope is -sqrt(2 / pi) / erfcx(z / sqrt(2)). Nearer to 1/2, where a tail says
+/// less of its z, the inverse error function.
 Value ndtri(ScalarBuilder &s, Value p) {
   if (s.type.isF32())
     return inDouble(s, p, ndtri);

@@ -22,8 +22,8 @@ constexpr double kTwoOverSqrtPi = M_2_SQRTPI;
 constexpr double kGeluBeta = M_SQRT2 * kTwoOverSqrtPi * 0.5;
 constexpr double kGeluKappa = 0.044715;
 
-/// 1 + exp(-2 beta (x + kappa x^3)), the reciprocal of (1 + tanh(beta (x + kappa x^3))) / 2. The exponent's logarithm of
-/// 2 is in the constants.
+/// 1 + exp(-2 beta (x + kappa x^3)), the reciprocal of (1 + tanh(beta (x + kappa x^3))) / 2. The exponent's logarithm
+/// of 2 is in the constants.
 static Value geluDenominator(ScalarBuilder &s, Value x) {
   constexpr double kFactor = -2 * kGeluBeta * M_LOG2E;
   Value factor = s.add(s.constant(kFactor), s.mul(s.constant(kFactor * kGeluKappa), s.square(x)));

@@ -1,7 +1,7 @@
 //===- ResultSource.h - where results of kernels come from ------*- C++ -*-===//
 //
-// A kernel is made of many ops. Its location says, besides where all of them stand, which of them computes which result,
-// so that a plan can name the tensors that it holds.
+// A kernel is made of many ops. Its location says, besides where all of them stand, which of them computes which
+// result, so that a plan can name the tensors that it holds.
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,8 +9,8 @@
 
 namespace spmd::kernel {
 
-/// Builds integers, loads, stores, scalars and loops at the current insertion point of one kernel. What a kernel is as a
-/// function (its arguments, where its memory lies) is its target's: Host/KernelBuilder.h, Gpu/GpuBuilder.h. All index
+/// Builds integers, loads, stores, scalars and loops at the current insertion point of one kernel. What a kernel is as
+/// a function (its arguments, where its memory lies) is its target's: Host/KernelBuilder.h, Gpu/GpuBuilder.h. All index
 /// arithmetic is in i64.
 class CodeBuilder : public mlir::ImplicitLocOpBuilder {
 public:

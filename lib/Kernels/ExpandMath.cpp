@@ -42,8 +42,8 @@ Value Arithmetic::power(Value x, bool isBase2) {
     }
   } else if (isBase2) {
     // Least maximum of the relative error for |r| <= 1/2, with 1 and the ln 2 of f32 given: 3.0e-9.
-    coefficients = {1.5326467110e-4, 1.3390807435e-3, 9.6185058355e-3, 5.5503599346e-2, 2.4022647738e-1, 0.6931471824646,
-                    1.0};
+    coefficients = {
+        1.5326467110e-4, 1.3390807435e-3, 9.6185058355e-3, 5.5503599346e-2, 2.4022647738e-1, 0.6931471824646, 1.0};
   } else {
     // Least maximum of the relative error for |r| <= ln 2 / 2, with 1 + r exact: 3.1e-9.
     coefficients = {1.3814540105e-3, 8.3687451955e-3, 4.1668390791e-2, 1.6666520398e-1, 4.9999993432e-1, 1.0, 1.0};

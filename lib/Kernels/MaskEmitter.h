@@ -16,7 +16,8 @@ public:
   /// Operands of the mask are those of the kernel from number `firstOperand`.
   template <typename OpT>
   MaskEmitter(CodeBuilder &b, OpT op, unsigned firstOperand, int64_t width)
-      : b(b), width(width), mask(op.getMask()), sizes(op.getSizes()), window(getKeyWindow(mask, sizes)), firstOperand(firstOperand) {
+      : b(b), width(width), mask(op.getMask()), sizes(op.getSizes()), window(getKeyWindow(mask, sizes)),
+        firstOperand(firstOperand) {
     for (mlir::Attribute map : op.getMaskMaps())
       maps.push_back(mlir::cast<mlir::AffineMapAttr>(map).getValue());
     if (!window.isExact)

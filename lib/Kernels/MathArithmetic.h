@@ -31,9 +31,15 @@ public:
   mlir::Value abs(mlir::Value x) { return mlir::math::AbsFOp::create(b, x); }
   mlir::Value sqrt(mlir::Value x) { return mlir::math::SqrtOp::create(b, x); }
   mlir::Value copySign(mlir::Value x, mlir::Value sign) { return mlir::math::CopySignOp::create(b, x, sign); }
-  mlir::Value less(mlir::Value x, mlir::Value y) { return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OLT, x, y); }
-  mlir::Value equal(mlir::Value x, mlir::Value y) { return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OEQ, x, y); }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) { return mlir::arith::SelectOp::create(b, condition, x, y); }
+  mlir::Value less(mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OLT, x, y);
+  }
+  mlir::Value equal(mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OEQ, x, y);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(b, condition, x, y);
+  }
   mlir::Value toBits(mlir::Value x) { return mlir::arith::BitcastOp::create(b, intType, x); }
   mlir::Value fromBits(mlir::Value x) { return mlir::arith::BitcastOp::create(b, type, x); }
 

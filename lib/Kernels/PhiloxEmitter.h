@@ -7,8 +7,8 @@
 
 namespace spmd::kernel {
 
-/// Code for a uniform f32 in [0, 1): word `word` (0 to 3) of [Note: random numbers] in Runtime/Core/Philox.h. `index` is
-/// i64 or a vector of i64, and so is the result f32 or a vector; `seed` and `step` are scalars of type i64.
+/// Code for a uniform f32 in [0, 1): word `word` (0 to 3) of [Note: random numbers] in Runtime/Core/Philox.h. `index`
+/// is i64 or a vector of i64, and so is the result f32 or a vector; `seed` and `step` are scalars of type i64.
 mlir::Value emitUniform(mlir::ImplicitLocOpBuilder &b, mlir::Value seed, mlir::Value step, mlir::Value index,
                         int64_t stream, unsigned word);
 

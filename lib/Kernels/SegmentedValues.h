@@ -20,8 +20,8 @@ protected:
   void emitSegmentValues(mlir::Value segment);
   /// For a body that reduces, in program order: `reduce` gives the result of each reduction, which later values use.
   void emitReductions(llvm::function_ref<mlir::Value(ReduceOp)> reduce);
-  /// `value` of the `width` elements from element `i` of the chunk on; what the segment fixes is a scalar. `scope` holds
-  /// the values of these elements that are known.
+  /// `value` of the `width` elements from element `i` of the chunk on; what the segment fixes is a scalar. `scope`
+  /// holds the values of these elements that are known.
   mlir::Value getValue(mlir::Value value, mlir::Value i, int64_t width, Scope &scope);
   mlir::ValueRange getYielded() { return mlir::cast<YieldOp>(body.getTerminator()).getValues(); }
 

@@ -1,9 +1,9 @@
 //===- FuzzArtifact.cpp - Damaged artifacts -------------------------------===//
 //
 // Loads each damaged artifact, with the certificate, and what loads trains one step on its recorded batch; but not when
-// the plan was damaged and still passes: the certificate proves what a plan may do to memory and to other ranks, not that
-// a kernel's operands are those that the kernel was compiled for. (Hashes in the manifest say that; a package without
-// them gets further.)
+// the plan was damaged and still passes: the certificate proves what a plan may do to memory and to other ranks, not
+// that a kernel's operands are those that the kernel was compiled for. (Hashes in the manifest say that; a package
+// without them gets further.)
 //
 //===----------------------------------------------------------------------===//
 

@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 static constexpr double kTimeLimit = 20;
 
 // The same limit of an allocation as below. libMLIR is not instrumented, so containers that it shares with us look as
-// if they overflowed, and pools that it takes from as if they were not given out; and it keeps what a process needs once.
+// if they overflowed, and pools that it takes from as if they were not given out; and it keeps what a process needs
+// once.
 extern "C" const char *__asan_default_options() {
   return "max_allocation_size_mb=64:detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=0:"
          "quarantine_size_mb=32";

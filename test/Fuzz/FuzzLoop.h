@@ -27,10 +27,10 @@ struct Target {
 ///     PROGRAM PACKAGE --work=DIR [--count=N] [--first=I] [--seed=S]
 ///
 /// Copies the package to DIR and damages one file per case. Cases run in a child process, so that a crash is one
-/// failure and not the end. A case fails when it dies, takes more than 5 seconds of CPU time (20 under sanitizers) or 20
-/// times that of waiting, asks for more than 64 MiB at once, opens a file outside of the package, or is refused without
-/// a message. Prints the counts, and for each failure what reproduces it. Exits with 1 when a case
-/// failed, and with 2 on wrong usage.
+/// failure and not the end. A case fails when it dies, takes more than 5 seconds of CPU time (20 under sanitizers) or
+/// 20 times that of waiting, asks for more than 64 MiB at once, opens a file outside of the package, or is refused
+/// without a message. Prints the counts, and for each failure what reproduces it. Exits with 1 when a case failed, and
+/// with 2 on wrong usage.
 int runFuzzer(int argc, char **argv, const Target &target);
 
 } // namespace spmd::fuzz

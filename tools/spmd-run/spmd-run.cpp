@@ -189,9 +189,9 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
 static void printEmulation(const Emulation &emulation) {
   SpmdEmulationCounts counts = emulation.counts();
   std::printf("emulated, %s: %s kernels, %s launches, %s blocks, %s threads\n",
-              emulation.isChecked() ? "every access checked" : "accesses unchecked", formatCount(counts.kernels).c_str(),
-              formatCount(counts.launches).c_str(), formatCount(counts.blocks).c_str(),
-              formatCount(counts.threads).c_str());
+              emulation.isChecked() ? "every access checked" : "accesses unchecked",
+              formatCount(counts.kernels).c_str(), formatCount(counts.launches).c_str(),
+              formatCount(counts.blocks).c_str(), formatCount(counts.threads).c_str());
 }
 
 static void printSummary(const Trainer &trainer, const Run &run) {

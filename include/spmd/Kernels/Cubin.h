@@ -23,7 +23,8 @@ struct CudaOptions {
 /// The user's cache folder for machine code, under $XDG_CACHE_HOME; empty when there is no home.
 std::string getUserKernelCache();
 
-/// What keeps kernels from being compiled with these options: no ptxas, or one that does not run. Empty when nothing does.
+/// What keeps kernels from being compiled with these options: no ptxas, or one that does not run. Empty when nothing
+/// does.
 std::string findCudaProblem(const CudaOptions &options);
 
 /// One kernel for one chip: how it is launched, and what ptxas says of it.

@@ -24,7 +24,8 @@ std::optional<SmallVector<Site>> findSites(Value product) {
     auto cluster = dyn_cast<ClusterOp>(use.getOwner());
     if (!cluster || isGuarded(cluster, use.getOperandNumber()))
       return std::nullopt;
-    sites.push_back({cluster, use.getOperandNumber(), {cluster.getBodyBlock()->getArgument(use.getOperandNumber())}, {}});
+    sites.push_back(
+        {cluster, use.getOperandNumber(), {cluster.getBodyBlock()->getArgument(use.getOperandNumber())}, {}});
   }
   return sites;
 }
@@ -56,7 +57,8 @@ static std::optional<std::pair<BlockArgument, Value>> getAddition(OpOperand &use
   return std::make_pair(argument, rounded.getResult());
 }
 
-/// Whether `operand` reads its element of a row of `columns` elements where `matrix` reads that of a matrix of such rows.
+/// Whether `operand` reads its element of a row of `columns` elements where `matrix` reads that of a matrix of such
+/// rows.
 static bool readsColumn(ClusterOp cluster, unsigned operand, unsigned matrix, int64_t columns) {
   AccessMap row = AccessMap::get(cluster.getOperandMap(operand)), all = AccessMap::get(cluster.getOperandMap(matrix));
   auto isPlain = [](const AccessMap &map) {
@@ -163,8 +165,8 @@ bool applyActivation(SmallVector<Site> &sites, Activation activation) {
 // What is left
 //===----------------------------------------------------------------------===//
 
-/// Marks what the kept results are computed from; false when that is what the activation at `sites` is applied to though
-/// it `reads` the activated value there.
+/// Marks what the kept results are computed from; false when that is what the activation at `sites` is applied to
+/// though it `reads` the activated value there.
 static bool markLive(Remains &remains, ArrayRef<Site> sites, const DenseSet<unsigned> &readsPre) {
   ClusterOp cluster = remains.cluster;
   remains.operands.reset();

@@ -2,11 +2,11 @@
 //
 // [Note: epilogues]
 // A product may take over what follows it when every reader is a cluster that does the same with it first: adds a bias,
-// then a tensor of its own size, then applies an activation. A *site* is one operand of a cluster that reads the product;
-// `values` are the values in its body that are the product after the steps so far, at the point where it is read. A step
-// is possible when all of them have it. Then the product is never in memory: sites read the result of the epilogue (or,
-// where an activation's gradient wants it, what the activation is applied to), values that clusters yielded become
-// results of the product, and clusters that yield nothing else disappear.
+// then a tensor of its own size, then applies an activation. A *site* is one operand of a cluster that reads the
+// product; `values` are the values in its body that are the product after the steps so far, at the point where it is
+// read. A step is possible when all of them have it. Then the product is never in memory: sites read the result of the
+// epilogue (or, where an activation's gradient wants it, what the activation is applied to), values that clusters
+// yielded become results of the product, and clusters that yield nothing else disappear.
 //
 //===----------------------------------------------------------------------===//
 

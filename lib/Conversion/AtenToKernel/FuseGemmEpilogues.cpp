@@ -1,9 +1,9 @@
 //===- FuseGemmEpilogues.cpp - spmd-fuse-gemm-epilogues -------------------===//
 //
-// [Note: when an epilogue pays] Clusters are bound by memory, products mostly are not. A product takes something over when
-// no more bytes move than before, what the product itself then reads and writes included, and clusters move at least one
-// matrix less: a cluster is gone, or a sum that a cluster wrote is the product's result, or one input of it is. A bias
-// alone, before a cluster that reads the product anyway, stays where it is.
+// [Note: when an epilogue pays] Clusters are bound by memory, products mostly are not. A product takes something over
+// when no more bytes move than before, what the product itself then reads and writes included, and clusters move at
+// least one matrix less: a cluster is gone, or a sum that a cluster wrote is the product's result, or one input of it
+// is. A bias alone, before a cluster that reads the product anyway, stays where it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -191,9 +191,9 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   if (candidate.activation)
     activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
   auto fused = GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
-                              candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
-                              gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
-                              gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
+                              candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(),
+                              gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(),
+                              gemm.getAStride(), gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   for (const Remains &rest : candidate.remains)
     replaceCluster(rest, gemm.getResult(), fused.getResult(), fused.getPreActivation());

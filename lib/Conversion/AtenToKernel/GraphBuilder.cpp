@@ -220,9 +220,9 @@ Ref GraphBuilder::segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Blocks of a reduction over `extent` elements: its largest divisor up to 64, or up to 32 where blocks of 64 would have
-/// fewer than 16 elements: each begins with zeros and ends with sums to write and read. Depends on shapes only, so that
-/// results do not depend on threads.
+/// Blocks of a reduction over `extent` elements: its largest divisor up to 64, or up to 32 where blocks of 64 would
+/// have fewer than 16 elements: each begins with zeros and ends with sums to write and read. Depends on shapes only, so
+/// that results do not depend on threads.
 static int64_t getReductionBlocks(int64_t extent) {
   constexpr int64_t kMost = 64, kLeast = 32, kElements = 16;
   int64_t wanted = std::min(std::max(extent / kElements, kLeast), kMost);

@@ -51,7 +51,8 @@ public:
     place = g.reshape(g.iota(extent, i64), {1, extent, 1});
   }
 
-  /// For each i, the elements j <= i of `values` ([outer, 1 or extent, extent, inner]) combined: [outer, extent, inner].
+  /// For each i, the elements j <= i of `values` ([outer, 1 or extent, extent, inner]) combined: [outer, extent,
+  /// inner].
   Ref scan(ReduceKind kind, Ref values) {
     Type type = values.getElementType();
     Ref kept = g.pointwise({scanned, position, values}, type, [=, i64 = i64](ImplicitLocOpBuilder &b, ValueRange args) {

@@ -125,7 +125,8 @@ LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_
 static Ref getConstant(GraphBuilder &g, Attribute scalar, RankedTensorType type) {
   auto integer = dyn_cast<IntegerAttr>(scalar);
   if (integer && !isa<BoolAttr>(scalar) && type.getElementType().isInteger() && !type.getElementType().isInteger(1))
-    return g.constant(IntegerAttr::get(type.getElementType(), integer.getInt()), type.getElementType(), type.getShape());
+    return g.constant(IntegerAttr::get(type.getElementType(), integer.getInt()), type.getElementType(),
+                      type.getShape());
   return g.constant(getScalarValue(scalar), type.getElementType(), type.getShape());
 }
 

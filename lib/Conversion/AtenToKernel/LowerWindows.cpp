@@ -1,15 +1,16 @@
 //===- LowerWindows.cpp - convolutions, max pools, im2col -----------------===//
 //
 // [Note: windows as layouts]
-// Element k of window o lies o * stride - padding + k * dilation elements along a spatial dim: linear in o and k, so all
-// windows of an image are one layout of it, [channels, kernel, batch, windows], in which elements recur. Outside of the
-// image a guarded read and a comparison of positions give the fill. A convolution is the matrix product of its weight
-// [group, channels out, channels in x kernel] with that, [group, channels in x kernel, batch x windows]; where kernel and
-// stride agree (patch embedding) nothing recurs and the windows are a permutation.
+// Element k of window o lies o * stride - padding + k * dilation elements along a spatial dim: linear in o and k, so
+// all windows of an image are one layout of it, [channels, kernel, batch, windows], in which elements recur. Outside of
+// the image a guarded read and a comparison of positions give the fill. A convolution is the matrix product of its
+// weight [group, channels out, channels in x kernel] with that, [group, channels in x kernel, batch x windows]; where
+// kernel and stride agree (patch embedding) nothing recurs and the windows are a permutation.
 //
-// The way back, from windows to the image, is a sum over the kernel's elements, each of which lies in at most one window
-// as its k-th element: the image is seen as [.., size / stride, stride, ..], so that the window's number is linear again,
-// and a comparison says which kernel elements meet which position. Each image element sums in the order of the kernel.
+// The way back, from windows to the image, is a sum over the kernel's elements, each of which lies in at most one
+// window as its k-th element: the image is seen as [.., size / stride, stride, ..], so that the window's number is
+// linear again, and a comparison says which kernel elements meet which position. Each image element sums in the order
+// of the kernel.
 //
 //===----------------------------------------------------------------------===//
 

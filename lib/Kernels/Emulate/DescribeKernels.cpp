@@ -80,7 +80,8 @@ void describeKernel(Module &module, const EmulatedKernel &kernel) {
   Function *function = Function::Create(FunctionType::get(nothing, {pointer, pointer, i64, i64}, false),
                                         GlobalValue::ExternalLinkage, kernel.name, module);
   IRBuilder<> b(BasicBlock::Create(context, "", function));
-  b.CreateCall(launch, {descriptor, function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3)});
+  b.CreateCall(launch,
+               {descriptor, function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3)});
   b.CreateRetVoid();
 }
 

@@ -25,8 +25,9 @@ static void probePlace(Operation *op);
 
 namespace {
 
-/// A mistake: its name, and what makes it in a kernel when told the op to make it at. `probe`, where there is one, leaves
-/// the kernel correct and fails a check where a thread would decide otherwise with the mistake, or comes to its place.
+/// A mistake: its name, and what makes it in a kernel when told the op to make it at. `probe`, where there is one,
+/// leaves the kernel correct and fails a check where a thread would decide otherwise with the mistake, or comes to its
+/// place.
 struct Mistake {
   StringRef name;
   void (*make)(Operation *op);
@@ -64,7 +65,8 @@ static void failIf(OpBuilder &b, Location loc, Value condition) {
   auto choice = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
   b.setInsertionPointToStart(choice.thenBlock());
   auto function = choice->getParentOfType<gpu::GPUFuncOp>();
-  Value far = arith::ConstantIntOp::create(b, loc, int64_t(1) << 40, 64), zero = arith::ConstantIntOp::create(b, loc, 0, 8);
+  Value far = arith::ConstantIntOp::create(b, loc, int64_t(1) << 40, 64),
+        zero = arith::ConstantIntOp::create(b, loc, 0, 8);
   Value pointer = function.getArgument(0);
   LLVM::StoreOp::create(b, loc, zero, LLVM::GEPOp::create(b, loc, pointer.getType(), zero.getType(), pointer, far), 1);
 }

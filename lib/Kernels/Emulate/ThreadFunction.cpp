@@ -38,16 +38,17 @@ static EmulatedOp describeAccess(Operation *op, Type type, std::optional<uint64_
 
 /// The op as the emulator is told of it, when it is one that the emulator is called for.
 static std::optional<EmulatedOp> describeOp(Operation *op) {
-  auto described = llvm::TypeSwitch<Operation *, std::optional<EmulatedOp>>(op)
-                       .Case([](LLVM::LoadOp load) { return describeAccess(load, load.getType(), load.getAlignment()); })
-                       .Case([](LLVM::StoreOp store) {
-                         return describeAccess(store, store.getValue().getType(), store.getAlignment());
-                       })
-                       .Case([](gpu::BarrierOp barrier) { return EmulatedOp{"gpu.barrier", ""}; })
-                       .Case([](gpu::ShuffleOp shuffle) {
-                         return EmulatedOp{("gpu.shuffle " + stringifyShuffleMode(shuffle.getMode())).str(), ""};
-                       })
-                       .Default([](Operation *) { return std::nullopt; });
+  auto described =
+      llvm::TypeSwitch<Operation *, std::optional<EmulatedOp>>(op)
+          .Case([](LLVM::LoadOp load) { return describeAccess(load, load.getType(), load.getAlignment()); })
+          .Case([](LLVM::StoreOp store) {
+            return describeAccess(store, store.getValue().getType(), store.getAlignment());
+          })
+          .Case([](gpu::BarrierOp barrier) { return EmulatedOp{"gpu.barrier", ""}; })
+          .Case([](gpu::ShuffleOp shuffle) {
+            return EmulatedOp{("gpu.shuffle " + stringifyShuffleMode(shuffle.getMode())).str(), ""};
+          })
+          .Default([](Operation *) { return std::nullopt; });
   if (described)
     described->source = describeSource(op->getLoc());
   return described;
@@ -106,7 +107,8 @@ FailureOr<EmulatedKernel> readKernel(gpu::GPUFuncOp function) {
       failed(getLaunch(function.getKnownGridSize(), "known_grid_size", kernel.gridSize)))
     return failure();
   if (kernel.blockSize > emulation::kMaxThreads)
-    return function.emitOpError("has blocks of ") << kernel.blockSize << " threads, more than " << emulation::kMaxThreads;
+    return function.emitOpError("has blocks of ")
+           << kernel.blockSize << " threads, more than " << emulation::kMaxThreads;
   auto bytes = function->getAttrOfType<DenseI64ArrayAttr>("spmd.arguments");
   auto operands = function->getAttrOfType<IntegerAttr>("spmd.operands");
   auto arguments = function.getArgumentTypes();
@@ -163,7 +165,8 @@ private:
     return result ? called.getResult() : Value();
   }
   Value tagged(int64_t memory) {
-    return LLVM::IntToPtrOp::create(b, pointer, constant(static_cast<int64_t>(emulation::getTaggedPointer(memory)), 64));
+    return LLVM::IntToPtrOp::create(b, pointer,
+                                    constant(static_cast<int64_t>(emulation::getTaggedPointer(memory)), 64));
   }
 
   LLVM::LLVMFuncOp function;

@@ -39,8 +39,9 @@ FailureOr<AttentionTiles::Tile> AttentionTiles::chooseTile(Operation *op, int64_
     if (getFloats(tile) * getStoredBytes(f32) <= device.sharedBytesPerBlock)
       return tile;
   return op->emitOpError("with head sizes ")
-         << sizes.getHeadDim() << " and " << sizes.getVDim() << " needs " << getFloats({kSide, kSide}) * getStoredBytes(f32)
-         << " bytes of shared memory, more than the " << device.sharedBytesPerBlock << " a block has on " << device.chip;
+         << sizes.getHeadDim() << " and " << sizes.getVDim() << " needs "
+         << getFloats({kSide, kSide}) * getStoredBytes(f32) << " bytes of shared memory, more than the "
+         << device.sharedBytesPerBlock << " a block has on " << device.chip;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,11 +1,11 @@
 //===- AttentionTiles.h - tiles of attention on GPUs -------------*- C++ -*-===//
 //
 // [Note: tiles of attention on GPUs]
-// A block of 16 x 16 threads owns a tile of rows (queries, or keys) and streams tiles of columns (keys, or queries) past
-// it. Tiles of q, k, v and dout lie in shared memory as f32, row by row; rows are four words longer than they need be, so
-// that threads whose rows follow each other meet different banks. Of a matrix rows x columns, thread (y, x) holds in
-// registers the rows y + 16 i and the columns x + 16 j; a row is thus that of 16 neighbouring lanes, and maxima and sums
-// along it are shuffles. Two products make everything:
+// A block of 16 x 16 threads owns a tile of rows (queries, or keys) and streams tiles of columns (keys, or queries)
+// past it. Tiles of q, k, v and dout lie in shared memory as f32, row by row; rows are four words longer than they need
+// be, so that threads whose rows follow each other meet different banks. Of a matrix rows x columns, thread (y, x)
+// holds in registers the rows y + 16 i and the columns x + 16 j; a row is thus that of 16 neighbouring lanes, and
+// maxima and sums along it are shuffles. Two products make everything:
 //   dot         M(r, c) = sum over d of X(r, d) Y(c, d), both read 16 bytes along d
 //   accumulate  A(r, :) += sum over c of M(r, c) Y(c, :), M having gone through shared memory
 // Every element is one chain of fused multiply-adds in the order of d, or of c.
@@ -59,8 +59,8 @@ protected:
   /// Words from one row of a shared tile to the next.
   static int64_t getStride(int64_t columns) { return llvm::alignTo(columns, kSide) + kWidth; }
   /// Rows and columns of the block's tile: as large as the work and the SMs allow, as `sums` (what each row sums up)
-  /// leaves registers, and as `getFloats` says they fit into shared memory: that of an SM twice, if the tile need not be
-  /// tiny for that, else that of a block. Fails with an error on `op` if none fits.
+  /// leaves registers, and as `getFloats` says they fit into shared memory: that of an SM twice, if the tile need not
+  /// be tiny for that, else that of a block. Fails with an error on `op` if none fits.
   struct Tile {
     int64_t rows, columns;
   };

@@ -9,8 +9,8 @@
 // come in the order of the CPU's, to the bit.
 //
 // Rows: the last dim is reduced over. A group of threads owns a point of the grid dims and shares out the last dim,
-// `width` positions at a time; a reduction over it ends with a fixed tree over the group. The group is a warp, several of
-// which make a block, or a block. A thread meets the same positions in every pass, so what it has loaded it keeps.
+// `width` positions at a time; a reduction over it ends with a fixed tree over the group. The group is a warp, several
+// of which make a block, or a block. A thread meets the same positions in every pass, so what it has loaded it keeps.
 //
 // Tiles: an operand lies side by side along another dim than the results. A block reads 32 x 32 of it along its own dim
 // and turns it in shared memory.
@@ -38,8 +38,8 @@ protected:
   /// Sets the positions of `gridDims` to those of point `flat`, counted in row-major order.
   void setPosition(mlir::Value flat, llvm::ArrayRef<unsigned> gridDims);
 
-  /// Roots of one stage at a level of the nest. Reductions that do not need its loop come before it, as it may use them;
-  /// stores after it, as it may still read what they overwrite.
+  /// Roots of one stage at a level of the nest. Reductions that do not need its loop come before it, as it may use
+  /// them; stores after it, as it may still read what they overwrite.
   struct LevelStep {
     Roots before, inside, after;
   };

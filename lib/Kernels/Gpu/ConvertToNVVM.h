@@ -13,8 +13,8 @@ void registerNVVMDependencies(mlir::DialectRegistry &registry);
 /// Loads them, where no pass has said so.
 void loadNVVMDependencies(mlir::MLIRContext *context);
 
-/// Turns every gpu.func in `module` into an llvm.func with NVVM intrinsics, ready for translation to LLVM IR. Math is expanded to the arithmetic that
-/// CPUs run (../ExpandMath.h), so no libdevice is asked for.
+/// Turns every gpu.func in `module` into an llvm.func with NVVM intrinsics, ready for translation to LLVM IR. Math is
+/// expanded to the arithmetic that CPUs run (../ExpandMath.h), so no libdevice is asked for.
 mlir::LogicalResult convertToNVVM(mlir::ModuleOp module);
 
 } // namespace spmd::kernel

@@ -21,7 +21,8 @@ namespace {
 class ForwardEmitter : AttentionTiles {
 public:
   ForwardEmitter(GpuBuilder &b, AttentionOp op, const Device &device)
-      : AttentionTiles(b, op, device, /*firstMaskOperand=*/3), op(op), depth(sizes.getHeadDim()), vDim(sizes.getVDim()) {}
+      : AttentionTiles(b, op, device, /*firstMaskOperand=*/3), op(op), depth(sizes.getHeadDim()),
+        vDim(sizes.getVDim()) {}
   LogicalResult emit();
 
 private:
@@ -41,7 +42,8 @@ int64_t ForwardEmitter::getFloats(Tile tile, bool sharesTile) const {
          tile.columns * (sharesTile ? std::max(keys, values) : keys + values);
 }
 
-/// Scores to probabilities, not normalized; what the rows carry is brought to their new maxima. Totals are each thread's.
+/// Scores to probabilities, not normalized; what the rows carry is brought to their new maxima. Totals are each
+/// thread's.
 void ForwardEmitter::emitSoftmax(Matrix &scores, Matrix &maxima, Matrix &totals, Matrix &out, Tile tile) {
   int64_t n = tile.columns / kSide, chunks = getChunks(vDim);
   for (int64_t i = 0; i < tile.rows / kSide; ++i) {

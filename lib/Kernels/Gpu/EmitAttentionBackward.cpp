@@ -2,11 +2,11 @@
 //
 // [Note: blocks of attention's backward]
 // With P = exp(scale q k^T + mask - lse), dP = dout v^T, delta = rowsum(dout out), dM = P (dP - delta) and
-// dS = scale dM, the gradients are dv = P^T dout, dk = dS^T q, dq = dS k, and dM is the mask's. One kernel makes them all:
-// the first blocks of its grid own tiles of keys and stream queries past them (dk and dv, over the query heads of the
-// group), the next own tiles of queries and stream keys (dq), and where the mask has a gradient the last own tiles of it
-// and go over the batches and heads it is summed over. Each makes P and dP again, which is cheaper than to add up what
-// others made, needs no atomics, and gives the same bits on every run.
+// dS = scale dM, the gradients are dv = P^T dout, dk = dS^T q, dq = dS k, and dM is the mask's. One kernel makes them
+// all: the first blocks of its grid own tiles of keys and stream queries past them (dk and dv, over the query heads of
+// the group), the next own tiles of queries and stream keys (dq), and where the mask has a gradient the last own tiles
+// of it and go over the batches and heads it is summed over. Each makes P and dP again, which is cheaper than to add up
+// what others made, needs no atomics, and gives the same bits on every run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,10 +114,11 @@ void BackwardEmitter::fillDelta(Value delta, Value batch, Value head, Value firs
                          sizes.getQLen(), vDim);
   int64_t width = dout.isAligned && out.isAligned ? kWidth : 1;
   Type type = getWideType(f32, width);
-  Value sum = b.loop(b.mul(part, width), b.i64(vDim), sharers * width, b.number(type, 0), [&](Value c, ValueRange sums) {
-    Value product = mul(loadColumns(dout, row, c, width), loadColumns(out, row, c, width));
-    return SmallVector<Value>{add(sums[0], product)};
-  })[0];
+  Value sum =
+      b.loop(b.mul(part, width), b.i64(vDim), sharers * width, b.number(type, 0), [&](Value c, ValueRange sums) {
+        Value product = mul(loadColumns(dout, row, c, width), loadColumns(out, row, c, width));
+        return SmallVector<Value>{add(sums[0], product)};
+      })[0];
   if (width > 1)
     sum = b.reduceLanes(ReduceKind::Add, sum);
   sum = b.reduceWarp(ReduceKind::Add, sum, sharers);
@@ -129,9 +130,9 @@ void BackwardEmitter::fillDelta(Value delta, Value batch, Value head, Value firs
 //===----------------------------------------------------------------------===//
 
 /// P and dM of a pair of tiles.
-BackwardEmitter::Gradients BackwardEmitter::emitScores(const Tiles &rows, const Tiles &columns, Value delta, Value batch,
-                                                       Value head, Value firstQuery, Value firstKey, Tile tile,
-                                                       bool queriesAreRows) {
+BackwardEmitter::Gradients BackwardEmitter::emitScores(const Tiles &rows, const Tiles &columns, Value delta,
+                                                       Value batch, Value head, Value firstQuery, Value firstKey,
+                                                       Tile tile, bool queriesAreRows) {
   int64_t m = tile.rows / kSide, n = tile.columns / kSide, queries = queriesAreRows ? m : n;
   Matrix p = dot(rows.keyed, columns.keyed, tile, depth), d = dot(rows.valued, columns.valued, tile, vDim);
   finishScores(p, batch, head, firstQuery, firstKey, tile, queriesAreRows);

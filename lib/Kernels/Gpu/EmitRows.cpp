@@ -3,10 +3,10 @@
 // [Note: scattering without atomics]
 // A block owns some rows of one table (and, of rows longer than a block is wide, some columns). It reads all ids of the
 // table, every thread a few that follow each other; a scan over the block gives hits, those of the block's rows, their
-// places in a list in shared memory, in the order of src. The list is sorted by row and keeps its order: the thread that
-// owns a row goes over the list twice, to count and to place. Then every element of the rows is one thread's, which
-// starts from `into` or zero, combines its hits in registers, in the order of src, and writes it once. So nothing is
-// written before it is final, and the bits are those of the CPU whatever the grid.
+// places in a list in shared memory, in the order of src. The list is sorted by row and keeps its order: the thread
+// that owns a row goes over the list twice, to count and to place. Then every element of the rows is one thread's,
+// which starts from `into` or zero, combines its hits in registers, in the order of src, and writes it once. So nothing
+// is written before it is final, and the bits are those of the CPU whatever the grid.
 //
 // When more hit the block's rows than the list holds (ids that are nearly all the same), the block takes its rows one
 // by one: it goes over the ids again for each and combines what a turn of the list finds before the next.
@@ -105,16 +105,16 @@ private:
   /// Hits that the list holds.
   int64_t held;
   Value table, lowRow, highRow, firstColumn;
-  /// Shared memory: rows (of the block's) and ids of the hits in the order of src, ids in the order of rows, where those
-  /// of each row end.
+  /// Shared memory: rows (of the block's) and ids of the hits in the order of src, ids in the order of rows, where
+  /// those of each row end.
   Value rowList, idList, sorted, ends;
 };
 
 } // namespace
 
 ScatterEmitter::ScatterEmitter(GpuBuilder &b, ScatterRowsOp op, const Device &device)
-    : b(b), op(op), element(getElementTypeOrSelf(op.getSrc().getType())), i32(b.getI32Type()), isWide(combinesInF32(op)),
-      size(op.getRowSize()), rows(op.getRows()), threads(getThreads(device)) {
+    : b(b), op(op), element(getElementTypeOrSelf(op.getSrc().getType())), i32(b.getI32Type()),
+      isWide(combinesInF32(op)), size(op.getRowSize()), rows(op.getRows()), threads(getThreads(device)) {
   int64_t batch = op.getBatch();
   ids = getNumElements(op.getIds().getType()) / batch;
   width = getAccessWidth(getElementBytes(element), size);
@@ -137,8 +137,8 @@ ScatterEmitter::ScatterEmitter(GpuBuilder &b, ScatterRowsOp op, const Device &de
   held = std::min(ids, kMaxHits);
 }
 
-/// Appends the hits of rows [low, high) among the ids of the turn at `firstId` to the list, which has `known`, with their
-/// rows or without; returns how many there are then, those that the list does not hold included.
+/// Appends the hits of rows [low, high) among the ids of the turn at `firstId` to the list, which has `known`, with
+/// their rows or without; returns how many there are then, those that the list does not hold included.
 Value ScatterEmitter::collectHits(Value firstId, Value low, Value high, Value known, bool listsRows) {
   Value mine = b.add(firstId, b.mul(b.getThread(), idsPerThread)), count = word(0);
   struct Hit {

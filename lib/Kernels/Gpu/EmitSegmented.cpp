@@ -1,12 +1,13 @@
 //===- EmitSegmented.cpp - kernel.segmented for GPUs ----------------------===//
 //
 // [Note: segments on GPUs]
-// A block owns a stretch of the chunk and walks the segments in it, found by bisection once; what a segment fixes is made
-// once per segment and thread. Inside a segment a thread owns 16 bytes of the widest operand, and of several such places
-// of the stretch it loads all before it stores the first: the loop is loads, the body, stores. The few elements before
-// the first whole access and behind the last go one to a thread, and padding is written as zeros.
+// A block owns a stretch of the chunk and walks the segments in it, found by bisection once; what a segment fixes is
+// made once per segment and thread. Inside a segment a thread owns 16 bytes of the widest operand, and of several such
+// places of the stretch it loads all before it stores the first: the loop is loads, the body, stores. The few elements
+// before the first whole access and behind the last go one to a thread, and padding is written as zeros.
 //
-// A reduction has one block per piece of a segment: lanes and accumulators of a thread, then the threads, in a fixed tree.
+// A reduction has one block per piece of a segment: lanes and accumulators of a thread, then the threads, in a fixed
+// tree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -111,8 +112,8 @@ void SegmentedEmitter::emitPlaces(ArrayRef<Value> places, int64_t width) {
   }
 }
 
-/// Shares out [low, high) among the threads: `body` gets the places of several accesses, then of single ones, then single
-/// elements. High is not below low.
+/// Shares out [low, high) among the threads: `body` gets the places of several accesses, then of single ones, then
+/// single elements. High is not below low.
 SmallVector<Value>
 SegmentedEmitter::walk(Value low, Value high, ValueRange carried,
                        llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, int64_t, ValueRange)> body) {

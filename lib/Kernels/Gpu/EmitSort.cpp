@@ -1,11 +1,11 @@
 //===- EmitSort.cpp - kernel.sort for GPUs --------------------------------===//
 //
 // [Note: sorting rows on GPUs]
-// A block sorts a row, or several short ones, by a bitonic network: merges of 2, 4, 8, ... entries, each a flip (entry i
-// of a run of k against entry k - 1 - i) and then halves (entry i against i + j/2), all of them with the lesser entry to
-// the lower place. So entries that a row has not, up to the next power of two, count as greatest and are never touched.
-// Entries carry the place they come from, so no two are equal and the result is a stable sort's. Rows are kept in shared
-// memory; longer ones are sorted where the results lie, by the same network, at the speed of the L2 cache.
+// A block sorts a row, or several short ones, by a bitonic network: merges of 2, 4, 8, ... entries, each a flip (entry
+// i of a run of k against entry k - 1 - i) and then halves (entry i against i + j/2), all of them with the lesser entry
+// to the lower place. So entries that a row has not, up to the next power of two, count as greatest and are never
+// touched. Entries carry the place they come from, so no two are equal and the result is a stable sort's. Rows are kept
+// in shared memory; longer ones are sorted where the results lie, by the same network, at the speed of the L2 cache.
 //
 //===----------------------------------------------------------------------===//
 

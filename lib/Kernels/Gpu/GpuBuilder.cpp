@@ -74,7 +74,8 @@ Value GpuBuilder::shared(Type element, int64_t count) {
   sharedBytes += llvm::alignTo(count * getStoredBytes(element), kWideBytes);
   // Where every use can see it.
   setInsertionPointAfterValue(sharedMemory);
-  if (offset.getDefiningOp()->getBlock() == entry && sharedMemory.getDefiningOp()->isBeforeInBlock(offset.getDefiningOp()))
+  if (offset.getDefiningOp()->getBlock() == entry &&
+      sharedMemory.getDefiningOp()->isBeforeInBlock(offset.getDefiningOp()))
     setInsertionPointAfterValue(offset);
   return LLVM::GEPOp::create(*this, sharedMemory.getType(), getI8Type(), sharedMemory, ValueRange(offset));
 }

@@ -1,9 +1,9 @@
 //===- GpuBuilder.h - builds one kernel for GPUs ----------------*- C++ -*-===//
 //
 // [Note: a kernel for GPUs]
-// A kernel is a `gpu.func @SYMBOL` whose arguments are one pointer into global memory per operand, then per result (each
-// aligned to 16 bytes), then one i64 per mesh axis up to the last that it uses: the rank's coordinates. Its attributes
-// say all there is to launch it:
+// A kernel is a `gpu.func @SYMBOL` whose arguments are one pointer into global memory per operand, then per result
+// (each aligned to 16 bytes), then one i64 per mesh axis up to the last that it uses: the rank's coordinates. Its
+// attributes say all there is to launch it:
 //
 //   known_block_size, known_grid_size   threads and blocks, in one dimension
 //   spmd.shared_bytes                   dynamic shared memory, which is `@SYMBOL_shared`
@@ -74,8 +74,8 @@ public:
   void when(mlir::Value condition, llvm::function_ref<void()> then);
   /// `then` where `condition` holds, `otherwise` elsewhere.
   void choose(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
-  /// Quotient and remainder of `a`, which is in [0, bound), by a positive constant; below 2^31 with half the instructions
-  /// of a division in i64.
+  /// Quotient and remainder of `a`, which is in [0, bound), by a positive constant; below 2^31 with half the
+  /// instructions of a division in i64.
   std::pair<mlir::Value, mlir::Value> divide(mlir::Value a, int64_t divisor, int64_t bound);
   /// Comparisons of i64.
   mlir::Value isLess(mlir::Value a, mlir::Value b);

@@ -1,8 +1,8 @@
 //===- GroupSkeleton.cpp - clusters whose threads share rows --------------===//
 //
 // A group of threads runs the nest together; the last dim of it is shared out, `width` positions at a time, always in
-// the same way. Where a row is short enough, a thread's part of it is spelled out (`parts` of constant number), and what
-// the thread has loaded or computed for a part stays in registers for the stages to come; else it is a loop.
+// the same way. Where a row is short enough, a thread's part of it is spelled out (`parts` of constant number), and
+// what the thread has loaded or computed for a part stays in registers for the stages to come; else it is a loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,9 @@ private:
   LogicalResult reserveMemory();
   Value loadReduction(ReduceOp reduce, int64_t width) override;
   void accumulate(ReduceOp reduce, Value value, unsigned part);
-  bool isOverLanes(ReduceOp reduce) const { return llvm::is_contained(reduce.getOver(), static_cast<int64_t>(*laneDim)); }
+  bool isOverLanes(ReduceOp reduce) const {
+    return llvm::is_contained(reduce.getOver(), static_cast<int64_t>(*laneDim));
+  }
   bool hasLanes(ReduceOp reduce) const { return schedule.getVarying(reduce).test(*laneDim); }
   SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values);
 
@@ -58,8 +60,8 @@ private:
   llvm::SmallBitVector alreadyRead;
   /// Loops of the nest that are open.
   unsigned openLoops = 0;
-  /// Sums under way, over lanes (per thread until their loop ends) or not. Those with a value per lane and part of their
-  /// own have one running value per part.
+  /// Sums under way, over lanes (per thread until their loop ends) or not. Those with a value per lane and part of
+  /// their own have one running value per part.
   DenseMap<Operation *, SmallVector<Value>> running;
   /// Sums with one value per position, in shared memory (lanes) or the thread's own.
   DenseMap<Operation *, Value> memory;
@@ -82,7 +84,8 @@ void GroupSkeleton::chooseShape(int64_t groups) {
   width = getWidth(*laneDim);
   overwritesScalars = mayOverwriteScalars();
   int64_t items = dims[*laneDim] / width;
-  // A warp needs no barrier: rows of up to 8 parts a lane are its own. Longer ones take a block, about 4 parts a thread.
+  // A warp needs no barrier: rows of up to 8 parts a lane are its own. Longer ones take a block, about 4 parts a
+  // thread.
   constexpr int64_t kPartsOfWarp = 8, kParts = 4, kThreads = 128;
   bool fillsDevice = groups >= device.sms * (kThreads / kWarpSize);
   if (items <= kWarpSize * (fillsDevice ? kPartsOfWarp : 1) && !overwritesScalars) {

@@ -56,7 +56,8 @@ struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
     const Device *device = findDevice(chip);
     if (!device) {
       auto chips = llvm::map_range(getDevices(), [](const Device &known) { return StringRef(known.chip); });
-      module.emitError("spmd-lower-gpu-kernels knows no chip \"") << chip << "\"; known are " << llvm::join(chips, ", ");
+      module.emitError("spmd-lower-gpu-kernels knows no chip \"")
+          << chip << "\"; known are " << llvm::join(chips, ", ");
       return signalPassFailure();
     }
     Device part = *device;

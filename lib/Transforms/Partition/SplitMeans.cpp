@@ -38,8 +38,8 @@ static void divideByCount(Value value, int64_t count) {
   });
 }
 
-/// Mean and variance as sums and divisions by the global count, in f32 for halves. What the mean is made of is kept from
-/// the variance's second pass, as in PyTorch: no difference of large squares.
+/// Mean and variance as sums and divisions by the global count, in f32 for halves. What the mean is made of is kept
+/// from the variance's second pass, as in PyTorch: no difference of large squares.
 static void splitVariance(aten::VarMeanCorrectionOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();

@@ -131,7 +131,8 @@ TEST(ShardingRule, Layout) {
 
 TEST(ShardingRule, RowsByNumber) {
   EXPECT_EQ(ruleOf("gather_rows", "", T("4x6") ",tensor<3xi64>", T("3x6")), "!a,b->ba linear in 0");
-  EXPECT_EQ(ruleOf("gather_rows", "batch_dims = 1", T("4x6x2") ",tensor<4x3xi64>", T("4x3x2")), "a!b,ac->acb linear in 0");
+  EXPECT_EQ(ruleOf("gather_rows", "batch_dims = 1", T("4x6x2") ",tensor<4x3xi64>", T("4x3x2")),
+            "a!b,ac->acb linear in 0");
   EXPECT_EQ(ruleOf("scatter_rows", "rows = 6, reduce = \"sum\"", "tensor<3xi64>," T("3x2"), T("6x2")),
             "a,ab->!b linear in 1");
   EXPECT_EQ(ruleOf("scatter_rows", "rows = 6, reduce = \"sum\"", T("6x2") ",tensor<3xi64>," T("3x2"), T("6x2")),

@@ -109,8 +109,8 @@ TEST_F(RuleOracle, FindsAnOperandThatMatters) {
   EXPECT_NE(verdict(op, rule), "");
 }
 
-/// Every rule of the ops in the dialect's round-trip tests must hold; test/Coverage checks those of all ops that a capture
-/// of PyTorch's own samples has.
+/// Every rule of the ops in the dialect's round-trip tests must hold; test/Coverage checks those of all ops that a
+/// capture of PyTorch's own samples has.
 TEST_F(RuleOracle, RulesOfTheDialectHold) {
   std::set<std::string> seen, withRule;
   for (llvm::StringRef group : {"pointwise", "compare", "view", "reduce", "heavy", "optim"}) {

@@ -11,8 +11,8 @@
 
 namespace spmd::runtime {
 
-/// Writes to a temporary beside the target, which commit() renames; so nobody ever sees a partial file, and one that was
-/// there stays until a whole one takes its place. Without commit() the temporary is removed.
+/// Writes to a temporary beside the target, which commit() renames; so nobody ever sees a partial file, and one that
+/// was there stays until a whole one takes its place. Without commit() the temporary is removed.
 class AtomicFile {
 public:
   /// Creates the temporary. An error says why `target` cannot be written; what is there and no regular file is one.

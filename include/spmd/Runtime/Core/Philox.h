@@ -2,9 +2,10 @@
 //
 // [Note: random numbers]
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), the generator of PyTorch's GPU kernels.
-// The key is the seed. The counter is (element index, stream, step): the index counts the elements of the *global* tensor
-// in row-major order, the stream numbers the places of the step that draw, and the step counts training steps. So what is
-// drawn for an element depends on nothing else: not on ranks, sharding, threads, fusion, nor on what was drawn before.
+// The key is the seed. The counter is (element index, stream, step): the index counts the elements of the *global*
+// tensor in row-major order, the stream numbers the places of the step that draw, and the step counts training steps.
+// So what is drawn for an element depends on nothing else: not on ranks, sharding, threads, fusion, nor on what was
+// drawn before.
 //
 // The same function is lib/Kernels/PhiloxEmitter.cpp (code for kernels) and python-bindings/spmd/philox.py (the
 // reference); a test compares the three.

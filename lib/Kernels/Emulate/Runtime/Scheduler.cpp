@@ -226,8 +226,8 @@ void Worker::reportStuck() {
     if ((threads[i].state != waiting->state || threads[i].op != waiting->op) &&
         (!isShuffle || i / kLanes == waiting->number / kLanes))
       other = &threads[i];
-  Text &text = beginMessage(*waiting) << "divergent " << (isShuffle ? "shuffle" : "barrier") << ": it waits, and thread "
-                                      << other->number;
+  Text &text = beginMessage(*waiting) << "divergent " << (isShuffle ? "shuffle" : "barrier")
+                                      << ": it waits, and thread " << other->number;
   if (other->state == Thread::State::Done)
     text << " has ended";
   else
