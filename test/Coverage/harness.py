@@ -2,10 +2,10 @@
 
     results = run_family("pointwise", OPS)      # {"abs": Result(...), ...}
 
-Per op, all samples are one step, with the gradients for random cotangents, captured in float64: import, the sharding rule
-of every op in it by execution (spmd-interpret --check-rules), and the values in the interpreter against PyTorch's. Then
-all ops of the family in float32 (and int64 and bool) are one step, compiled for two ranks, with every input cut along
-its first dim, and run.
+Per op, all samples are one step, with the gradients for random cotangents, captured in float64: import, the sharding
+rule of every op in it by execution (spmd-interpret --check-rules), and the values in the interpreter against PyTorch's.
+Then all ops of the family in float32 (and int64 and bool) are one step, compiled for two ranks, with every input cut
+along its first dim, and run.
 """
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ class CaseStep:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.manual_seed(SEED)
-            return spmd.capture(train_step, self.model, self.optimizer, self.inputs, self.cotangents, name=name, batch_dims=dims)
+            return spmd.capture(train_step, self.model, self.optimizer, self.inputs, self.cotangents, name=name,
+                                batch_dims=dims)
 
     def batch(self) -> list[torch.Tensor]:
         return [t.detach() for lists in (self.inputs, self.cotangents) for tensors in lists for t in tensors]
@@ -135,7 +136,8 @@ def difference(got: torch.Tensor, expected: torch.Tensor, floor: float) -> float
 
 def tool(name: str, *arguments: Any) -> subprocess.CompletedProcess:
     folder = os.environ.get("SPMD_BIN")
-    return subprocess.run([str(Path(folder) / name) if folder else name, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([str(Path(folder) / name) if folder else name, *map(str, arguments)],
+                          capture_output=True, text=True)
 
 
 def _message(done: subprocess.CompletedProcess) -> str:

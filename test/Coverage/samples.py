@@ -51,8 +51,8 @@ class Op:
 
     `name` is the function as users write it, without "torch."; `make(dtype)` gives samples, [] for a dtype that the op
     does not take. Tensors of floating dtype that require a gradient get one, for a random cotangent. `tolerance` is the
-    relative difference (of the largest element; in float64 of `magnitude` if that is larger, of what the op computes with
-    where it cancels) that float64 and float32 may have; `host_tolerance` that of float32.
+    relative difference (of the largest element; in float64 of `magnitude` if that is larger, of what the op computes
+    with where it cancels) that float64 and float32 may have; `host_tolerance` that of float32.
     """
 
     name: str
@@ -83,7 +83,8 @@ class Op:
 def _is_plain(one: Sample) -> bool:
     """Whether a graph can hold the sample: dense real tensors and plain values."""
     plain = (bool, int, float, str, type(None), torch.dtype, torch.memory_format)
-    return all((t.layout == torch.strided and not t.is_complex()) if isinstance(t, torch.Tensor) else isinstance(t, plain)
+    return all((t.layout == torch.strided and not t.is_complex()) if isinstance(t, torch.Tensor)
+               else isinstance(t, plain)
                for t in pytree.tree_leaves((one.args, one.kwargs)))
 
 
@@ -124,9 +125,11 @@ def from_database(name: str, **options: Any) -> Op:
     return Op(name, function, make, **options)
 
 
-def by_hand(name: str, function: Callable, *samples: Callable[[torch.dtype], Sample], dtypes: Sequence[torch.dtype] = (),
+def by_hand(name: str, function: Callable, *samples: Callable[[torch.dtype], Sample],
+            dtypes: Sequence[torch.dtype] = (),
             **options: Any) -> Op:
-    """A row with samples of our own: each is a function of the dtype. `dtypes`: the dtypes beside float64 and float32."""
+    """A row with samples of our own: each is a function of the dtype. `dtypes`: the dtypes beside float64 and
+    float32."""
     def make(dtype: torch.dtype) -> Iterable[Sample]:
         if dtype in (torch.float64, torch.float32, *dtypes):
             yield from (one(dtype) for one in samples)

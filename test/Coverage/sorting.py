@@ -20,5 +20,6 @@ OPS = [
     from_database("bucketize"),
     # What they give depends on values.
     from_database("unique"), from_database("nonzero"), from_database("mode"),
-    by_hand("sort of equal elements", lambda x: (x / 2).floor().sort(dim=-1, stable=True), lambda d: sample(real(6, 9, dtype=d) * 3)),
+    by_hand("sort of equal elements", lambda x: (x / 2).floor().sort(dim=-1, stable=True),
+            lambda d: sample(real(6, 9, dtype=d) * 3)),
 ]
