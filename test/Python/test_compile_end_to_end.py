@@ -284,6 +284,16 @@ def test_the_compilers_error_reaches_the_user() -> None:
         train_step(example["model"], example["optimizer"], *example["args"])
 
 
+@pytest.mark.parametrize("seed", [2**50 - 1, 2**53 + 2**51 + 7, 2**64 - 1])
+def test_any_seed(seed: int) -> None:
+    """That of a process that never called manual_seed has 64 bits."""
+    x, y = mlp.setup()["args"]
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.Dropout(0.5), torch.nn.Linear(20, 6))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert torch.isfinite(spmd.compile(mlp.train_step, ranks=2)(model, optimizer, x, y))
+
+
 def test_a_learning_rate_comes_back_as_the_number_it_is() -> None:
     def step(model, optimizer, x, y):
         return {"loss": mlp.train_step(model, optimizer, x, y), "lr": optimizer.param_groups[0]["lr"]}

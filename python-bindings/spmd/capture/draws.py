@@ -36,8 +36,9 @@ def _uniform_fake(seed, step, index, stream, word=0):
 
 
 def default_seed() -> int:
-    """torch.initial_seed(), what torch.manual_seed set, as far as a double holds it (53 bits)."""
-    return torch.initial_seed() % 2**53
+    """torch.initial_seed(), what torch.manual_seed set, as far as a package holds it (50 bits). Without manual_seed, it is
+    any number of 64 bits."""
+    return torch.initial_seed() % 2**50
 
 
 class Draws(TorchDispatchMode):
