@@ -100,7 +100,9 @@ def cases() -> list:
 
 
 def regression(model, optimizer, images, labels, keep):
-    """Any bytes will do for labels here, as the interpreter's random ones."""
+    """The interpreter's random bytes are 0 and 1: made large, and put side by side, so that they are in memory again."""
+    images = torch.cat([images[..., :5] * 255, images[..., 5:] * 131], 3)
+    labels, keep = torch.cat([labels, keep + 1]).mul(140).chunk(2)
     loss = ((model(images) - labels[:, None]).square() * (keep > 127)[:, None]).mean()
     loss.backward()
     optimizer.step()

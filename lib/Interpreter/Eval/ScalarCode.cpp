@@ -199,7 +199,7 @@ TypedLanes toTyped(Type type, Lanes numbers) {
     lanes.reals = std::move(numbers);
   else
     for (double number : numbers)
-      lanes.integers.push_back(static_cast<int64_t>(number));
+      lanes.integers.push_back(wrapTo(type, static_cast<int64_t>(number)));
   return lanes;
 }
 Lanes toNumbers(TypedLanes lanes) {
