@@ -11,6 +11,7 @@ include(AddLLVM)
 include(AddMLIR)
 include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+include(SpmdPrecompiled)
 
 # Links `target` to `libraries`; every MLIR and LLVM component among them means the shared libMLIR and libLLVM:
 # a static copy beside the shared one would bring a second set of TypeIDs.
@@ -25,12 +26,19 @@ function(spmd_link_libraries target scope)
   target_link_libraries(${target} ${scope} LLVM)
 endfunction()
 
-# spmd_add_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]): a static compiler library over libMLIR.
+# spmd_add_library(NAME sources... [OPTIMIZED] [DEPENDS targets...] [LINK_LIBS libs...]): a static compiler library over libMLIR;
+# OPTIMIZED: at -O2 in every preset.
 function(spmd_add_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "DEPENDS;LINK_LIBS" ${ARGN})
   add_mlir_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL DEPENDS ${ARG_DEPENDS})
   spmd_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
   spmd_enable_warnings(${name})
+  if(ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O2)
+    spmd_precompile_headers(${name})
+  else()
+    spmd_use_precompiled_headers(${name})
+  endif()
   spmd_install_library(${name})
 endfunction()
 
@@ -40,6 +48,7 @@ function(spmd_add_tool name)
   add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   llvm_update_compile_flags(${name})
   spmd_enable_warnings(${name})
+  spmd_use_precompiled_headers(${name})
   spmd_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} ${ARG_MLIR_LIBS})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()

@@ -20,7 +20,7 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-std::string join(StringRef folder, StringRef name) {
+std::string pathIn(StringRef folder, StringRef name) {
   SmallString<256> joined(folder);
   path::append(joined, name);
   return joined.str().str();
@@ -52,7 +52,7 @@ private:
 } // namespace
 
 LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write) {
-  std::string file = join(folder, name);
+  std::string file = pathIn(folder, name);
   std::error_code error;
   llvm::raw_fd_ostream os(file, error);
   if (!error) {
@@ -76,7 +76,7 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
       cpus.push_back(cpu.str());
   for (const std::string &cpu : cpus) {
     KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", ""};
-    std::string file = join(folder, entry.file);
+    std::string file = pathIn(folder, entry.file);
     if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file) : kernel::emitSharedObject(code, cpu, file)))
       return failure();
     auto bytes = runtime::readFile(file);
@@ -146,10 +146,10 @@ static void launchBlocks(plan::ProgramOp program, const ArtifactKernels &kernels
 }
 
 LogicalResult Packager::copyFromStep(StringRef name) {
-  std::string from = join(options.step, name);
+  std::string from = pathIn(options.step, name);
   if (options.step.empty() || !fs::exists(from))
     return success();
-  if (std::error_code error = fs::copy_file(from, join(folder, name)))
+  if (std::error_code error = fs::copy_file(from, pathIn(folder, name)))
     return fail("cannot copy '" + from + "': " + error.message());
   return success();
 }
@@ -170,7 +170,7 @@ LogicalResult Packager::write() {
           writeText("manifest.json", [&](raw_ostream &os) { return writeManifestJson(module, program, kernels, os); })))
     return failure();
   if (!options.firstStep.empty())
-    if (std::error_code error = fs::rename(options.firstStep, join(folder, "first_step")))
+    if (std::error_code error = fs::rename(options.firstStep, pathIn(folder, "first_step")))
       return fail("cannot rename '" + options.firstStep + "': " + error.message());
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
@@ -200,7 +200,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
-  if (fs::exists(target) && !fs::exists(join(target, "manifest.json")))
+  if (fs::exists(target) && !fs::exists(pathIn(target, "manifest.json")))
     return fail("'" + target + "' is there and is no artifact; remove it or choose another -o");
 
   // A folder beside the target is on the same file system, so that the rename is one step.

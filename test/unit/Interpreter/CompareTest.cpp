@@ -10,29 +10,29 @@
 using namespace mlir;
 using namespace spmd::interp;
 
-static Tensor vector(std::vector<double> values) {
+static Tensor vectorOf(std::vector<double> values) {
   int64_t size = values.size();
   return Tensor(DType::f64, {size}, std::move(values));
 }
 
 TEST(RelativeDifference, IsOfNorms) {
-  EXPECT_EQ(relativeDifference(vector({3, 4}), vector({3, 4})), 0);
-  EXPECT_DOUBLE_EQ(relativeDifference(vector({3, 4.5}), vector({3, 4})), 0.1);
-  EXPECT_EQ(relativeDifference(vector({1}), vector({0})), INFINITY);
-  EXPECT_EQ(relativeDifference(vector({0}), vector({0})), 0);
-  EXPECT_EQ(relativeDifference(vector({1, 2}), vector({1})), INFINITY);
+  EXPECT_EQ(relativeDifference(vectorOf({3, 4}), vectorOf({3, 4})), 0);
+  EXPECT_DOUBLE_EQ(relativeDifference(vectorOf({3, 4.5}), vectorOf({3, 4})), 0.1);
+  EXPECT_EQ(relativeDifference(vectorOf({1}), vectorOf({0})), INFINITY);
+  EXPECT_EQ(relativeDifference(vectorOf({0}), vectorOf({0})), 0);
+  EXPECT_EQ(relativeDifference(vectorOf({1, 2}), vectorOf({1})), INFINITY);
 }
 
 TEST(RelativeDifference, NonfiniteElementsMustBeTheSame) {
-  EXPECT_EQ(relativeDifference(vector({NAN, 1}), vector({NAN, 1})), 0);
-  EXPECT_EQ(relativeDifference(vector({INFINITY, 1}), vector({INFINITY, 1})), 0);
-  EXPECT_EQ(relativeDifference(vector({INFINITY, 1}), vector({-INFINITY, 1})), INFINITY);
-  EXPECT_EQ(relativeDifference(vector({1, 1}), vector({NAN, 1})), INFINITY);
+  EXPECT_EQ(relativeDifference(vectorOf({NAN, 1}), vectorOf({NAN, 1})), 0);
+  EXPECT_EQ(relativeDifference(vectorOf({INFINITY, 1}), vectorOf({INFINITY, 1})), 0);
+  EXPECT_EQ(relativeDifference(vectorOf({INFINITY, 1}), vectorOf({-INFINITY, 1})), INFINITY);
+  EXPECT_EQ(relativeDifference(vectorOf({1, 1}), vectorOf({NAN, 1})), INFINITY);
 }
 
 TEST(RelativeDifference, CountsSmallNormsAsTheFloor) {
-  EXPECT_DOUBLE_EQ(relativeDifference(vector({2e-9}), vector({1e-9}), 1e-3), 1e-6);
-  EXPECT_DOUBLE_EQ(relativeDifference(vector({2}), vector({1}), 1e-3), 1);
+  EXPECT_DOUBLE_EQ(relativeDifference(vectorOf({2e-9}), vectorOf({1e-9}), 1e-3), 1e-6);
+  EXPECT_DOUBLE_EQ(relativeDifference(vectorOf({2}), vectorOf({1}), 1e-3), 1);
 }
 
 namespace {
@@ -52,10 +52,10 @@ protected:
     Results results;
     results.steps.emplace_back();
     results.steps[0]["loss/"] = {"loss", Tensor::scalar(DType::f64, 1)};
-    results.state["w"] = {"parameters", vector({1, 2})};
-    results.state["bias"] = {"parameters", vector({1 + 1e3 * noise})};
-    results.state["optimizer/momentum/w"] = {"momentum", vector({0.6, 0.8})};
-    results.state["optimizer/momentum/bias"] = {"momentum", vector({noise})};
+    results.state["w"] = {"parameters", vectorOf({1, 2})};
+    results.state["bias"] = {"parameters", vectorOf({1 + 1e3 * noise})};
+    results.state["optimizer/momentum/w"] = {"momentum", vectorOf({0.6, 0.8})};
+    results.state["optimizer/momentum/bias"] = {"momentum", vectorOf({noise})};
     return results;
   }
 
@@ -91,7 +91,7 @@ TEST_F(CompareResults, ComparesAZeroGradientWithoutStateByValueWithAFloor) {
   auto runWith = [](double value) {
     Results results = run(0);
     results.state.erase("optimizer/momentum/bias");
-    results.state["bias"] = {"parameters", vector({value})};
+    results.state["bias"] = {"parameters", vectorOf({value})};
     return results;
   };
   auto compareBias = [&](double ours, double expected) {
@@ -106,7 +106,7 @@ TEST_F(CompareResults, FailsWhenATensorIsMissing) {
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
   Results more = run(0);
-  more.state["extra"] = {"parameters", vector({1})};
+  more.state["extra"] = {"parameters", vectorOf({1})};
   EXPECT_TRUE(failed(compareResults(*module, more, run(0), zeroGradient, 1e-6)));
   EXPECT_EQ(message, "only one of the programs gives 'extra'");
   EXPECT_TRUE(failed(compareResults(*module, run(0), more, zeroGradient, 1e-6)));
