@@ -54,7 +54,11 @@ private:
   void emitPasses(llvm::ArrayRef<Pass> passes, llvm::MutableArrayRef<Row> flying);
 
   // Tiles of 16 x 16 for operands that are transposed against the results.
+  struct TileBlock {
+    int64_t tiled, inner;
+  };
   std::optional<unsigned> findTiledDim();
+  TileBlock getTileBlock(unsigned tiledDim) const;
   bool isTransposed(unsigned operand, unsigned tiledDim);
   void emitTiledTrips(unsigned tiledDim);
   void emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tiled);

@@ -5,7 +5,10 @@
 // computed from one such operand its rows stay there; else they are kept on the stack and read row by row.
 //
 // [Note: order of tiles] Tiles go along the operand's rows first, four of them, and then along the result's: both are
-// then read and written in pieces of more than one line of the cache, which the machine asks for ahead.
+// then read and written in pieces of more than one line of the cache, which the machine asks for ahead. But where the
+// result's rows are a multiple of 1 KB apart, the lines of 64 of them share so few sets of the first cache that they
+// push each other out, with what was asked for. There tiles go along the result's rows first, two of them (four where
+// all rows share one set), for two tiles of the operand's rows, and such blocks follow each other along the result's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +19,20 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-/// Positions of the tiled dim that tiles take together, before they go on along the innermost.
-constexpr int64_t kTileBlock = 4 * kLanes;
+/// A block of tiles, in positions of the tiled dim and of the innermost; tiles in it go along the innermost first.
+ClusterEmitter::TileBlock ClusterEmitter::getTileBlock(unsigned tiledDim) const {
+  // Addresses a multiple of this apart share a set of the first cache.
+  constexpr int64_t kSetBytes = 4096;
+  int64_t shared = 0;
+  for (const Root &root : schedule.getRoots()) {
+    int64_t bytes = getStoredBytes(getElementTypeOrSelf(op.getResult(root.result).getType()));
+    int64_t apart = resultAccess[root.result].getStride(tiledDim).value_or(1) * bytes;
+    shared = std::max(shared, std::gcd(apart, kSetBytes));
+  }
+  if (shared < kSetBytes / 4)
+    return {4 * kLanes, kLanes};
+  return {2 * kLanes, (shared < kSetBytes ? 2 : 4) * kLanes};
+}
 
 /// Side by side along `tiledDim` but not along the innermost dim.
 bool ClusterEmitter::isTransposed(unsigned operand, unsigned tiledDim) {
@@ -66,7 +81,7 @@ void ClusterEmitter::emitTiledTrips(unsigned tiledDim) {
       });
       return end;
     };
-    run(run(run(low, high, kTileBlock), high, kLanes), high, 1);
+    run(run(run(low, high, getTileBlock(tiledDim).tiled), high, kLanes), high, 1);
   });
 }
 
@@ -92,8 +107,10 @@ void ClusterEmitter::emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tile
   };
   if (dim != tiledDim)
     run(0, 1, tiled);
-  else
-    run(run(run(0, kTileBlock, kTileBlock), kLanes, kLanes), 1, 0);
+  else {
+    int64_t block = getTileBlock(tiledDim).tiled;
+    run(run(run(0, block, block), kLanes, kLanes), 1, 0);
+  }
 }
 
 /// All of the innermost dim for `positions` of the tiled dim, a multiple of 16.
@@ -151,8 +168,12 @@ void ClusterEmitter::emitTiles(unsigned tiledDim, int64_t positions) {
       emitRow(b.add(start, row), column, kLanes, scope);
     });
   };
-  b.loop(b.i64(0), b.i64(whole), kLanes, [&](Value column) {
-    b.loop(b.i64(0), b.i64(positions), kLanes, [&](Value start) { emitTile(column, start); });
+  int64_t block = positions > kLanes ? getTileBlock(tiledDim).inner : kLanes;
+  b.loop(b.i64(0), b.i64(whole), block, [&](Value low) {
+    Value high = b.min(b.add(low, block), b.i64(whole));
+    b.loop(b.i64(0), b.i64(positions), kLanes, [&](Value start) {
+      b.loop(low, high, kLanes, [&](Value column) { emitTile(column, start); });
+    });
   });
   b.loop(b.i64(whole), b.i64(dims[inner]), 1, [&](Value column) {
     b.loop(b.i64(0), b.i64(positions), 1, [&](Value row) {

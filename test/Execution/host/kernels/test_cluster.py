@@ -272,7 +272,7 @@ def test_reduce_bool():
     check(ir, [x], [(x.any(1), np.bool_), (x.all(1), np.bool_)], 5)
 
 
-@pytest.mark.parametrize("rows,cols", [(3, 5), (40, 33), (64, 96)])
+@pytest.mark.parametrize("rows,cols", [(3, 5), (40, 33), (64, 96), (83, 256), (51, 1024)])
 def test_transposed_operand(rows, cols):
     x, y = rand(cols, rows), rand(rows, cols, seed=1)
     ir = func([x, y], [tensor(y)], f"""kernel.cluster dims [{rows}, {cols}] parallel 1
@@ -285,9 +285,9 @@ def test_transposed_operand(rows, cols):
     check(ir, [x, y], [((x.T + y).astype(np.float64), np.float32)], rows)
 
 
-@pytest.mark.parametrize("rows,cols", [(100, 50), (16, 64)])
+@pytest.mark.parametrize("rows,cols", [(100, 50), (16, 64), (53, 512)])
 def test_two_transposed_operands(rows, cols):
-    """Tiles of several operands wait in memory, in blocks of 64, 16 and 1 rows."""
+    """Tiles of several operands wait in memory, in blocks of 64 or 32, 16 and 1 rows."""
     x, y = rand(cols, rows), rand(cols, rows, seed=1)
     out = np.zeros((rows, cols), np.float32)
     ir = func([x, y], [tensor(out)], f"""kernel.cluster dims [{rows}, {cols}] parallel 1
@@ -381,6 +381,19 @@ def test_cross_entropy():
     onehot[valid, target[valid]] = 1
     loss = np.where(valid, -np.log(p[np.arange(rows), np.where(valid, target, 0)]), 0)
     check(ir, [x, target], [((p - onehot) * valid[:, None], np.float32), (loss, np.float32)], rows, alias=[(0, 0)])
+
+
+@pytest.mark.parametrize("batch,rows,cols", [(16, 51, 48), (32, 34, 40), (8, 32, 160)])
+def test_transpose_into_rows_far_apart(batch, rows, cols):
+    """Rows of the result lie a multiple of 1 or 4 KB apart; blocks of tiles end early."""
+    x = rand(batch, cols, rows)
+    out = tensor(np.zeros((rows, batch, cols), np.float32))
+    ir = func([x], [out], f"""kernel.cluster dims [{batch}, {rows}, {cols}] parallel 2
+      ins(%a = %x0 at (d0, d1, d2) -> (d0 * {rows * cols} + d2 * {rows} + d1) : {tensor(x)})
+      outs(at (d0, d1, d2) -> (d1 * {batch * cols} + d0 * {cols} + d2) : {out}) {{
+        kernel.yield %a : f32
+      }}""")
+    check(ir, [x], [(x.transpose(2, 0, 1).astype(np.float64), np.float32)], batch * rows, tolerance=0)
 
 
 @pytest.mark.parametrize("batch,rows,cols", [(2, 40, 33), (3, 16, 16), (1, 100, 50), (2, 5, 64)])
