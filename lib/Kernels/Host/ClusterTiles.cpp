@@ -14,6 +14,7 @@
 
 #include "ClusterEmitter.h"
 #include "Tile.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -105,9 +106,9 @@ void ClusterEmitter::emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tile
       });
     return high;
   };
-  if (dim != tiledDim)
+  if (dim != tiledDim) {
     run(0, 1, tiled);
-  else {
+  } else {
     int64_t block = getTileBlock(tiledDim).tiled;
     run(run(run(0, block, block), kLanes, kLanes), 1, 0);
   }
