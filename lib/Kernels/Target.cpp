@@ -1,6 +1,7 @@
 //===- Target.cpp - what code is generated for ----------------------------===//
 
 #include "spmd/Kernels/Target.h"
+#include "Gpu/Device.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -25,6 +26,13 @@ GemmEpilogues getGemmEpilogues(Target::Kind kind) {
     return {"bias,residual,relu,gelu_tanh", "f32,bf16"};
   // Our own products of f32, which an emulated artifact has too, add biases and sums.
   return {"bias,residual", "f32"};
+}
+
+int64_t getReductionBlocks(const Target &target) {
+  int64_t blocks = 0;
+  for (const std::string &chip : target.chips)
+    blocks = std::max(blocks, 2 * findDevice(chip)->sms);
+  return blocks ? blocks : 64;
 }
 
 std::string Target::getText() const {

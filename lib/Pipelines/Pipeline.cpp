@@ -56,7 +56,8 @@ std::string unitOptions(const PipelineOptions &options) {
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
 std::string fuseOptions(const PipelineOptions &options) {
-  return std::string("fuse=") + (options.fuse ? "true" : "false");
+  return std::string("fuse=") + (options.fuse ? "true" : "false") +
+         " reduction-blocks=" + std::to_string(options.reductionBlocks);
 }
 
 std::string epilogueOptions(const PipelineOptions &options) {

@@ -199,6 +199,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   spmd::kernel::GemmEpilogues available = spmd::kernel::getGemmEpilogues(options.target.kind);
   pipeline.targetEpilogues = available.epilogues.str();
   pipeline.epilogueDtypes = available.dtypes.str();
+  pipeline.reductionBlocks = spmd::kernel::getReductionBlocks(options.target);
   if (options.printPipeline)
     return options;
 

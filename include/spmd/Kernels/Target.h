@@ -36,6 +36,9 @@ struct GemmEpilogues {
 };
 GemmEpilogues getGemmEpilogues(Target::Kind kind);
 
+/// Most blocks that one long reduction is cut into: 64 for CPUs; for GPUs two for each multiprocessor of the largest chip.
+int64_t getReductionBlocks(const Target &target);
+
 /// Reads a target. Nothing when it is none; `error` then says what is allowed.
 std::optional<Target> parseTarget(llvm::StringRef text, std::string &error);
 

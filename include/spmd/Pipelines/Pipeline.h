@@ -42,6 +42,8 @@ struct PipelineOptions {
   std::string epilogues = "auto";
   /// What that is, and of which types.
   std::string targetEpilogues = "none", epilogueDtypes = "f32";
+  /// Most blocks of a reduction (spmd-convert-aten-to-kernel): what the target has processors for.
+  int64_t reductionBlocks = 64;
 };
 
 /// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here

@@ -51,14 +51,14 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
   return op->emitOpError("has no kernel");
 }
 
-LogicalResult convert(func::FuncOp func, bool fuse) {
+LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks) {
   if (!llvm::hasSingleElement(func.getBody()))
     return func.emitError("has several blocks, a step has one");
   if (fuse)
     widenUnpacks(func);
   Block &block = func.getBody().front();
   Graph graph;
-  GraphBuilder builder(graph);
+  GraphBuilder builder(graph, reductionBlocks);
   for (BlockArgument argument : block.getArguments())
     builder.set(argument, builder.addArgument(argument));
   SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(block));
@@ -90,7 +90,7 @@ struct ConvertAtenToKernelPass : impl::ConvertAtenToKernelPassBase<ConvertAtenTo
 
   void runOnOperation() override {
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(convert(func, fuse)))
+      if (!func.isExternal() && failed(convert(func, fuse, reductionBlocks)))
         return signalPassFailure();
   }
 };

@@ -220,12 +220,12 @@ Ref GraphBuilder::segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Blocks of a reduction over `extent` elements: its largest divisor up to 64, or up to 32 where blocks of 64 would
-/// have fewer than 16 elements: each begins with zeros and ends with sums to write and read. Depends on shapes only, so
-/// that results do not depend on threads.
-static int64_t getReductionBlocks(int64_t extent) {
-  constexpr int64_t kMost = 64, kLeast = 32, kElements = 16;
-  int64_t wanted = std::min(std::max(extent / kElements, kLeast), kMost);
+/// Blocks of a reduction over `extent` elements: its largest divisor up to `most`, or up to 32 where that many would
+/// have fewer than 16 elements: each begins with zeros and ends with sums to write and read. Depends on shapes and the
+/// target only, so that results do not depend on threads.
+static int64_t getReductionBlocks(int64_t extent, int64_t most) {
+  constexpr int64_t kLeast = 32, kElements = 16;
+  int64_t wanted = std::min(std::max(extent / kElements, kLeast), most);
   for (int64_t blocks = std::min(wanted, extent / 2); blocks > 1; --blocks)
     if (extent % blocks == 0)
       return blocks;
@@ -255,12 +255,13 @@ Ref GraphBuilder::reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, in
 Ref GraphBuilder::reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner) {
   bool fewRows = inner == 1 && outer < 64 && extent >= 4096;
   bool fewColumnBlocks = inner > 1 && outer < 16 && extent > 32;
-  int64_t blocks = fewRows || fewColumnBlocks ? getReductionBlocks(extent) : 1;
-  if (blocks > 1) {
-    ref = reduceOnce(kind, ref, outer * blocks, extent / blocks, inner);
-    extent = blocks;
-  }
-  return reduceOnce(kind, ref, outer, extent, inner);
+  int64_t blocks = fewRows || fewColumnBlocks ? getReductionBlocks(extent, reductionBlocks) : 1;
+  if (blocks == 1)
+    return reduceOnce(kind, ref, outer, extent, inner);
+  ref = reduceOnce(kind, ref, outer * blocks, extent / blocks, inner);
+  // The blocks of a large device are many to add up one after the other.
+  constexpr int64_t kMostAtOnce = 64;
+  return blocks > kMostAtOnce ? reduceRun(kind, ref, outer, blocks, inner) : reduceOnce(kind, ref, outer, blocks, inner);
 }
 
 Ref GraphBuilder::reduce(kernel::ReduceKind kind, Ref ref, ArrayRef<int64_t> dims, bool keepDims) {

@@ -95,8 +95,6 @@ void GroupSkeleton::chooseShape(int64_t groups) {
     group = llvm::alignTo(llvm::divideCeil(items, kParts), kWarpSize);
     group = std::clamp<int64_t>(group, 2 * kWarpSize, device.threadsPerBlock);
   }
-  if (items % group)
-    return;
   // Registers: what is loaded for a part, and per-part sums, in words of 32 bits.
   int64_t words = 0;
   for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
@@ -105,9 +103,19 @@ void GroupSkeleton::chooseShape(int64_t groups) {
   for (auto reduce : op.getBodyBlock()->getOps<ReduceOp>())
     if (hasLanes(reduce))
       words += width * llvm::divideCeil(getElementBytes(reduce.getType()), 4);
+  // A row that stays in registers is read once, so more threads than wanted may share it: the fewest that divide it and
+  // have room. Half of a thread's registers are for what it computes.
   constexpr int64_t kWords = 64;
-  if (items / group * words <= kWords)
+  for (int64_t threads = group; threads <= device.threadsPerBlock; threads += kWarpSize) {
+    int64_t room = std::min(kWords, device.registersPerSM / threads / 2);
+    if (items % threads || items / threads * words > room)
+      continue;
+    if (threads > group)
+      groupsPerBlock = 1;
+    group = threads;
     parts = items / group;
+    return;
+  }
 }
 
 FailureOr<LaunchShape> GroupSkeleton::emit() {

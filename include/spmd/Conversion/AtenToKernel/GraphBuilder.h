@@ -19,7 +19,8 @@ struct LogSoftmaxParts {
 /// afterwards cannot change a bit.
 class GraphBuilder {
 public:
-  explicit GraphBuilder(Graph &graph) : graph(graph) {}
+  /// `reductionBlocks`: most blocks of a reduction in several passes.
+  GraphBuilder(Graph &graph, int64_t reductionBlocks) : graph(graph), reductionBlocks(reductionBlocks) {}
 
   /// New nodes get the location, the name and the segment of `op`.
   void setOrigin(mlir::Operation *op);
@@ -90,11 +91,12 @@ private:
   void readAlone(const Node &node, mlir::SmallVectorImpl<Ref> &inputs);
   /// One pass over [outer, extent, inner].
   Ref reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner);
-  /// In one pass, or in two when one would have too little parallelism.
+  /// In one pass, or in two or three when one would have too little parallelism.
   Ref reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner);
   Ref asRef(Node *node);
 
   Graph &graph;
+  int64_t reductionBlocks;
   llvm::DenseMap<mlir::Value, Ref> values, rowSums;
   llvm::DenseMap<mlir::Value, LogSoftmaxParts> logSoftmaxes;
   std::optional<mlir::Location> loc;

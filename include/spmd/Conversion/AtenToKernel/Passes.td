@@ -48,7 +48,9 @@ def ConvertAtenToKernelPass
   }];
   let options = [
     Option<"fuse", "fuse", "bool", /*default=*/"true",
-           "fuse light ops into clusters and compute light values again">
+           "fuse light ops into clusters and compute light values again">,
+    Option<"reductionBlocks", "reduction-blocks", "int64_t", /*default=*/"64",
+           "most blocks that rows are cut into where their sum alone would leave processors idle">
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect",
                            "::mlir::arith::ArithDialect",
