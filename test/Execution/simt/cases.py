@@ -33,7 +33,7 @@ class Case:
 
 
 class NotChecked(Exception):
-    """The test does something else than `check`."""
+    """The test does something else than `check`, or is of where a CPU's tensors lie."""
 
 
 def _parameters(test):
@@ -52,6 +52,8 @@ def _recording(cases):
     """`check` makes a case of what it is given; `cases` learns it. Only for modules that are not yet loaded."""
 
     def record(*args, **kwargs):
+        if "shifts" in kwargs:
+            raise NotChecked
         cases.append(Case("", *args, **kwargs))
         return [np.nan_to_num(want).astype(dtype) for want, dtype in cases[-1].expected]
 
