@@ -1,4 +1,5 @@
 // RUN: spmd-opt --spmd-convert-aten-to-kernel %s | FileCheck %s
+// RUN: spmd-opt --spmd-convert-aten-to-kernel=reduction-blocks=264 %s | FileCheck %s --check-prefix=MANY
 
 // How a sum is cut follows from its shape alone: rows together, columns in blocks of rows.
 
@@ -33,4 +34,17 @@ func.func @all(%x: tensor<128x256xf32>) -> tensor<f32> {
 func.func @channels(%x: tensor<8x4x16xf32>) -> tensor<4xf32> {
   %0 = aten.sum.dim_IntList %x {dim = array<i64: 0, 2>} : (tensor<8x4x16xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// A device with room for 264 blocks: 256 of 64 rows, then 32 of 8, then the 32.
+// MANY-LABEL: func.func @many_rows
+// MANY:         kernel.cluster dims [256, 64, 8] parallel 1
+// MANY:         kernel.cluster dims [32, 8, 8] parallel 1
+// MANY:         kernel.cluster dims [32, 8] parallel 0
+// CHECK-LABEL: func.func @many_rows
+// CHECK:         kernel.cluster dims [64, 256, 8] parallel 1
+// CHECK:         kernel.cluster dims [64, 8] parallel 0
+func.func @many_rows(%x: tensor<16384x8xf32>) -> tensor<8xf32> {
+  %0 = aten.sum.dim_IntList %x {dim = array<i64: 0>} : (tensor<16384x8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }
