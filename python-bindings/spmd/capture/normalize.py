@@ -80,7 +80,7 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
             arguments.append([argument.name, encode(value, str(argument.type), values, stamp, name)])
     mutated += [a for a in _HIDDEN_WRITES.get(name, ()) if given.get(a) is not None and given.get("training")]
     if name.rpartition(".")[0] in _RESHAPES:
-        name, mutated = name.replace("_.", "."), []
+        name, mutated = name.replace("transpose_.default", "transpose.int").replace("_.", "."), []
     record = {"op": name, "phase": stamp.phase, "module": stamp.module, "stack": stack_index(stamp.stack),
               "args": arguments, "results": [_result(node, v, path, values, stamp, name)
                                              for path, v in _flatten(node.meta.get("val"))]}
