@@ -101,6 +101,18 @@ def _without_torch_log() -> Iterator[None]:
         log.disabled = saved
 
 
+@contextlib.contextmanager
+def _without_onednn() -> Iterator[None]:
+    """An LSTM is traced as the arithmetic it consists of, not as one op of that library. torch.backends.mkldnn.flags would
+    set more, and warn of it."""
+    saved = torch.backends.mkldnn.enabled
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(saved)
+
+
 def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients, first_step)
@@ -113,9 +125,8 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            # Without oneDNN an LSTM is the arithmetic it consists of, not one op of that library.
-            with (one_op_composites(), no_value_checks(), torch.backends.mkldnn.flags(enabled=False), stamps,
-                  stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
+            with (one_op_composites(), no_value_checks(), _without_onednn(), stamps, stamps.tracking(),
+                  warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
