@@ -10,6 +10,7 @@
 
 #include "Normalize.h"
 #include "RowAccess.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 #include <tuple>
@@ -121,7 +122,8 @@ static Value emitElements(Emitter &emitter, Value flat, const Strides &strides) 
 
 static FailureOr<Strides> readStrides(Emitter &emitter, Call &call, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> size = getIntegers(call, "size"), stride = getIntegers(call, "stride");
-  int64_t offset = call.integer("storage_offset", 0), last = offset;
+  int64_t offset = call.integer("storage_offset", 0);
+  uint64_t last = offset;
   Strides strides{typeOf(call.value("self")).getNumElements(), offset, {}, Ints(size), Ints(size.size(), 1)};
   auto refuse = [&]() {
     return emitter.error("'") << call.op << "' of size [" << size << "] and stride [" << stride << "] ";
@@ -129,15 +131,16 @@ static FailureOr<Strides> readStrides(Emitter &emitter, Call &call, ArrayRef<int
   if (size.size() != stride.size() || ArrayRef<int64_t>(size) != shape)
     return refuse() << "gives a tensor of shape [" << shape << "]";
   for (auto [dim, n, step] : llvm::enumerate(size, stride)) {
-    last += (n - 1) * step;
     if (offset < 0 || step < 0)
       return refuse() << "has a negative stride or offset";
+    if (n > 0) // a package may name any numbers
+      last = llvm::SaturatingMultiplyAdd<uint64_t>(n - 1, step, last);
     if (n > 1 && step != 0) {
       strides.dims.push_back({static_cast<int64_t>(dim), n, step});
       strides.still[dim] = n;
     }
   }
-  if (!llvm::is_contained(size, 0) && last >= strides.elements)
+  if (!llvm::is_contained(size, 0) && last >= static_cast<uint64_t>(strides.elements))
     return refuse() << "reads elements " << offset << " to " << last << " of " << strides.elements;
   llvm::sort(strides.dims, [](const StridedDim &a, const StridedDim &b) {
     return std::make_tuple(-a.stride, a.dim) < std::make_tuple(-b.stride, b.dim);

@@ -293,4 +293,20 @@ void CodeBuilder::loop(Value low, Value high, int64_t step, llvm::function_ref<v
   });
 }
 
+void CodeBuilder::when(Value condition, llvm::function_ref<void()> then) {
+  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(choice.thenBlock());
+  then();
+}
+
+void CodeBuilder::choose(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(choice.thenBlock());
+  then();
+  setInsertionPointToStart(choice.elseBlock());
+  otherwise();
+}
+
 } // namespace spmd::kernel

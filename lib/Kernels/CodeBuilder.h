@@ -71,6 +71,10 @@ public:
                                       LoopBody body);
   /// The same, carrying nothing.
   void loop(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  /// `then` where `condition` holds.
+  void when(mlir::Value condition, llvm::function_ref<void()> then);
+  /// `then` where `condition` holds, `otherwise` elsewhere.
+  void choose(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
 
 protected:
   CodeBuilder(mlir::Location loc, unsigned numOperands)

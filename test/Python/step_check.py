@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Sequence
 
+import spmd
+import torch
 from spmd import StepPackage
 from spmd.tools import find_tool
 
@@ -22,6 +24,23 @@ def run(*command: Any) -> str:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
+
+
+def compute(function: Callable, inputs: Sequence[torch.Tensor], folder: Path, *options: str) -> list[torch.Tensor]:
+    """What a step gives that computes `function` of its batch, of which every rank has all."""
+    def train_step(model, optimizer, *batch):
+        (model.weight * 2).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return function(*batch)
+    model = torch.nn.Module()
+    model.register_parameter("weight", torch.nn.Parameter(torch.ones(2)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    whole = {f"batch.{i}": None for i in range(len(inputs))}
+    spmd.capture(train_step, model, optimizer, *inputs, batch_dims=whole).save(folder / "s.step")
+    run(tool("spmd-compile"), folder / "s.step", "--quiet", *options, "-o", folder / "s.spmd")
+    with spmd.load(folder / "s.spmd") as trainer:
+        return list(trainer.step(*inputs))
 
 
 class StepCheck:

@@ -6,7 +6,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from step_check import StepCheck, run, tool
+from step_check import StepCheck, compute, run, tool
 
 import spmd
 
@@ -129,18 +129,6 @@ def test_every_phase_computes_the_same(phase: str, tmp_path) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function,inputs", cases(), ids=lambda value: getattr(value, "__name__", ""))
 def test_ops(function, inputs, target: str, tmp_path) -> None:
-    def step(model, optimizer, *batch):
-        (model.weight * 2).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return function(*batch)
-    model = torch.nn.Module()
-    model.register_parameter("weight", torch.nn.Parameter(torch.ones(2)))
-    whole = {f"batch.{i}": None for i in range(len(inputs))}
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    spmd.capture(step, model, optimizer, *inputs, batch_dims=whole).save(tmp_path / "s.step")
-    run(tool("spmd-compile"), tmp_path / "s.step", "--ranks=2", target, "--quiet", "-o", tmp_path / "s.spmd")
-    with spmd.load(tmp_path / "s.spmd") as trainer:
-        got = trainer.step(*inputs)
+    got = compute(function, inputs, tmp_path, "--ranks=2", target)
     for number, (ours, expected) in enumerate(zip(got, function(*inputs), strict=True)):
         assert ours.dtype == expected.dtype and torch.equal(ours, expected), (number, ours, expected)

@@ -223,7 +223,7 @@ Ref GraphBuilder::segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk) {
 /// Blocks of a reduction over `extent` elements: its largest divisor up to `most`, or up to 32 where that many would
 /// have fewer than 16 elements: each begins with zeros and ends with sums to write and read. Depends on shapes and the
 /// target only, so that results do not depend on threads.
-static int64_t getReductionBlocks(int64_t extent, int64_t most) {
+static int64_t countReductionBlocks(int64_t extent, int64_t most) {
   constexpr int64_t kLeast = 32, kElements = 16;
   int64_t wanted = std::min(std::max(extent / kElements, kLeast), most);
   for (int64_t blocks = std::min(wanted, extent / 2); blocks > 1; --blocks)
@@ -255,7 +255,7 @@ Ref GraphBuilder::reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, in
 Ref GraphBuilder::reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int64_t extent, int64_t inner) {
   bool fewRows = inner == 1 && outer < 64 && extent >= 4096;
   bool fewColumnBlocks = inner > 1 && outer < 16 && extent > 32;
-  int64_t blocks = fewRows || fewColumnBlocks ? getReductionBlocks(extent, reductionBlocks) : 1;
+  int64_t blocks = fewRows || fewColumnBlocks ? countReductionBlocks(extent, reductionBlocks) : 1;
   if (blocks == 1)
     return reduceOnce(kind, ref, outer, extent, inner);
   ref = reduceOnce(kind, ref, outer * blocks, extent / blocks, inner);

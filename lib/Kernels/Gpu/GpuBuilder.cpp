@@ -147,22 +147,6 @@ Value GpuBuilder::reduceWarp(ReduceKind kind, Value value, int64_t lanes) {
 // Control
 //===----------------------------------------------------------------------===//
 
-void GpuBuilder::when(Value condition, llvm::function_ref<void()> then) {
-  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointToStart(choice.thenBlock());
-  then();
-}
-
-void GpuBuilder::choose(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
-  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointToStart(choice.thenBlock());
-  then();
-  setInsertionPointToStart(choice.elseBlock());
-  otherwise();
-}
-
 std::pair<Value, Value> GpuBuilder::divide(Value a, int64_t divisor, int64_t bound) {
   if (divisor == 1)
     return {a, i64(0)};

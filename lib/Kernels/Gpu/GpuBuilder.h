@@ -70,10 +70,6 @@ public:
   /// the result, by a fixed tree.
   mlir::Value reduceWarp(ReduceKind kind, mlir::Value value, int64_t lanes = kWarpSize);
 
-  /// `then` where `condition` holds.
-  void when(mlir::Value condition, llvm::function_ref<void()> then);
-  /// `then` where `condition` holds, `otherwise` elsewhere.
-  void choose(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   /// Quotient and remainder of `a`, which is in [0, bound), by a positive constant; below 2^31 with half the
   /// instructions of a division in i64.
   std::pair<mlir::Value, mlir::Value> divide(mlir::Value a, int64_t divisor, int64_t bound);

@@ -147,7 +147,7 @@ void ClusterEmitter::emitPastCaches(llvm::function_ref<void()> emitLoops) {
     pastCaches.reset();
     b.finishPastCaches();
   };
-  b.either(areAligned, emitPast, emitLoops);
+  b.choose(areAligned, emitPast, emitLoops);
 }
 
 void ClusterEmitter::storeAt(unsigned result, Value value, Value index, int64_t alignment) {

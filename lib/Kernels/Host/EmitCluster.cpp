@@ -143,7 +143,7 @@ void ClusterEmitter::emitTrips() {
   if (SmallVector<Pass> passes = findPasses(); !passes.empty()) {
     Value trips = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
     Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, trips, least);
-    return b.either(areEnough, [&] { emitRowsInFlight(passes); }, emitAlone);
+    return b.choose(areEnough, [&] { emitRowsInFlight(passes); }, emitAlone);
   }
   emitPastCaches(emitAlone);
 }

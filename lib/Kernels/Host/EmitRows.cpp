@@ -132,7 +132,7 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
       auto zero = [&] {
         zeroPastCaches(b, result, element, b.mul(b.add(firstRow, low), size), b.mul(b.add(firstRow, high), size));
       };
-      b.either(b.isLineAligned(result), zero, start);
+      b.choose(b.isLineAligned(result), zero, start);
     } else {
       start();
     }

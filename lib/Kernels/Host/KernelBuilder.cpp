@@ -2,7 +2,6 @@
 
 #include "KernelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -72,14 +71,5 @@ void KernelBuilder::storePastCaches(Value vector, Value pointer, Value index) {
 }
 
 void KernelBuilder::finishPastCaches() { LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::seq_cst); }
-
-void KernelBuilder::either(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
-  auto choice = scf::IfOp::create(*this, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointToStart(choice.thenBlock());
-  then();
-  setInsertionPointToStart(choice.elseBlock());
-  otherwise();
-}
 
 } // namespace spmd::kernel

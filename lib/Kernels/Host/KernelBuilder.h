@@ -56,9 +56,6 @@ public:
   /// Whatever comes after sees what was stored past the caches.
   void finishPastCaches();
 
-  /// Runs `then` where `condition` holds, else `otherwise`.
-  void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
-
 private:
   mlir::LLVM::LLVMFuncOp function;
   mlir::SmallVector<mlir::Value> coordinates;

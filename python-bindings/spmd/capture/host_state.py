@@ -19,7 +19,7 @@ import torch
 NUMBERS = (bool, int, float, complex, str, types.NoneType)
 _OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
 _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
-_DEPTH = 4  # of containers and objects in each other
+DEPTH = 4  # of containers and objects in each other
 _ENTRIES = 64  # of a larger container only the size is watched
 _VALUES = 10_000  # in all
 
@@ -29,7 +29,7 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[s
     of objects, those whose class `is_users`."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    queue = collections.deque((name, value, _DEPTH) for name, value in names.items())
+    queue = collections.deque((name, value, DEPTH) for name, value in names.items())
     while queue and len(found) < _VALUES:
         path, value, depth = queue.popleft()
         if isinstance(value, NUMBERS):

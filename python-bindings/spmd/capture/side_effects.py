@@ -26,12 +26,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from .errors import CaptureError, Frame, error_at, is_user_file, where
-from .host_state import differences, generator_states, host_state
+from .host_state import DEPTH, NUMBERS, differences, generator_states, host_state
 
-_NUMBERS = (bool, int, float, complex, str)
 _SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
-_DEPTH = 4  # of containers and objects in each other
 
 
 def used_names(function: Callable) -> dict[str, Any]:
@@ -73,7 +71,7 @@ def closure_values(function: Callable, ignored: set[int]) -> tuple[Any, ...]:
     """
     values = []
     for name, value in sorted(used_names(function).items()):
-        if value is None or isinstance(value, _NUMBERS):
+        if isinstance(value, NUMBERS):
             values.append((name, type(value), value))
         elif isinstance(value, torch.Tensor) and id(value) not in ignored:
             values.append((name, _Same(value), value._version))
@@ -156,7 +154,7 @@ class SideEffects:
         after = _reached_names(self._functions)
         seen: set[int] = set()
         for name, value in after.items():
-            self._search(value, name, _DEPTH, seen)
+            self._search(value, name, DEPTH, seen)
         for what in differences(self._before, host_state(after, _has_users_class)):
             cure = ("return it from the step, and keep what the call gives back" if "number of entries" in what else
                     "take it, or draw, outside of the step, and pass tensors in" if "the state of" in what else
@@ -188,8 +186,8 @@ class SideEffects:
                            f"the step keeps a traced value in {path}, where a captured step would put nothing",
                            "return it from the step, and keep what the call gives back")
         skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
-                   type, *_NUMBERS)
-        if depth == 0 or value is None or isinstance(value, skipped) or id(value) in seen:
+                   type, *NUMBERS)
+        if depth == 0 or isinstance(value, skipped) or id(value) in seen:
             return
         seen.add(id(value))
         if isinstance(value, dict):

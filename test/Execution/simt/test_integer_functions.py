@@ -11,28 +11,9 @@ import pytest
 import torch
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "Python")]
-from step_check import run, tool
-
-import spmd
+from step_check import compute
 
 TARGETS = ["--target=host", "--target=emulate:sm_90"]
-
-
-def compute(function, inputs, folder, target) -> list[torch.Tensor]:
-    """What a step gives that computes `function` of its batch."""
-    def train_step(model, optimizer, *batch):
-        (model.weight * 2).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return function(*batch)
-    model = torch.nn.Module()
-    model.register_parameter("weight", torch.nn.Parameter(torch.ones(2)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    whole = {f"batch.{i}": None for i in range(len(inputs))}
-    spmd.capture(train_step, model, optimizer, *inputs, batch_dims=whole).save(folder / "s.step")
-    run(tool("spmd-compile"), folder / "s.step", "--ranks=1", target, "--quiet", "-o", folder / "s.spmd")
-    with spmd.load(folder / "s.spmd") as trainer:
-        return list(trainer.step(*inputs))
 
 
 def worst_pairs(bits: int) -> list[tuple[int, int]]:
