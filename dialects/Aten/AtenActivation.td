@@ -23,13 +23,15 @@ class Aten_ActivationOp<string name, string rest, string sum, string scalar>
 
 // PyTorch also returns a buffer for the backward, which computes it again here.
 def Aten_LogSigmoidForwardOp
-    : Aten_PointwiseOp<"log_sigmoid_forward", "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    : Aten_PointwiseOp<"log_sigmoid_forward",
+                       "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
                        "log(sigmoid(self))"> {
   let arguments = (ins Aten_Tensor:$self);
   let body = "s.sub(s.min(self, s.constant(0)), s.log1p(s.exp(s.neg(s.abs(self)))))";
 }
 def Aten_LogSigmoidBackwardOp
-    : Aten_PointwiseOp<"log_sigmoid_backward", "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+    : Aten_PointwiseOp<"log_sigmoid_backward",
+                       "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
                        "grad_output * (1 - sigmoid(self))"> {
   let arguments =
       (ins Aten_Tensor:$grad_output, Aten_Tensor:$self, Aten_Tensor:$buffer);
@@ -61,7 +63,8 @@ def Aten_LeakyReluOp
 def Aten_LeakyReluBackwardOp
     : Aten_ActivationBackwardOp<"leaky_relu_backward", ", Scalar negative_slope, bool self_is_result",
                                 "grad_output, times negative_slope where self <= 0",
-                                "s.select(s.compare(\"gt\", self, 0), grad_output, s.mul(grad_output, s.constant(getNegativeSlope())))"> {
+                                "s.select(s.compare(\"gt\", self, 0), grad_output, s.mul(grad_output, "
+                                "s.constant(getNegativeSlope())))"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Scalar:$negative_slope, BoolAttr:$self_is_result);
 }
@@ -75,18 +78,22 @@ def Aten_PreluKernelOp
 def Aten_EluOp
     : Aten_ActivationOp<"elu", ", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1",
                         "scale * self, below 0 scale * alpha * (exp(input_scale * self) - 1)",
-                        "elu(s, self, getScalarValue(getAlpha()), getScalarValue(getScale()), getScalarValue(getInputScale()))"> {
+                        "elu(s, self, getScalarValue(getAlpha()), getScalarValue(getScale()), "
+                        "getScalarValue(getInputScale()))"> {
   let arguments = (ins Aten_Tensor:$self, Aten_ScalarOne:$alpha,
                    Aten_ScalarOne:$scale, Aten_ScalarOne:$input_scale);
 }
 def Aten_EluBackwardOp
-    : Aten_PointwiseOp<"elu_backward", "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    : Aten_PointwiseOp<"elu_backward",
+                       "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
+                       "bool is_result, Tensor self_or_result) -> Tensor",
                        "gradient of elu, from its operand or its result"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Scalar:$alpha,
                    Aten_Scalar:$scale, Aten_Scalar:$input_scale,
                    BoolAttr:$is_result, Aten_Tensor:$self_or_result);
   let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
-  let body = "eluBackward(s, grad_output, self_or_result, getScalarValue(getAlpha()), getScalarValue(getScale()), getScalarValue(getInputScale()), getIsResult())";
+  let body = "eluBackward(s, grad_output, self_or_result, getScalarValue(getAlpha()), getScalarValue(getScale()), "
+             "getScalarValue(getInputScale()), getIsResult())";
 }
 def Aten_CeluOp
     : Aten_ActivationOp<"celu", ", Scalar alpha=1.",
@@ -147,7 +154,8 @@ def Aten_HardshrinkOp
   let arguments = (ins Aten_Tensor:$self, Aten_Scalar:$lambd);
 }
 def Aten_HardshrinkBackwardOp
-    : Aten_PointwiseOp<"hardshrink_backward", "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
+    : Aten_PointwiseOp<"hardshrink_backward",
+                       "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
                        "grad_out where |self| > lambd"> {
   let arguments =
       (ins Aten_Tensor:$grad_out, Aten_Tensor:$self, Aten_Scalar:$lambd);

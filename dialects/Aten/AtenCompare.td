@@ -120,7 +120,8 @@ def Aten_WhereSelfOp
   let body = "s.select(condition, s.cast(self), s.cast(other))";
 }
 def Aten_MaskedFillScalarOp
-    : Aten_PointwiseOp<"masked_fill.Scalar", "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    : Aten_PointwiseOp<"masked_fill.Scalar",
+                       "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
                        "value where mask (i1) holds, else self"> {
   let arguments =
       (ins Aten_Tensor:$self, Aten_Tensor:$mask, Aten_Scalar:$value);

@@ -27,14 +27,18 @@ def Aten_BmmOp
   let rule = [{einsumRule(op, "bmk,bkn->bmn", Linearity::multilinear, {0, 1})}];
 }
 def Aten_AddmmOp
-    : Aten_ContractionOp<"addmm", "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    : Aten_ContractionOp<"addmm",
+                         "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
+                         "-> Tensor",
                          "beta * self + alpha * mat1 times mat2"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$mat1, Aten_Tensor:$mat2,
                    Aten_ScalarOne:$beta, Aten_ScalarOne:$alpha);
   let rule = "addmmRule(op)";
 }
 def Aten_BaddbmmOp
-    : Aten_ContractionOp<"baddbmm", "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    : Aten_ContractionOp<"baddbmm",
+                         "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+                         "Scalar alpha=1) -> Tensor",
                          "beta * self + alpha * batch1 times batch2, for each b"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$batch1,
                    Aten_Tensor:$batch2, Aten_ScalarOne:$beta,
@@ -44,7 +48,9 @@ def Aten_BaddbmmOp
 
 // Layer norm: mean and rstd have the leading dimensions and ones.
 def Aten_NativeLayerNormOp
-    : Aten_Op<"native_layer_norm", "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    : Aten_Op<"native_layer_norm",
+              "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
+              "float eps) -> (Tensor, Tensor, Tensor)",
               "(input - mean) * rstd * weight + bias over the inner dimensions",
               [AttrSizedOperandSegments]> {
   let arguments = (ins Aten_Tensor:$input, DenseI64ArrayAttr:$normalized_shape,
@@ -56,7 +62,9 @@ def Aten_NativeLayerNormOp
   let verifier = "verifyLayerNorm(op)";
 }
 def Aten_NativeLayerNormBackwardOp
-    : Aten_Op<"native_layer_norm_backward", "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    : Aten_Op<"native_layer_norm_backward",
+              "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+              "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
               "gradients of layer norm that output_mask asks for",
               [AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let arguments = (ins Aten_Tensor:$grad_out, Aten_Tensor:$input,
@@ -73,7 +81,9 @@ def Aten_NativeLayerNormBackwardOp
 
 // Embedding.
 def Aten_EmbeddingOp
-    : Aten_Op<"embedding", "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    : Aten_Op<"embedding",
+              "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
+              "bool sparse=False) -> Tensor",
               "rows of weight, by number"> {
   let arguments = (ins Aten_Tensor:$weight, Aten_Tensor:$indices,
                    DefaultValuedAttr<I64Attr, "-1">:$padding_idx,
@@ -85,7 +95,9 @@ def Aten_EmbeddingOp
   let verifier = "verifyEmbedding(op)";
 }
 def Aten_EmbeddingDenseBackwardOp
-    : Aten_Op<"embedding_dense_backward", "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    : Aten_Op<"embedding_dense_backward",
+              "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
+              "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
               "sum of the rows of grad_output that share a number"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$indices,
                    I64Attr:$num_weights, I64Attr:$padding_idx,
@@ -108,7 +120,9 @@ class Aten_SoftmaxLikeOp<string name, string sum>
   let verifier = "verifySoftmax(op)";
 }
 class Aten_SoftmaxBackwardOp<string name, string sum>
-    : Aten_Op<name, "aten::" # name # "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", sum> {
+    : Aten_Op<name,
+              "aten::" # name # "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+              sum> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$output,
                    I64Attr:$dim, TypeAttr:$input_dtype);
   let results = (outs Aten_Tensor:$result);
@@ -128,7 +142,9 @@ def Aten_LogSoftmaxBackwardDataOp
 
 // Losses. reduction: 0 none, 1 mean, 2 sum.
 def Aten_NllLossForwardOp
-    : Aten_Op<"nll_loss_forward", "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+    : Aten_Op<"nll_loss_forward",
+              "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+              "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
               "minus the log-probability of the target class"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$target,
                    Optional<Aten_Tensor>:$weight, I64Attr:$reduction,
@@ -138,7 +154,9 @@ def Aten_NllLossForwardOp
   let verifier = "verifyNllLoss(op)";
 }
 def Aten_NllLossBackwardOp
-    : Aten_Op<"nll_loss_backward", "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
+    : Aten_Op<"nll_loss_backward",
+              "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+              "SymInt ignore_index, Tensor total_weight) -> Tensor",
               "gradient of nll_loss_forward; with reduction mean it divides by total_weight"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Tensor:$target, Optional<Aten_Tensor>:$weight,
@@ -159,7 +177,8 @@ def Aten_MseLossOp
   let verifier = "verifyMseLoss(op)";
 }
 def Aten_MseLossBackwardOp
-    : Aten_Op<"mse_loss_backward", "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+    : Aten_Op<"mse_loss_backward",
+              "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
               "grad_output * 2 * (self - target), divided by the count for mean"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Tensor:$target, I64Attr:$reduction);
@@ -171,7 +190,9 @@ def Aten_MseLossBackwardOp
 // Attention: query [B,H,T,E], key [B,Hk,S,E], value [B,Hk,S,Ev]; logsumexp is
 // f32 [B,H,T]. With enable_gqa, Hk divides H. scale absent: 1/sqrt(E).
 def Aten_SdpaOp
-    : Aten_Op<"sdpa", "spmd::sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, bool enable_gqa) -> (Tensor out, Tensor logsumexp)",
+    : Aten_Op<"sdpa",
+              "spmd::sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, "
+              "float? scale, bool enable_gqa) -> (Tensor out, Tensor logsumexp)",
               "softmax(query key^T * scale + attn_mask) value, and the row logsumexp"> {
   let arguments = (ins Aten_Tensor:$query, Aten_Tensor:$key, Aten_Tensor:$value,
                    Optional<Aten_Tensor>:$attn_mask, F64Attr:$dropout_p,
@@ -184,7 +205,10 @@ def Aten_SdpaOp
   let verifier = "verifyAttention(op)";
 }
 def Aten_SdpaBackwardOp
-    : Aten_Op<"sdpa_backward", "spmd::sdpa_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, float? scale, bool enable_gqa) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor? grad_mask)",
+    : Aten_Op<"sdpa_backward",
+              "spmd::sdpa_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, "
+              "Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, float? scale, bool enable_gqa) "
+              "-> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor? grad_mask)",
               "gradients of sdpa"> {
   let arguments = (ins Aten_Tensor:$grad_out, Aten_Tensor:$query,
                    Aten_Tensor:$key, Aten_Tensor:$value,

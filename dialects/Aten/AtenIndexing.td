@@ -27,7 +27,9 @@ def Aten_GatherRowsOp
 // What a row number writes twice is written in the order of src. Without self,
 // rows start as zeros; reduce is then "set" or "sum".
 def Aten_ScatterRowsOp
-    : Aten_Op<"scatter_rows", "spmd::scatter_rows(Tensor? self, Tensor index, Tensor src, int rows, int batch_dims, str reduce) -> Tensor",
+    : Aten_Op<"scatter_rows",
+              "spmd::scatter_rows(Tensor? self, Tensor index, Tensor src, int rows, int batch_dims, str reduce) "
+              "-> Tensor",
               "self[B, N, R] with result[B, index[B, I], R] reduced with src[B, I, R]"> {
   let arguments = (ins Optional<Aten_Tensor>:$self, Aten_Tensor:$index,
                    Aten_Tensor:$src, I64Attr:$rows,
@@ -55,7 +57,9 @@ def Aten_CheckIndexOp
 
 // Not-a-number counts as greatest; equal elements keep their order.
 def Aten_SortStableOp
-    : Aten_Op<"sort.stable", "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    : Aten_Op<"sort.stable",
+              "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
+              "-> (Tensor values, Tensor indices)",
               "elements along dim in order, and where they were"> {
   let arguments = (ins Aten_Tensor:$self, DefaultValuedAttr<BoolAttr, "true">:$stable,
                    DefaultValuedAttr<I64Attr, "-1">:$dim, Aten_False:$descending);

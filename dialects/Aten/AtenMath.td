@@ -81,7 +81,9 @@ def Aten_RoundDecimalsOp
   let body = "roundTo(s, self, getDecimals())";
 }
 def Aten_NanToNumOp
-    : Aten_PointwiseOp<"nan_to_num", "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    : Aten_PointwiseOp<"nan_to_num",
+                       "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) "
+                       "-> Tensor",
                        "self with not-a-number and infinities replaced"> {
   let arguments = (ins Aten_Tensor:$self, OptionalAttr<F64Attr>:$nan,
                    OptionalAttr<F64Attr>:$posinf, OptionalAttr<F64Attr>:$neginf);

@@ -11,7 +11,8 @@ include "dialects/Aten/AtenBase.td"
 
 // RMS norm: rstd has the leading dimensions and ones.
 def Aten_RmsNormOp
-    : Aten_Op<"rms_norm", "spmd::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
+    : Aten_Op<"rms_norm",
+              "spmd::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
               "input * rstd * weight, rstd being 1 / sqrt(mean of squares + eps)"> {
   let arguments = (ins Aten_Tensor:$input, DenseI64ArrayAttr:$normalized_shape,
                    Optional<Aten_Tensor>:$weight, F64Attr:$eps);
@@ -21,7 +22,9 @@ def Aten_RmsNormOp
   let verifier = "verifyRmsNorm(op)";
 }
 def Aten_RmsNormBackwardOp
-    : Aten_Op<"rms_norm_backward", "spmd::rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
+    : Aten_Op<"rms_norm_backward",
+              "spmd::rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, "
+              "Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
               "gradients of rms norm that output_mask asks for",
               [AttrSizedResultSegments]> {
   let arguments = (ins Aten_Tensor:$grad_out, Aten_Tensor:$input,

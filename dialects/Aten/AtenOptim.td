@@ -175,7 +175,11 @@ def Aten_ForeachNormScalarOp
 // not results: grad_scale and found_inf are not supported.
 class Aten_FusedAdamLikeOp<string name, string sum>
     : Aten_Op<name,
-              "aten::" # name # "(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> (Tensor[] self_out, Tensor[] grads_out, Tensor[] exp_avgs_out, Tensor[] exp_avg_sqs_out, Tensor[] max_exp_avg_sqs_out)",
+              "aten::" # name # "(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, "
+              "Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
+              "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "
+              "Tensor? found_inf=None) -> (Tensor[] self_out, Tensor[] grads_out, Tensor[] exp_avgs_out, "
+              "Tensor[] exp_avg_sqs_out, Tensor[] max_exp_avg_sqs_out)",
               sum, [AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let arguments = (ins Aten_List:$self, Aten_List:$grads, Aten_List:$exp_avgs,
                    Aten_List:$exp_avg_sqs, Aten_List:$max_exp_avg_sqs,
@@ -194,7 +198,11 @@ def Aten_FusedAdamOp
 def Aten_FusedAdamwOp
     : Aten_FusedAdamLikeOp<"_fused_adamw", "Adam with decoupled weight decay">;
 def Aten_FusedSgdOp
-    : Aten_Op<"_fused_sgd", "aten::_fused_sgd(Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> (Tensor[] self_out, Tensor[] grads_out, Tensor[] momentum_buffer_list_out)",
+    : Aten_Op<"_fused_sgd",
+              "aten::_fused_sgd(Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, "
+              "float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
+              "Tensor? grad_scale=None, Tensor? found_inf=None) -> (Tensor[] self_out, Tensor[] grads_out, "
+              "Tensor[] momentum_buffer_list_out)",
               "stochastic gradient descent with momentum",
               [AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let arguments = (ins Aten_List:$self, Aten_List:$grads,

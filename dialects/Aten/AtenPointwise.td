@@ -114,7 +114,8 @@ def Aten_SiluBackwardOp
                            "grad_output * silu'(self)",
                           "siluBackward(s, grad_output, self)">;
 def Aten_GeluBackwardOp
-    : Aten_PointwiseOp<"gelu_backward", [{aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor}],
+    : Aten_PointwiseOp<"gelu_backward",
+                       [{aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor}],
                        "grad_output * gelu'(self)"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    DefaultValuedStrAttr<StrAttr, "none">:$approximate);
@@ -122,7 +123,8 @@ def Aten_GeluBackwardOp
   let body = "geluBackward(s, grad_output, self, getApproximate())";
 }
 def Aten_ThresholdBackwardOp
-    : Aten_PointwiseOp<"threshold_backward", "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+    : Aten_PointwiseOp<"threshold_backward",
+                       "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
                        "grad_output where self > threshold, else 0"> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Scalar:$threshold);

@@ -8,7 +8,8 @@ include "dialects/Aten/AtenBase.td"
 // Everything random is made of this by arithmetic: dropout, bernoulli, rand,
 // randn (python-bindings/spmd/capture/draws.py).
 def Aten_PhiloxUniformOp
-    : Aten_PointwiseOp<"philox_uniform", "spmd::philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor",
+    : Aten_PointwiseOp<"philox_uniform",
+                       "spmd::philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor",
                        "a number in [0, 1) for each index, a function of seed, step, index, stream and word"> {
   let description = [{
     `index` numbers the elements of the global tensor, so that a rank that has

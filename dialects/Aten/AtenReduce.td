@@ -18,14 +18,17 @@ class Aten_ReduceOp<string mnemonic, string torchSchema, string sum>
 }
 
 def Aten_SumDimIntListOp
-    : Aten_ReduceOp<"sum.dim_IntList", "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    : Aten_ReduceOp<"sum.dim_IntList",
+                    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
+                    "-> Tensor",
                     "sum over dimensions; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim, OptionalAttr<TypeAttr>:$dtype);
   let rule = "reductionRule(op, ReductionKind::sum, Linearity::additive)";
 }
 def Aten_MeanDimOp
-    : Aten_ReduceOp<"mean.dim", "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    : Aten_ReduceOp<"mean.dim",
+                    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                     "mean over dimensions; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim, OptionalAttr<TypeAttr>:$dtype);
@@ -46,7 +49,8 @@ def Aten_AminOp
   let rule = "reductionRule(op, ReductionKind::min)";
 }
 def Aten_ProdDimIntOp
-    : Aten_ReduceOp<"prod.dim_int", "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    : Aten_ReduceOp<"prod.dim_int",
+                    "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                     "product over a dimension; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_False:$keepdim,
                    OptionalAttr<TypeAttr>:$dtype);
@@ -95,7 +99,9 @@ def Aten_CumminOp
     : Aten_CumulativeExtremeOp<"cummin", "minima up to each element">;
 
 def Aten_LinalgVectorNormOp
-    : Aten_ReduceOp<"linalg_vector_norm", "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    : Aten_ReduceOp<"linalg_vector_norm",
+                    "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+                    "ScalarType? dtype=None) -> Tensor",
                     "norm of order ord over dimensions; dtype: convert first"> {
   let arguments = (ins Aten_Tensor:$self,
                    DefaultValuedAttr<Aten_Scalar, "2">:$ord,
@@ -104,7 +110,9 @@ def Aten_LinalgVectorNormOp
   let rule = "normRule(op)";
 }
 def Aten_VarMeanCorrectionOp
-    : Aten_ReduceOp<"var_mean.correction", "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+    : Aten_ReduceOp<"var_mean.correction",
+                    "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+                    "bool keepdim=False) -> (Tensor, Tensor)",
                     "variance (divided by count - correction) and mean"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_ScalarOne:$correction, Aten_False:$keepdim);

@@ -39,7 +39,9 @@ def Aten_SqueezeDimOp
 
 // Copies that keep the shape.
 def Aten_ToCopyOp
-    : Aten_LayoutOp<"_to_copy", "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    : Aten_LayoutOp<"_to_copy",
+                    "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
                     "converts to another element type"> {
   let arguments = (ins Aten_Tensor:$self, TypeAttr:$dtype);
   let rule = "castRule(op)";
@@ -75,7 +77,9 @@ def Aten_ExpandOp
 
 // Pieces.
 def Aten_SliceTensorOp
-    : Aten_LayoutOp<"slice.Tensor", "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    : Aten_LayoutOp<"slice.Tensor",
+                    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
+                    "SymInt step=1) -> Tensor(a)",
                     "rows start, start + step, … below end of dimension dim"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$start,
                    I64Attr:$end, DefaultValuedAttr<I64Attr, "1">:$step);
@@ -91,7 +95,8 @@ def Aten_SelectIntOp
   let verifier = "verifySelect(op)";
 }
 def Aten_SplitTensorOp
-    : Aten_LayoutOp<"split.Tensor", "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    : Aten_LayoutOp<"split.Tensor",
+                    "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
                     "pieces of split_size rows of dimension dim; the last may be shorter"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
@@ -100,7 +105,8 @@ def Aten_SplitTensorOp
   let verifier = "verifySplit(op)";
 }
 def Aten_SplitWithSizesOp
-    : Aten_LayoutOp<"split_with_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+    : Aten_LayoutOp<"split_with_sizes",
+                    "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
                     "pieces of the given numbers of rows of dimension dim"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$split_sizes,
                    I64Attr:$dim);
@@ -124,7 +130,9 @@ def Aten_StackOp
   let verifier = "verifyStack(op)";
 }
 def Aten_SliceBackwardOp
-    : Aten_LayoutOp<"slice_backward", "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
+    : Aten_LayoutOp<"slice_backward",
+                    "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, "
+                    "SymInt step) -> Tensor",
                     "zeros of input_sizes with grad_output in the slice"> {
   let arguments = (ins Aten_Tensor:$grad_output, DenseI64ArrayAttr:$input_sizes,
                    I64Attr:$dim, I64Attr:$start, I64Attr:$end, I64Attr:$step);
@@ -133,7 +141,8 @@ def Aten_SliceBackwardOp
   let verifier = "verifySlice(op)";
 }
 def Aten_SelectBackwardOp
-    : Aten_LayoutOp<"select_backward", "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
+    : Aten_LayoutOp<"select_backward",
+                    "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
                     "zeros of input_sizes with grad_output in row index"> {
   let arguments = (ins Aten_Tensor:$grad_output, DenseI64ArrayAttr:$input_sizes,
                    I64Attr:$dim, I64Attr:$index);
@@ -142,7 +151,9 @@ def Aten_SelectBackwardOp
   let verifier = "verifySelect(op)";
 }
 def Aten_SliceScatterOp
-    : Aten_LayoutOp<"slice_scatter", "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+    : Aten_LayoutOp<"slice_scatter",
+                    "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
+                    "SymInt step=1) -> Tensor",
                     "self with src in the slice"> {
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$src, I64Attr:$dim,
                    I64Attr:$start, I64Attr:$end,
@@ -169,7 +180,9 @@ def Aten_FlipOp
 
 // Factories.
 def Aten_FullOp
-    : Aten_LayoutOp<"full", "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    : Aten_LayoutOp<"full",
+                    "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
+                    "Device? device=None, bool? pin_memory=None) -> Tensor",
                     "a tensor with one value everywhere"> {
   let arguments = (ins DenseI64ArrayAttr:$size, Aten_Scalar:$fill_value);
   let localizer = [{localizeShape(op, "size", types)}];
@@ -177,14 +190,18 @@ def Aten_FullOp
   let verifier = "verifyFull(op)";
 }
 def Aten_ArangeStartStepOp
-    : Aten_LayoutOp<"arange.start_step", "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    : Aten_LayoutOp<"arange.start_step",
+                    "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+                    "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                     "start, start + step, … below end"> {
   let arguments = (ins Aten_Scalar:$start, Aten_Scalar:$end, Aten_ScalarOne:$step);
   let localizer = "keepShape(op, types)";
   let verifier = "verifyArange(op)";
 }
 def Aten_ScalarTensorOp
-    : Aten_LayoutOp<"scalar_tensor", "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    : Aten_LayoutOp<"scalar_tensor",
+                    "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, "
+                    "Device? device=None, bool? pin_memory=None) -> Tensor",
                     "a scalar as a 0-dimensional tensor"> {
   let arguments = (ins Aten_Scalar:$s);
   let rule = "fullRule(op)";

@@ -81,8 +81,12 @@ def Kernel_ClusterOp : Kernel_KernelOp<"cluster", [IsolatedFromAbove, SingleBloc
   ];
   let extraClassDeclaration = [{
     ::mlir::Block *getBodyBlock() { return &getBody().front(); }
-    ::mlir::AffineMap getOperandMap(unsigned i) { return ::mlir::cast<::mlir::AffineMapAttr>(getOperandMaps()[i]).getValue(); }
-    ::mlir::AffineMap getResultMap(unsigned i) { return ::mlir::cast<::mlir::AffineMapAttr>(getResultMaps()[i]).getValue(); }
+    ::mlir::AffineMap getOperandMap(unsigned i) {
+      return ::mlir::cast<::mlir::AffineMapAttr>(getOperandMaps()[i]).getValue();
+    }
+    ::mlir::AffineMap getResultMap(unsigned i) {
+      return ::mlir::cast<::mlir::AffineMapAttr>(getResultMaps()[i]).getValue();
+    }
   }];
 }
 
@@ -185,8 +189,8 @@ def Kernel_SegmentConstantOp : Kernel_Op<"segment_constant", [Pure, HasParent<"S
 def Kernel_UniformOp : Kernel_Op<"uniform", [Pure, ParentOneOf<Kernel_BodyParents>]> {
   let summary = "A random number in [0, 1), a function of seed, step, element and stream";
   let description = [{
-    Word `word` of Philox4x32-10 with the seed as key and (index, stream, step) as counter, its upper 24 bits as a fraction:
-    [Note: random numbers] in Runtime/Core/Philox.h. `seed` and `step` are the same for all elements.
+    Word `word` of Philox4x32-10 with the seed as key and (index, stream, step) as counter, its upper 24 bits as a
+    fraction: [Note: random numbers] in Runtime/Core/Philox.h. `seed` and `step` are the same for all elements.
   }];
   let arguments = (ins I64:$seed, I64:$step, I64:$index, I64Attr:$stream,
                        ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<3>]>:$word);
@@ -213,14 +217,14 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     `trans_b` is there, and the result is contiguous: batch x m x n. op(A) is m x k, op(B) is k x n.
 
     What comes after the product is its epilogue, of which a library may have parts: `bias` has an element per column;
-    `residual` has the elements of the result, which may overwrite it, as when a gradient is accumulated; `activation` is `relu`, `gelu` or `gelu_tanh` (gelu with
-    PyTorch's approximate="tanh"), and then `pre_activation`, if it is wanted, is what it is applied to. The order is
-    that of the formula. Our own products (f32, on CPUs) round every step, as ops of their own would; a library may round
-    once.
+    `residual` has the elements of the result, which may overwrite it, as when a gradient is accumulated; `activation`
+    is `relu`, `gelu` or `gelu_tanh` (gelu with PyTorch's approximate="tanh"), and then `pre_activation`, if it is
+    wanted, is what it is applied to. The order is that of the formula. Our own products (f32, on CPUs) round every
+    step, as ops of their own would; a library may round once.
 
     Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16, then summed in f32; (C3) views inside
-    their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * n elements,
-    bias has n; (C5) pre_activation only with an activation.
+    their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * n
+    elements, bias has n; (C5) pre_activation only with an activation.
 
     ```mlir
     %y, %x = kernel.gemm m 8 n 6 k 4 a(%a ld 4 : tensor<8x4xf32>) b(%b ld 4 trans : tensor<6x4xf32>)
@@ -240,8 +244,8 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     `m` $m `n` $n `k` $k (`batch` $batch^)?
     `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
     `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
-    (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)? (`activation` $activation^)?
-    attr-dict `->` type($result) (`,` `pre_activation` type($pre_activation)^)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)?
+    (`activation` $activation^)? attr-dict `->` type($result) (`,` `pre_activation` type($pre_activation)^)?
   }];
   let extraClassDeclaration = [{
     bool isGenerated() { return false; }
@@ -268,8 +272,9 @@ def Kernel_AttentionOp : Kernel_AttentionLikeOp<"attention"> {
     loops (AttentionMask.h). Without `mask` every query sees every key.
 
     Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32 or bf16, computed in
-    f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over [batch, heads, qLen, kvLen], that
-    yields one i1 or f32 and reduces nothing; (C5) lse has batch * heads * qLen elements.
+    f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over
+    [batch, heads, qLen, kvLen], that yields one i1 or f32 and reduces nothing; (C5) lse has batch * heads * qLen
+    elements.
 
     Example, causal with padding:
     ```mlir
@@ -337,8 +342,8 @@ def Kernel_GatherRowsOp : Kernel_KernelOp<"gather_rows"> {
   let summary = "Rows of a table by index (embedding, gather)";
   let description = [{
     `result[b, i, :] = table[b, ids[b, i], :]` for the `batch` tables of `rows` rows (its first dim, if not given) that
-    lie one after the other; rows of zeros where an id is outside the table. The row size is the number of table elements
-    over its rows.
+    lie one after the other; rows of zeros where an id is outside the table. The row size is the number of table
+    elements over its rows.
 
     Constraints: (C1) table has at least one dim, and its elements are rows of equal size; ids are i32 or i64; (C2) ids
     divide into batches; result has ids' elements times the row size, of the table's element type.
@@ -366,8 +371,8 @@ def Kernel_ScatterRowsOp : Kernel_KernelOp<"scatter_rows"> {
     Constraints: (C1) ids are i32 or i64, batch and rows positive; (C2) src has ids' elements times the row size, the
     result batch times `rows` times; element types are equal; (C3) into has the result's elements.
   }];
-  let arguments = (ins Kernel_ScatterKindAttr:$kind, Kernel_Tensor:$src, Kernel_Tensor:$ids, Optional<Kernel_Tensor>:$into,
-                       DefaultValuedOptionalAttr<I64Attr, "1">:$batch, I64Attr:$rows,
+  let arguments = (ins Kernel_ScatterKindAttr:$kind, Kernel_Tensor:$src, Kernel_Tensor:$ids,
+                       Optional<Kernel_Tensor>:$into, DefaultValuedOptionalAttr<I64Attr, "1">:$batch, I64Attr:$rows,
                        DefaultValuedOptionalAttr<I64Attr, "-1">:$padding_idx, OptionalAttr<StrAttr>:$symbol);
   let results = (outs Kernel_Tensor:$result);
   let assemblyFormat = [{

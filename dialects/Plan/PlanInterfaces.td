@@ -6,8 +6,10 @@ include "mlir/IR/OpBase.td"
 
 def Plan_CommandOpInterface : OpInterface<"CommandOpInterface"> {
   let cppNamespace = "::spmd::plan";
-  let description = [{ A command: it runs on one stream, after the commands before it on that stream, and touches the bytes
-    of its refs between its start and its event. }];
+  let description = [{
+    A command: it runs on one stream, after the commands before it on that stream, and touches the bytes of its refs
+    between its start and its event.
+  }];
   let methods = [
     InterfaceMethod<"The stream that the command runs on.", "::llvm::StringRef", "getStream">,
     InterfaceMethod<"The event of its completion.", "::mlir::Value", "getEvent">,

@@ -19,9 +19,9 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
   let summary = "one program of the artifact: buffers, bindings, commands";
   let description = [{
     The arena of a rank is `[0, state_bytes)`, which persists between steps, and `[state_bytes, state_bytes +
-    transient_bytes)`, which is dead between steps but for the program's inputs and outputs. `lower_bound` is the number of
-    transient bytes that no placement of these buffers can go below, and `peak` says which classes of transient bytes are
-    alive where most are.
+    transient_bytes)`, which is dead between steps but for the program's inputs and outputs. `lower_bound` is the number
+    of transient bytes that no placement of these buffers can go below, and `peak` says which classes of transient bytes
+    are alive where most are.
 
     Constraints:
     1. every ref names a buffer of the program and lies inside it for every rank;
@@ -34,7 +34,8 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `streams` $streams `communicators` $communicators
-    `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak attr-dict-with-keyword $body
+    `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak
+    attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -46,8 +47,8 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "a range of the arena";
   let description = [{
-    Bytes `[offset, offset + bytes)` of the arena. Its location is the op whose value lives here first; `label` is what a
-    report calls it.
+    Bytes `[offset, offset + bytes)` of the arena. Its location is the op whose value lives here first; `label` is what
+    a report calls it.
     ```mlir
     plan.buffer @b3 gathered at 4096 bytes 65536 "unit0 gathered"
     ```
@@ -64,8 +65,8 @@ def Plan_InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
   let summary = "binds an argument of the step to bytes of the arena";
   let description = [{
     `role` is the argument's role attribute (`#spmd.shard`, `#spmd.batch`, …), `type` its local type. `layout` is the
-    `#spmd.sharding` of a batch input: how a rank's rows are cut from the global batch. `index_bound` says that the values
-    are row numbers below it, apart from `ignore_index`.
+    `#spmd.sharding` of a batch input: how a rank's rows are cut from the global batch. `index_bound` says that the
+    values are row numbers below it, apart from `ignore_index`.
   }];
   let arguments = (ins Plan_RefAttr:$ref, AnyAttr:$role, TypeAttr:$type, OptionalAttr<AnyAttr>:$layout,
                        OptionalAttr<I64Attr>:$index_bound, OptionalAttr<I64Attr>:$ignore_index);
@@ -74,7 +75,9 @@ def Plan_InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
 
 def Plan_OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
   let summary = "says where a result of the step lies after the last command";
-  let description = [{ As `plan.input`; a result that updates an argument has no output: it lies where the argument does. }];
+  let description = [{
+    As `plan.input`; a result that updates an argument has no output: it lies where the argument does.
+  }];
   let arguments = (ins Plan_RefAttr:$ref, AnyAttr:$role, TypeAttr:$type, OptionalAttr<AnyAttr>:$layout);
   let assemblyFormat = "custom<Ref>($ref) `as` $role `type` $type (`layout` $layout^)? attr-dict";
 }
@@ -99,13 +102,17 @@ class Plan_Collective<string mnemonic> : Plan_Command<mnemonic> {
 def Plan_KernelOp : Plan_Command<"kernel"> {
   let summary = "launches a generated kernel";
   let description = [{
-    Calls `kernel(args, coords, begin, end)` until the iterations `[0, parallel)` are done, in pieces of at least `grain`.
+    Calls `kernel(args, coords, begin, end)` until the iterations `[0, parallel)` are done, in pieces of at least
+    `grain`.
     ```mlir
     %2 = plan.kernel @k12(r @b0[0 : 512], w @b3[128 : 256]) parallel 512 grain 8 on "compute"
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Plan_RefArrayAttr:$args, I64Attr:$parallel, I64Attr:$grain, StrAttr:$stream);
-  let assemblyFormat = "$kernel `(` custom<RefList>($args) `)` `parallel` $parallel `grain` $grain `on` $stream attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Plan_RefArrayAttr:$args, I64Attr:$parallel, I64Attr:$grain,
+                       StrAttr:$stream);
+  let assemblyFormat = [{
+    $kernel `(` custom<RefList>($args) `)` `parallel` $parallel `grain` $grain `on` $stream attr-dict
+  }];
 }
 
 def Plan_GemmOp : Plan_Command<"gemm"> {
@@ -138,19 +145,22 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
 
 def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
   let summary = "every rank gets the concatenation of what the ranks send, in rank order";
-  let description = [{ `count` elements are sent by each rank. A send range inside the receive buffer is the rank's own part of it. }];
+  let description = [{
+    `count` elements are sent by each rank. A send range inside the receive buffer is the rank's own part of it.
+  }];
   let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, TypeAttr:$dtype, StrAttr:$unit,
                        StrAttr:$comm, StrAttr:$stream);
   let assemblyFormat = [{
-    `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm `on` $stream attr-dict
+    `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
+    `on` $stream attr-dict
   }];
 }
 
 def Plan_ReduceScatterOp : Plan_Collective<"reduce_scatter"> {
   let summary = "rank r gets part r of the reduction of what the ranks send";
   let description = [{ `count` elements are received by each rank. Reduced in the order of the ranks. }];
-  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, StrAttr:$kind, TypeAttr:$dtype, StrAttr:$unit,
-                       StrAttr:$comm, StrAttr:$stream);
+  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, StrAttr:$kind, TypeAttr:$dtype,
+                       StrAttr:$unit, StrAttr:$comm, StrAttr:$stream);
   let assemblyFormat = [{
     $kind `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
     `on` $stream attr-dict
@@ -162,7 +172,8 @@ def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
   let arguments = (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, StrArrayAttr:$kinds, TypeAttr:$dtype,
                        StrAttr:$unit, StrAttr:$comm, StrAttr:$stream);
   let assemblyFormat = [{
-    $kinds `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm `on` $stream attr-dict
+    $kinds `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm
+    `on` $stream attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -23,7 +23,9 @@ def Mylib_SwooshOp
 }
 
 def Mylib_SwooshGateBackwardOp
-    : Aten_PointwiseOp<"swoosh_gate_backward", "mylib::swoosh_gate_backward(Tensor grad_output, Tensor self, Tensor gate, float slope) -> Tensor",
+    : Aten_PointwiseOp<"swoosh_gate_backward",
+                       "mylib::swoosh_gate_backward(Tensor grad_output, Tensor self, Tensor gate, float slope) "
+                       "-> Tensor",
                        "gradient of swoosh with respect to gate", [], MylibDialect> {
   let arguments = (ins Aten_Tensor:$grad_output, Aten_Tensor:$self,
                    Aten_Tensor:$gate, F64Attr:$slope);

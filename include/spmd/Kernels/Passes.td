@@ -18,13 +18,15 @@ def OutlineKernels : Pass<"spmd-outline-kernels", "::mlir::ModuleOp"> {
 
     ```mlir
     // spmd-opt --spmd-outline-kernels
-    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>)
+        -> (tensor<8x16xf32>, tensor<8x16xf32>) {
       %0 = kernel.gather_rows %t, %a : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
       %1 = kernel.gather_rows %t, %b : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
       return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
     }
     // becomes
-    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>)
+        -> (tensor<8x16xf32>, tensor<8x16xf32>) {
       %0 = kernel.gather_rows %t, %a {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
       %1 = kernel.gather_rows %t, %b {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
       return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
@@ -134,7 +136,8 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90\"", "chip whose launch shapes are chosen: sm_80, sm_90 or sm_100">,
     Option<"sms", "sms", "int64_t", "0", "multiprocessors that there are; by default all of the chip's">,
-    Option<"sharedBytes", "shared-bytes", "int64_t", "0", "shared memory a block may have; by default all of the chip's">,
+    Option<"sharedBytes", "shared-bytes", "int64_t", "0",
+           "shared memory a block may have; by default all of the chip's">,
   ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
@@ -143,7 +146,8 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
 def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Writes the kernels of the module as a shared object";
   let description = [{
-    Generates code for every kernel of the module and links it to a shared object at `path`. Errors: an unknown CPU (names the known ones), an op without a symbol, no linker, a file that cannot be written.
+    Generates code for every kernel of the module and links it to a shared object at `path`. Errors: an unknown CPU
+    (names the known ones), an op without a symbol, no linker, a file that cannot be written.
 
     Input: kernel ops with symbols (spmd-outline-kernels). Output: the input, unchanged; the file is beside it.
 
@@ -217,9 +221,9 @@ def EmitPtx : Pass<"spmd-emit-ptx", "::mlir::ModuleOp"> {
 def EmitCubin : Pass<"spmd-emit-cubin", "::mlir::ModuleOp"> {
   let summary = "Writes the GPU kernels of the module as cubins";
   let description = [{
-    Compiles every gpu.func of the module for a chip, by NVIDIA's ptxas, and writes an ar archive of one cubin per kernel
-    to `path`. A remark per kernel says what ptxas said: registers, shared memory, barriers, spills. Errors: an unknown
-    chip (names the known ones), no ptxas (says where it may come from), a file that cannot be written.
+    Compiles every gpu.func of the module for a chip, by NVIDIA's ptxas, and writes an ar archive of one cubin per
+    kernel to `path`. A remark per kernel says what ptxas said: registers, shared memory, barriers, spills. Errors: an
+    unknown chip (names the known ones), no ptxas (says where it may come from), a file that cannot be written.
 
     Input: a gpu.module. Output: the input, unchanged; the file is beside it.
 
@@ -294,7 +298,8 @@ def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "CPU to generate for: x86-64-v3 or x86-64-v4">,
     Option<"path", "path", "std::string", "", "file to write">,
-    Option<"checkedOnly", "checked-only", "bool", "false", "leave out the code that runs at full speed: half the time to compile">,
+    Option<"checkedOnly", "checked-only", "bool", "false",
+           "leave out the code that runs at full speed: half the time to compile">,
   ];
 }
 
@@ -313,7 +318,8 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
 
     Input: GPU kernels (spmd-lower-gpu-kernels). Output: the mutants.
 
-    Why: a test of the emulator's checks and of the kernels' tests, which must find every one ([emulation](../emulation.md)).
+    Why: a test of the emulator's checks and of the kernels' tests, which must find every one
+    ([emulation](../emulation.md)).
 
     ```mlir
     // spmd-opt --spmd-mutate-gpu-kernels
@@ -343,8 +349,8 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"probes", "probes", "bool", "false",
-           "instead of each mistake an access out of bounds where a thread would decide otherwise, or comes to its place: "
-           "when none does, the mutant is equivalent">,
+           "instead of each mistake an access out of bounds where a thread would decide otherwise, or comes to its "
+           "place: when none does, the mutant is equivalent">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"];
 }

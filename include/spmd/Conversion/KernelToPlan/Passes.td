@@ -7,26 +7,26 @@ include "mlir/Pass/PassBase.td"
 def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::ModuleOp"> {
   let summary = "values become bytes of the arena, ops become commands";
   let description = [{
-    **Definition.** Gives every value of `@step` a place in the arena, every op that does something a command on a stream,
-    and replaces `@step` by a `plan.program @train_step`.
+    **Definition.** Gives every value of `@step` a place in the arena, every op that does something a command on a
+    stream, and replaces `@step` by a `plan.program @train_step`.
 
-    **Input IR.** One public `func.func @step` of one block, plain tensor types, holding only `kernel` ops and `spmd` ops:
-    collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`, `spmd.release`. Every generated kernel
-    has its symbol (`spmd-outline-kernels`), and every argument and result its role.
+    **Input IR.** One public `func.func @step` of one block, plain tensor types, holding only `kernel` ops and `spmd`
+    ops: collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`, `spmd.release`. Every
+    generated kernel has its symbol (`spmd-outline-kernels`), and every argument and result its role.
 
-    **Output IR.** A `plan.program` with buffers, bindings and commands, and one private function per kernel symbol, holding
-    the op that code is generated from. Units and mesh stay.
+    **Output IR.** A `plan.program` with buffers, bindings and commands, and one private function per kernel symbol,
+    holding the op that code is generated from. Units and mesh stay.
 
     **Places.** An unpacked parameter is a range of the gathered buffer. A packed gradient is written by its producer
-    straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is written
-    over the old one when nothing can read the old one any more. A kernel writes over an operand that is dead after it, where
-    it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there is a `plan.copy`,
-    and a remark says of what and how many bytes.
+    straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is
+    written over the old one when nothing can read the old one any more. A kernel writes over an operand that is dead
+    after it, where it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there
+    is a `plan.copy`, and a remark says of what and how many bytes.
 
-    **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream first
-    waits for the last command that the compute stream was given before it: where the collective stands in the block is the
-    schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all uses of one happen
-    before all uses of the other by stream order and waits.
+    **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream
+    first waits for the last command that the compute stream was given before it: where the collective stands in the
+    block is the schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all
+    uses of one happen before all uses of the other by stream order and waits.
 
     **Why.** With every byte and every order decided here, running a step takes no allocation and no decision.
 
@@ -79,11 +79,11 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
 def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives over rows inside a tensor become contiguous ones and copies";
   let description = [{
-    **Definition.** A communicator moves one contiguous chunk per rank. A collective is *flat* when its rows are that: no
-    dimension before the gathered or scattered one, and as many rows as ranks times chunk. Others are rewritten: an
-    all-gather into one of the chunks in rank order, followed by a `kernel.copy` that puts each rank's rows in place and drops
-    the padding of the last; a reduce-scatter into a `kernel.copy` that sorts rows by rank, zeros for those that there are
-    not, followed by one of whole chunks.
+    **Definition.** A communicator moves one contiguous chunk per rank. A collective is *flat* when its rows are that:
+    no dimension before the gathered or scattered one, and as many rows as ranks times chunk. Others are rewritten: an
+    all-gather into one of the chunks in rank order, followed by a `kernel.copy` that puts each rank's rows in place and
+    drops the padding of the last; a reduce-scatter into a `kernel.copy` that sorts rows by rank, zeros for those that
+    there are not, followed by one of whole chunks.
 
     **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, every collective flat.
 
@@ -114,13 +114,15 @@ def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"
 def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
   let summary = "proves schedule and memory of the plan, as the loader will";
   let description = [{
-    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the runtime's
-    certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes, nothing read before it
-    is written, every gradient reduced exactly once. An error is reported at the command, with module path and Python line.
+    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the
+    runtime's certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes,
+    nothing read before it is written, every gradient reduced exactly once. An error is reported at the command, with
+    module path and Python line.
 
     **Input IR.** A `plan.program`. **Output IR.** The input, unchanged.
 
-    **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that far.
+    **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that
+    far.
 
     ```mlir
     // spmd-opt --spmd-verify-plan

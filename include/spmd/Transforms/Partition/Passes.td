@@ -118,7 +118,8 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
           : tensor<256xf32, #partial_flat> -> tensor<128xf32, #owned>
       %shard1 = aten._foreach_add.List %shard, %grad {alpha = -0.1, spmd.segment = 2, unit = @unit0}
           : (tensor<128xf32, #owned>, tensor<128xf32, #owned>) -> tensor<128xf32, #owned>
-      %loss = spmd.all_reduce [sum] %sum on @mesh ["data"] {spmd.segment = 2 : i64} : (tensor<f32, #partial_loss>) -> tensor<f32, #scalar>
+      %loss = spmd.all_reduce [sum] %sum on @mesh ["data"] {spmd.segment = 2 : i64}
+          : (tensor<f32, #partial_loss>) -> tensor<f32, #scalar>
       return %loss, %shard1 : tensor<f32, #scalar>, tensor<128xf32, #owned>
     }
     ```
