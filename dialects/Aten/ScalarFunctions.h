@@ -1,7 +1,7 @@
 //===- ScalarFunctions.h - Longer bodies of pointwise ops -------*- C++ -*-===//
 //
-// What is too long for a line in a .td file, or serves several ops. All of it is PyTorch's arithmetic in PyTorch's order
-// (aten/src/ATen/native/cpu, c10/util), so that float64 agrees to rounding.
+// What is too long for a line in a .td file, or serves several ops. All of it is PyTorch's arithmetic in PyTorch's
+// order (aten/src/ATen/native/cpu, c10/util), so that float64 agrees to rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,7 +87,8 @@ mlir::Value nextAfter(ScalarBuilder &s, mlir::Value x, mlir::Value y);
 mlir::Value nanToNum(ScalarBuilder &s, mlir::Value x, std::optional<double> nan, std::optional<double> positive,
                      std::optional<double> negative);
 
-// Gamma functions, inverse erf (ScalarSpecialFunctions.cpp): relative error below 1e-13 in f64, of the larger of the result and 1.
+// Gamma functions, inverse erf (ScalarSpecialFunctions.cpp): relative error below 1e-13 in f64, of the larger of the
+// result and 1.
 
 mlir::Value erfinv(ScalarBuilder &s, mlir::Value x);
 /// log |gamma(x)|

@@ -50,8 +50,8 @@ static Value scaledBias(Operation *op, Value bias, Attribute beta) {
   if (matchPattern(beta, m_AnyZeroFloat()) || matchPattern(beta, m_Zero()))
     return fill(op, type, 0);
   if (typeOf(bias) != type)
-    bias = create(op, ExpandOp::getOperationName(), bias, b.getNamedAttr("size", b.getDenseI64ArrayAttr(type.getShape())),
-                  type);
+    bias = create(op, ExpandOp::getOperationName(), bias,
+                  b.getNamedAttr("size", b.getDenseI64ArrayAttr(type.getShape())), type);
   return create(op, MulScalarOp::getOperationName(), bias, b.getNamedAttr("other", beta), type);
 }
 

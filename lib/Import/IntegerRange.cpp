@@ -181,8 +181,9 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     int64_t at = dim ? (dim.getInt() < 0 ? dim.getInt() + rank : dim.getInt()) : -1;
     return at >= 0 && at < rank ? typeOf(source).getDimSize(at) : typeOf(source).getNumElements();
   };
-  bool isPosition = (isa<aten::SortStableOp>(op) && value == op->getResult(1)) || name == "argmax" || name == "argmin" ||
-                    ((name == "max.dim" || name == "min.dim" || name == "cummax" || name == "cummin") &&
+  bool isPosition = name == "argmax" || name == "argmin" ||
+                    ((isa<aten::SortStableOp>(op) || name == "max.dim" || name == "min.dim" || name == "cummax" ||
+                      name == "cummin") &&
                      value == op->getResult(1));
   if (isPosition)
     return limited(0, rowsOf(op->getOperand(0)) - 1);

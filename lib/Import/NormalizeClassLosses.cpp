@@ -119,8 +119,8 @@ struct MultiMargin : Rows {
   bool isSquare = false;
 };
 
-/// sum over labels t and all j that are no label of max(0, 1 - x[t] + x[j]) / C. The labels of a row end before its first
-/// negative number; one that stands twice counts twice. Dimensions are row, label, class.
+/// sum over labels t and all j that are no label of max(0, 1 - x[t] + x[j]) / C. The labels of a row end before its
+/// first negative number; one that stands twice counts twice. Dimensions are row, label, class.
 struct MultilabelMargin : Rows {
   MultilabelMargin(Emitter &emitter, Call &call) : Rows(emitter, call) {
     Value target = emitter.view(call.value("target"), {count, classes});
@@ -130,9 +130,9 @@ struct MultilabelMargin : Rows {
     RankedTensorType integers = typeOf(target).clone(b.getI64Type());
     Value ended = emitter.createValue("cumsum", emitter.cast(ends, b.getI64Type()),
                                       emitter.named("dim", b.getI64IntegerAttr(1)), integers);
-    Value isLabel = ids.compare("eq.Tensor", ended, ids.constant(0));
-    isOf = truth.binary("logical_and", emitter.view(isLabel, {count, classes, 1}),
-                        ids.compare("eq.Tensor", emitter.view(target, {count, classes, 1}), ids.positions(classes, 2, 3)));
+    Value isLabel = emitter.view(ids.compare("eq.Tensor", ended, ids.constant(0)), {count, classes, 1});
+    Value isClass = ids.compare("eq.Tensor", emitter.view(target, {count, classes, 1}), ids.positions(classes, 2, 3));
+    isOf = truth.binary("logical_and", isLabel, isClass);
     isTarget = ids.compare("gt.Tensor", ids.sum(isOf, {1}, /*keepDims=*/true), ids.constant(0));
     Value row = emitter.view(self, {count, 1, classes});
     Value chosen = a.sum(a.where(isOf, row, a.constant(0)), {2}, /*keepDims=*/true);

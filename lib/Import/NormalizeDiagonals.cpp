@@ -35,7 +35,9 @@ struct Diagonal {
     end = length == 0 ? 0 : start + (length - 1) * step + 1;
   }
   int64_t dim() const { return flat.size() - 1; }
-  Value flatten(Emitter &emitter, Value matrix) const { return emitter.view(emitter.permute(matrix, permutation), flat); }
+  Value flatten(Emitter &emitter, Value matrix) const {
+    return emitter.view(emitter.permute(matrix, permutation), flat);
+  }
   Value unflatten(Emitter &emitter, Value value) const {
     Ints inverse(permutation.size());
     for (auto [to, from] : llvm::enumerate(permutation))

@@ -33,9 +33,10 @@ static LogicalResult emitCdist(Emitter &emitter, Call &call, Results &results) {
   Arithmetic a(emitter, type.getElementType());
   Value differences = emitDifferences(emitter, a, call.value("x1"), call.value("x2"));
   Builder &b = emitter.builder;
+  int64_t last = typeOf(differences).getRank() - 1;
   results.push_back(emitter.createValue("linalg_vector_norm", differences,
                                         {emitter.named("ord", b.getF64FloatAttr(call.find("p")->number())),
-                                         emitter.named("dim", b.getDenseI64ArrayAttr({typeOf(differences).getRank() - 1})),
+                                         emitter.named("dim", b.getDenseI64ArrayAttr({last})),
                                          emitter.named("keepdim", b.getBoolAttr(false))},
                                         type));
   return success();

@@ -107,7 +107,8 @@ struct Bags {
 
 static LogicalResult checkBags(Emitter &emitter, Call &call, RankedTensorType bags) {
   if (call.boolean("scale_grad_by_freq"))
-    return emitter.error("'embedding_bag' with scale_grad_by_freq is not supported: it counts ids over the whole batch");
+    return emitter.error(
+        "'embedding_bag' with scale_grad_by_freq is not supported: it counts ids over the whole batch");
   Value weights = call.value("per_sample_weights");
   RankedTensorType indices = typeOf(call.value("indices"));
   if (bags.getRank() != 2 || typeOf(call.value("offsets")).getRank() != 1 || indices.getNumElements() == 0 ||

@@ -1,12 +1,12 @@
 //===- NormalizeNorms.cpp - Batch and group norm as arithmetic ------------===//
 //
 // [Note: batch norm]
-// Batch statistics are sums over the batch divided by the global count, so that a sharded batch gives those of the whole
-// batch with one message for the two sums. They are summed in f64, as PyTorch does on the CPU: then the variance as mean
-// of squares minus square of the mean loses nothing, whatever the mean is.
+// Batch statistics are sums over the batch divided by the global count, so that a sharded batch gives those of the
+// whole batch with one message for the two sums. They are summed in f64, as PyTorch does on the CPU: then the variance
+// as mean of squares minus square of the mean loses nothing, whatever the mean is.
 //
-// Group norm is a layer norm of each group, then a scale and a shift per channel. Weight norm and softmax of rows that are
-// masked throughout are here too.
+// Group norm is a layer norm of each group, then a scale and a shift per channel. Weight norm and softmax of rows that
+// are masked throughout are here too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -261,7 +261,8 @@ static LogicalResult emitSafeSoftmax(Emitter &emitter, Call &call, Results &resu
   SmallVector<int64_t> kept(type.getShape());
   kept[dim] = 1;
   Value largest = emitter.createValue(
-      "amax", self, {emitter.named("dim", b.getDenseI64ArrayAttr({dim})), emitter.named("keepdim", b.getBoolAttr(true))},
+      "amax", self,
+      {emitter.named("dim", b.getDenseI64ArrayAttr({dim})), emitter.named("keepdim", b.getBoolAttr(true))},
       type.clone(kept));
   Value isMasked = emitter.createValue(
       "eq.Scalar", largest, emitter.named("other", b.getF64FloatAttr(-std::numeric_limits<double>::infinity())),

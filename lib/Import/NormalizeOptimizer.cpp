@@ -127,8 +127,8 @@ static std::pair<Value, Value> emitAdagradPosition(Emitter &emitter, Call &call,
   if (call.boolean("maximize"))
     grad = emitter.createValue("neg", grad, {}, type);
   if (double weightDecay = call.number("weight_decay", 0); weightDecay != 0)
-    grad = emitter.createValue("add.Tensor", {grad, param}, emitter.named("alpha", builder.getF64FloatAttr(weightDecay)),
-                               type);
+    grad = emitter.createValue("add.Tensor", {grad, param},
+                               emitter.named("alpha", builder.getF64FloatAttr(weightDecay)), type);
   sum = emitter.createValue("addcmul", {sum, grad, grad}, {}, type);
   Value deviation = scalarOp("add.Scalar", emitter.createValue("sqrt", sum, {}, type), call.number("eps", 0));
   Value update = emitter.createValue("mul.Tensor", {grad, rate}, {}, type);

@@ -52,7 +52,8 @@ static LogicalResult emitConstantPad(Emitter &emitter, Call &call, Results &resu
     if (number == 0)
       value = emitEmbed(emitter, value, shape, pad.dim, before, before + size);
     else
-      value = emitReplace(emitter, emitNumber(emitter, type.clone(shape), number), value, pad.dim, before, before + size);
+      value =
+          emitReplace(emitter, emitNumber(emitter, type.clone(shape), number), value, pad.dim, before, before + size);
   }
   results.push_back(value);
   return success();
@@ -81,7 +82,8 @@ static Value padDim(Emitter &emitter, Value value, PadKind kind, Pad pad) {
     pieces.push_back(padRows(emitter, value, kind, pad.dim, pad.after, /*before=*/false));
   Value padded = pieces.size() == 1 ? value : emitCat(emitter, pieces, pad.dim);
   int64_t size = typeOf(padded).getDimSize(pad.dim);
-  return emitSlice(emitter, padded, pad.dim, std::max<int64_t>(0, -pad.before), size - std::max<int64_t>(0, -pad.after));
+  return emitSlice(emitter, padded, pad.dim, std::max<int64_t>(0, -pad.before),
+                   size - std::max<int64_t>(0, -pad.after));
 }
 
 /// The transpose of padDim; `size` rows before padding.
@@ -143,7 +145,9 @@ void spmd::addPadNormalizers(NormalizerTable &table) {
   for (StringRef n : {"1", "2", "3"}) {
     table[("reflection_pad" + n + "d").str()] = {&emitPad<PadKind::reflection>, {"self"}};
     table[("replication_pad" + n + "d").str()] = {&emitPad<PadKind::replication>, {"self"}};
-    table[("reflection_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::reflection>, {"grad_output", "self"}};
-    table[("replication_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::replication>, {"grad_output", "self"}};
+    table[("reflection_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::reflection>,
+                                                          {"grad_output", "self"}};
+    table[("replication_pad" + n + "d_backward").str()] = {&emitPadBackward<PadKind::replication>,
+                                                           {"grad_output", "self"}};
   }
 }

@@ -123,9 +123,9 @@ void spmd::addProductNormalizers(NormalizerTable &table) {
   table["addbmm"] = {&emitAddbmm, {"self", "batch1", "batch2"}};
   table["linear"] = {&emitLinear, {"input", "weight"}};
   for (StringRef op :
-       {"_pdist_forward", "_pdist_backward", "linalg_inv_ex",
-        "_linalg_det", "_linalg_slogdet", "_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_qr", "linalg_cholesky_ex",
-        "linalg_lu_factor_ex", "_linalg_solve_ex", "linalg_solve_triangular", "linalg_lstsq", "linalg_matrix_exp",
-        "linalg_pinv.atol_rtol_tensor", "linalg_householder_product", "cholesky_inverse", "cholesky_solve"})
+       {"_pdist_forward", "_pdist_backward", "linalg_inv_ex", "_linalg_det", "_linalg_slogdet", "_linalg_svd",
+        "_linalg_eigh", "linalg_eig", "linalg_qr", "linalg_cholesky_ex", "linalg_lu_factor_ex", "_linalg_solve_ex",
+        "linalg_solve_triangular", "linalg_lstsq", "linalg_matrix_exp", "linalg_pinv.atol_rtol_tensor",
+        "linalg_householder_product", "cholesky_inverse", "cholesky_solve"})
     table[op] = &refuse;
 }

@@ -327,7 +327,8 @@ static LogicalResult emitAlongDim(Emitter &emitter, Call &call, Results &results
   SmallVector<Value> values;
   if (failed(emitSameOp(emitter, along, values)))
     return failure();
-  for (auto [result, type] : llvm::zip_equal(ArrayRef<Value>(values).take_back(call.resultTypes.size()), call.resultTypes))
+  ArrayRef<Value> wanted = ArrayRef<Value>(values).take_back(call.resultTypes.size());
+  for (auto [result, type] : llvm::zip_equal(wanted, call.resultTypes))
     results.push_back(emitter.view(result, type.getShape()));
   return success();
 }
@@ -340,8 +341,8 @@ static LogicalResult emitMinMax(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
-/// Counts of the elements in equal bins between min and max, both of which count. As ATen's HistogramKernel.cpp finds the
-/// bin: (x - min) * bins / (max - min) cut to an integer, the last bin for max itself.
+/// Counts of the elements in equal bins between min and max, both of which count. As ATen's HistogramKernel.cpp finds
+/// the bin: (x - min) * bins / (max - min) cut to an integer, the last bin for max itself.
 static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
   double low = call.number("min", 0), high = call.number("max", 0);
   int64_t bins = call.integer("bins", 100);
@@ -366,7 +367,8 @@ static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
 }
 
 void spmd::addReductionNormalizers(NormalizerTable &table) {
-  for (StringRef op : {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "var_mean.correction"})
+  for (StringRef op :
+       {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "var_mean.correction"})
     table[op] = {&emitReduction, {"self"}};
   table["linalg_vector_norm"] = {&emitVectorNorm, {"self"}};
   table["_foreach_norm.Scalar"] = &emitListNorm;

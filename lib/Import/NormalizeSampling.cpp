@@ -3,8 +3,8 @@
 // [Note: resampling]
 // Average pools, adaptive average pools and nearest or linear interpolation compute each spatial dim alone: out = A in,
 // with a matrix A[out, in] of weights that follow from positions alone. So they are a product with A along each spatial
-// dim, and their gradients products with the transposed A: no op of their own, and any size works. Where windows tile the
-// dim evenly, views and a mean do without products.
+// dim, and their gradients products with the transposed A: no op of their own, and any size works. Where windows tile
+// the dim evenly, views and a mean do without products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -303,7 +303,8 @@ static LogicalResult emitNearest(Emitter &emitter, Call &call, Results &results)
     auto type = RankedTensorType::get({out, 1}, emitter.builder.getI64Type());
     Value source = emitter.createValue(
         "constant", {}, emitter.named("value", DenseElementsAttr::get(type, ArrayRef<int64_t>(sources[dim]))), type);
-    return emitter.cast(numbers.compare("eq.Tensor", source, numbers.positions(in, 1, 2)), emitter.builder.getF64Type());
+    Value isSource = numbers.compare("eq.Tensor", source, numbers.positions(in, 1, 2));
+    return emitter.cast(isSource, emitter.builder.getF64Type());
   };
   results.push_back(resample(emitter, value, call.resultTypes[0], from, to, backward, weights));
   return success();

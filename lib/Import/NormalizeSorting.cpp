@@ -70,7 +70,8 @@ static LogicalResult emitKthValue(Emitter &emitter, Call &call, Results &results
   Value self = call.value("self");
   if (call.op == "median")
     self = emitter.view(self, {typeOf(self).getNumElements()});
-  auto sorted = emitSorted(emitter, call, self, call.op == "median" ? 0 : call.integer("dim", -1), /*descending=*/false);
+  int64_t dim = call.op == "median" ? 0 : call.integer("dim", -1);
+  auto sorted = emitSorted(emitter, call, self, dim, /*descending=*/false);
   if (failed(sorted))
     return failure();
   int64_t rows = typeOf(sorted->values).getDimSize(sorted->dim);

@@ -75,8 +75,8 @@ static LogicalResult emitMaxPool(Emitter &emitter, Call &call, Results &results)
 
 namespace {
 
-/// The windows of an adaptive pool along one dimension, each as long as the longest: a shorter one repeats its last row,
-/// which does not change its maximum.
+/// The windows of an adaptive pool along one dimension, each as long as the longest: a shorter one repeats its last
+/// row, which does not change its maximum.
 struct AdaptiveWindows {
   AdaptiveWindows(int64_t size, int64_t count) {
     auto begin = [&](int64_t i) { return i * size / count; };

@@ -36,7 +36,8 @@ struct GemmEpilogues {
 };
 GemmEpilogues getGemmEpilogues(Target::Kind kind);
 
-/// Most blocks that one long reduction is cut into: 64 for CPUs; for GPUs two for each multiprocessor of the largest chip.
+/// Most blocks that one long reduction is cut into: 64 for CPUs; for GPUs two for each multiprocessor of the largest
+/// chip.
 int64_t getReductionBlocks(const Target &target);
 
 /// Reads a target. Nothing when it is none; `error` then says what is allowed.

@@ -261,7 +261,8 @@ Ref GraphBuilder::reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int
   ref = reduceOnce(kind, ref, outer * blocks, extent / blocks, inner);
   // The blocks of a large device are many to add up one after the other.
   constexpr int64_t kMostAtOnce = 64;
-  return blocks > kMostAtOnce ? reduceRun(kind, ref, outer, blocks, inner) : reduceOnce(kind, ref, outer, blocks, inner);
+  return blocks > kMostAtOnce ? reduceRun(kind, ref, outer, blocks, inner)
+                              : reduceOnce(kind, ref, outer, blocks, inner);
 }
 
 Ref GraphBuilder::reduce(kernel::ReduceKind kind, Ref ref, ArrayRef<int64_t> dims, bool keepDims) {

@@ -245,7 +245,8 @@ Value ClusterEmitter::findOnlyPlace(const Root &root) const {
     return {};
   auto select = root.value.getDefiningOp<arith::SelectOp>();
   auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
-  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq || !matchPattern(select.getFalseValue(), m_PosZeroFloat()))
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+      !matchPattern(select.getFalseValue(), m_PosZeroFloat()))
     return {};
   Value number = compare.getLhs(), place = compare.getRhs();
   if (auto cast = number.getDefiningOp<arith::IndexCastOp>())

@@ -59,7 +59,8 @@ FailureOr<Value> Partitioner::assemble(int64_t unit, ArrayRef<Member> members) {
   for (const Member &member : members) {
     const Carrier &carrier = carriers.find(member.second)->second;
     if (carrier.place != Place{unit, member.first})
-      return emitError(loc) << "an update of one parameter takes the value of another, of which a rank holds other elements ("
+      return emitError(loc) << "an update of one parameter takes the value of another, of which a rank holds other "
+                               "elements ("
                             << describeSource(loc)
                             << "); keep a moving average in buffers of the model, or update it outside of the step";
     parts[carrier.value].push_back(member.first);
