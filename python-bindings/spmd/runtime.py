@@ -75,7 +75,7 @@ class Trainer:
       artifact: the folder that spmd-compile wrote. It holds native code: load only what you would run.
       ranks: must be what it was compiled for; None takes that.
       threads: of all ranks together; None: one per core.
-      timeout: seconds after which a collective that waits for a rank is an error.
+      timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       weights: a safetensors file; None: the artifact's own.
       profile: note when each command runs, for `commands`.
       library: the runtime's shared library; None: see spmd.tools.find_runtime.

@@ -6,6 +6,7 @@
 #include "spmd/Runtime/Host/ThreadsCommunicator.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace spmd::runtime;
@@ -344,11 +345,13 @@ Status HostExecutor::noProgress() const {
         at = &item;
       }
     }
-  std::string message = "no rank made progress within the time-out";
+  char limit[32];
+  std::snprintf(limit, sizeof limit, "%g", options.timeout.count());
+  std::string message = std::string("no rank made progress within the time-out of ") + limit + " s";
   if (!at)
-    return Status::failed(message);
+    return Status::failed(message + kMoreTime);
   return Status::failed(message + ": rank " + std::to_string(culprit->number) + " is in command " +
-                            std::to_string(at->id) + " (" + at->command->describe() + ")",
+                            std::to_string(at->id) + " (" + at->command->describe() + ")" + kMoreTime,
                         static_cast<int32_t>(culprit->number), at->id, at->command->location);
 }
 

@@ -75,7 +75,7 @@ Status ThreadsCommunicator::timedOut(const Collective &call) const {
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", seconds);
   return Status::failed(std::string("time-out after ") + limit + " s on communicator '" + group.name + "': rank " +
-                            missing + " did not come to " + describe(call),
+                            missing + " did not come to " + describe(call) + kMoreTime,
                         first, call.id, call.command->location);
 }
 

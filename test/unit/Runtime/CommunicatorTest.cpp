@@ -249,7 +249,8 @@ TEST(Communicator, TimeOutNamesTheMissingRank) {
     EXPECT_EQ(status.code, StatusCode::Failed);
     EXPECT_EQ(status.message, "time-out after 1 s on communicator 'gather': rank 2 did not "
                               "come to all_gather of unit0 (command 17, f32 [1], at "
-                              "train.py:7)");
+                              "train.py:7); a rank that is only slow is given more time by spmd-run "
+                              "--timeout=SECONDS, or timeout=SECONDS in Python");
     EXPECT_EQ(status.rank, 2);
     EXPECT_EQ(status.location, "train.py:7");
   }

@@ -26,6 +26,10 @@ struct Collective {
   uint64_t traceHash = 0;           ///< of the program
 };
 
+/// How time-out errors end: "rank 2 did not come" is no fault of a rank that is only slow.
+inline constexpr char kMoreTime[] =
+    "; a rank that is only slow is given more time by spmd-run --timeout=SECONDS, or timeout=SECONDS in Python";
+
 class Communicator {
 public:
   virtual ~Communicator() = default;
