@@ -375,12 +375,13 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       mode: "fully_shard" or "replicate".
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
         its rows of the batch, and gradients are averaged, as FSDP does.
-      target: "host".
+      target: what kernels are for. "host": this machine's CPU. "emulate:CHIP" (emulate:sm_90): the kernels of that GPU,
+        run on the CPU with every access checked, which is slow.
       batch_dims: as for spmd.capture.
       max_compiles: how many programs (other shapes, Python values, baked options) the step may have.
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
-      timeout: seconds after which a collective that waits for a rank is an error.
+      timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
 
     Returns:
@@ -388,6 +389,12 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
     """
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
+    if target != "host" and not target.startswith("emulate:"):
+        raise ValueError(f"target is {target!r}; allowed: host, and emulate:CHIP (emulate:sm_90), the kernels of a GPU "
+                         "run on the CPU. There is no runtime for GPUs yet; artifacts for them are written ahead of "
+                         "time, by spmd.capture(...).save(STEP) and spmd-compile STEP --target=cuda:sm_90 -o ARTIFACT")
+    if any(option.split("=")[0] == "--target" for option in options):
+        raise ValueError("options has --target; say target= instead")
     units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()))
     words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]

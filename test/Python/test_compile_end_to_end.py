@@ -64,6 +64,33 @@ def test_mlp_trains_like_eager(ranks: int) -> None:
     assert_same_momentum(model, optimizer, twin, twin_optimizer, steps * MLP_CHAIN)
 
 
+def test_an_emulated_gpu_trains_like_eager() -> None:
+    example = mlp.setup()
+    model, optimizer = example["model"], example["optimizer"]
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    train_step = spmd.compile(mlp.train_step, ranks=2, target="emulate:sm_90")
+    for steps, (x, y) in enumerate(example["reference"], 1):
+        loss = train_step(model, optimizer, x, y)
+        assert is_same_loss(loss, mlp.train_step(twin, twin_optimizer, x, y), steps * MLP_CHAIN)
+    train_step.sync()
+    assert_same_parameters(model, twin, steps * MLP_CHAIN)
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90", "cuda", "gpu", "emulate"])
+def test_a_target_that_does_not_run_here_is_refused_before_anything_else(target: str) -> None:
+    with pytest.raises(ValueError, match=f"target is '{target}'; allowed: host, and emulate:CHIP .*=cuda:sm_90"):
+        spmd.compile(ranks=2, target=target)
+    with pytest.raises(ValueError, match="options has --target; say target= instead"):
+        spmd.compile(mlp.train_step, options=[f"--target={target}"])
+
+
+def test_a_chip_that_there_is_not_is_refused_by_the_compiler() -> None:
+    example = mlp.setup()
+    train_step = spmd.compile(mlp.train_step, target="emulate:sm_42")
+    with pytest.raises(spmd.CompileError, match="sm_42.*sm_80.*sm_90.*sm_100"):
+        train_step(example["model"], example["optimizer"], *example["args"])
+
+
 @pytest.mark.filterwarnings("ignore::spmd.remarks.Remark")
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_step_that_returns_the_whole_output_of_the_model(ranks: int) -> None:
