@@ -17,11 +17,12 @@ namespace {
 
 // [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is
 // packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
-// past it in groups, a tile high each, every group with all strips of the panel. Operands that lie as tiles want them
-// are copied by the first tile that reads them, while it multiplies, unless few tiles or none read them after it; only
-// a transposed B is packed by itself, and rows of A are copied where they would share too few places of the first-level
-// cache. Meanwhile tiles bring nearer what comes next: the next strip of B in the first group, the next group of A in
-// all of them.
+// past it in groups, a tile high each, every group with all strips of the panel. A strip of B that lies as tiles want
+// it is copied by the first tile that reads it, while it multiplies, unless few tiles or none read it after it; a
+// transposed one is packed by itself. Rows of A are read where they lie, or copied where they would share too few
+// places of the first-level cache. A transposed A is packed a group at a time: a depth of it may be a page of its own,
+// and each tile would have to find all of them. Meanwhile tiles bring nearer what comes next: the next strip of B in
+// the first group, the next group of A in all of them.
 constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
 constexpr int64_t kSums = 512 * kPanel;     ///< of a block of C whose sums lie in the workspace
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
@@ -81,7 +82,7 @@ public:
         sums(sums), a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
           kernels.tileColumns},
-        copiesRows(!p.transA && p.lda % 1024 == 0 && columns > 64) {
+        packsA(p.transA ? columns > b.width : p.lda % 1024 == 0 && columns > 64) {
     a.width = cut(rows, kernels.tileRows, 1);
     group = cut(rows, std::min(kGroup / a.width, kGroupLanes / kernels.lanes) * a.width, a.width);
     groups = (rows + group - 1) / group;
@@ -90,6 +91,10 @@ public:
   }
 
   void run() {
+    if (a.extent > kFew * a.width) {
+      bring(getAhead(b, 0, b.count(0), 0));
+      bring(getAhead(a, groupBegin(0), groupBegin(0) + a.count(groupBegin(0)), 0));
+    }
     for (int64_t j = 0; j < b.extent; j += panel)
       for (int64_t depth = 0; depth == 0 || depth < p.k; depth += kDepth)
         runBlock(j, depth);
@@ -143,16 +148,19 @@ private:
     return {first, end - begin, side.strip, depths(depth)};
   }
 
+  /// All at once, where nothing else can be done meanwhile.
+  static void bring(const Ahead &ahead) {
+    for (int64_t i = 0; i < ahead.rows; ++i)
+      for (int64_t at = 0; at < ahead.length; at += 16)
+        __builtin_prefetch(ahead.row + i * ahead.step + at, 0, 2);
+  }
+
   void multiply(const Place &at) {
     TileF32 tile;
     tile.depth = depths(at.depth);
     tile.columns = b.count(at.column);
-    bool copies = readA(at, tile);
-    copies |= readB(at, tile);
-    if (copies) { // both: what was copied before, upon itself
-      tile.packedA = packedA(at);
-      tile.packedB = packedB(at);
-    }
+    readA(at, tile);
+    bool copies = readB(at, tile);
     if (wanted[0].rows <= 0)
       std::swap(wanted[0], wanted[1]);
     tile.ahead = &wanted[0];
@@ -168,22 +176,26 @@ private:
   }
   float *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kDepth; }
 
-  /// Where a tile reads A, and whether it is to copy it.
-  bool readA(const Place &at, TileF32 &tile) const {
-    bool asItLies = p.transA ? at.firstColumns : !copiesRows;
-    tile.a = asItLies ? sourceA(at) : packedA(at);
-    tile.ldA = asItLies ? p.lda : p.transA ? kernels.lanes : kRowDepth;
-    if (copiesRows && at.firstColumns)
+  void readA(const Place &at, TileF32 &tile) const {
+    tile.a = packsA ? packedA(at) : sourceA(at);
+    tile.ldA = !packsA ? p.lda : p.transA ? kernels.lanes : kRowDepth;
+    if (!packsA || !at.firstColumns)
+      return;
+    if (!p.transA)
       for (int64_t i = 0; i < a.count(at.row); ++i)
         std::memcpy(packedA(at) + i * kRowDepth, sourceA(at) + i * a.strip,
                     static_cast<size_t>(tile.depth) * sizeof(float));
-    return p.transA && asItLies && panelEnd(at.panel) - at.panel > b.width;
+    else if (at.row == at.group)
+      kernels.packRows(sourceA(at), a.along, groupEnd(at.group) - at.group, a.width, tile.depth, packedA(at),
+                       kernels.lanes * kDepth);
   }
 
+  /// Where a tile reads B, and whether it is to copy it.
   bool readB(const Place &at, TileF32 &tile) const {
     bool asItLies = (at.firstRows || !copiesB) && !p.transB && tile.columns == b.width;
     tile.b = asItLies ? sourceB(at) : packedB(at);
     tile.ldB = asItLies ? p.ldb : (tile.columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    tile.packedB = packedB(at);
     if (at.firstRows && !asItLies)
       kernels.pack(sourceB(at), b.strip, b.along, tile.columns, tile.depth, packedB(at));
     return asItLies && copiesB;
@@ -217,7 +229,9 @@ private:
   int64_t row, column;
   float *sums;
   Side a, b;
-  bool copiesRows; ///< of A: at the same places of their pages they share too few places of the first-level cache
+  /// Rows of A at the same places of their pages share too few places of the first-level cache, and one depth of a
+  /// transposed A may be a page of its own.
+  bool packsA;
   bool copiesB;    ///< in the tiles that read it first
   int64_t group, groups, panel;
   Ahead wanted[2];

@@ -47,6 +47,7 @@ struct Lanes {
 
 #include "GemmF32Tile.h"
 
-const spmd::runtime::KernelsF32 spmd::runtime::kKernelsAVX2 = {6, 16, 8, Tiles<1, 2, 3, 4, 5, 6>::table, packStrip};
+const spmd::runtime::KernelsF32 spmd::runtime::kKernelsAVX2 = {
+    6, 16, 8, Tiles<1, 2, 3, 4, 5, 6>::table, packStrip, packRows};
 
 #endif

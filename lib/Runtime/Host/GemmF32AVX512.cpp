@@ -48,6 +48,6 @@ struct Lanes {
 #include "GemmF32Tile.h"
 
 const spmd::runtime::KernelsF32 spmd::runtime::kKernelsAVX512 = {
-    14, 32, 16, Tiles<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>::table, packStrip};
+    14, 32, 16, Tiles<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>::table, packStrip, packRows};
 
 #endif

@@ -29,9 +29,8 @@ struct TileF32 {
   const float *bias = nullptr, *residual = nullptr;
   int64_t ldr = 0;
   int64_t columns = 0;
-  /// Where tiles that copy put the columns of B, all of their vectors, and the rows of A, if they lie side by side, as
-  /// one vector: depth after depth, while they read them.
-  float *packedA = nullptr, *packedB = nullptr;
+  /// Where tiles that copy put the columns of B, all of their vectors, depth after depth, while they read them.
+  float *packedB = nullptr;
   Ahead *ahead = nullptr;
 };
 
@@ -40,11 +39,15 @@ struct KernelsF32 {
   int64_t tileRows, tileColumns; ///< of the largest tile
   int64_t lanes;                 ///< columns in a vector
   using Tile = void (*)(const TileF32 &);
-  /// By rows - 1, vectors - 1, whether the depths of A lie side by side, and whether operands are copied.
+  /// By rows - 1, vectors - 1, whether the depths of A lie side by side, and whether B is copied.
   const Tile (*tiles)[2][2][2];
   /// Packs `count` columns of B in whole vectors, depth after depth. Column i of depth l is `from[i * strip + l *
   /// along]`; one of `strip` and `along` is 1. What lies behind the columns has no meaning.
   void (*pack)(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, float *to);
+  /// Packs `count` rows of a transposed A in strips of `width` rows, `step` apart: each as one vector, depth after
+  /// depth. Row i of depth l is `from[i + l * along]`.
+  void (*packRows)(const float *from, int64_t along, int64_t count, int64_t width, int64_t depth, float *to,
+                   int64_t step);
 };
 
 #if defined(__x86_64__)

@@ -16,6 +16,10 @@ using spmd::runtime::TileF32;
 
 #define SPMD_INLINE SPMD_TARGET __attribute__((always_inline)) inline
 
+/// So many depths before they are copied they come nearer: further ones would drive each other out of the first-level
+/// cache.
+constexpr int64_t kNear = 8;
+
 /// Row i of A is at (i % 3) * lda of pointer i / 3, which are few enough for registers.
 template <int Rows, int Vectors>
 SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t lda, int64_t step, const float *b,
@@ -33,17 +37,16 @@ SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t ld
   }
 }
 
-/// Copies one depth of Count elements as Vectors vectors, and brings a later one nearer. Returns where the next one
-/// goes.
-template <int Vectors, int Count>
+/// Copies one depth of B, and brings a later one nearer. Returns where the next one goes.
+template <int Vectors>
 SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
-  constexpr int64_t L = Lanes::kLanes, near = 8; // further ones would drive each other out of the first-level cache
+  constexpr int64_t L = Lanes::kLanes;
   asm volatile("" ::: "memory");
 #pragma GCC unroll 2
   for (int v = 0; v < Vectors; ++v)
-    Lanes::store(to + v * L, Lanes::load(from + v * L, Lanes::firsts(Count - v * L)));
-  __builtin_prefetch(from + near * step);
-  __builtin_prefetch(from + near * step + Count - 1);
+    Lanes::store(to + v * L, Lanes::load(from + v * L));
+  __builtin_prefetch(from + kNear * step);
+  __builtin_prefetch(from + kNear * step + Vectors * L - 1);
   return to + Vectors * L;
 }
 
@@ -67,23 +70,25 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     a[i] = tile.a + 3 * i * lda;
   const float *to = tile.to;
   const float *residual = tile.residual == tile.to ? nullptr : tile.residual;
-  float *packedA = tile.packedA, *packedB = tile.packedB;
+  float *packedB = tile.packedB;
   Ahead &ahead = *tile.ahead;
   int64_t l = 0, last = tile.columns - 1;
   // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
   // Late, or the operands would drive them out of the first-level cache again; but memory takes a few rounds.
   constexpr int64_t rounds = Rows + 8;
-  for (int64_t row = std::min<int64_t>(1, rounds - tile.depth / 4); l + 4 <= tile.depth;
+  for (int64_t row = std::min<int64_t>(0, rounds - tile.depth / 4); l + 4 <= tile.depth;
        l += 4, b += 4 * stepB, ++row) {
-    __builtin_prefetch(to, 1);
-    __builtin_prefetch(to + last, 1);
-    if (Vectors * L > 16)
-      __builtin_prefetch(to + last / 2, 1);
-    to += row > 0 && row < Rows ? tile.ldTo : 0;
-    if (residual) {
-      __builtin_prefetch(residual);
-      __builtin_prefetch(residual + last);
-      residual = row <= 0 ? residual : row < Rows ? residual + tile.ldr : nullptr;
+    if (row >= 0 && row < Rows) {
+      __builtin_prefetch(to, 1);
+      __builtin_prefetch(to + last, 1);
+      if (Vectors * L > 16)
+        __builtin_prefetch(to + last / 2, 1);
+      to += tile.ldTo;
+      if (residual) {
+        __builtin_prefetch(residual);
+        __builtin_prefetch(residual + last);
+        residual += tile.ldr;
+      }
     }
     if (ahead.rows > 0) {
       __builtin_prefetch(ahead.row + ahead.at, 0, 2);
@@ -101,9 +106,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
       asm volatile("" ::: "memory");
       addProducts<Rows, Vectors>(a, lda, step * stepA, b + step * stepB, sum);
       if constexpr (Copies)
-        packedB = copyDepth<Vectors, Vectors * L>(b + step * stepB, stepB, packedB);
-      if constexpr (Copies && !Apart)
-        packedA = copyDepth<1, Rows>(a[0] + step * stepA, stepA, packedA);
+        packedB = copyDepth<Vectors>(b + step * stepB, stepB, packedB);
     }
 #pragma GCC unroll 5
     for (const float *&rows : a) {
@@ -114,9 +117,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
   for (; l < tile.depth; ++l, b += stepB) {
     addProducts<Rows, Vectors>(a, lda, 0, b, sum);
     if constexpr (Copies)
-      packedB = copyDepth<Vectors, Vectors * L>(b, stepB, packedB);
-    if constexpr (Copies && !Apart)
-      packedA = copyDepth<1, Rows>(a[0], stepA, packedA);
+      packedB = copyDepth<Vectors>(b, stepB, packedB);
 #pragma GCC unroll 5
     for (const float *&rows : a)
       rows += stepA;
@@ -182,6 +183,24 @@ SPMD_TARGET void packStrip(const float *from, int64_t strip, int64_t along, int6
     copyStrip(from, along, count, depth, to);
   else
     transposeStrip(from, strip, count, depth, to);
+}
+
+SPMD_TARGET void packRows(const float *from, int64_t along, int64_t count, int64_t width, int64_t depth, float *to,
+                          int64_t step) {
+  constexpr int64_t L = Lanes::kLanes;
+  int64_t whole = count < L ? 0 : ((count - L) / width + 1) * width; // of these, whole vectors lie within the rows
+  for (int64_t l = 0; l < depth; ++l, from += along, to += L) {
+    const float *next = from + kNear * along;
+    for (int64_t i = 0; i < count; i += 16)
+      __builtin_prefetch(next + i);
+    __builtin_prefetch(next + count - 1);
+    float *strip = to;
+    int64_t i = 0;
+    for (; i < whole; i += width, strip += step)
+      Lanes::store(strip, Lanes::load(from + i));
+    for (; i < count; i += width, strip += step)
+      Lanes::store(strip, Lanes::load(from + i, Lanes::firsts(count - i)));
+  }
 }
 
 template <int... Rows>
