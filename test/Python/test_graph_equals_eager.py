@@ -15,19 +15,23 @@ from step_interpreter import StepInterpreter
 import spmd
 
 INPUTS = Path(__file__).parent.parent / "Inputs"
+# Where other orders of addition or other roundings are right, too, and gradients carry them on: per step, as
+# `spmd-interpret --reference` allows.
+RELATIVE_PER_STEP = 16 * torch.finfo(torch.float32).eps
 
 
-def largest_difference(run: StepInterpreter, finals: dict[str, torch.Tensor], without: list[str] = ()) -> float:
+def check_finals(run: StepInterpreter, finals: dict[str, torch.Tensor], zero_gradient: list[str], rtol: float) -> None:
     assert set(finals) == {name for name in run.tensors() if not name.startswith("constant/")}
-    return max((run.tensors()[name] - value.detach()).abs().max().item() for name, value in finals.items()
-               if name not in without)
+    for name in set(finals) - set(zero_gradient):
+        expected = finals[name].detach()
+        assert (run.tensors()[name] - expected).norm() <= rtol * expected.norm(), name
 
 
-@pytest.mark.parametrize("name, tolerance", [
-    ("mlp-sgd", 3e-8), ("mlp-sgd-foreach", 3e-8), ("gpt-tiny", 1e-7), ("gpt-tiny-foreach", 1e-7), ("gpt-tiny-sgd", 0),
-    ("mlp-uneven", 3e-8), ("gpt-square", 1e-7), ("gpt-uneven-sgd", 0)])
-def test_shipped_package_gives_its_reference(name: str, tolerance: float) -> None:
-    """The reference was recorded with the optimizer's default implementation, the graph holds the fused one."""
+@pytest.mark.parametrize("name", ["mlp-sgd", "mlp-sgd-foreach", "gpt-tiny", "gpt-tiny-foreach", "gpt-tiny-sgd",
+                                  "mlp-uneven", "gpt-square", "gpt-uneven-sgd"])
+def test_shipped_package_gives_its_reference(name: str) -> None:
+    """The reference was recorded on another processor, whose matrix products add up in another order; on one processor
+    the bits are equal (below)."""
     folder = INPUTS / f"{name}.step"
     step = json.loads((folder / "step.json").read_text())
     reference = load_file(folder / "reference.safetensors")
@@ -37,9 +41,9 @@ def test_shipped_package_gives_its_reference(name: str, tolerance: float) -> Non
     for number, loss in enumerate(reference["loss"]):
         lr = [float(reference[f"hyper/lr/{g}"][number]) for g in range(groups)]
         outputs = run({n: reference[f"batch/{number}/{n}"] for n in batch_names}, lr)
-        assert abs(float(outputs[0]) - float(loss)) <= tolerance * max(1, abs(float(loss)))
+        assert abs(float(outputs[0]) - float(loss)) <= (number + 1) * RELATIVE_PER_STEP * abs(float(loss))
     finals = {k.removeprefix("final/"): v for k, v in reference.items() if k.startswith("final/")}
-    assert largest_difference(run, finals, without=step["zero_gradient"]) <= tolerance
+    check_finals(run, finals, step["zero_gradient"], len(reference["loss"]) * RELATIVE_PER_STEP)
 
 
 def eager_finals(model, optimizer) -> dict[str, torch.Tensor]:
@@ -63,22 +67,23 @@ def adamw(**options):
     return example
 
 
+# Each with whether the bits are eager's.
 CASES = {
-    "sgd fused": (lambda: sgd(momentum=0.9, fused=True), 0),
-    "sgd fused nesterov, weight decay": (lambda: sgd(momentum=0.9, nesterov=True, weight_decay=0.1, fused=True), 0),
-    "sgd one by one": (lambda: sgd(momentum=0.9, foreach=False), 0),
-    "sgd foreach": (lambda: sgd(momentum=0.9, foreach=True), 3e-8),  # lr * grad rounds before it is added
-    "gpt adamw fused": (lambda: adamw(fused=True), 0),
-    "gpt adamw foreach": (lambda: adamw(foreach=True), 1e-7),  # capturable: bias corrections in float32
-    "gpt adamw one by one": (lambda: adamw(foreach=False), 1e-7),
-    "gpt sgd": (lambda: gpt2.setup("tiny", optimizer="sgd", steps=5), 0),
+    "sgd fused": (lambda: sgd(momentum=0.9, fused=True), True),
+    "sgd fused nesterov, weight decay": (lambda: sgd(momentum=0.9, nesterov=True, weight_decay=0.1, fused=True), True),
+    "sgd one by one": (lambda: sgd(momentum=0.9, foreach=False), True),
+    "sgd foreach": (lambda: sgd(momentum=0.9, foreach=True), False),  # lr * grad rounds before it is added
+    "gpt adamw fused": (lambda: adamw(fused=True), True),
+    "gpt adamw foreach": (lambda: adamw(foreach=True), False),  # capturable: bias corrections in float32
+    "gpt adamw one by one": (lambda: adamw(foreach=False), False),
+    "gpt sgd": (lambda: gpt2.setup("tiny", optimizer="sgd", steps=5), True),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
 def test_captured_graph_equals_eager(case: str, warm: bool) -> None:
-    make, tolerance = CASES[case]
+    make, same_bits = CASES[case]
     example = make()
     step, model, optimizer = example["train_step"], example["model"], example["optimizer"]
     if warm:
@@ -88,8 +93,9 @@ def test_captured_graph_equals_eager(case: str, warm: bool) -> None:
     torch.testing.assert_close((model.state_dict(), optimizer.state_dict()), before, rtol=0, atol=0)
     assert all(p.grad is None for p in model.parameters())
     run = StepInterpreter(json.loads(package.text()), package.weights)
+    rtol = 0.0 if same_bits else len(example["reference"]) * RELATIVE_PER_STEP
     for x, y in example["reference"]:
         expected = float(step(model, optimizer, x, y).detach())
         loss, = run({"x": x, "y": y})
-        assert abs(float(loss) - expected) <= 2 * tolerance * abs(expected)
-    assert largest_difference(run, eager_finals(model, optimizer), example.get("zero_gradient", [])) <= tolerance
+        assert abs(float(loss) - expected) <= rtol * abs(expected)
+    check_finals(run, eager_finals(model, optimizer), example.get("zero_gradient", []), rtol)
