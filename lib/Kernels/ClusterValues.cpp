@@ -198,11 +198,11 @@ Value ClusterValues::getMemoryIndex(ReduceOp reduce) {
   return index;
 }
 
-void ClusterValues::combineInMemory(ReduceOp reduce, Value pointer, Value value) {
+void ClusterValues::combineInMemory(ReduceOp reduce, Value pointer, Value value, int64_t alignment) {
   auto vector = dyn_cast<VectorType>(value.getType());
   Value index = getMemoryIndex(reduce);
-  Value old = b.load(pointer, reduce.getType(), index, vector ? vector.getNumElements() : 1);
-  b.store(b.combine(reduce.getKind(), old, value), pointer, index);
+  Value old = b.load(pointer, reduce.getType(), index, vector ? vector.getNumElements() : 1, alignment);
+  b.store(b.combine(reduce.getKind(), old, value), pointer, index, alignment);
 }
 
 } // namespace spmd::kernel

@@ -50,8 +50,9 @@ protected:
   /// Results of `reduce` at a time, and the number of that at the current position.
   int64_t getMemoryCount(ReduceOp reduce) const;
   mlir::Value getMemoryIndex(ReduceOp reduce);
-  /// Combines `value` with what `pointer` holds for `reduce` at the current position.
-  void combineInMemory(ReduceOp reduce, mlir::Value pointer, mlir::Value value);
+  /// Combines `value` with what `pointer` holds for `reduce` at the current position, aligned to `alignment` bytes (0:
+  /// to one element).
+  void combineInMemory(ReduceOp reduce, mlir::Value pointer, mlir::Value value, int64_t alignment = 0);
 
   CodeBuilder &b;
   mutable ClusterOp op; // accessors of ops are not const

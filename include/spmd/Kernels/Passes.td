@@ -138,6 +138,7 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
     Option<"sms", "sms", "int64_t", "0", "multiprocessors that there are; by default all of the chip's">,
     Option<"sharedBytes", "shared-bytes", "int64_t", "0",
            "shared memory a block may have; by default all of the chip's">,
+    Option<"registers", "registers", "int64_t", "0", "registers of a multiprocessor; by default all of the chip's">,
   ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

@@ -4,12 +4,21 @@
 // the same way. Where a row is short enough, a thread's part of it is spelled out (`parts` of constant number), and
 // what the thread has loaded or computed for a part stays in registers for the stages to come; else it is a loop.
 //
+// [Note: parts that are not there]
+// A row whose accesses do not divide among the threads leaves some of them without a last part. Those compute it like
+// the others, in the same instructions: what it would load is zeros, sums stay as they were before it, and nothing of
+// it is stored. So a sum has the bits that a loop over the thread's part would give it. A body that may not be computed
+// on zeros (an integer division) takes the loop.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockOps.h"
 #include "ClusterSkeleton.h"
 #include "dialects/Kernel/Body.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -25,6 +34,7 @@ public:
 private:
   // Shape.
   void chooseShape(int64_t groups);
+  bool chooseParts(int64_t items, int64_t words);
   bool mayOverwriteScalars() const;
 
   // Loops.
@@ -35,6 +45,11 @@ private:
   void emitScalars(const Roots &roots);
   void emitPoint(const Roots &roots, Scope &scope, unsigned part);
 
+  // Parts.
+  void openPart(int64_t part);
+  void loadPart(const Roots &roots, Scope &scope);
+  SmallVector<Value> whereThere(llvm::function_ref<SmallVector<Value>()> load);
+
   // Reductions.
   LogicalResult reserveMemory();
   Value loadReduction(ReduceOp reduce, int64_t width) override;
@@ -43,6 +58,11 @@ private:
     return llvm::is_contained(reduce.getOver(), static_cast<int64_t>(*laneDim));
   }
   bool hasLanes(ReduceOp reduce) const { return schedule.getVarying(reduce).test(*laneDim); }
+  /// Of sums side by side in memory, of which there are a multiple of the width.
+  int64_t getSumAlignment(ReduceOp reduce) const {
+    int64_t bytes = getStoredBytes(reduce.getType());
+    return hasLanes(reduce) ? std::min(width * bytes, kWideBytes) : bytes;
+  }
   SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values);
 
   int64_t width = 1;
@@ -52,8 +72,12 @@ private:
   int64_t group = kWarpSize, groupsPerBlock = 1;
   /// Parts of a row that a thread owns, when they are spelled out; else 0.
   int64_t parts = 0;
+  /// Whether a thread keeps the sums of its columns in registers, if there is one per column; else shared memory does.
+  bool keepsSums = true;
   /// Number of the thread in its group, and of the group in its block (i64).
   Value member, groupInBlock;
+  /// Whether the thread has the last part, and the part that is being emitted; null: all threads do.
+  Value hasLastPart, isThere;
   /// What is known at each spelled-out part.
   SmallVector<Scope> partScopes;
   /// Operands that a loop over the row has read.
@@ -100,22 +124,43 @@ void GroupSkeleton::chooseShape(int64_t groups) {
   for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
     if (access.uses(*laneDim))
       words += width * llvm::divideCeil(getElementBytes(operand.getType()), 4);
+  int64_t sums = 0, sumBytes = 0;
   for (auto reduce : op.getBodyBlock()->getOps<ReduceOp>())
-    if (hasLanes(reduce))
-      words += width * llvm::divideCeil(getElementBytes(reduce.getType()), 4);
-  // A row that stays in registers is read once, so more threads than wanted may share it: the fewest that divide it and
-  // have room. Half of a thread's registers are for what it computes.
-  constexpr int64_t kWords = 64;
-  for (int64_t threads = group; threads <= device.threadsPerBlock; threads += kWarpSize) {
-    int64_t room = std::min(kWords, device.registersPerSM / threads / 2);
-    if (items % threads || items / threads * words > room)
-      continue;
-    if (threads > group)
-      groupsPerBlock = 1;
-    group = threads;
-    parts = items / group;
+    if (hasLanes(reduce)) {
+      sums += width * llvm::divideCeil(getElementBytes(reduce.getType()), 4);
+      sumBytes += getMemoryCount(reduce) * getElementBytes(reduce.getType());
+    }
+  if (chooseParts(items, words + sums) || sumBytes > device.sharedBytesPerBlock / 2)
     return;
+  // A thread meets the same columns of every row: no barrier is needed for its sums.
+  keepsSums = !chooseParts(items, words);
+}
+
+/// A row that stays in registers is read once, so more threads than wanted may share it, if they have room. Of the
+/// fewest that have, and up to twice as many, those with the fewest parts that are not there. Half of a thread's
+/// registers are for what it computes.
+bool GroupSkeleton::chooseParts(int64_t items, int64_t words) {
+  constexpr int64_t kWords = 64;
+  bool mayBeMissing = llvm::all_of(*op.getBodyBlock(), [](Operation &inner) { return isSpeculatable(&inner); });
+  int64_t chosen = 0, leastMissing = 0, most = device.threadsPerBlock;
+  for (int64_t threads = group; threads <= most; threads += kWarpSize) {
+    int64_t count = llvm::divideCeil(items, threads), missing = count * threads - items;
+    if (count * words > std::min(kWords, device.registersPerSM / threads / 2) || (missing && !mayBeMissing))
+      continue;
+    if (chosen && missing >= leastMissing)
+      continue;
+    if (!chosen)
+      most = std::min(most, 2 * threads);
+    chosen = threads;
+    leastMissing = missing;
   }
+  if (!chosen)
+    return false;
+  if (chosen > group)
+    groupsPerBlock = 1;
+  group = chosen;
+  parts = llvm::divideCeil(items, group);
+  return true;
 }
 
 FailureOr<LaunchShape> GroupSkeleton::emit() {
@@ -132,6 +177,9 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
   } else {
     std::tie(groupInBlock, member) = b.divide(b.getThread(), group, group * groupsPerBlock);
   }
+  int64_t items = dims[*laneDim] / width;
+  if (items < parts * group)
+    hasLastPart = b.isLess(member, b.i64(items - (parts - 1) * group));
   if (failed(reserveMemory()))
     return failure();
   auto emitRow = [&](Value row) {
@@ -213,8 +261,9 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
         // Each thread clears what it owns: the lanes of the last dim, at every position of the dims before it.
         int64_t rows = getMemoryCount(reduce) / dims[*laneDim];
         b.loop(b.i64(0), b.i64(rows), 1, [&](Value row) {
-          b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width,
-                 [&](Value i) { b.store(neutral, pointer, b.add(b.mul(row, dims[*laneDim]), i)); });
+          b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width, [&](Value i) {
+            b.store(neutral, pointer, b.add(b.mul(row, dims[*laneDim]), i), getSumAlignment(reduce));
+          });
         });
       } else if (pointer) {
         b.loop(b.i64(0), b.i64(getMemoryCount(reduce)), 1, [&](Value i) { b.store(neutral, pointer, i); });
@@ -281,16 +330,63 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
 /// The last dim, shared out. Everything of a part is read before anything of it is written: a result may lie where an
 /// operand does.
 void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
-  SmallVector<Value> values;
+  SmallVector<std::pair<const Root *, Value>> sums, stores;
   for (const Root *root : roots)
-    values.push_back(getValue(root->value, width, scope));
-  for (auto [root, value] : llvm::zip_equal(roots, values)) {
-    value = b.broadcast(value, width);
-    if (root->reduce)
-      accumulate(root->reduce, value, part);
-    else
+    (root->reduce ? sums : stores).emplace_back(root, b.broadcast(getValue(root->value, width, scope), width));
+  for (auto [root, value] : sums)
+    accumulate(root->reduce, value, part);
+  auto store = [&] {
+    for (auto [root, value] : stores)
       storeResult(*root, value, width);
-  }
+  };
+  if (isThere && !stores.empty())
+    b.when(isThere, store);
+  else
+    store();
+}
+
+/// Goes to part `part` of the row.
+void GroupSkeleton::openPart(int64_t part) {
+  position[*laneDim] = b.mul(b.add(member, part * group), width);
+  isThere = part + 1 == parts ? hasLastPart : Value();
+}
+
+/// Reads into `scope` what `roots` need of the operands at the open part.
+void GroupSkeleton::loadPart(const Roots &roots, Scope &scope) {
+  llvm::SetVector<Value> wanted;
+  auto isKnown = [&](Value value) {
+    return scope.contains(value) || llvm::any_of(scopes, [&](const Scope &outer) { return outer.contains(value); });
+  };
+  for (const Root *root : roots)
+    for (Value value : schedule.getClosure(root->value))
+      if (isa<BlockArgument>(value) && schedule.getVarying(value).test(*laneDim) && !isKnown(value))
+        wanted.insert(value);
+  if (wanted.empty())
+    return;
+  SmallVector<Value> loaded = whereThere([&] {
+    Scope read;
+    return llvm::map_to_vector(wanted, [&](Value value) { return getValue(value, width, read); });
+  });
+  for (auto [value, known] : llvm::zip_equal(wanted, loaded))
+    scope[value] = known;
+}
+
+/// What `load` gives where the open part is there, else zeros.
+SmallVector<Value> GroupSkeleton::whereThere(llvm::function_ref<SmallVector<Value>()> load) {
+  if (!isThere)
+    return load();
+  SmallVector<Value> loaded;
+  auto choice = scf::IfOp::create(
+      b, isThere,
+      [&](OpBuilder &, Location) {
+        loaded = load();
+        scf::YieldOp::create(b, loaded);
+      },
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(
+            b, llvm::map_to_vector(loaded, [&](Value value) { return b.number(value.getType(), 0); }));
+      });
+  return choice.getResults();
 }
 
 /// A row that is too long to be kept is read again by every pass after the first.
@@ -329,16 +425,14 @@ void GroupSkeleton::emitShared(const Roots &roots) {
   if (parts) {
     // Everything that is read comes first, so that it is in flight together.
     for (int64_t part = 0; part < parts; ++part) {
-      position[*laneDim] = b.mul(b.add(member, part * group), width);
-      for (const Root *root : roots)
-        for (Value value : schedule.getClosure(root->value))
-          if (isa<BlockArgument>(value) && schedule.getVarying(value).test(*laneDim))
-            getValue(value, width, partScopes[part]);
+      openPart(part);
+      loadPart(roots, partScopes[part]);
     }
     for (int64_t part = 0; part < parts; ++part) {
-      position[*laneDim] = b.mul(b.add(member, part * group), width);
+      openPart(part);
       emitPoint(roots, partScopes[part], part);
     }
+    isThere = Value();
     for (ReduceOp reduce : reduces)
       wide.push_back(running[reduce].front());
   } else {
@@ -385,7 +479,7 @@ LogicalResult GroupSkeleton::reserveMemory() {
     if (!reduce || memory.contains(reduce) || getMemoryDims(reduce).empty())
       continue;
     int64_t count = getMemoryCount(reduce);
-    if (hasLanes(reduce) && parts && getMemoryDims(reduce).size() == 1)
+    if (hasLanes(reduce) && parts && keepsSums && getMemoryDims(reduce).size() == 1)
       continue;
     if (hasLanes(reduce)) {
       if (b.getSharedBytes() + count * groupsPerBlock * getElementBytes(reduce.getType()) > device.sharedBytesPerBlock)
@@ -406,16 +500,23 @@ LogicalResult GroupSkeleton::reserveMemory() {
 }
 
 Value GroupSkeleton::loadReduction(ReduceOp reduce, int64_t width) {
-  return b.load(memory.lookup(reduce), reduce.getType(), getMemoryIndex(reduce), hasLanes(reduce) ? width : 1);
+  auto load = [&]() -> SmallVector<Value> {
+    return {b.load(memory.lookup(reduce), reduce.getType(), getMemoryIndex(reduce), hasLanes(reduce) ? width : 1,
+                   getSumAlignment(reduce))};
+  };
+  return hasLanes(reduce) ? whereThere(load).front() : load().front();
 }
 
 void GroupSkeleton::accumulate(ReduceOp reduce, Value value, unsigned part) {
   // Inside the shared loop a sum over lanes is carried, wherever it goes later.
   bool isCarried = isOverLanes(reduce) && position[*laneDim];
-  if (Value pointer = memory.lookup(reduce); pointer && !isCarried)
-    return combineInMemory(reduce, pointer, value);
+  if (Value pointer = memory.lookup(reduce); pointer && !isCarried) {
+    auto combine = [&] { combineInMemory(reduce, pointer, value, getSumAlignment(reduce)); };
+    return isThere ? b.when(isThere, combine) : combine();
+  }
   Value &sum = running[reduce][hasLanes(reduce) && !isCarried ? part : 0];
-  sum = b.combine(reduce.getKind(), sum, value);
+  Value combined = b.combine(reduce.getKind(), sum, value);
+  sum = isThere && isCarried ? arith::SelectOp::create(b, isThere, combined, sum) : combined;
 }
 
 /// Sums over the group.

@@ -61,7 +61,8 @@ struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
       return signalPassFailure();
     }
     Device part = *device;
-    if (failed(limit(part.sms, sms, "sms")) || failed(limit(part.sharedBytesPerBlock, sharedBytes, "shared-bytes")))
+    if (failed(limit(part.sms, sms, "sms")) || failed(limit(part.sharedBytesPerBlock, sharedBytes, "shared-bytes")) ||
+        failed(limit(part.registersPerSM, registers, "registers")))
       return signalPassFailure();
     auto lowered = lowerGpuKernels(module, part);
     if (failed(lowered))

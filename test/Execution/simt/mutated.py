@@ -1,8 +1,9 @@
 """Kernels that mutants.py puts mistakes into, and the mistakes that no run can tell from the kernel."""
 
 # A whole GPU, and parts of one: small shapes need several blocks on them, and several accesses of a thread. On the tiny
-# one rows are longer than shared memory.
+# one rows are longer than shared memory, on the one of few registers short rows do not stay in them.
 WHOLE, PART, PARTS, TINY = "chip=sm_90", "chip=sm_90 sms=1", "chip=sm_90 sms=2", "chip=sm_90 shared-bytes=1024"
+FEW = "chip=sm_90 registers=1024"
 
 # For every kind of kernel, calls of tests in ../host/kernels and the device that their kernels are for.
 KINDS = {
@@ -17,6 +18,7 @@ KINDS = {
         ("test_cluster.test_softmax(5, 128)", WHOLE),
         ("test_cluster.test_softmax(2, 5000)", WHOLE),
         ("test_cluster.test_softmax(6, 600)", PART),
+        ("test_cluster.test_softmax(2, 700)", FEW),
         ("test_cluster.test_layer_norm(5, 100)", WHOLE),
         ("test_cluster.test_layer_norm(6, 768)", WHOLE),
         ("test_cluster.test_cross_entropy()", WHOLE),
@@ -25,6 +27,8 @@ KINDS = {
     "row and column reduction": [
         ("test_cluster.test_layer_norm_backward(4, 8, 48)", WHOLE),
         ("test_cluster.test_layer_norm_backward(5, 7, 128)", WHOLE),
+        ("test_cluster.test_layer_norm_backward(4, 7, 100)", FEW),
+        ("test_cluster.test_layer_norm_backward(2, 3, 200)", FEW),
         ("test_cluster.test_column_centre_then_rows(5, 7, 128)", WHOLE),
     ],
     "reduction of outer dims": [

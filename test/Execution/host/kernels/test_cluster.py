@@ -164,7 +164,7 @@ def test_layer_norm_past_the_caches(rows, cols):
     check_layer_norm(rows, cols, shifts=[4])
 
 
-@pytest.mark.parametrize("blocks,rows,cols", [(1, 3, 5), (4, 8, 48), (3, 7, 100)])
+@pytest.mark.parametrize("blocks,rows,cols", [(1, 3, 5), (4, 8, 48), (3, 7, 100), (1, 2, 8200)])
 def test_layer_norm_backward(blocks, rows, cols):
     """Row and column reductions in one cluster: dx, and per block the sums for dw and db."""
     g, x, w = rand(blocks * rows, cols), rand(blocks * rows, cols, seed=1), rand(cols, seed=2)
