@@ -2,6 +2,7 @@
 
 #include "SegmentedValues.h"
 #include "ElementEmitter.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -86,6 +87,26 @@ Value SegmentedValues::getValue(Value value, Value i, int64_t width, Scope &scop
   }
   scope[value] = emitted;
   return emitted;
+}
+
+int64_t SegmentedValues::countBytesReadAgain() const {
+  int64_t bytes = 0;
+  llvm::SmallPtrSet<Value, 8> read;
+  for (auto reduce : body.getOps<ReduceOp>()) {
+    llvm::SetVector<Value> needed;
+    needed.insert(reduce.getValue());
+    for (size_t i = 0; i < needed.size(); ++i) {
+      if (auto argument = dyn_cast<BlockArgument>(needed[i])) {
+        if (!read.insert(argument).second)
+          bytes += op.getChunk() * getStoredBytes(argument.getType());
+      } else {
+        for (Value operand : needed[i].getDefiningOp()->getOperands())
+          if (isElement(operand))
+            needed.insert(operand);
+      }
+    }
+  }
+  return bytes;
 }
 
 SegmentedValues::Range SegmentedValues::getPiece(Value trip) {

@@ -20,6 +20,8 @@ protected:
   void emitSegmentValues(mlir::Value segment);
   /// For a body that reduces, in program order: `reduce` gives the result of each reduction, which later values use.
   void emitReductions(llvm::function_ref<mlir::Value(ReduceOp)> reduce);
+  /// Bytes of elements that reductions read again after one before them.
+  int64_t countBytesReadAgain() const;
   /// `value` of the `width` elements from element `i` of the chunk on; what the segment fixes is a scalar. `scope`
   /// holds the values of these elements that are known.
   mlir::Value getValue(mlir::Value value, mlir::Value i, int64_t width, Scope &scope);
@@ -35,7 +37,7 @@ protected:
   Range getPiece(mlir::Value trip);
 
   CodeBuilder &b;
-  SegmentedOp op;
+  mutable SegmentedOp op; // accessors of ops are not const
   mlir::Block &body;
   /// Position of the chunk in the flat buffer.
   mlir::Value position;

@@ -77,7 +77,9 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
   for (const std::string &cpu : cpus) {
     KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", ""};
     std::string file = pathIn(folder, entry.file);
-    if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file) : kernel::emitSharedObject(code, cpu, file)))
+    kernels.hostKernels.clear();
+    if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file)
+                          : kernel::emitSharedObject(code, cpu, file, &kernels.hostKernels)))
       return failure();
     auto bytes = runtime::readFile(file);
     if (!bytes)

@@ -49,7 +49,8 @@ static void printKernels(const Artifact &artifact, const std::map<std::string, U
   header.push_back("bytes required");
   header.push_back("bytes moved");
   Rows rows = {header};
-  int64_t launches = 0, required = 0;
+  int64_t launches = 0, required = 0, moved = 0;
+  bool allAreKnown = true;
   for (const KernelInfo &info : manifest.kernelTable) {
     auto found = uses.find(info.kernel);
     Use use = found == uses.end() ? Use() : found->second;
@@ -66,14 +67,17 @@ static void printKernels(const Artifact &artifact, const std::map<std::string, U
                                formatCount(l.localBytes), joined(l.spillStoreBytes, " + ", l.spillLoadBytes)});
     }
     row.push_back(formatCount(info.requiredBytes));
-    row.push_back(launch && launch->movedBytes ? formatCount(*launch->movedBytes) : "-");
+    const std::optional<int64_t> &bytes = isHost ? info.movedBytes : launch ? launch->movedBytes : std::nullopt;
+    row.push_back(bytes ? formatCount(*bytes) : "-");
     rows.push_back(std::move(row));
     launches += use.launches;
     required += use.launches * info.requiredBytes;
+    moved += use.launches * bytes.value_or(0);
+    allAreKnown &= bytes || !use.launches;
   }
-  std::printf("\nkernels on %s: %zu, %s launches and %s bytes required per step and rank\n",
+  std::printf("\nkernels on %s: %zu, %s launches and %s bytes required per step and rank%s\n",
               isHost ? "the CPU" : chip.c_str(), manifest.kernelTable.size(), formatCount(launches).c_str(),
-              formatCount(required).c_str());
+              formatCount(required).c_str(), allAreKnown ? (", " + formatCount(moved) + " moved").c_str() : "");
   std::fputs(formatTable(rows).c_str(), stdout);
 }
 

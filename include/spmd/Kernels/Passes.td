@@ -58,7 +58,8 @@ def LowerKernels : Pass<"spmd-lower-kernels", "::mlir::ModuleOp"> {
       return %0 : tensor<f32>
     }
     // becomes
-    llvm.func @k0(%args: !llvm.ptr, %coords: !llvm.ptr, %begin: i64, %end: i64) {
+    llvm.func @k0(%args: !llvm.ptr, %coords: !llvm.ptr, %begin: i64, %end: i64)
+        attributes {spmd.moved_bytes = 8 : i64} {
       %one = arith.constant 1 : i64
       %zero = arith.constant 0 : i64
       %0 = llvm.getelementptr %args[%zero] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr

@@ -5,11 +5,20 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LLVM.h"
+#include <string>
+#include <vector>
 
 namespace spmd::kernel {
 
 /// CPUs that kernels can be generated for.
 llvm::ArrayRef<llvm::StringRef> getKernelCpus();
+
+/// What is known of a kernel beside its code.
+struct HostKernel {
+  std::string symbol;
+  /// Bytes that all its trips move between the second-level cache and memory.
+  int64_t movedBytes;
+};
 
 /// Generates code for every kernel op in `module` that has a symbol and writes a shared object at `path`, which exports
 /// one function per symbol:
@@ -19,8 +28,9 @@ llvm::ArrayRef<llvm::StringRef> getKernelCpus();
 /// `args` are the operands' and then the results' addresses, `coords` the mesh coordinates of the rank, [begin, end) a
 /// range of parallel trips. The object needs no symbol from outside. The same module and CPU give the same bytes, and
 /// the functions give the same bits on every CPU. Errors are emitted at the op or module; nothing is left at `path`
-/// then.
-mlir::LogicalResult emitSharedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path);
+/// then. `described` gets an entry per kernel.
+mlir::LogicalResult emitSharedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path,
+                                     std::vector<HostKernel> *described = nullptr);
 
 } // namespace spmd::kernel
 

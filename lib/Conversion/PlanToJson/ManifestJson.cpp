@@ -187,11 +187,16 @@ void ManifestWriter::writeKernels() {
         symbol && op.isGenerated() && seen.try_emplace(symbol.getValue()).second)
       ops.push_back({symbol.getValue(), op});
   });
+  llvm::StringMap<int64_t> movedBytes;
+  for (const kernel::HostKernel &kernel : kernels.hostKernels)
+    movedBytes[kernel.symbol] = kernel.movedBytes;
   using Entry = std::pair<StringRef, kernel::KernelOpInterface>;
-  writer.objects("kernel_table", ops, [](OStream &json, Entry entry) {
+  writer.objects("kernel_table", ops, [&](OStream &json, Entry entry) {
     json.attribute("kernel", entry.first);
     json.attribute("kind", kernel::getKernelKind(entry.second));
     json.attribute("required_bytes", entry.second.getBytesMoved());
+    if (auto moved = movedBytes.find(entry.first); moved != movedBytes.end())
+      json.attribute("moved_bytes", moved->second);
   });
   if (kernels.launches.empty())
     return;

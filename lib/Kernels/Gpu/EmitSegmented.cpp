@@ -64,6 +64,7 @@ private:
 
 LogicalResult SegmentedEmitter::emit() {
   op.hasReduction() ? emitPieces() : emitElements();
+  b.addMovedBytes(countBytesReadAgain());
   return success();
 }
 

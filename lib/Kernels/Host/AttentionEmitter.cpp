@@ -140,6 +140,19 @@ AttentionEmitter::Place AttentionEmitter::locate(Value number) {
   return {b.floorDiv(number, heads), head, b.floorDiv(head, heads / sizes.getKvHeads())};
 }
 
+int64_t AttentionEmitter::countQueriesOfBlocks() const {
+  int64_t queries = 0;
+  for (int64_t firstKey = 0; firstKey < sizes.getKvLen(); firstKey += keyBlock) {
+    int64_t lastKey = std::min<int64_t>(firstKey + keyBlock, sizes.getKvLen()) - 1;
+    int64_t first = window.high ? std::max<int64_t>(firstKey - *window.high, 0) : 0;
+    int64_t last = sizes.getQLen() - 1;
+    if (window.low)
+      last = std::min(last, lastKey - *window.low);
+    queries += std::max<int64_t>(last - first + 1, 0);
+  }
+  return queries;
+}
+
 AttentionEmitter::NextHead AttentionEmitter::fitting(NextHead next) {
   constexpr int64_t kHeadBytes = 320 << 10;
   int64_t bytes = 0;

@@ -221,6 +221,13 @@ protected:
     return b.mul(b.floorDiv(b.add(v, multiple - 1), multiple), multiple);
   }
 
+  // What comes on top of every tensor once ([Note: bytes moved on CPUs]).
+  /// Queries that some key of a block is seen by, summed over the blocks.
+  int64_t countQueriesOfBlocks() const;
+  /// Bytes of an element of a tensor, and of sums over blocks.
+  int64_t getElementSize() const { return narrow ? getStoredBytes(narrow) : 4; }
+  static constexpr int64_t kSumSize = 4;
+
   mlir::LogicalResult checkStack(mlir::Operation *op);
 
   KernelBuilder &b;

@@ -9,8 +9,8 @@
 namespace spmd::kernel {
 
 /// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept on the stack,
-/// ClusterMemory.cpp what is asked for ahead and written past the caches, ClusterRowsInFlight.cpp rows at a time,
-/// ClusterTiles.cpp the tiles for transposed operands.
+/// ClusterMemory.cpp what is asked for ahead and written past the caches, ClusterTraffic.cpp what that moves,
+/// ClusterRowsInFlight.cpp rows at a time, ClusterTiles.cpp the tiles for transposed operands.
 class ClusterEmitter : private ClusterValues {
 public:
   ClusterEmitter(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments);
@@ -40,6 +40,14 @@ private:
   bool mayPassCaches(const Root &root) const;
   void emitPastCaches(llvm::function_ref<void()> emitLoops);
   void storeAt(unsigned result, mlir::Value value, mlir::Value index, int64_t alignment) override;
+
+  // Bytes that are moved more than once.
+  void countMoved();
+  int64_t getFootprint(unsigned first) const;
+  bool exceedsCache(unsigned first) const { return getFootprint(first) > b.getCacheBytes(); }
+  int64_t countReturns(llvm::function_ref<bool(unsigned)> used) const;
+  int64_t countLaterPasses(unsigned operand) const;
+  unsigned getOutermostLoop(const ClusterSchedule::Stage &a, const ClusterSchedule::Stage &b) const;
 
   // Several rows at a time, each in another pass.
   struct Pass {

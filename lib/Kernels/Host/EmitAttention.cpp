@@ -14,6 +14,7 @@ public:
   LogicalResult emit();
 
 private:
+  void countMoved(int64_t querySpan);
   void emitSoftmax(const Panel &scores, Value rows, Value firstKey, Value keys, llvm::function_ref<Row(Value)> begin);
   void emitMerge(Value row, Value query, Value firstKey, int64_t width);
 
@@ -88,11 +89,30 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
   b.store(merged, lse.pointer, lseIndex);
 }
 
+/// Where the cache does not hold a head, keys and values are read again by each query head of their group and by each
+/// span of its queries; where it does not hold a span and a block of keys, the rows of the span are read again, and
+/// their sums read and written, for each block of keys.
+void ForwardEmitter::countMoved(int64_t querySpan) {
+  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
+  int64_t keyBytes = sizes.getKvLen() * (depth + vDim) * size, rowBytes = depth * size + vDim * kSumSize;
+  int64_t kvHeads = sizes.getBatch() * sizes.getKvHeads(), heads = sizes.getBatch() * sizes.getHeads();
+  int64_t spanBytes = std::min<int64_t>(querySpan, sizes.getQLen()) * rowBytes;
+  if (keyBytes + sizes.getQLen() * rowBytes > b.getCacheBytes()) {
+    int64_t readers = sizes.getHeads() / sizes.getKvHeads() * llvm::divideCeil(sizes.getQLen(), querySpan);
+    b.addMovedBytes((readers - 1) * kvHeads * keyBytes);
+  }
+  if (spanBytes + keyBlock * (depth + vDim) * kSumSize > b.getCacheBytes()) {
+    int64_t again = std::max<int64_t>(countQueriesOfBlocks() - sizes.getQLen(), 0);
+    b.addMovedBytes(heads * again * (depth * size + 2 * vDim * kSumSize));
+  }
+}
+
 LogicalResult ForwardEmitter::emit() {
   int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
   Panel keysT = scratch(depth, keyBlock), scores = scoresScratch();
   Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
+  countMoved(querySpan);
   Panel outMemory = sumsScratch(querySpan, vDim);
   oldWeight = scratch(1, kQueryBlock);
   newWeight = scratch(1, kQueryBlock);

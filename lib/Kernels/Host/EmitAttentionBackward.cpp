@@ -18,6 +18,7 @@ public:
   LogicalResult emit();
 
 private:
+  void countMoved(int64_t keySpan, int64_t querySpan);
   void forHeads(llvm::function_ref<void(Value, Value)> body);
   void forEachQuery(int64_t group, int64_t span, llvm::function_ref<void(Value, Value, Value)> body);
   void beginQueryGradients(const Sums &sums, Value rows, Value keyStart, int64_t keySpan);
@@ -98,6 +99,26 @@ void BackwardEmitter::zeroMaskGradient(Value batch, Value kvHead) {
   });
 }
 
+/// Where the cache does not hold spans of queries and keys, keys and values are read again, and their gradients' sums
+/// read and written, for each span of queries of each head of the group. Where it does not hold a span of queries and a
+/// block of keys, rows of queries are read again, and their gradients' sums read and written, for each block of keys;
+/// else for each span of keys.
+void BackwardEmitter::countMoved(int64_t keySpan, int64_t querySpan) {
+  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
+  int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), group = sizes.getHeads() / sizes.getKvHeads();
+  int64_t kvHeads = sizes.getBatch() * sizes.getKvHeads(), heads = sizes.getBatch() * sizes.getHeads();
+  int64_t keyRow = (depth + vDim) * (size + kSumSize), queryRow = (depth + 2 * vDim) * size + depth * kSumSize;
+  int64_t queries = std::min(querySpan, qLen) * queryRow, keys = std::min(keySpan, kvLen) * keyRow;
+  if (queries + keys <= b.getCacheBytes())
+    return;
+  int64_t readers = group * llvm::divideCeil(qLen, querySpan);
+  b.addMovedBytes((readers - 1) * kvHeads * kvLen * (depth + vDim) * (size + 2 * kSumSize));
+  int64_t visits = qLen * llvm::divideCeil(kvLen, keySpan);
+  if (queries + keyBlock * (keyRow + (depth + vDim) * kSumSize) > b.getCacheBytes())
+    visits = countQueriesOfBlocks();
+  b.addMovedBytes(heads * std::max<int64_t>(visits - qLen, 0) * ((depth + 2 * vDim) * size + 2 * depth * kSumSize));
+}
+
 LogicalResult BackwardEmitter::emit() {
   int64_t group = sizes.getHeads() / sizes.getKvHeads();
   int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
@@ -115,6 +136,7 @@ LogicalResult BackwardEmitter::emit() {
   Panel doutBuffer = paddedScratch(kQueryBlock, vDim), outBuffer = paddedScratch(kQueryBlock, vDim);
   int64_t keySpan = getSpan(sizes.getKvLen(), padTo(depth, kLanes) + padTo(vDim, kLanes), keyBlock);
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(depth, kLanes), kQueryBlock);
+  countMoved(keySpan, querySpan);
   Panel dqMemory = sumsScratch(querySpan, depth);
   Panel dkMemory = sumsScratch(keySpan, depth), dvMemory = sumsScratch(keySpan, vDim);
 

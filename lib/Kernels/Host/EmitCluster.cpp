@@ -42,14 +42,13 @@ LogicalResult ClusterEmitter::emit() {
   scopes.emplace_back();
   if (parallel == dims.size() && !dims.empty()) {
     emitRange();
-    return success();
-  }
-  if (std::optional<unsigned> tiledDim = findTiledDim())
+  } else if (std::optional<unsigned> tiledDim = findTiledDim()) {
     emitTiledTrips(*tiledDim);
-  else {
+  } else {
     findKept();
     emitTrips();
   }
+  countMoved();
   return success();
 }
 

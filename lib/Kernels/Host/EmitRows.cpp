@@ -3,6 +3,7 @@
 #include "../RowValues.h"
 #include "Emitters.h"
 #include "VectorLoop.h"
+#include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -104,6 +105,23 @@ static bool exceedsCaches(ScatterRowsOp op) {
   return rowBytes % kLineBytes == 0 && op.getBatch() * op.getRows() * rowBytes >= kPastCachesBytes;
 }
 
+/// What comes on top of every operand and result once ([Note: bytes moved on CPUs]). Where a trip's ids, rows of src
+/// and of the table are more than the cache holds, every trip reads the ids again; where its part of the table alone
+/// is, a row of it is read and written for each of its ids; and for narrow floats each of them goes through all ids.
+static void countScattered(KernelBuilder &b, ScatterRowsOp op) {
+  auto bytesOf = [](Type type) { return getNumElements(type) * getElementBytes(type); };
+  int64_t batch = op.getBatch(), trips = op.getTripsPerTable(), ids = getNumElements(op.getIds().getType());
+  int64_t idBytes = bytesOf(op.getIds().getType()), tableBytes = bytesOf(op.getResult().getType());
+  int64_t srcBytes = bytesOf(op.getSrc().getType());
+  if (idBytes / batch + (tableBytes + srcBytes) / (batch * trips) <= b.getCacheBytes())
+    return;
+  b.addMovedBytes((trips - 1) * idBytes);
+  if (tableBytes / (batch * trips) > b.getCacheBytes())
+    b.addMovedBytes((op.getKind() == ScatterKind::Set ? 1 : 2) * srcBytes);
+  if (combinesInF32(op) && idBytes / batch > b.getCacheBytes())
+    b.addMovedBytes(ids * (idBytes / batch));
+}
+
 /// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
 /// in the order of src whoever runs the trip. Narrow floats are summed in f32, one row at a time, and rounded once.
 LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
@@ -114,6 +132,7 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
   Value into = op.getInto() ? b.getPointer(2) : Value();
   int64_t block = std::min<int64_t>(size, 1024);
   Value sums = combinesInF32(op) ? b.stack(b.getF32Type(), block) : Value();
+  countScattered(b, op);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value anyTrip) {
     Value table = batch == 1 ? b.i64(0) : b.floorDiv(anyTrip, trips);
     Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);

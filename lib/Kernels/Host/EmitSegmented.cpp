@@ -8,6 +8,7 @@
 #include "../SegmentedValues.h"
 #include "Emitters.h"
 #include "VectorLoop.h"
+#include "dialects/Kernel/Body.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -26,6 +27,7 @@ private:
   void emitElements();
   void emitPieces();
   void fillZero(Value low, Value high);
+  void countMoved();
 
   KernelBuilder &b;
 };
@@ -34,6 +36,7 @@ private:
 
 LogicalResult SegmentedEmitter::emit() {
   op.hasReduction() ? emitPieces() : emitElements();
+  countMoved();
   return success();
 }
 
@@ -87,6 +90,17 @@ void SegmentedEmitter::emitPieces() {
     for (auto [r, value] : llvm::enumerate(getYielded()))
       b.store(fixed.lookup(value), b.getResultPointer(r), trip);
   });
+}
+
+/// The second of several reductions over a piece that is longer than the cache, and those after it, read it again.
+void SegmentedEmitter::countMoved() {
+  int64_t longest = 0, bytesPerElement = 0, chunk = op.getChunk(), pieces = op.getPieces();
+  for (auto [start, end] : llvm::zip_equal(op.getStarts(), op.getEnds()))
+    longest = std::max(longest, std::min(end - start, chunk) / pieces);
+  for (Type type : op.getElements().getTypes())
+    bytesPerElement += getElementBytes(type);
+  if (longest * bytesPerElement > b.getCacheBytes())
+    b.addMovedBytes(countBytesReadAgain());
 }
 
 LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op) { return SegmentedEmitter(b, op).emit(); }

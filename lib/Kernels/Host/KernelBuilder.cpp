@@ -8,8 +8,8 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, int64_t accumulators)
-    : CodeBuilder(op->getLoc(), op->getNumOperands()), accumulators(accumulators) {
+KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, const Cpu &cpu)
+    : CodeBuilder(op->getLoc(), op->getNumOperands()), cpu(cpu) {
   setInsertionPointToEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(getContext());
   Type i64Type = getI64Type();
@@ -25,7 +25,10 @@ KernelBuilder::KernelBuilder(ModuleOp module, StringRef symbol, Operation *op, i
     pointers.push_back(LLVM::LoadOp::create(*this, pointer, address(args, pointer, i64(i)), /*alignment=*/8));
 }
 
-void KernelBuilder::finish() { LLVM::ReturnOp::create(*this, ValueRange()); }
+void KernelBuilder::finish() {
+  LLVM::ReturnOp::create(*this, ValueRange());
+  function->setAttr("spmd.moved_bytes", getI64IntegerAttr(movedBytes));
+}
 
 Value KernelBuilder::getCoordinate(unsigned axis) {
   if (coordinates.size() <= axis)

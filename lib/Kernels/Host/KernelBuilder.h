@@ -1,7 +1,8 @@
 //===- KernelBuilder.h - builds one kernel function for CPUs ----*- C++ -*-===//
 //
 // A kernel is `void SYMBOL(ptr args, ptr coords, i64 begin, i64 end)`: `args` points to one pointer per operand, then
-// per result, `coords` to the mesh coordinates of the rank.
+// per result, `coords` to the mesh coordinates of the rank. Its attribute `spmd.moved_bytes` says what all its trips
+// move between the second-level cache and memory ([Note: bytes moved on CPUs]).
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +10,7 @@
 #define SPMD_LIB_KERNELS_HOST_KERNELBUILDER_H
 
 #include "../CodeBuilder.h"
+#include "Cpu.h"
 
 namespace spmd::kernel {
 
@@ -26,12 +28,13 @@ inline constexpr int64_t kPastCachesBytes = 32 << 20;
 /// Builds the body of one kernel function for CPUs.
 class KernelBuilder : public CodeBuilder {
 public:
-  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it. `accumulators` is the
-  /// number of 16-lane f32 vectors that registers hold beside the operands of a product: a matter of speed, not of
-  /// bits.
-  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op, int64_t accumulators);
+  /// Starts the function `symbol` in `module` for `op` and puts the insertion point into it.
+  KernelBuilder(mlir::ModuleOp module, mlir::StringRef symbol, mlir::Operation *op, const Cpu &cpu);
 
-  int64_t getAccumulators() const { return accumulators; }
+  int64_t getAccumulators() const { return cpu.accumulators; }
+  int64_t getCacheBytes() const { return cpu.cacheBytes; }
+  /// Says that the kernel moves (more) `bytes`.
+  void addMovedBytes(int64_t bytes) { movedBytes += bytes; }
 
   /// Ends the function.
   void finish();
@@ -60,8 +63,8 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   mlir::SmallVector<mlir::Value> coordinates;
   mlir::Value coords, begin, end;
-  int64_t accumulators;
-  int64_t stackBytes = 0;
+  const Cpu &cpu;
+  int64_t stackBytes = 0, movedBytes = 0;
   unsigned numTables = 0;
 };
 

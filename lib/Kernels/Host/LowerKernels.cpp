@@ -18,8 +18,11 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_LOWERKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
-LogicalResult lowerKernel(Operation *op, ModuleOp target, int64_t accumulators) {
-  KernelBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op, accumulators);
+LogicalResult lowerKernel(Operation *op, ModuleOp target, const Cpu &cpu) {
+  auto kernelOp = cast<KernelOpInterface>(op);
+  KernelBuilder b(target, kernelOp.getSymbolAttr().getValue(), op, cpu);
+  // Emitters add what is moved again.
+  b.addMovedBytes(kernelOp.getBytesMoved());
   LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
                              .Case([&](ClusterOp cluster) { return emitCluster(b, cluster); })
                              .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
@@ -43,7 +46,7 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
       return signalPassFailure();
     OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
     for (Operation *op : *kernels)
-      if (failed(lowerKernel(op, *lowered, getAccumulators("x86-64-v4"))))
+      if (failed(lowerKernel(op, *lowered, getCpu("x86-64-v4"))))
         return signalPassFailure();
     module.getBodyRegion().takeBody(lowered->getBodyRegion());
   }

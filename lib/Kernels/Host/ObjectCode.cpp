@@ -21,11 +21,6 @@ using namespace llvm;
 
 namespace spmd::kernel {
 
-ArrayRef<StringRef> getKernelCpus() {
-  static constexpr StringRef kCpus[] = {"x86-64-v3", "x86-64-v4"};
-  return kCpus;
-}
-
 /// Kernels stand alone: no pass may turn their loops into calls of a C library.
 static TargetLibraryInfoImpl getNoLibrary(const Triple &triple) {
   TargetLibraryInfoImpl info(triple);

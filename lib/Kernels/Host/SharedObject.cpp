@@ -13,16 +13,23 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_EMITKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
-LogicalResult emitSharedObject(ModuleOp module, StringRef cpu, StringRef path) {
+LogicalResult emitSharedObject(ModuleOp module, StringRef cpu, StringRef path, std::vector<HostKernel> *described) {
   ObjectParts parts;
   if (failed(beginParts(parts, module, cpu)))
     return failure();
   auto kernels = collectKernels(module);
   if (failed(kernels))
     return failure();
-  for (auto [i, op] : llvm::enumerate(*kernels))
-    if (failed(lowerKernel(op, *parts[i % parts.size()].functions, getAccumulators(cpu))))
+  for (auto [i, op] : llvm::enumerate(*kernels)) {
+    ModuleOp functions = *parts[i % parts.size()].functions;
+    if (failed(lowerKernel(op, functions, getCpu(cpu))))
       return failure();
+    if (described) {
+      StringAttr symbol = cast<KernelOpInterface>(op).getSymbolAttr();
+      auto moved = functions.lookupSymbol(symbol)->getAttrOfType<IntegerAttr>("spmd.moved_bytes");
+      described->push_back({symbol.str(), moved.getInt()});
+    }
+  }
   return writeParts(parts, module, cpu, path);
 }
 

@@ -274,7 +274,8 @@ static void readKernels(JsonValue root, Manifest &manifest) {
   if (root.has("kernel_table"))
     root["kernel_table"].forEach([&](JsonValue value) {
       manifest.kernelTable.push_back(
-          {value["kernel"].asString(), value["kind"].asString(), value["required_bytes"].asSize()});
+          {value["kernel"].asString(), value["kind"].asString(), value["required_bytes"].asSize(),
+           optionalInt(value, "moved_bytes")});
     });
   if (root.has("launches"))
     root["launches"].forEach([&](JsonValue value) {

@@ -9,6 +9,7 @@
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "spmd/Kernels/Cubin.h"
+#include "spmd/Kernels/SharedObject.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct KernelFile {
 /// The kernels of an artifact.
 struct ArtifactKernels {
   std::vector<KernelFile> files;
+  /// What is known of each, as the last file has it; for target host.
+  std::vector<kernel::HostKernel> hostKernels;
   /// How each runs on each chip; none for target host.
   std::vector<std::pair<std::string, kernel::GpuKernel>> launches;
 };

@@ -139,8 +139,9 @@ struct KernelFile {
 /// What a generated kernel is, on any target.
 struct KernelInfo {
   std::string kernel;
-  std::string kind;          ///< for people: "row reduction"
-  int64_t requiredBytes = 0; ///< read and written when every operand is read once
+  std::string kind;                  ///< for people: "row reduction"
+  int64_t requiredBytes = 0;         ///< read and written when every operand is read once
+  std::optional<int64_t> movedBytes; ///< on the CPU, when known; on GPUs the launch has them
 };
 
 /// How a kernel runs on one GPU.
