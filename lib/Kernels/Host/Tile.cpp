@@ -28,17 +28,27 @@ static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_
   SmallVector<Value> zeros(rows * vectors, b.number(getWideType(b.getF32Type(), kLanes), 0));
   Value begin = product.depthBegin ? product.depthBegin(row) : b.i64(0);
   Value end = product.depthEnd ? product.depthEnd(b.add(row, rows - 1)) : product.depth;
-  SmallVector<Value> sums = b.loop(begin, end, 1, zeros, [&](Value k, ValueRange carried) {
+  auto addStep = [&](Value k, ValueRange sums) {
     SmallVector<Value> columns, out;
     for (int64_t v = 0; v < vectors; ++v)
       columns.push_back(product.b(k, b.add(column, v * kLanes)));
     for (int64_t r = 0; r < rows; ++r) {
       Value scalar = b.broadcast(product.a(b.add(row, r), k), kLanes);
       for (int64_t v = 0; v < vectors; ++v)
-        out.push_back(math::FmaOp::create(b, scalar, columns[v], carried[r * vectors + v]));
+        out.push_back(math::FmaOp::create(b, scalar, columns[v], sums[r * vectors + v]));
     }
     return out;
+  };
+  // A processor foresees where a loop ends if it has few trips, and a tile is all but over when it finds out late.
+  constexpr int64_t kSteps = 4;
+  Value whole = b.sub(end, b.mod(b.sub(end, begin), kSteps));
+  SmallVector<Value> sums = b.loop(begin, whole, kSteps, zeros, [&](Value k, ValueRange carried) {
+    SmallVector<Value> sums(carried);
+    for (int64_t step = 0; step < kSteps; ++step)
+      sums = addStep(b.add(k, step), sums);
+    return sums;
   });
+  sums = b.loop(whole, end, 1, sums, addStep);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
       product.store(b.add(row, r), b.add(column, v * kLanes), sums[r * vectors + v]);
