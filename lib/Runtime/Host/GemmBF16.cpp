@@ -1,6 +1,7 @@
 //===- GemmBF16.cpp -------------------------------------------------------===//
 
 #include "spmd/Runtime/Host/GemmBF16.h"
+#include "GemmBF16Units.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
 #include "spmd/Runtime/Host/GemmF32.h"
@@ -208,10 +209,32 @@ SPMD_AVX2 void storeSums(const Block &block, const float *sums) {
 
 } // namespace
 
-UnitBF16 spmd::runtime::getUnitBF16() {
+bool spmd::runtime::hasUnitBF16(UnitBF16 unit) {
+  switch (unit) {
+  case UnitBF16::AMX: {
+    static const bool has = hasAMX();
+    return has;
+  }
+  case UnitBF16::Native:
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+  case UnitBF16::F32:
+    return true;
+  }
+  return false;
+}
+
+UnitBF16 spmd::runtime::getUnitBF16() {
+  if (hasUnitBF16(UnitBF16::AMX))
+    return UnitBF16::AMX;
+#if defined(__x86_64__)
+  // On an Intel core vdpbf16ps takes longer than the two multiply-adds of f32 that it stands for.
+  if (hasUnitBF16(UnitBF16::Native) && !__builtin_cpu_is("intel"))
     return UnitBF16::Native;
 #endif
   return UnitBF16::F32;
@@ -219,12 +242,22 @@ UnitBF16 spmd::runtime::getUnitBF16() {
 
 void spmd::runtime::prepareThreadBF16() {
   getWorkspace();
-  if (getUnitBF16() == UnitBF16::F32)
+  UnitBF16 unit = getUnitBF16();
+  if (unit == UnitBF16::AMX)
+    prepareThreadAMX();
+  else if (unit == UnitBF16::F32)
     prepareThreadF32();
 }
 
 void spmd::runtime::runProductBF16(const ProductBF16 &product, UnitBF16 unit) {
+  if (product.k == 0 && !product.accumulate)
+    for (int64_t i = 0; i < product.m; ++i)
+      std::fill_n(product.c + i * product.ldc, product.n, uint16_t(0));
+  if (product.m == 0 || product.n == 0 || product.k == 0)
+    return;
   const Workspace &workspace = getWorkspace();
+  if (unit == UnitBF16::AMX)
+    return runProductAMX(product, workspace.memory.get());
   int64_t depth = unit == UnitBF16::Native ? kDepth : kF32BlockDepth;
   for (int64_t column = 0; column < product.n; column += kColumns)
     for (int64_t row = 0; row < product.m; row += kRows) {

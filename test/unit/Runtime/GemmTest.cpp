@@ -1,9 +1,5 @@
 #include "spmd/Runtime/Host/Gemm.h"
 #include "TestSupport.h"
-#include "spmd/Runtime/Core/HalfFloat.h"
-#include "spmd/Runtime/Host/GemmBF16.h"
-
-#include <cmath>
 
 #include <thread>
 
@@ -69,81 +65,6 @@ TEST(Gemm, EqualsLoops) {
             compareWithLoops<float>(shape, transA, transB, beta, pool);
             compareWithLoops<double>(shape, transA, transB, beta, pool);
           }
-  }
-}
-
-namespace {
-/// Numbers of 8 bits of fraction in [-1, 1].
-std::vector<BFloat16> narrowNumbers(int64_t count, uint32_t seed) {
-  std::vector<BFloat16> values(static_cast<size_t>(count));
-  for (BFloat16 &value : values) {
-    seed = seed * 1664525 + 1013904223;
-    value = BFloat16(static_cast<float>(static_cast<int32_t>(seed)) / 2147483648.0f);
-  }
-  return values;
-}
-
-/// Compares with sums in double that are rounded once: a sum in f32 differs by rounding errors of f32, which may move
-/// it across one rounding of bf16.
-void compareInBF16(const Shape &s, bool transA, bool transB, bool accumulate, UnitBF16 unit) {
-  ProductBF16 p;
-  p.m = s.m, p.n = s.n, p.k = s.k, p.transA = transA, p.transB = transB, p.accumulate = accumulate;
-  p.lda = (transA ? s.m : s.k) + 3, p.ldb = (transB ? s.k : s.n) + 1, p.ldc = s.n + 2;
-  std::vector<BFloat16> a = narrowNumbers(p.lda * (transA ? s.k : s.m), 1),
-                        b = narrowNumbers(p.ldb * (transB ? s.n : s.k), 2), c = narrowNumbers(p.ldc * s.m, 3), old = c;
-  p.a = &a[0].bits, p.b = &b[0].bits, p.c = &c[0].bits;
-  runProductBF16(p, unit);
-  auto at = [](const std::vector<BFloat16> &v, int64_t i) { return static_cast<double>(v[static_cast<size_t>(i)]); };
-  for (int64_t i = 0; i < s.m; ++i) {
-    for (int64_t j = 0; j < s.n; ++j) {
-      double sum = accumulate ? at(old, i * p.ldc + j) : 0, magnitude = std::fabs(sum);
-      for (int64_t l = 0; l < s.k; ++l) {
-        double term = at(a, transA ? l * p.lda + i : i * p.lda + l) * at(b, transB ? j * p.ldb + l : l * p.ldb + j);
-        sum += term;
-        magnitude += std::fabs(term);
-      }
-      double tolerance = std::fabs(sum) * 0x1p-8 + magnitude * 0x1p-23 * std::sqrt(static_cast<double>(s.k));
-      ASSERT_LE(std::fabs(at(c, i * p.ldc + j) - sum), tolerance)
-          << s.m << "x" << s.n << "x" << s.k << (transA ? " A^T" : "") << (transB ? " B^T" : "") << " at " << i << ", "
-          << j;
-    }
-    for (int64_t j = s.n; j < p.ldc; ++j)
-      ASSERT_EQ(at(c, i * p.ldc + j), at(old, i * p.ldc + j)) << "wrote beside row " << i;
-  }
-}
-} // namespace
-
-// Sizes around the tiles, and beyond the blocks of each dim.
-TEST(Gemm, BF16IsSummedInF32AndRoundedOnce) {
-  const Shape shapes[] = {{1, 1, 1, 1},   {3, 5, 2, 1},    {12, 32, 64, 1}, {13, 33, 7, 1},
-                          {70, 40, 9, 1}, {250, 35, 5, 1}, {20, 520, 3, 1}, {5, 17, 2051, 1}};
-  std::vector<UnitBF16> units = {UnitBF16::F32};
-  if (getUnitBF16() == UnitBF16::Native)
-    units.push_back(UnitBF16::Native);
-  for (UnitBF16 unit : units)
-    for (const Shape &shape : shapes)
-      for (bool transA : {false, true})
-        for (bool transB : {false, true})
-          for (bool accumulate : {false, true})
-            compareInBF16(shape, transA, transB, accumulate, unit);
-}
-
-TEST(Gemm, BF16BitsDoNotDependOnThreads) {
-  Command command;
-  command.kind = CommandKind::Gemm;
-  command.dtype = DType::BF16;
-  GemmShape &g = command.gemm;
-  g.m = 130, g.n = 150, g.k = 70, g.lda = 70, g.ldb = 150, g.ldc = 150, g.strideA = g.m * g.k, g.strideB = g.k * g.n,
-  g.strideC = g.m * g.n, g.batch = 2;
-  std::vector<BFloat16> a = narrowNumbers(2 * g.strideA, 1), b = narrowNumbers(2 * g.strideB, 2);
-  std::vector<uint16_t> first;
-  for (int64_t threads : {1, 2, 3}) {
-    WorkerPool pool(threads, 50, "test");
-    std::vector<uint16_t> c(static_cast<size_t>(2 * g.strideC));
-    runGemm(command, a.data(), b.data(), c.data(), pool);
-    if (first.empty())
-      first = c;
-    EXPECT_EQ(c, first) << threads << " threads";
   }
 }
 

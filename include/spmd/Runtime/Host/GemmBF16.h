@@ -1,10 +1,16 @@
 //===- GemmBF16.h - Products of bf16 matrices --------------------*- C++ -*-===//
 //
-// [Note: products of bf16] Every product is summed in f32 and rounded once. With AVX512-BF16 (vdpbf16ps) operands are
-// packed as pairs of neighbours along the depth; elsewhere blocks are widened and are products of f32 ([Note: products
-// of f32]). Both go through one workspace per thread that is made before the first step. The sums are those of f32 up
-// to the order of additions; vdpbf16ps takes subnormal numbers for zero. So bits differ between processors with and
-// without it, but not with the way a product is cut among threads.
+// [Note: products of bf16] Every product is summed in f32 and rounded once, to the nearest, ties to even. In which order
+// it is summed is the unit's:
+//
+// - AMX (tdpbf16ps): depths come in blocks of 32. In a block one chain of fused multiply-adds from zero goes along the
+//   even depths and one along the odd ones; the two are added, then their sum to what there is. Where C is added to, it
+//   is there first. Subnormal numbers, operands and results, count as zero.
+// - AVX512-BF16 (vdpbf16ps): pairs of neighbours along the depth, subnormal numbers likewise.
+// - Widened: blocks are widened and are products of f32 ([Note: products of f32]).
+//
+// All go through one workspace per thread that is made before the first step. So bits depend on the processor, but not
+// on the number of threads or how a product is cut among them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +24,15 @@ namespace spmd::runtime {
 using ProductBF16 = Product<uint16_t>;
 
 enum class UnitBF16 {
+  AMX,
   Native, ///< AVX512-BF16
   F32     ///< widened
 };
 
-/// The faster unit that this processor has.
+/// Whether this processor has a unit, and the operating system lends it to this process.
+bool hasUnitBF16(UnitBF16 unit);
+
+/// The fastest unit that there is.
 UnitBF16 getUnitBF16();
 
 /// Runs a product on the calling thread.
