@@ -1,13 +1,13 @@
 // [Note: products of f32] in GemmF32.h: every element against its definition, to the bit.
 
 #include "spmd/Runtime/Host/GemmF32.h"
+#include "Guarded.h"
 #include "TestSupport.h"
 #include "spmd/Runtime/Host/Gemm.h"
 
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <sys/mman.h>
 
 using namespace spmd::runtime;
 
@@ -183,32 +183,6 @@ TEST(GemmF32, IsItsDefinitionBeyondBlocks) {
       }
 }
 
-namespace {
-/// Floats at the beginning or at the end of pages between two that cannot be touched.
-class Guarded {
-public:
-  Guarded(const std::vector<float> &values, bool atEnd)
-      : bytes((values.size() * sizeof(float) + 4095) / 4096 * 4096 + 8192),
-        memory(static_cast<char *>(
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    EXPECT_EQ(::mprotect(memory, 4096, PROT_NONE), 0);
-    EXPECT_EQ(::mprotect(memory + bytes - 4096, 4096, PROT_NONE), 0);
-    first = atEnd ? reinterpret_cast<float *>(memory + bytes - 4096) - values.size()
-                  : reinterpret_cast<float *>(memory + 4096);
-    std::copy(values.begin(), values.end(), first);
-  }
-  ~Guarded() { ::munmap(memory, bytes); }
-  Guarded(const Guarded &) = delete;
-  Guarded &operator=(const Guarded &) = delete;
-
-  float *first;
-
-private:
-  size_t bytes;
-  char *memory;
-};
-} // namespace
-
 TEST(GemmF32, TouchesNothingBesideItsOperands) {
   for (UnitF32 unit : vectorUnits())
     for (bool transA : {false, true})
@@ -218,7 +192,7 @@ TEST(GemmF32, TouchesNothingBesideItsOperands) {
             for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6},
                                    {100, 330, 37}, {143, 65, 9}, {6, 16, 515}}) {
               Operands operands({m, n, k, transA, transB, adds, m == 100 ? 7 : 1, 0, true});
-              Guarded a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd), bias(operands.bias, atEnd),
+              Guarded<float> a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd), bias(operands.bias, atEnd),
                   residual(operands.residual, atEnd);
               ProductF32 p = operands.p;
               p.a = a.first, p.b = b.first, p.c = c.first;
