@@ -20,10 +20,11 @@ namespace {
 
 // [Note: loops of a product by AMX] The core multiplies two tiles in 16 cycles but fetches only half a line per cycle
 // from the second-level cache, so operands decide about speed. A square of A by one of B is four products of tiles,
-// whose sums stay in registers along the depth. A block of columns of B lies packed in the second-level cache, and strips
-// of 32 rows of A pass by it: a strip stays in the first-level cache, from which the columns, loaded as a stream, do not
-// drive it out. Rows of A that lie as tiles want them are not packed. Others are, several strips at a time, as B is: so
-// that whole lines and rows of neighbouring lines are read. Results are rounded while the next ones are multiplied.
+// whose sums stay in registers along the depth. A block of columns of B lies packed in the second-level cache, and
+// strips of 32 rows of A pass by it: a strip stays in the first-level cache, from which the columns, loaded as a
+// stream, do not drive it out. Rows of A that lie as tiles want them are not packed. Others are, several strips at a
+// time, as B is: so that whole lines and rows of neighbouring lines are read. Packing does not hide behind multiplying,
+// because tiles wait for stores that wait for operands. Rounding does: results are rounded while the next are summed.
 constexpr int64_t kColumns = 384 * 1024; ///< elements of a block of columns
 constexpr int64_t kFewColumns = 384;     ///< of a block, before its depth is cut
 constexpr int64_t kManyColumns = 1024;

@@ -74,8 +74,8 @@ struct Operands {
     return BFloat16(sum);
   }
 
-  /// Compares with sums in double that are rounded once: a sum in f32 differs by its rounding errors, one per addition
-  /// of half an ulp of what is summed so far at most, which may move it across one rounding of bf16.
+  /// Compares with sums in double that are rounded once: a sum in f32 differs by rounding errors of f32, which may move
+  /// it across one rounding of bf16.
   void compareWithExact(int64_t i, int64_t j, double found) const {
     double sum = p.accumulate ? atOld(i, j) : 0, magnitude = std::fabs(sum);
     for (int64_t l = 0; l < p.k; ++l) {
@@ -88,8 +88,8 @@ struct Operands {
   }
 
   void compare(UnitBF16 unit) const {
-    SCOPED_TRACE(std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + (p.transA ? " T" : " N") +
-                 (p.transB ? "T" : "N") + (p.accumulate ? " adds" : "") + " unit " +
+    SCOPED_TRACE(std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) +
+                 (p.transA ? " T" : " N") + (p.transB ? "T" : "N") + (p.accumulate ? " adds" : "") + " unit " +
                  std::to_string(static_cast<int>(unit)));
     int64_t element = 0;
     for (int64_t i = 0; i < p.m; ++i) {
@@ -160,7 +160,7 @@ TEST_P(GemmBF16, IsSummedAtRandomSizes) {
                   GetParam());
 }
 
-// Beyond the blocks of each dim: more columns, rows whose sums are kept between two blocks of the depth, and more depths
+// Beyond the blocks of each dim: more columns, rows whose sums are kept between two blocks of the depth, more depths
 // than a strip has; dense, so that rows of A lie as tiles want them, and not.
 TEST_P(GemmBF16, IsSummedBeyondBlocks) {
   for (auto [m, n, k] : {std::array<int64_t, 3>{40, 1060, 32}, {300, 34, 96}, {160, 65, 800}, {96, 400, 1056},
@@ -187,7 +187,8 @@ TEST_P(GemmBF16, OfNoDepthIsWhatIsAdded) {
     operands.run(GetParam());
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t j = 0; j < 40; ++j)
-        EXPECT_EQ(operands.c[static_cast<size_t>(i * 42 + j)].bits, accumulate ? BFloat16(operands.atOld(i, j)).bits : 0);
+        EXPECT_EQ(static_cast<float>(operands.c[static_cast<size_t>(i * 42 + j)]),
+                  accumulate ? operands.atOld(i, j) : 0.0f);
   }
 }
 

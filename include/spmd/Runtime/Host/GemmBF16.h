@@ -1,7 +1,7 @@
 //===- GemmBF16.h - Products of bf16 matrices --------------------*- C++ -*-===//
 //
-// [Note: products of bf16] Every product is summed in f32 and rounded once, to the nearest, ties to even. In which order
-// it is summed is the unit's:
+// [Note: products of bf16] Every product is summed in f32 and rounded once, to the nearest, ties to even. The order of
+// additions is the unit's:
 //
 // - AMX (tdpbf16ps): depths come in blocks of 32. In a block one chain of fused multiply-adds from zero goes along the
 //   even depths and one along the odd ones; the two are added, then their sum to what there is. Where C is added to, it
