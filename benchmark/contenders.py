@@ -46,7 +46,8 @@ def compile_step(step: Callable, model: Any, optimizer: Any, args: tuple, artifa
                    check=True)
 
 
-def start(description: str, cases: Callable[[], list], rounds: int, seconds: float) -> tuple[argparse.Namespace, list]:
+def start(description: str, cases: Callable[[], list], rounds: int, seconds: float,
+          dtypes: list[str] | None = None) -> tuple[argparse.Namespace, list]:
     """Options of a benchmark, and the cases (with a name each) that they choose; the allocator is tuned then."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", default=[""], help="parts of names")
@@ -55,6 +56,8 @@ def start(description: str, cases: Callable[[], list], rounds: int, seconds: flo
     parser.add_argument("--seconds", type=float, default=seconds,
                         help="time for each contender in a round; once at least")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
+    if dtypes:
+        parser.add_argument("--dtype", choices=dtypes, default=dtypes[0])
     options = parser.parse_args()
     rerun_with_tuned_allocator()
     warnings.filterwarnings("ignore")

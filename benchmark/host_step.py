@@ -2,7 +2,8 @@
 
     python benchmark/host_step.py                                       # every row of the README's table
     python benchmark/host_step.py --cases "nano 8x128" --rounds 7       # those whose name has "nano 8x128" in it
-    python benchmark/host_step.py --json steps.json                     # a list of {name, threads, ours_ms, eager_ms, ...}
+    python benchmark/host_step.py --dtype bf16                          # parameters in bf16; or autocast over f32 ones
+    python benchmark/host_step.py --json steps.json                     # a list of {name, dtype, threads, ours_ms, ...}
 
 PyTorch's contenders: eager and torch.compile of the model, each with the foreach and the fused optimizer, and
 torch.compile of the whole step (model and optimizer). Each round times every contender once, one after the other, so
@@ -90,6 +91,27 @@ CASES = [gpt2_case("124m", 4, 128, "124M", 1.2), gpt2_case("nano", 8, 128, "nano
          transformers_case("BERT base", 1.25, "class:BertLayer", bert)]
 
 
+def in_dtype(example: dict[str, Any], dtype: str) -> dict[str, Any]:
+    """The example with parameters in bf16, or with its model called under autocast."""
+    import torch
+
+    class Autocast:
+        def __init__(self, model):
+            self.model = model
+
+        def __call__(self, *args, **options):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.model(*args, **options)
+
+        def __getattr__(self, name):
+            return getattr(self.model, name)
+
+    step = example["train_step"]
+    if dtype == "autocast":
+        return example | {"train_step": lambda model, optimizer, *args: step(Autocast(model), optimizer, *args)}
+    return example | {"model": example["model"].to(torch.bfloat16 if dtype == "bf16" else torch.float32)}
+
+
 def adamw(model, optimizer: str):
     """AdamW with weight decay on matrices only."""
     import torch
@@ -124,7 +146,9 @@ def pytorch(example, compiled: bool) -> dict[str, Callable]:
 
 
 def ours(case: Case, example, threads: int, folder: Path) -> Callable:
+    import numpy as np
     import spmd
+    from spmd.arrays import to_torch
 
     artifact = folder / f"{case.name.replace(' ', '-')}.spmd"
     if not artifact.exists():
@@ -133,7 +157,12 @@ def ours(case: Case, example, threads: int, folder: Path) -> Callable:
                      f"--policy={case.policy}")
     trainer = spmd.load(str(artifact), threads=threads)
     batch = [a.numpy() for a in example["args"]]
-    return lambda: trainer.run(batch)[0]
+
+    def run():
+        loss = trainer.run(batch)[0]
+        return to_torch(loss, "bf16") if loss.dtype == np.uint16 else loss  # bf16 has no numpy type
+
+    return run
 
 
 def seconds(run: Callable, count: int) -> float:
@@ -143,11 +172,11 @@ def seconds(run: Callable, count: int) -> float:
     return (time.perf_counter() - start) / count
 
 
-def gemm_peak() -> float:
-    """FLOP/s of a large f32 matrix product on torch's threads."""
+def gemm_peak(dtype) -> float:
+    """FLOP/s of a large matrix product on torch's threads."""
     import torch
 
-    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    a, b = torch.randn(1024, 1024).to(dtype), torch.randn(1024, 1024).to(dtype)
     return 2 * 1024**3 / min(seconds(lambda: a @ b, 3) for _ in range(5))
 
 
@@ -166,14 +195,15 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 
     torch.set_num_threads(threads)
     torch._dynamo.reset()
-    example = case.make()
+    example = in_dtype(case.make(), options.dtype)
     eager, compiled = pytorch(example, False), pytorch(example, True)
     contenders = {"ours": ours(case, example, threads, folder), **eager, **compiled}
     # Those that train the same copy come after its first step.
     firsts = ["eager foreach", "ours", "compile model foreach"]
     losses = {name: float(contenders[name]()) for name in firsts}
+    tolerance = 1e-4 if options.dtype == "f32" else 2 * 2**-7  # as spmd-run --check has it
     for name, loss in losses.items():
-        if not abs(loss - losses["eager foreach"]) <= 1e-4 * abs(losses["eager foreach"]):
+        if not abs(loss - losses["eager foreach"]) <= tolerance * abs(losses["eager foreach"]):
             sys.exit(f"{case.name}: first loss of {name} is {loss}, of eager {losses['eager foreach']}")
     counts = {}
     for name, run in contenders.items():
@@ -190,14 +220,14 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
     middle = {name: statistics.median(values) for name, values in times.items()}
     fastest = [min(times[name][r] for name in contenders if name != "ours") for r in range(options.rounds)]
     ratios = sorted(f / o for f, o in zip(fastest, times["ours"]))
-    floor = product_flops(example) / gemm_peak()
+    floor = product_flops(example) / gemm_peak(torch.float32 if options.dtype == "f32" else torch.bfloat16)
     print(f"\n{case.name}, {threads} thread(s)")
     for name, value in middle.items():
         each = sorted(v / o for v, o in zip(times[name], times["ours"]))
         spread = "" if name == "ours" else f"{statistics.median(each):5.2f}x ({each[0]:.2f} - {each[-1]:.2f})"
         print(f"  {name:22s} {value * 1e3:10.2f} ms  {spread}", flush=True)
     print(f"  {'floor':22s} {floor * 1e3:10.2f} ms", flush=True)
-    return {"name": case.name, "threads": threads, "ours_ms": middle["ours"] * 1e3,
+    return {"name": case.name, "dtype": options.dtype, "threads": threads, "ours_ms": middle["ours"] * 1e3,
             "eager_ms": min(middle[name] for name in eager) * 1e3,
             "compile_ms": min(middle[name] for name in compiled) * 1e3, "floor_ms": floor * 1e3,
             "times_fastest": statistics.median(ratios), "times_fastest_range": [ratios[0], ratios[-1]], "bar": case.bar,
@@ -205,7 +235,7 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    options, chosen = start(__doc__, lambda: CASES, rounds=3, seconds=0.3)
+    options, chosen = start(__doc__, lambda: CASES, rounds=3, seconds=0.3, dtypes=["f32", "bf16", "autocast"])
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for case in chosen:
@@ -213,7 +243,7 @@ def main() -> None:
                 rows.append(run_case(case, threads, options, Path(folder)))
                 if options.json:  # what is there is kept when the rest is interrupted
                     options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    print(f"\n{'step, f32':22s} thr   ours ms  eager ms  compile ms  floor ms   times the fastest (low - high)   bar")
+    print(f"\n{'step, ' + options.dtype:22s} thr   ours ms  eager ms  compile ms  floor ms   times the fastest (low - high)   bar")
     for row in rows:
         low, high = row["times_fastest_range"]
         print(f"{row['name']:22s} {row['threads']:3d} {row['ours_ms']:9.2f} {row['eager_ms']:9.2f} "

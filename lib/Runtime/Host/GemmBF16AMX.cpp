@@ -26,12 +26,13 @@ namespace {
 // time, as B is: so that whole lines and rows of neighbouring lines are read. Packing does not hide behind multiplying,
 // because tiles wait for stores that wait for operands. Rounding does: results are rounded while the next are summed.
 constexpr int64_t kColumns = 384 * 1024; ///< elements of a block of columns
-constexpr int64_t kFewColumns = 384;     ///< of a block, before its depth is cut
 constexpr int64_t kManyColumns = 1024;
-constexpr int64_t kRows = 128 * 1024;   ///< elements of the strips of A that are packed together
-constexpr int64_t kStripDepth = 768;    ///< of a strip in the first-level cache
+constexpr int64_t kFewColumns = 384;       ///< of a block, before its depth is cut
+constexpr int64_t kFewForPackedRows = 768; ///< likewise: each block packs them again
+constexpr int64_t kRows = 128 * 1024;      ///< elements of the strips of A that are packed together
+constexpr int64_t kStripDepth = 768;       ///< of a strip in the first-level cache
+constexpr int64_t kSums = 384 * 1024;      ///< of a block of C, between blocks of the depth
 constexpr int64_t kFewRows = 192;
-constexpr int64_t kSums = 192 * 1024;   ///< of a block of C, between blocks of the depth
 constexpr int64_t kWorkspaceBytes = (kColumns + kRows + 3 * kSquareElements) * 2 + (kSums + 3 * kSquareElements) * 4;
 static_assert(kWorkspaceBytes <= kBF16WorkspaceBytes && kColumns / kFewColumns * kSquareSide <= kRows);
 
@@ -120,7 +121,7 @@ public:
       : p(p), isTransposed(isTransposed), workspace(memory),
         a{p.a, p.lda, p.m, p.k, !p.transA, p.transA ? transposePart : copyPart},
         b{p.b, p.ldb, p.n, p.k, p.transB, p.transB ? pairColumnsPart : pairRowsPart} {
-    depths = cut(p.k, kColumns / kFewColumns);
+    depths = cut(p.k, kColumns / (a.liesAsTiles(0) ? kFewColumns : kFewForPackedRows));
     stripDepths = cut(depths, kStripDepth);
     columns = cut(p.n, std::min(kManyColumns, kColumns / depths / kSquareSide * kSquareSide));
     rows = p.k > depths ? cut(p.m, kSums / columns / kSquareSide * kSquareSide) : p.m;
