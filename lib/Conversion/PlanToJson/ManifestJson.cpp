@@ -354,7 +354,7 @@ void ManifestWriter::writeOutsideArena() {
   if (!gemms.empty() && isCuda)
     entries.push_back({"cuBLASLt workspace", 0});
   if (!isCuda) {
-    // Without AVX512-BF16 products of bf16 are products of widened blocks.
+    // On processors without a unit for bf16, its products are products of widened blocks.
     if (hasBF16 || multiplies([](Type type) { return type.isF32(); }))
       entries.push_back({"workspace of f32 products, per thread", runtime::kF32WorkspaceBytes});
     if (hasBF16)

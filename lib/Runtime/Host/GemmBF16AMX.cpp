@@ -23,8 +23,8 @@ namespace {
 // whose sums stay in registers along the depth. A block of columns of B lies packed in the second-level cache, and
 // strips of 32 rows of A pass by it: a strip stays in the first-level cache, from which the columns, loaded as a
 // stream, do not drive it out. Rows of A that lie as tiles want them are not packed. Others are, several strips at a
-// time, as B is: so that whole lines and rows of neighbouring lines are read. Packing does not hide behind multiplying,
-// because tiles wait for stores that wait for operands. Rounding does: results are rounded while the next are summed.
+// time, as B is: so that whole lines and rows of neighbouring lines are read. Packing comes first, since it is slower
+// between products of tiles than alone. Rounding is not: results are rounded while the next ones are summed.
 constexpr int64_t kColumns = 384 * 1024; ///< elements of a block of columns
 constexpr int64_t kManyColumns = 1024;
 constexpr int64_t kFewColumns = 384;       ///< of a block, before its depth is cut
