@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <unistd.h>
 
 using namespace spmd::runtime;
 
@@ -23,14 +24,14 @@ namespace {
 // places of the first-level cache. A transposed A is packed a group at a time: a depth of it may be a page of its own,
 // and each tile would have to find all of them. Meanwhile tiles bring nearer what comes next: the next strip of B in
 // the first group, the next group of A in all of them.
-constexpr int64_t kPanel = 384, kGroup = 84, kDepth = kF32BlockDepth;
+constexpr int64_t kPanel = 384, kWidePanel = 512, kGroup = 84, kDepth = kF32BlockDepth;
 constexpr int64_t kSums = 512 * kPanel;     ///< of a block of C whose sums lie in the workspace
 constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
 /// Of copied rows of A: one behind the other, but not at multiples of a page.
 constexpr int64_t kRowDepth = kDepth + 16;
 static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
 constexpr int64_t kFew = 10; ///< so many tiles are too few uses for a copy of a strip of B
-constexpr int64_t kWorkspace = kPanel * kDepth + kGroupLanes * kDepth + kSums;
+constexpr int64_t kWorkspace = kWidePanel * kDepth + kGroupLanes * kDepth + kSums;
 static_assert(kF32WorkspaceBytes == kWorkspace * 4);
 
 /// The buffers of one thread.
@@ -39,7 +40,7 @@ struct Workspace {
     std::memset(memory.get(), 0, kF32WorkspaceBytes); // takes the pages now
   }
   float *panel() const { return memory.get(); }
-  float *group() const { return panel() + kPanel * kDepth; }
+  float *group() const { return panel() + kWidePanel * kDepth; }
   float *sums() const { return group() + kGroupLanes * kDepth; }
 
   std::unique_ptr<float, void (*)(void *)> memory;
@@ -48,6 +49,14 @@ struct Workspace {
 const Workspace &getWorkspace() {
   thread_local Workspace workspace;
   return workspace;
+}
+
+/// How many columns a panel has at most: all of A comes past each panel, a transposed one is packed for each. What is
+/// packed of B leaves half of the second-level cache to all else, or a quarter of a small one.
+int64_t getPanelColumns() {
+  static const int64_t columns =
+      ::sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 * kWidePanel * kDepth * int64_t(sizeof(float)) ? kWidePanel : kPanel;
+  return columns;
 }
 
 /// op(A) as rows, or op(B) as columns: element i of depth l is `data[i * strip + l * along]`. Strips are as wide as
@@ -86,7 +95,7 @@ public:
     a.width = cut(rows, kernels.tileRows, 1);
     group = cut(rows, std::min(kGroup / a.width, kGroupLanes / kernels.lanes) * a.width, a.width);
     groups = (rows + group - 1) / group;
-    panel = cut(columns, kPanel / b.width * b.width, b.width);
+    panel = cut(columns, getPanelColumns() / b.width * b.width, b.width);
     copiesB = !p.transB && rows > kFew * a.width;
   }
 

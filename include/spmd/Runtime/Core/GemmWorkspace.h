@@ -9,7 +9,7 @@ namespace spmd::runtime {
 
 /// Bytes that each thread of a rank holds for products of f32 ([Note: products of f32]) and of bf16 ([Note: products of
 /// bf16]), from before the first step.
-constexpr int64_t kF32WorkspaceBytes = 1'916'928;
+constexpr int64_t kF32WorkspaceBytes = 2'179'072;
 constexpr int64_t kBF16WorkspaceBytes = 3'571'712;
 
 } // namespace spmd::runtime
