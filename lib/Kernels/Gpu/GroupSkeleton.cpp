@@ -47,7 +47,9 @@ private:
 
   // Parts.
   void openPart(int64_t part);
-  void loadPart(const Roots &roots, Scope &scope);
+  bool isSameForRows(Value value) const;
+  void forgetColumns(Scope &scope) const;
+  void loadPart(const Roots &roots, Scope &scope, bool withColumns);
   SmallVector<Value> whereThere(llvm::function_ref<SmallVector<Value>()> load);
 
   // Reductions.
@@ -74,6 +76,9 @@ private:
   int64_t parts = 0;
   /// Whether a thread keeps the sums of its columns in registers, if there is one per column; else shared memory does.
   bool keepsSums = true;
+  /// Whether what is the same for all rows (a norm's weight) stays in registers like the rows; else it is read and
+  /// computed part by part, in every stage.
+  bool keepsColumns = true;
   /// Number of the thread in its group, and of the group in its block (i64).
   Value member, groupInBlock;
   /// Whether the thread has the last part, and the part that is being emitted; null: all threads do.
@@ -120,20 +125,31 @@ void GroupSkeleton::chooseShape(int64_t groups) {
     group = std::clamp<int64_t>(group, 2 * kWarpSize, device.threadsPerBlock);
   }
   // Registers: what is loaded for a part, and per-part sums, in words of 32 bits.
-  int64_t words = 0;
-  for (auto [access, operand] : llvm::zip_equal(operandAccess, op.getInputs()))
-    if (access.uses(*laneDim))
-      words += width * llvm::divideCeil(getElementBytes(operand.getType()), 4);
+  int64_t words = 0, columnWords = 0;
+  for (BlockArgument argument : op.getBodyBlock()->getArguments())
+    if (operandAccess[argument.getArgNumber()].uses(*laneDim)) {
+      int64_t own = width * llvm::divideCeil(getStoredBytes(argument.getType()), 4);
+      words += own;
+      columnWords += isSameForRows(argument) ? own : 0;
+    }
   int64_t sums = 0, sumBytes = 0;
   for (auto reduce : op.getBodyBlock()->getOps<ReduceOp>())
     if (hasLanes(reduce)) {
       sums += width * llvm::divideCeil(getElementBytes(reduce.getType()), 4);
       sumBytes += getMemoryCount(reduce) * getElementBytes(reduce.getType());
     }
-  if (chooseParts(items, words + sums) || sumBytes > device.sharedBytesPerBlock / 2)
+  // Reductions over the block need shared memory too.
+  if (chooseParts(items, words + sums) || sumBytes > device.sharedBytesPerBlock / 4 * 3)
     return;
-  // A thread meets the same columns of every row: no barrier is needed for its sums.
-  keepsSums = !chooseParts(items, words);
+  // A thread meets the same columns of every row: no barrier is needed for its sums. What is the same for all rows is
+  // in a cache anyway.
+  keepsSums = false;
+  if (chooseParts(items, words))
+    return;
+  keepsColumns = false;
+  if (chooseParts(items, words - columnWords))
+    return;
+  keepsSums = keepsColumns = true;
 }
 
 /// A row that stays in registers is read once, so more threads than wanted may share it, if they have room. Of the
@@ -145,7 +161,8 @@ bool GroupSkeleton::chooseParts(int64_t items, int64_t words) {
   int64_t chosen = 0, leastMissing = 0, most = device.threadsPerBlock;
   for (int64_t threads = group; threads <= most; threads += kWarpSize) {
     int64_t count = llvm::divideCeil(items, threads), missing = count * threads - items;
-    if (count * words > std::min(kWords, device.registersPerSM / threads / 2) || (missing && !mayBeMissing))
+    int64_t room = std::min(kWords, device.registersPerSM / threads / 2);
+    if (count * std::max(words, width) > room || (missing && !mayBeMissing))
       continue;
     if (chosen && missing >= leastMissing)
       continue;
@@ -351,15 +368,31 @@ void GroupSkeleton::openPart(int64_t part) {
   isThere = part + 1 == parts ? hasLastPart : Value();
 }
 
-/// Reads into `scope` what `roots` need of the operands at the open part.
-void GroupSkeleton::loadPart(const Roots &roots, Scope &scope) {
+bool GroupSkeleton::isSameForRows(Value value) const {
+  const llvm::SmallBitVector &varying = schedule.getVarying(value);
+  return dims.size() > 1 && varying.test(*laneDim) && varying.count() == 1;
+}
+
+void GroupSkeleton::forgetColumns(Scope &scope) const {
+  for (auto known = scope.begin(); known != scope.end();) {
+    auto next = std::next(known);
+    if (isSameForRows(known->first))
+      scope.erase(known);
+    known = next;
+  }
+}
+
+/// Reads into `scope` what `roots` need of the operands at the open part, `withColumns` also of those that are the same
+/// for all rows.
+void GroupSkeleton::loadPart(const Roots &roots, Scope &scope, bool withColumns) {
   llvm::SetVector<Value> wanted;
   auto isKnown = [&](Value value) {
     return scope.contains(value) || llvm::any_of(scopes, [&](const Scope &outer) { return outer.contains(value); });
   };
   for (const Root *root : roots)
     for (Value value : schedule.getClosure(root->value))
-      if (isa<BlockArgument>(value) && schedule.getVarying(value).test(*laneDim) && !isKnown(value))
+      if (isa<BlockArgument>(value) && schedule.getVarying(value).test(*laneDim) && !isKnown(value) &&
+          (withColumns || !isSameForRows(value)))
         wanted.insert(value);
   if (wanted.empty())
     return;
@@ -426,11 +459,14 @@ void GroupSkeleton::emitShared(const Roots &roots) {
     // Everything that is read comes first, so that it is in flight together.
     for (int64_t part = 0; part < parts; ++part) {
       openPart(part);
-      loadPart(roots, partScopes[part]);
+      loadPart(roots, partScopes[part], keepsColumns);
     }
     for (int64_t part = 0; part < parts; ++part) {
       openPart(part);
+      loadPart(roots, partScopes[part], /*withColumns=*/true);
       emitPoint(roots, partScopes[part], part);
+      if (!keepsColumns)
+        forgetColumns(partScopes[part]);
     }
     isThere = Value();
     for (ReduceOp reduce : reduces)

@@ -29,6 +29,7 @@ KINDS = {
         ("test_cluster.test_layer_norm_backward(5, 7, 128)", WHOLE),
         ("test_cluster.test_layer_norm_backward(4, 7, 100)", FEW),
         ("test_cluster.test_layer_norm_backward(2, 3, 200)", FEW),
+        ("test_cluster.test_layer_norm_backward(2, 3, 300)", FEW),
         ("test_cluster.test_column_centre_then_rows(5, 7, 128)", WHOLE),
     ],
     "reduction of outer dims": [

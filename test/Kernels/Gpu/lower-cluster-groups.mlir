@@ -5,9 +5,11 @@
 
 func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime: tensor<512x1600xf32>,
                  %single: tensor<512x20011xf32>, %long: tensor<512x40000xf32>, %ids: tensor<512x1600xi32>,
-                 %g: tensor<4096x8192xbf16>, %x: tensor<4096x8192xbf16>, %w: tensor<8192xbf16>)
+                 %g: tensor<4096x8192xbf16>, %x: tensor<4096x8192xbf16>, %w: tensor<8192xbf16>,
+                 %gg: tensor<4096x16384xbf16>, %xx: tensor<4096x16384xbf16>, %ww: tensor<16384xf32>)
     -> (tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>, tensor<512x20011xf32>, tensor<512x40000xf32>,
-        tensor<512x1600xi32>, tensor<4096x8192xbf16>, tensor<256x8192xf32>, tensor<256x8192xf32>) {
+        tensor<512x1600xi32>, tensor<4096x8192xbf16>, tensor<256x8192xf32>, tensor<256x8192xf32>,
+        tensor<4096x16384xbf16>, tensor<256x16384xf32>) {
   // CHECK-LABEL: gpu.func @even(
   // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
   // CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
@@ -109,7 +111,6 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
   // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
   // CHECK: gpu.barrier
   // CHECK-NOT: llvm.load {{.*}} vector<4xbf16>
-  // CHECK-LABEL: gpu.func @end(
   %6:3 = kernel.cluster dims [256, 16, 8192] parallel 1
       ins(%a = %g at (d0, d1, d2) -> (d0 * 131072 + d1 * 8192 + d2) : tensor<4096x8192xbf16>,
           %b = %x at (d0, d1, d2) -> (d0 * 131072 + d1 * 8192 + d2) : tensor<4096x8192xbf16>,
@@ -130,11 +131,42 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
     %r = arith.truncf %d : f32 to bf16
     kernel.yield %r, %dw, %db : bf16, f32, f32
   }
-  %7 = kernel.cluster dims [] parallel 0 outs(at () -> (0) : tensor<f32>) attributes {symbol = "end"} {
+  // More columns: the weight, which all rows share, comes out of a cache when it is needed, for the sum and for the
+  // result. Four parts of two operands are read before the first weight.
+  // CHECK-LABEL: gpu.func @columns(
+  // CHECK-SAME: known_block_size = array<i32: 1024, 1, 1>
+  // CHECK-SAME: spmd.moved_bytes = 419495936
+  // CHECK-COUNT-8: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+  // CHECK-NOT: llvm.load {{.*}} vector<4xbf16>
+  // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+  // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1> -> vector<4xf32>
+  // CHECK: gpu.barrier
+  // CHECK-NOT: llvm.load {{.*}} vector<4xbf16>
+  // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+  // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1>
+  // CHECK-LABEL: gpu.func @end(
+  %7:2 = kernel.cluster dims [256, 16, 16384] parallel 1
+      ins(%a = %gg at (d0, d1, d2) -> (d0 * 262144 + d1 * 16384 + d2) : tensor<4096x16384xbf16>,
+          %b = %xx at (d0, d1, d2) -> (d0 * 262144 + d1 * 16384 + d2) : tensor<4096x16384xbf16>,
+          %c = %ww at (d0, d1, d2) -> (d2) : tensor<16384xf32>)
+      outs(at (d0, d1, d2) -> (d0 * 262144 + d1 * 16384 + d2) : tensor<4096x16384xbf16>,
+           at (d0, d1, d2) -> (d0 * 16384 + d2) : tensor<256x16384xf32>) attributes {symbol = "columns"} {
+    %dy = arith.extf %a : bf16 to f32
+    %h = arith.extf %b : bf16 to f32
+    %gh = arith.mulf %dy, %h : f32
+    %gv = arith.mulf %gh, %c : f32
+    %s = kernel.reduce <add> %gv over [2] : f32
+    %dw = kernel.reduce <add> %gh over [1] : f32
+    %u = arith.addf %c, %s : f32
+    %d = arith.subf %gh, %u : f32
+    %r = arith.truncf %d : f32 to bf16
+    kernel.yield %r, %dw : bf16, f32
+  }
+  %8 = kernel.cluster dims [] parallel 0 outs(at () -> (0) : tensor<f32>) attributes {symbol = "end"} {
     %z = arith.constant 0.0 : f32
     kernel.yield %z : f32
   }
-  return %0, %1, %2, %3, %4, %5, %6#0, %6#1, %6#2 : tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>,
+  return %0, %1, %2, %3, %4, %5, %6#0, %6#1, %6#2, %7#0, %7#1 : tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>,
       tensor<512x20011xf32>, tensor<512x40000xf32>, tensor<512x1600xi32>, tensor<4096x8192xbf16>, tensor<256x8192xf32>,
-      tensor<256x8192xf32>
+      tensor<256x8192xf32>, tensor<4096x16384xbf16>, tensor<256x16384xf32>
 }
