@@ -23,6 +23,7 @@
 #include "spmd/Kernels/Passes.h"
 #include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
@@ -55,6 +56,7 @@ void spmd::registerAllPasses() {
   spmd::registerKernelToPlanPasses();
   spmd::registerPipelines();
   spmd::kernel::registerKernelsPasses();
+  spmd::registerMovementPasses();
   spmd::registerOptimizerPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();

@@ -10,6 +10,7 @@
 #include "spmd/Conversion/AtenToKernel/Emitter.h"
 #include "spmd/Conversion/AtenToKernel/PackGradients.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Conversion/AtenToKernel/ReadThroughViews.h"
 #include "spmd/Conversion/AtenToKernel/Recompute.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -67,8 +68,10 @@ LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks) {
       return failure();
   graph.removeDead();
   packAttentionGradients(graph);
-  if (fuse)
+  if (fuse) {
     recomputeLightValues(graph);
+    readThroughViews(graph);
+  }
 
   Placement placement(graph);
   std::vector<std::unique_ptr<Cluster>> clusters = formClusters(graph, placement, fuse);

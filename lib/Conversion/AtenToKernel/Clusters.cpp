@@ -246,18 +246,31 @@ bool ClusterBuilder::tryJoinProducers(Node *node, ArrayRef<Cluster *> producers)
   Cluster *target = sorted.front();
   int64_t level = target->level;
   bool isAlone = true;
+  SmallVector<Cluster *> others;
   for (Cluster *other : ArrayRef<Cluster *>(sorted).drop_front()) {
-    bool merged = canLift(*other, level, *target) && merge(*target, *other);
-    isAlone &= merged || other->level < level;
+    int64_t otherLevel = other->level;
+    if (canLift(*other, level, *target) && merge(*target, *other))
+      continue;
+    others.push_back(other);
+    isAlone &= otherLevel < level;
   }
-  std::optional<Admission> admission = admit(*target, node);
-  if (!admission)
-    return false;
-  // Clusters of one level do not depend on each other, so one of them can go above the others.
-  if (!isAlone)
-    raise(*target, level + 1);
-  join(*target, node, *admission);
-  return true;
+  if (std::optional<Admission> admission = admit(*target, node)) {
+    // Clusters of one level do not depend on each other, so one of them can go above the others.
+    if (!isAlone)
+      raise(*target, level + 1);
+    join(*target, node, *admission);
+    return true;
+  }
+  // The highest may be a table that is read all over the space of another, which can go above it.
+  for (Cluster *other : others) {
+    std::optional<Admission> admission = admit(*other, node);
+    if (!admission || !canLift(*other, level, *other))
+      continue;
+    raise(*other, level + 1);
+    join(*other, node, *admission);
+    return true;
+  }
+  return false;
 }
 
 bool ClusterBuilder::tryJoinSibling(Node *node, int64_t level) {

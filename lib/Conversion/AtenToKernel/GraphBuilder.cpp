@@ -184,6 +184,16 @@ Ref GraphBuilder::materialize(Ref ref) {
   return pointwise({ref}, ref.getElementType(), [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; });
 }
 
+Ref GraphBuilder::copyOperand(Ref ref) {
+  auto &copies = operandCopies[{segment, ref.node}];
+  for (auto &[layout, copy] : copies)
+    if (layout == ref.layout)
+      return {copy, Layout::contiguous(copy->getNumElements()), ref.shape, false};
+  Ref copy = materialize(ref);
+  copies.push_back({ref.layout, copy.node});
+  return copy;
+}
+
 Ref GraphBuilder::whole(Ref ref) {
   bool existsWhole =
       ref.layout.isIdentity() && !ref.node->isVirtual() && ref.getNumElements() == ref.node->getNumElements();
@@ -341,7 +351,26 @@ Ref GraphBuilder::makeTable(ArrayRef<Ref> entries) {
   });
 }
 
+std::optional<Ref> GraphBuilder::concatenateParts(ArrayRef<Ref> refs, int64_t dim) {
+  const Ref &first = refs.front();
+  if (first.guarded)
+    return std::nullopt;
+  int64_t distance = refs.size() == 1 ? 0 : refs[1].layout.getOffset() - first.layout.getOffset();
+  for (auto [i, ref] : llvm::enumerate(refs))
+    if (ref.node != first.node || ref.guarded || ref.shape != first.shape ||
+        ref.layout != first.layout.shift(static_cast<int64_t>(i) * distance))
+      return std::nullopt;
+  std::optional<Layout> layout = first.layout.repeat(first.shape, dim, refs.size(), distance);
+  if (!layout)
+    return std::nullopt;
+  SmallVector<int64_t> shape(first.shape);
+  shape[dim] *= refs.size();
+  return Ref{first.node, *layout, shape, false};
+}
+
 Ref GraphBuilder::concatenate(ArrayRef<Ref> refs, int64_t dim) {
+  if (std::optional<Ref> view = concatenateParts(refs, dim))
+    return *view;
   SmallVector<int64_t> shape(refs.front().shape);
   shape[dim] = 0;
   for (const Ref &ref : refs)

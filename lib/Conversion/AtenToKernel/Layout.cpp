@@ -53,6 +53,20 @@ bool Layout::isIdentity() const {
   return modes.empty() || (modes.size() == 1 && modes.front().stride == 1);
 }
 
+bool Layout::isPermutation() const {
+  if (getRange().first != 0 || !coordStrides.empty())
+    return false;
+  SmallVector<Mode> sorted(modes.begin(), modes.end());
+  llvm::sort(sorted, [](const Mode &a, const Mode &b) { return std::abs(a.stride) < std::abs(b.stride); });
+  int64_t distance = 1;
+  for (const Mode &mode : sorted) {
+    if (std::abs(mode.stride) != distance)
+      return false;
+    distance *= mode.size;
+  }
+  return true;
+}
+
 std::pair<int64_t, int64_t> Layout::getRange() const {
   int64_t low = offset, high = offset;
   for (const Mode &mode : modes)
@@ -159,6 +173,14 @@ std::optional<Layout> Layout::slice(ArrayRef<int64_t> shape, int64_t dim, int64_
   return get(flatten(*dims), newOffset, coordStrides);
 }
 
+std::optional<Layout> Layout::repeat(ArrayRef<int64_t> shape, int64_t dim, int64_t times, int64_t elements) const {
+  auto dims = splitByShape(shape);
+  if (!dims)
+    return std::nullopt;
+  (*dims)[dim].insert((*dims)[dim].begin(), {times, elements});
+  return get(flatten(*dims), offset, coordStrides);
+}
+
 std::optional<Layout> Layout::sliceRank(ArrayRef<int64_t> shape, int64_t dim, int64_t pre, ArrayRef<int64_t> group,
                                         int64_t length) const {
   SmallVector<int64_t> split(shape.begin(), shape.begin() + dim);
@@ -186,13 +208,22 @@ Layout Layout::shift(int64_t elements) const {
 }
 
 std::optional<Layout> Layout::compose(const Layout &inner) const {
-  if (inner.offset != 0 || !inner.coordStrides.empty())
+  if (inner.getRange().first != 0 || !inner.coordStrides.empty())
     return std::nullopt;
   SmallVector<Mode> digits;
-  for (const Mode &mode : inner.modes)
-    if (!appendDigits(mode.size, mode.stride, digits))
+  int64_t first = offset;
+  for (const Mode &mode : inner.modes) {
+    size_t begin = digits.size();
+    if (!appendDigits(mode.size, std::abs(mode.stride), digits))
       return std::nullopt;
-  Layout result = get(digits, offset, coordStrides);
+    if (mode.stride >= 0)
+      continue;
+    for (Mode &digit : llvm::MutableArrayRef(digits).drop_front(begin)) {
+      first += digit.stride * (digit.size - 1);
+      digit.stride = -digit.stride;
+    }
+  }
+  Layout result = get(digits, first, coordStrides);
   result.count = inner.count;
   return result;
 }

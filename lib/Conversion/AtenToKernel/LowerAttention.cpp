@@ -35,7 +35,7 @@ struct Heads {
 Heads asHeads(GraphBuilder &g, MLIRContext *context, Ref ref) {
   if (std::optional<kernel::ViewAttr> view = getHeadView(context, ref))
     return {ref, *view};
-  ref = g.materialize(ref);
+  ref = g.copyOperand(ref);
   return {ref, *getHeadView(context, ref)};
 }
 

@@ -44,11 +44,21 @@ std::optional<MatrixView> getMatrixView(const Ref &ref) {
   return std::nullopt;
 }
 
-/// `ref` as [batch, rows, columns] with a matrix view, copied when it has none.
+/// Whether the elements of a column lie side by side, rather than those of a row.
+bool isStoredTransposed(const Ref &ref) {
+  auto dims = ref.layout.splitByShape(ref.shape);
+  return dims && !(*dims)[1].empty() && (*dims)[1].back().stride == 1;
+}
+
+/// `ref` as [batch, rows, columns] with a matrix view, copied when it has none: as its elements lie, so that a matrix and
+/// its transpose are one copy.
 std::pair<Ref, MatrixView> asMatrix(GraphBuilder &g, Ref ref) {
   if (std::optional<MatrixView> view = getMatrixView(ref))
     return {ref, *view};
-  ref = g.materialize(ref);
+  if (isStoredTransposed(ref))
+    ref = g.permute(g.copyOperand(g.permute(ref, {0, 2, 1})), {0, 2, 1});
+  else
+    ref = g.copyOperand(ref);
   return {ref, *getMatrixView(ref)};
 }
 

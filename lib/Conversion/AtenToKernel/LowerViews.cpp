@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "spmd/Conversion/AtenToKernel/ScalarBodies.h"
@@ -100,9 +101,8 @@ LogicalResult lowerSplit(GraphBuilder &g, Value self, ValueRange pieces, int64_t
   return success();
 }
 
-LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_t dim, bool isStack) {
-  int64_t rank = getTensorType(result).getRank();
-  dim = normalizeDim(dim, rank);
+/// The tensors of a cat or a stack as parts of its result.
+SmallVector<Ref> getParts(GraphBuilder &g, ValueRange tensors, RankedTensorType result, int64_t dim, bool isStack) {
   SmallVector<Ref> refs;
   for (Value tensor : tensors) {
     Ref ref = g.get(tensor);
@@ -110,12 +110,57 @@ LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_
       SmallVector<int64_t> shape(ref.shape);
       shape.insert(shape.begin() + dim, 1);
       ref = g.reshape(ref, shape);
-    } else if (ref.shape.size() != static_cast<size_t>(rank)) {
+    } else if (ref.shape.size() != static_cast<size_t>(result.getRank())) {
       continue; // PyTorch skips legacy empty tensors.
     }
-    refs.push_back(g.cast(ref, getTensorType(result).getElementType()));
+    refs.push_back(g.cast(ref, result.getElementType()));
   }
-  g.set(result, refs.size() == 1 ? refs.front() : g.concatenate(refs, dim));
+  return refs;
+}
+
+/// cat((-b, a)) of parts a and b of one tensor, as rotary embeddings turn pairs of elements: a view, of which some parts
+/// change their sign. Nothing where it is not that.
+std::optional<Ref> lowerRotation(GraphBuilder &g, ValueRange tensors, RankedTensorType result, int64_t dim,
+                                 bool isStack) {
+  if (!isa<FloatType>(result.getElementType()))
+    return std::nullopt;
+  SmallVector<Value> parts;
+  SmallVector<int64_t> negative;
+  for (auto [i, tensor] : llvm::enumerate(tensors)) {
+    auto neg = tensor.getDefiningOp<aten::NegOp>();
+    if (neg)
+      negative.push_back(i);
+    parts.push_back(neg ? neg.getSelf() : tensor);
+  }
+  SmallVector<Ref> refs = getParts(g, parts, result, dim, isStack);
+  if (negative.empty() || refs.size() != parts.size())
+    return std::nullopt;
+  std::optional<Ref> view = g.concatenateParts(refs, dim);
+  if (!view)
+    return std::nullopt;
+  // [.., part, row of the part, ..]
+  int64_t count = parts.size();
+  SmallVector<int64_t> shape(view->shape), row(shape.size() + 1, 1);
+  shape[dim] /= count;
+  shape.insert(shape.begin() + dim, count);
+  row[dim] = count;
+  Type i64 = IntegerType::get(g.getContext(), 64), type = result.getElementType();
+  Ref part = g.reshape(g.iota(count, i64), row);
+  Ref turned = g.pointwise({part, g.reshape(*view, shape)}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
+    ScalarBuilder positions(b, i64), values(b, type);
+    Value value = args[1], negated = values.neg(value);
+    for (int64_t i : negative)
+      value = values.select(positions.compare("eq", args[0], positions.constant(i)), negated, value);
+    return value;
+  });
+  return g.reshape(turned, view->shape);
+}
+
+LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_t dim, bool isStack) {
+  RankedTensorType type = getTensorType(result);
+  dim = normalizeDim(dim, type.getRank());
+  std::optional<Ref> rotation = lowerRotation(g, tensors, type, dim, isStack);
+  g.set(result, rotation ? *rotation : g.concatenate(getParts(g, tensors, type, dim, isStack), dim));
   return success();
 }
 

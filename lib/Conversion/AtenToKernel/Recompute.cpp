@@ -176,7 +176,9 @@ void Recomputer::run() {
     if (node->isFusible()) {
       int64_t ordinal = placement.getOrdinal(node);
       for (Ref &input : node->inputs) {
-        if (isWorthwhile(input.node, ordinal, input.node->getNumElements())) {
+        // What is repeated all over the reader's space would be a kernel of its own.
+        bool isRepeated = llvm::any_of(input.layout.getModes(), [](const Mode &mode) { return mode.stride == 0; });
+        if (!isRepeated && isWorthwhile(input.node, ordinal, input.node->getNumElements())) {
           input.node = recompute(input.node, ordinal);
           // The copy runs with its reader.
           input.node->segment = node->segment;

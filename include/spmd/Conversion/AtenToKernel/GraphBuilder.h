@@ -71,8 +71,10 @@ public:
   Ref segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk);
   /// [segments] from this rank's chunk; f16 and bf16 are extended for `body` and combined in f32, which is the result.
   Ref segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp unit, ScalarBody body);
-  /// The refs side by side along `dim`.
+  /// The refs side by side along `dim`: a view where they are evenly spaced parts of one value.
   Ref concatenate(mlir::ArrayRef<Ref> refs, int64_t dim);
+  /// That view; nothing where they are not.
+  std::optional<Ref> concatenateParts(mlir::ArrayRef<Ref> refs, int64_t dim);
 
   /// `shape` with the rows of `value` from row `start` of dim `dim`, the rest from `background` (zero without one). A
   /// select over guarded reads, so that it fuses with what uses it.
@@ -80,6 +82,8 @@ public:
 
   /// The same value in a tensor of its own, contiguous.
   Ref materialize(Ref ref);
+  /// The same for a heavy op, shared by all of its segment that read the same view.
+  Ref copyOperand(Ref ref);
   /// The same value as a whole tensor: contiguous, of exactly the ref's shape.
   Ref whole(Ref ref);
   /// The same value as a contiguous run of elements of some tensor that exists.
@@ -98,6 +102,8 @@ private:
   Graph &graph;
   int64_t reductionBlocks;
   llvm::DenseMap<mlir::Value, Ref> values, rowSums;
+  /// By segment and node: views and their copies.
+  llvm::DenseMap<std::pair<int64_t, Node *>, llvm::SmallVector<std::pair<Layout, Node *>, 1>> operandCopies;
   llvm::DenseMap<mlir::Value, LogSoftmaxParts> logSoftmaxes;
   std::optional<mlir::Location> loc;
   llvm::StringRef opName;

@@ -53,6 +53,8 @@ public:
   bool isIdentity() const;
   /// True if the map is the same for all indices.
   bool isConstant() const;
+  /// True if the map takes every element once: dims turned or flipped.
+  bool isPermutation() const;
   /// Smallest and one past the largest element reached at coordinate zero.
   std::pair<int64_t, int64_t> getRange() const;
 
@@ -67,6 +69,8 @@ public:
   /// ... after keeping `length` positions of `dim`: start, start + step, ...
   std::optional<Layout> slice(llvm::ArrayRef<int64_t> shape, int64_t dim, int64_t start, int64_t step,
                               int64_t length) const;
+  /// ... after repeating `dim` `times` times, each time `elements` further on.
+  std::optional<Layout> repeat(llvm::ArrayRef<int64_t> shape, int64_t dim, int64_t times, int64_t elements) const;
   /// ... after keeping the rows of this rank in a dim seen as [pre][rows]: `length` rows, the first of which is row
   /// `length * Σ group[i] * coordinate i`.
   std::optional<Layout> sliceRank(llvm::ArrayRef<int64_t> shape, int64_t dim, int64_t pre,
@@ -74,9 +78,9 @@ public:
   /// ... after adding `elements` to every element number.
   Layout shift(int64_t elements) const;
 
-  /// The map `index -> this(inner(index))`, where every digit of `inner` runs over a digit of this map's index (which
-  /// is so for positions in an iteration space). Nothing if some digit of `inner` cuts a digit of this map unevenly,
-  /// or if `inner` has an offset.
+  /// The map `index -> this(inner(index))`, where every digit of `inner` runs over a digit of this map's index, forwards
+  /// or backwards (which is so for positions in an iteration space, permutations and flips). Nothing if some digit of
+  /// `inner` cuts a digit of this map unevenly, or if the smallest index that `inner` gives is not zero.
   std::optional<Layout> compose(const Layout &inner) const;
 
   /// Stride along each of `dims` (sizes with the element count as product); nothing if a dim spans several digits.

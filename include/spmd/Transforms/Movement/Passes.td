@@ -1,0 +1,79 @@
+//===- Passes.td - copies that a model spells out -----------*- tablegen -*-===//
+
+#ifndef SPMD_TRANSFORMS_MOVEMENT_PASSES_TD
+#define SPMD_TRANSFORMS_MOVEMENT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ShareKeyValueHeads : Pass<"spmd-share-key-value-heads", "::mlir::ModuleOp"> {
+  let summary = "lets attention share key and value heads that the model repeats for its query heads";
+  let description = [{
+    Definition: where key and value of an attention are heads repeated for a group of query heads (`expand` and a view,
+    as `repeat_interleave` and most models write it), the attention reads the heads themselves, with `enable_gqa`. Its
+    backward does too, where all that is done with the gradients of the repeated heads is to sum them over the group:
+    it then gives the sums.
+
+    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same. Sums over
+    a group are taken by the attention, in f32; in bf16 the gradients of single heads are no longer rounded before.
+
+    Why: repeated heads, and the gradient of each, would be tensors in memory that are as many times larger.
+
+    ```mlir
+    // spmd-opt --spmd-share-key-value-heads
+    func.func @step(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>, %v: tensor<2x2x8x16xf32>)
+        -> tensor<2x4x8x16xf32> {
+      %0 = aten.view %k {size = array<i64: 2, 2, 1, 8, 16>} : (tensor<2x2x8x16xf32>) -> tensor<2x2x1x8x16xf32>
+      %1 = aten.expand %0 {size = array<i64: 2, 2, 2, 8, 16>} : (tensor<2x2x1x8x16xf32>) -> tensor<2x2x2x8x16xf32>
+      %2 = aten.view %1 {size = array<i64: 2, 4, 8, 16>} : (tensor<2x2x2x8x16xf32>) -> tensor<2x4x8x16xf32>
+      %3 = aten.view %v {size = array<i64: 2, 2, 1, 8, 16>} : (tensor<2x2x8x16xf32>) -> tensor<2x2x1x8x16xf32>
+      %4 = aten.expand %3 {size = array<i64: 2, 2, 2, 8, 16>} : (tensor<2x2x1x8x16xf32>) -> tensor<2x2x2x8x16xf32>
+      %5 = aten.view %4 {size = array<i64: 2, 4, 8, 16>} : (tensor<2x2x2x8x16xf32>) -> tensor<2x4x8x16xf32>
+      %out, %lse = aten.sdpa %q, %2, %5 {dropout_p = 0.0, is_causal = true}
+          : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+          -> (tensor<2x4x8x16xf32>, tensor<2x4x8xf32>)
+      return %out : tensor<2x4x8x16xf32>
+    }
+    // becomes
+    func.func @step(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>, %v: tensor<2x2x8x16xf32>)
+        -> tensor<2x4x8x16xf32> {
+      %out, %lse = aten.sdpa %q, %k, %v {dropout_p = 0.0, enable_gqa = true, is_causal = true}
+          : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>)
+          -> (tensor<2x4x8x16xf32>, tensor<2x4x8xf32>)
+      return %out : tensor<2x4x8x16xf32>
+    }
+    ```
+  }];
+}
+
+def JoinSliceGradients : Pass<"spmd-join-slice-gradients", "::mlir::ModuleOp"> {
+  let summary = "makes one cat of the gradients of slices that together are a tensor";
+  let description = [{
+    Definition: a sum of `slice_backward` ops whose slices lie side by side and are all of the tensor, beside each other
+    among what is added, becomes an `aten.cat` of the gradients of the slices.
+
+    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same values,
+    except that zeros keep their sign (a sum of -0 and 0 is 0).
+
+    Why: `x[:n]` and `x[n:]` are what `x.split(n)` is, whose gradient is a cat. A cat of parts of one tensor is a view,
+    and one of an attention's gradients is where the attention writes; a sum of tensors filled up with zeros is neither.
+
+    ```mlir
+    // spmd-opt --spmd-join-slice-gradients
+    func.func @step(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) -> tensor<4x8xf32> {
+      %0 = aten.slice_backward %b {dim = 1 : i64, end = 8 : i64, input_sizes = array<i64: 4, 8>, start = 3 : i64, step = 1 : i64}
+          : (tensor<4x5xf32>) -> tensor<4x8xf32>
+      %1 = aten.slice_backward %a {dim = 1 : i64, end = 3 : i64, input_sizes = array<i64: 4, 8>, start = 0 : i64, step = 1 : i64}
+          : (tensor<4x3xf32>) -> tensor<4x8xf32>
+      %2 = aten.add.Tensor %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %2 : tensor<4x8xf32>
+    }
+    // becomes
+    func.func @step(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) -> tensor<4x8xf32> {
+      %0 = aten.cat %a, %b {dim = 1 : i64} : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    ```
+  }];
+}
+
+#endif // SPMD_TRANSFORMS_MOVEMENT_PASSES_TD
