@@ -20,17 +20,23 @@ class RMSNorm(nn.Module):
         return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
-def rotate(x, cos, sin):
-    first, second = x.chunk(2, -1)
+def rotate(x, cos, sin, sliced=False):
+    first, second = (x[..., :x.shape[-1] // 2], x[..., x.shape[-1] // 2:]) if sliced else x.chunk(2, -1)
     return x * cos + torch.cat((-second, first), -1) * sin
 
 
-class LlamaBlock(nn.Module):
-    """Rotary positions, grouped-query attention, SwiGLU."""
+def repeat_heads(x, times):
+    batch, heads, time, width = x.shape
+    return x[:, :, None].expand(batch, heads, times, time, width).reshape(batch, heads * times, time, width)
 
-    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int, fused: bool):
+
+class LlamaBlock(nn.Module):
+    """Rotary positions, grouped-query attention, SwiGLU. `spelled` is how `transformers` writes them: halves are slices,
+    and keys and values are repeated for the query heads."""
+
+    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int, fused: bool, spelled: bool):
         super().__init__()
-        self.heads, self.kv_heads, head = heads, kv_heads, width // heads
+        self.heads, self.kv_heads, self.spelled, head = heads, kv_heads, spelled, width // heads
         self.norm_1, self.norm_2 = RMSNorm(width, fused), RMSNorm(width, fused)
         self.q, self.o = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.k, self.v = (nn.Linear(width, kv_heads * head, bias=False) for _ in range(2))
@@ -41,18 +47,23 @@ class LlamaBlock(nn.Module):
         batch, time, width = x.shape
         split = lambda t, heads: t.view(batch, time, heads, -1).transpose(1, 2)
         h = self.norm_1(x)
-        q, k = rotate(split(self.q(h), self.heads), cos, sin), rotate(split(self.k(h), self.kv_heads), cos, sin)
-        y = F.scaled_dot_product_attention(q, k, split(self.v(h), self.kv_heads), is_causal=True, enable_gqa=True)
+        q, k = (rotate(split(p(h), n), cos, sin, self.spelled)
+                for p, n in ((self.q, self.heads), (self.k, self.kv_heads)))
+        v = split(self.v(h), self.kv_heads)
+        if self.spelled:
+            k, v = (repeat_heads(t, self.heads // self.kv_heads) for t in (k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=not self.spelled)
         x = x + self.o(y.transpose(1, 2).reshape(batch, time, width))
         h = self.norm_2(x)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
 
 class Llama(nn.Module):
-    def __init__(self, fused: bool = False, vocabulary: int = 37, width: int = 24, heads: int = 4, kv_heads: int = 2):
+    def __init__(self, fused: bool = False, vocabulary: int = 37, width: int = 24, heads: int = 4, kv_heads: int = 2,
+                 spelled: bool = False):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
-        self.layers = nn.ModuleList(LlamaBlock(width, heads, kv_heads, 40, fused) for _ in range(2))
+        self.layers = nn.ModuleList(LlamaBlock(width, heads, kv_heads, 40, fused, spelled) for _ in range(2))
         self.norm, self.head = RMSNorm(width, fused), nn.Linear(width, vocabulary, bias=False)
         self.rotary = width // heads
 

@@ -37,6 +37,7 @@ def uneven() -> tuple[torch.Tensor, torch.Tensor]:
 
 MODELS = {"llama": (own.Llama, tokens, "LlamaBlock"),
           "llama-fused-norm": (lambda: own.Llama(fused=True), tokens, "LlamaBlock"),
+          "llama-spelled": (lambda: own.Llama(spelled=True), tokens, "LlamaBlock"),
           "moe": (own.MoE, tokens, "MixtureOfExperts"), "contrastive": (own.Contrastive, pairs, "Linear"),
           "weighted": (own.Weighted, uneven, "Linear")}
 
@@ -62,16 +63,28 @@ def test_equal_on_any_number_of_ranks(name, tmp_path) -> None:
         path, case, *_ = capture(name, tmp_path, 2, optimizer)
         for n in ranks:
             local = pipeline.compare(path, case, n)
-            if n == 2 and name in ("llama", "llama-fused-norm", "moe"):
+            if n == 2 and name in ("llama", "llama-fused-norm", "llama-spelled", "moe"):
                 found = pipeline.count(local)
                 assert (found.all_gather, found.reduce_scatter) == (6, 3), found
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("name", ["llama", "llama-fused-norm", "moe"])
+@pytest.mark.parametrize("name", ["llama", "llama-fused-norm", "llama-spelled", "moe"])
 def test_trains_like_eager(name, ranks, tmp_path) -> None:
     path, case, *_ = capture(name, tmp_path, 20, "adamw")
     pipeline.train(path, case, ranks)
+
+
+@pytest.mark.parametrize("name", ["llama", "llama-spelled"])
+def test_fusion_changes_no_bit(name, tmp_path) -> None:
+    """Rotations read each element in two places, and are computed where the products of the backward want them."""
+    path, *_ = capture(name, tmp_path, 2, "adamw")
+    saved = {fuse: tmp_path / f"{fuse}.safetensors" for fuse in ("true", "false")}
+    for fuse, file in saved.items():
+        artifact = tmp_path / f"{fuse}.spmd"
+        pipeline.run("compile", pipeline.find_tool("spmd-compile"), path, "-o", artifact, "--ranks=2", f"--fuse={fuse}")
+        pipeline.run("train", pipeline.find_tool("spmd-run"), artifact, "--steps=2", "--quiet", f"--save={file}")
+    assert saved["true"].read_bytes() == saved["false"].read_bytes()
 
 
 def gradients(model, batch) -> dict[str, torch.Tensor]:

@@ -44,10 +44,13 @@ std::optional<MatrixView> getMatrixView(const Ref &ref) {
   return std::nullopt;
 }
 
-/// Whether the elements of a column lie side by side, rather than those of a row.
+/// Whether more elements of a column lie side by side than of a row.
 bool isStoredTransposed(const Ref &ref) {
   auto dims = ref.layout.splitByShape(ref.shape);
-  return dims && !(*dims)[1].empty() && (*dims)[1].back().stride == 1;
+  if (!dims)
+    return false;
+  auto getRun = [](ArrayRef<Mode> modes) { return modes.empty() || modes.back().stride != 1 ? 1 : modes.back().size; };
+  return getRun((*dims)[1]) > getRun((*dims)[2]);
 }
 
 /// `ref` as [batch, rows, columns] with a matrix view, copied when it has none: as its elements lie, so that a matrix and

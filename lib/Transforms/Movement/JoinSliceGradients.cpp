@@ -5,7 +5,6 @@
 #include "dialects/Aten/ScalarBuilder.h"
 #include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/SegmentListener.h"
-#include <algorithm>
 
 namespace spmd {
 #define GEN_PASS_DEF_JOINSLICEGRADIENTS
@@ -51,14 +50,12 @@ static SmallVector<Value> findSlices(ArrayRef<Value> addends, int64_t &dim, size
     auto op = addend.getDefiningOp<aten::SliceBackwardOp>();
     if (!op || op.getStep() != 1)
       break;
-    int64_t of = op.getDim() < 0 ? op.getDim() + typeOf(addend).getRank() : op.getDim();
     if (slices.empty())
-      dim = of;
-    if (of != dim)
+      dim = op.getDim();
+    if (static_cast<int64_t>(op.getDim()) != dim)
       break;
     int64_t size = typeOf(addend).getDimSize(dim);
-    int64_t start = std::clamp<int64_t>(op.getStart() < 0 ? op.getStart() + size : op.getStart(), 0, size);
-    slices.push_back({start, typeOf(op.getGradOutput()).getDimSize(dim), op.getGradOutput()});
+    slices.push_back({static_cast<int64_t>(op.getStart()), typeOf(op.getGradOutput()).getDimSize(dim), op.getGradOutput()});
     rows += slices.back().rows;
     if (rows < size)
       continue;

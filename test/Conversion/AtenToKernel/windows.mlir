@@ -1,13 +1,14 @@
 // A convolution is the product of its weight with the windows of its input.
 // RUN: spmd-opt %s --spmd-convert-aten-to-kernel --split-input-file | FileCheck %s
 
-// Patches: the windows are a permutation of the image, nothing is compared or guarded.
+// Patches: the windows are a permutation of the image, nothing is compared or guarded. The rows of a patch lie side by
+// side, so that patches are rows.
 // CHECK-LABEL: @step
-// CHECK: kernel.cluster dims [3, 4, 4, 2, 2, 2]
-// CHECK-NEXT: at (d0, d1, d2, d3, d4, d5) -> (d0 * 64 + d1 * 8 + d2 + d3 * 192 + d4 * 32 + d5 * 4) : tensor<2x3x8x8xf32>)
+// CHECK: kernel.cluster dims [2, 2, 2, 3, 4, 4]
+// CHECK-NEXT: at (d0, d1, d2, d3, d4, d5) -> (d0 * 192 + d1 * 32 + d2 * 4 + d3 * 64 + d4 * 8 + d5) : tensor<2x3x8x8xf32>)
 // CHECK-NEXT: outs
 // CHECK-NEXT: kernel.yield
-// CHECK: kernel.gemm m 5 n 8 k 48
+// CHECK: kernel.gemm m 5 n 8 k 48 a({{.*}}) b(%{{.*}} ld 48 trans
 func.func @step(%x: tensor<2x3x8x8xf32>, %w: tensor<5x3x4x4xf32>) -> tensor<2x5x2x2xf32> {
   %0 = aten.convolution %x, %w {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 0, 0>, stride = array<i64: 4, 4>} : (tensor<2x3x8x8xf32>, tensor<5x3x4x4xf32>) -> tensor<2x5x2x2xf32>
   return %0 : tensor<2x5x2x2xf32>

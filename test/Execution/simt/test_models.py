@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 from lockstep import CPU, compare_step
 
@@ -32,10 +33,11 @@ def test_gpt2_nano(tmp_path):
     assert number >= 25 and launches >= 60
 
 
-def test_llama_nano(tmp_path):
+@pytest.mark.parametrize("spelled", [False, True])
+def test_llama_nano(spelled, tmp_path):
     """Rotary positions, grouped-query attention, SwiGLU, RMS norm; AdamW and clipping."""
     torch.manual_seed(0)
-    model = own.Llama(vocabulary=93, width=128, heads=4, kv_heads=2)
+    model = own.Llama(vocabulary=93, width=128, heads=4, kv_heads=2, spelled=spelled)
     x, y = (torch.randint(0, 93, (2, 40)) for _ in range(2))
     package = spmd.capture(own.clipped_step, model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, y,
                            reference=[(x, y)])

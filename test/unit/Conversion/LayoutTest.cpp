@@ -142,6 +142,28 @@ TEST(Layout, ComposeWithPosition) {
   EXPECT_FALSE(transposed.compose(Layout::get({{2, 15}, {3, 5}, {5, 1}}).shift(1)));
 }
 
+TEST(Layout, FlippedHalves) {
+  // cat(b, a) of x = [a, b] of 3 each, in rows of 6: the second half, repeated 3 elements further back.
+  Table table = Table::iota({4, 2, 3});
+  Layout second = *Layout::contiguous(24).slice({4, 6}, 1, 3, 1, 3);
+  Layout turned = *second.repeat({4, 3}, 1, 2, -3);
+  EXPECT_EQ(evaluate(turned), sliced(table, 1, 1, -1, 2).elements);
+  EXPECT_TRUE(turned.isPermutation());
+  EXPECT_TRUE(turned.compose(turned)->isIdentity());
+  // Read through it, a permutation of other dims stays what it was.
+  Layout heads = *Layout::contiguous(24).permute({2, 2, 6}, {1, 0, 2});
+  Table expected = sliced(Table{{2, 2, 2, 3}, evaluate(heads)}, 2, 1, -1, 2);
+  EXPECT_EQ(evaluate(*heads.compose(turned)), expected.elements);
+}
+
+TEST(Layout, Permutations) {
+  EXPECT_TRUE(Layout::contiguous(24).permute({2, 3, 4}, {2, 0, 1})->isPermutation());
+  EXPECT_FALSE(Layout::contiguous(24).slice({4, 6}, 1, 3, 1, 3)->isPermutation());
+  EXPECT_FALSE(Layout::contiguous(6).expand({6, 1}, {6, 5})->isPermutation());
+  EXPECT_FALSE(Layout::contiguous(24).shift(1).isPermutation());
+  EXPECT_FALSE(Layout::contiguous(24).slice({24}, 0, 0, 2, 12)->isPermutation());
+}
+
 TEST(Layout, StridesAndBorders) {
   Layout layout = *Layout::contiguous(24).permute({2, 3, 4}, {1, 0, 2});
   EXPECT_EQ(layout.getBorders(), (llvm::SmallVector<int64_t>{4, 8}));
