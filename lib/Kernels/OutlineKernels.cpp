@@ -12,10 +12,20 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_OUTLINEKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
+/// Whether the same operands of `a` and of `b` are one tensor: what a kernel reads in two places, it reads once.
+static bool repeatSameOperands(Operation *a, Operation *b) {
+  for (unsigned i = 0; i < a->getNumOperands(); ++i)
+    for (unsigned j = 0; j < i; ++j)
+      if ((a->getOperand(i) == a->getOperand(j)) != (b->getOperand(i) == b->getOperand(j)))
+        return false;
+  return true;
+}
+
 /// Whether `a` and `b` compute the same function of their operands.
 static bool areSameKernel(Operation *a, Operation *b) {
   if (a->getName() != b->getName() || a->getOperandTypes() != b->getOperandTypes() ||
-      a->getResultTypes() != b->getResultTypes() || a->getPropertiesAsAttribute() != b->getPropertiesAsAttribute())
+      a->getResultTypes() != b->getResultTypes() || a->getPropertiesAsAttribute() != b->getPropertiesAsAttribute() ||
+      !repeatSameOperands(a, b))
     return false;
   DenseMap<Value, Value> same;
   auto check = [&](Value x, Value y) { return success(same.lookup(x) == y); };

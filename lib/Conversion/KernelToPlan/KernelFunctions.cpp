@@ -22,10 +22,14 @@ void spmd::addKernelFunctions(func::FuncOp step) {
     function.setPrivate();
     Block *entry = function.addEntryBlock();
     IRMapping mapping;
-    // The same value may be several operands of the kernel, which are then several arguments.
+    // The same value may be several operands of the kernel. It is several arguments, all but the first unused, so that
+    // the kernel still says what it reads twice.
     builder.setInsertionPointToStart(entry);
     Operation *copy = builder.clone(*op, mapping);
-    copy->setOperands(entry->getArguments());
+    for (OpOperand &operand : copy->getOpOperands()) {
+      unsigned first = llvm::find(op->getOperands(), op->getOperand(operand.getOperandNumber())) - op->operand_begin();
+      operand.set(entry->getArgument(first));
+    }
     func::ReturnOp::create(builder, op->getLoc(), copy->getResults());
   }
 }
