@@ -107,7 +107,7 @@ const PassEntry kPipeline[] = {
     {Phase::kernels, Kind::required, "spmd-strip-sharding", none,
      "states have served; what follows is plain local computation"},
     {Phase::kernels, Kind::optimization, "spmd-share-key-value-heads", none,
-     "heads that a model repeats for its query heads are read where they are, and their gradients summed where they are made"},
+     "heads that a model repeats for its query heads are read where they are, and their gradients summed where made"},
     {Phase::kernels, Kind::optimization, "spmd-join-slice-gradients", none,
      "gradients of slices side by side are one tensor, not a sum of tensors filled up with zeros"},
     {Phase::kernels, Kind::required, "spmd-convert-aten-to-kernel", fuseOptions,

@@ -45,3 +45,25 @@ func.func @f(%t: tensor<65x16xf32>, %u: tensor<33x16xf32>, %a: tensor<8xi64>, %b
   %6 = kernel.gemm m 8 n 8 k 16 a(%5 ld 16 : tensor<8x16xf32>) b(%4 ld 16 trans : tensor<8x16xf32>) -> tensor<8x8xf32>
   return %6 : tensor<8x8xf32>
 }
+
+// What reads one tensor in two places is another kernel than what reads two.
+// CHECK-LABEL: @twice
+// CHECK: symbol = "k[[TWO:[0-9]+]]"
+// CHECK: kernel.cluster
+// CHECK-NOT: symbol = "k[[TWO]]"
+// CHECK: return
+func.func @twice(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = kernel.cluster dims [8] parallel 1
+      ins(%x = %a at (d0) -> (d0) : tensor<8xf32>, %y = %b at (d0) -> (7 - d0) : tensor<8xf32>)
+      outs(at (d0) -> (d0) : tensor<8xf32>) {
+    %s = arith.addf %x, %y : f32
+    kernel.yield %s : f32
+  }
+  %1 = kernel.cluster dims [8] parallel 1
+      ins(%x = %a at (d0) -> (d0) : tensor<8xf32>, %y = %a at (d0) -> (7 - d0) : tensor<8xf32>)
+      outs(at (d0) -> (d0) : tensor<8xf32>) {
+    %s = arith.addf %x, %y : f32
+    kernel.yield %s : f32
+  }
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}

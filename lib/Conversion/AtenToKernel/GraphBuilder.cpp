@@ -307,7 +307,9 @@ Ref GraphBuilder::reduce(kernel::ReduceKind kind, Ref ref, ArrayRef<int64_t> dim
     if (keepDims || !reduced[dim])
       resultShape.push_back(size);
   ref = reshape(ref, resultShape);
-  if (!ref.node->shapeIsFixed && ref.node->kind == NodeKind::Reduce)
+  // A sum over one element is a view, of a node that may have more of them.
+  if (!ref.node->shapeIsFixed && ref.node->kind == NodeKind::Reduce && ref.layout.isIdentity() &&
+      ref.getNumElements() == ref.node->getNumElements())
     ref.node->shape = resultShape;
   return widens ? cast(ref, type) : ref;
 }

@@ -53,8 +53,8 @@ bool isStoredTransposed(const Ref &ref) {
   return getRun((*dims)[1]) > getRun((*dims)[2]);
 }
 
-/// `ref` as [batch, rows, columns] with a matrix view, copied when it has none: as its elements lie, so that a matrix and
-/// its transpose are one copy.
+/// `ref` as [batch, rows, columns] with a matrix view, copied when it has none: as its elements lie, so that a matrix
+/// and its transpose are one copy.
 std::pair<Ref, MatrixView> asMatrix(GraphBuilder &g, Ref ref) {
   if (std::optional<MatrixView> view = getMatrixView(ref))
     return {ref, *view};

@@ -118,8 +118,11 @@ SmallVector<Ref> getParts(GraphBuilder &g, ValueRange tensors, RankedTensorType 
   return refs;
 }
 
-/// cat((-b, a)) of parts a and b of one tensor, as rotary embeddings turn pairs of elements: a view, of which some parts
-/// change their sign. Nothing where it is not that.
+/// Parts of a rotation, at most: each sign is a comparison.
+constexpr size_t kMostParts = 16;
+
+/// cat((-b, a)) of parts a and b of one tensor, as rotary embeddings turn pairs of elements: a view, of which some
+/// parts change their sign. Nothing where it is not that.
 std::optional<Ref> lowerRotation(GraphBuilder &g, ValueRange tensors, RankedTensorType result, int64_t dim,
                                  bool isStack) {
   if (!isa<FloatType>(result.getElementType()))
@@ -133,7 +136,7 @@ std::optional<Ref> lowerRotation(GraphBuilder &g, ValueRange tensors, RankedTens
     parts.push_back(neg ? neg.getSelf() : tensor);
   }
   SmallVector<Ref> refs = getParts(g, parts, result, dim, isStack);
-  if (negative.empty() || refs.size() != parts.size())
+  if (negative.empty() || parts.size() == 1 || parts.size() > kMostParts || refs.size() != parts.size())
     return std::nullopt;
   std::optional<Ref> view = g.concatenateParts(refs, dim);
   if (!view)

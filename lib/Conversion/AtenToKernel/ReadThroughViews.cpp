@@ -33,7 +33,7 @@ public:
 
 private:
   void findKept();
-  /// Whether `read` at `ordinal` is a scalar function that is computed then.
+  /// Whether `node` is a scalar function that is computed at `ordinal`.
   bool isComputedAt(const Node *node, int64_t ordinal) const {
     return node->kind == NodeKind::Pointwise && !node->unit && node->getNumElements() >= kSmallest &&
            ordinals[node->id] == ordinal;
@@ -45,8 +45,13 @@ private:
   }
   /// What `node` reads when it is computed where a view of this layout reads it; nothing if that cannot be said.
   std::optional<SmallVector<Ref, 3>> getInputs(const Node *node, const Layout &view) const;
+  /// The values that a walk has seen, and the tensors that computing them reads.
+  struct Walk {
+    llvm::DenseMap<const Node *, SmallVector<Layout, 1>> seen;
+    llvm::SetVector<Node *> reads;
+  };
   /// Adds the tensors that computing `node` there reads; false if it cannot be, or reads what is not there.
-  bool collectReads(const Node *node, const Layout &view, int64_t ordinal, llvm::SetVector<Node *> &reads) const;
+  bool collectReads(const Node *node, const Layout &view, int64_t ordinal, Walk &walk) const;
   bool isWorthwhile(const Ref &ref, int64_t ordinal) const;
   Node *compute(Node *node, const Layout &view, ArrayRef<int64_t> shape, int64_t ordinal);
 
@@ -81,8 +86,11 @@ std::optional<SmallVector<Ref, 3>> ViewReader::getInputs(const Node *node, const
   return inputs;
 }
 
-bool ViewReader::collectReads(const Node *node, const Layout &view, int64_t ordinal,
-                              llvm::SetVector<Node *> &reads) const {
+bool ViewReader::collectReads(const Node *node, const Layout &view, int64_t ordinal, Walk &walk) const {
+  SmallVector<Layout, 1> &seen = walk.seen[node];
+  if (llvm::is_contained(seen, view))
+    return true;
+  seen.push_back(view);
   auto inputs = getInputs(node, view);
   if (!inputs)
     return false;
@@ -91,11 +99,11 @@ bool ViewReader::collectReads(const Node *node, const Layout &view, int64_t ordi
     if (read->isVirtual())
       return true;
     if (isComputable(input, ordinal) && !kept.contains(read))
-      return collectReads(read, input.layout, ordinal, reads);
+      return collectReads(read, input.layout, ordinal, walk);
     // A reduction of the same place is best read by its own cluster, which is one of rows.
     if (read->isLight() && !kept.contains(read))
       return false;
-    reads.insert(read);
+    walk.reads.insert(read);
     ArrayRef<Mode> modes = input.layout.getModes();
     bool isSmall = read->getNumElements() * kShortestRun <= node->getNumElements();
     return isSmall || (!modes.empty() && modes.back().stride == 1 && modes.back().size >= kShortestRun);
@@ -103,11 +111,11 @@ bool ViewReader::collectReads(const Node *node, const Layout &view, int64_t ordi
 }
 
 bool ViewReader::isWorthwhile(const Ref &ref, int64_t ordinal) const {
-  llvm::SetVector<Node *> reads;
-  if (!isComputable(ref, ordinal) || ref.layout.isIdentity() || !collectReads(ref.node, ref.layout, ordinal, reads))
+  Walk walk;
+  if (!isComputable(ref, ordinal) || ref.layout.isIdentity() || !collectReads(ref.node, ref.layout, ordinal, walk))
     return false;
   int64_t bytes = 0;
-  for (Node *read : reads)
+  for (Node *read : walk.reads)
     bytes += std::min(read->getNumBytes(), ref.node->getNumElements() * read->getNumBytes() / read->getNumElements());
   int64_t value = ref.node->getNumBytes();
   return kept.contains(ref.node) ? bytes < value : bytes < 2 * value;

@@ -7,6 +7,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 using namespace mlir;
 
@@ -48,8 +49,9 @@ private:
   Node *getReadableAt(Node *node, int64_t ordinal);
   /// Whether `node` may be computed at `ordinal`: a scalar function that ran before and is not there anyway.
   bool isRecomputable(Node *node, int64_t ordinal);
-  /// Adds what computing `node` at `ordinal` reads, when `elements` values are computed; false when that is not there.
-  bool collectReads(Node *node, int64_t ordinal, int64_t elements, BytesRead &reads);
+  /// What computing `node` at `ordinal` reads, when `elements` values are computed; nothing when that is not there.
+  const std::optional<BytesRead> &findReads(Node *node, int64_t ordinal, int64_t elements);
+  std::optional<BytesRead> collectReads(Node *node, int64_t ordinal, int64_t elements);
   /// Whether computing `node` at `ordinal` reads no more bytes than reading it.
   bool isWorthwhile(Node *node, int64_t ordinal, int64_t elements);
   Node *recompute(Node *node, int64_t ordinal);
@@ -65,6 +67,8 @@ private:
   SmallVector<Node *> order;
   llvm::DenseMap<std::pair<Node *, int64_t>, Node *> copies;
   llvm::DenseMap<Node *, Node *> originals;
+  /// What findReads has found: many ways may lead to one node.
+  std::map<std::tuple<Node *, int64_t, int64_t>, std::optional<BytesRead>> found;
 
   /// A parameter's view of one gathered buffer: valid from `begin` (its unpack) to before `end` (the release).
   struct Window {
@@ -105,7 +109,16 @@ Node *Recomputer::getReadableAt(Node *node, int64_t ordinal) {
   return nullptr;
 }
 
-bool Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements, BytesRead &reads) {
+const std::optional<BytesRead> &Recomputer::findReads(Node *node, int64_t ordinal, int64_t elements) {
+  std::tuple<Node *, int64_t, int64_t> key(node, ordinal, elements);
+  auto known = found.find(key);
+  if (known == found.end())
+    known = found.emplace(key, collectReads(node, ordinal, elements)).first;
+  return known->second;
+}
+
+std::optional<BytesRead> Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements) {
+  BytesRead reads;
   for (const Ref &input : node->inputs) {
     Node *read = getOriginal(input.node);
     // Constants and positions cost nothing, tables of a unit have a few entries.
@@ -113,22 +126,23 @@ bool Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements, Byt
       continue;
     if (isSmall(read, elements)) {
       if (!getReadableAt(read, ordinal))
-        return false;
+        return std::nullopt;
       continue;
     }
-    BytesRead deeper;
-    if (isRecomputable(read, ordinal) && collectReads(read, ordinal, elements, deeper) &&
-        countBytes(deeper) <= read->getNumBytes()) {
-      for (auto [node, bytes] : deeper)
-        addRead(reads, node, bytes);
-      continue;
+    if (isRecomputable(read, ordinal)) {
+      const std::optional<BytesRead> &deeper = findReads(read, ordinal, elements);
+      if (deeper && countBytes(*deeper) <= read->getNumBytes()) {
+        for (auto [node, bytes] : *deeper)
+          addRead(reads, node, bytes);
+        continue;
+      }
     }
     if (!getReadableAt(read, ordinal))
-      return false;
+      return std::nullopt;
     int64_t elementBytes = read->getNumBytes() / read->getNumElements();
     addRead(reads, read, std::min(read->getNumElements(), elements) * elementBytes);
   }
-  return true;
+  return reads;
 }
 
 bool Recomputer::isRecomputable(Node *node, int64_t ordinal) {
@@ -137,13 +151,15 @@ bool Recomputer::isRecomputable(Node *node, int64_t ordinal) {
 }
 
 bool Recomputer::isWorthwhile(Node *node, int64_t ordinal, int64_t elements) {
-  BytesRead reads;
-  if (!isRecomputable(node, ordinal) || isSmall(node, elements) || !collectReads(node, ordinal, elements, reads))
+  if (!isRecomputable(node, ordinal) || isSmall(node, elements))
+    return false;
+  const std::optional<BytesRead> &reads = findReads(node, ordinal, elements);
+  if (!reads)
     return false;
   // What is made of statistics alone is a statistic: computing it elsewhere saves nothing.
   bool readsOnlyStatistics =
-      !reads.empty() && llvm::all_of(reads, [](const auto &read) { return read.first->kind == NodeKind::Reduce; });
-  return !readsOnlyStatistics && countBytes(reads) <= node->getNumBytes();
+      !reads->empty() && llvm::all_of(*reads, [](const auto &read) { return read.first->kind == NodeKind::Reduce; });
+  return !readsOnlyStatistics && countBytes(*reads) <= node->getNumBytes();
 }
 
 Node *Recomputer::recompute(Node *node, int64_t ordinal) {

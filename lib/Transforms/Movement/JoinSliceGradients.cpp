@@ -5,6 +5,7 @@
 #include "dialects/Aten/ScalarBuilder.h"
 #include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/SegmentListener.h"
+#include <utility>
 
 namespace spmd {
 #define GEN_PASS_DEF_JOINSLICEGRADIENTS
@@ -15,6 +16,19 @@ using namespace mlir;
 using namespace spmd;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Whether `a` and `b` are made of one value, or of the results of one op, by views and signs alone.
+static bool haveOneSource(Value a, Value b) {
+  auto getSource = [](Value value) {
+    while (isa_and_nonnull<aten::NegOp, aten::SliceTensorOp, aten::ViewOp, aten::PermuteOp, aten::CloneOp>(
+        value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return value;
+  };
+  a = getSource(a);
+  b = getSource(b);
+  return a == b || (a.getDefiningOp() && a.getDefiningOp() == b.getDefiningOp());
+}
 
 /// Whether `op` adds two tensors of its result's type, as they are.
 static bool isPlainSum(aten::AddTensorOp op) {
@@ -37,57 +51,63 @@ static SmallVector<Value> getAddends(aten::AddTensorOp root) {
   return {addends.rbegin(), addends.rend()};
 }
 
-/// The gradients of the slices that `addends` begin with, in the order of their places, where they are slices of `dim`
-/// of one tensor and together all of it. Sets `count` to how many there are.
-static SmallVector<Value> findSlices(ArrayRef<Value> addends, int64_t &dim, size_t &count) {
-  struct Slice {
-    int64_t start, rows;
-    Value gradient;
-  };
+namespace {
+struct Slice {
+  int64_t start, rows;
+  Value gradient;
+};
+/// Slices along `dim`, in the order of their places.
+struct Slices {
   SmallVector<Slice> slices;
+  int64_t dim = 0;
+};
+} // namespace
+
+/// The slices whose gradients `addends` begin with, where they have one source, lie side by side along one dim of one
+/// tensor and together are all of it; nothing otherwise.
+static std::optional<Slices> findSlices(ArrayRef<Value> addends) {
+  Slices found;
   int64_t rows = 0;
   for (Value addend : addends) {
     auto op = addend.getDefiningOp<aten::SliceBackwardOp>();
     if (!op || op.getStep() != 1)
-      break;
-    if (slices.empty())
-      dim = op.getDim();
-    if (static_cast<int64_t>(op.getDim()) != dim)
-      break;
-    int64_t size = typeOf(addend).getDimSize(dim);
-    slices.push_back({static_cast<int64_t>(op.getStart()), typeOf(op.getGradOutput()).getDimSize(dim), op.getGradOutput()});
-    rows += slices.back().rows;
+      return std::nullopt;
+    if (found.slices.empty())
+      found.dim = op.getDim();
+    else if (static_cast<int64_t>(op.getDim()) != found.dim ||
+             !haveOneSource(op.getGradOutput(), found.slices.front().gradient))
+      return std::nullopt;
+    int64_t size = typeOf(addend).getDimSize(found.dim);
+    found.slices.push_back({static_cast<int64_t>(op.getStart()), typeOf(op.getGradOutput()).getDimSize(found.dim),
+                            op.getGradOutput()});
+    rows += found.slices.back().rows;
     if (rows < size)
       continue;
-    llvm::sort(slices, [](const Slice &a, const Slice &b) { return a.start < b.start; });
+    llvm::sort(found.slices, [](const Slice &a, const Slice &b) { return a.start < b.start; });
     int64_t end = 0;
-    SmallVector<Value> gradients;
-    for (const Slice &slice : slices) {
-      if (slice.start != end)
-        return {};
-      end += slice.rows;
-      gradients.push_back(slice.gradient);
-    }
-    count = slices.size();
-    return end == size ? gradients : SmallVector<Value>();
+    for (const Slice &slice : found.slices)
+      if (std::exchange(end, slice.start + slice.rows) != slice.start)
+        return std::nullopt;
+    return end == size && found.slices.size() > 1 ? std::optional(found) : std::nullopt;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Rewrites the sum that ends with `root`.
 static void joinSlices(aten::AddTensorOp root, RewriterBase &rewriter) {
   SmallVector<Value> addends = getAddends(root), joined;
   rewriter.setInsertionPoint(root);
-  for (size_t i = 0, count = 0; i < addends.size(); ++i) {
-    int64_t dim = 0;
-    SmallVector<Value> gradients = findSlices(ArrayRef(addends).drop_front(i), dim, count);
-    if (gradients.size() < 2) {
-      joined.push_back(addends[i]);
+  for (ArrayRef<Value> rest = addends; !rest.empty();) {
+    std::optional<Slices> found = findSlices(rest);
+    if (!found) {
+      joined.push_back(rest.front());
+      rest = rest.drop_front();
       continue;
     }
+    SmallVector<Value> gradients = llvm::map_to_vector(found->slices, [](const Slice &slice) { return slice.gradient; });
     joined.push_back(aten::CatOp::create(rewriter, root.getLoc(), root.getType(), gradients,
-                                         rewriter.getI64IntegerAttr(dim)));
-    i += count - 1;
+                                         rewriter.getI64IntegerAttr(found->dim)));
+    rest = rest.drop_front(gradients.size());
   }
   if (joined.size() == addends.size())
     return;

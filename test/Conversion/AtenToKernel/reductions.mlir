@@ -48,3 +48,21 @@ func.func @many_rows(%x: tensor<16384x8xf32>) -> tensor<8xf32> {
   %0 = aten.sum.dim_IntList %x {dim = array<i64: 0>} : (tensor<16384x8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// A sum over one element is a view: of a sum that is repeated, or of a part of one.
+// CHECK-LABEL: @sums_of_one
+// CHECK: return {{.*}} : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>
+func.func @sums_of_one(%x: tensor<32x4xf32>, %y: tensor<32x8x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>) {
+  %0 = aten.sum.dim_IntList %x {dim = array<i64: 0>, keepdim = true} : (tensor<32x4xf32>) -> tensor<1x4xf32>
+  %1 = aten.cat %0, %0 {dim = 0 : i64} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %2 = aten.view %1 {size = array<i64: 1, 2, 4>} : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+  %3 = aten.sum.dim_IntList %2 {dim = array<i64: 0>, keepdim = false} : (tensor<1x2x4xf32>) -> tensor<2x4xf32>
+  %4 = aten.expand %0 {size = array<i64: 2, 4>} : (tensor<1x4xf32>) -> tensor<2x4xf32>
+  %5 = aten.view %4 {size = array<i64: 1, 2, 4>} : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+  %6 = aten.sum.dim_IntList %5 {dim = array<i64: 0>, keepdim = false} : (tensor<1x2x4xf32>) -> tensor<2x4xf32>
+  %7 = aten.sum.dim_IntList %y {dim = array<i64: 0>, keepdim = false} : (tensor<32x8x4xf32>) -> tensor<8x4xf32>
+  %8 = aten.slice.Tensor %7 {dim = 0 : i64, end = 6 : i64, start = 2 : i64} : (tensor<8x4xf32>) -> tensor<4x4xf32>
+  %9 = aten.view %8 {size = array<i64: 1, 4, 4>} : (tensor<4x4xf32>) -> tensor<1x4x4xf32>
+  %10 = aten.sum.dim_IntList %9 {dim = array<i64: 0>, keepdim = false} : (tensor<1x4x4xf32>) -> tensor<4x4xf32>
+  return %3, %6, %10 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>
+}

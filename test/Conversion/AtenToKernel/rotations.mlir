@@ -94,3 +94,89 @@ func.func @uneven(%x: tensor<3x32xf32>) -> (tensor<3x32xf32>, tensor<3x24xf32>) 
   %6 = aten.cat %3, %4, %5 {dim = 1 : i64} : (tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x24xf32>
   return %2, %6 : tensor<3x32xf32>, tensor<3x24xf32>
 }
+
+// -----
+
+// The same part again, and three parts at even distances: views.
+// CHECK-LABEL: @views
+// CHECK-NOT: kernel.copy
+// CHECK-NOT: kernel.cluster
+// CHECK: kernel.cluster
+// CHECK-SAME: dims [3, 3, 4, 8]
+// CHECK-NOT: kernel.cluster
+func.func @views(%x: tensor<3x32xf32>) -> tensor<9x32xf32> {
+  %0 = aten.slice.Tensor %x {dim = 1 : i64, end = 32 : i64, start = 24 : i64} : (tensor<3x32xf32>) -> tensor<3x8xf32>
+  %1 = aten.slice.Tensor %x {dim = 1 : i64, end = 24 : i64, start = 16 : i64} : (tensor<3x32xf32>) -> tensor<3x8xf32>
+  %2 = aten.slice.Tensor %x {dim = 1 : i64, end = 16 : i64, start = 8 : i64} : (tensor<3x32xf32>) -> tensor<3x8xf32>
+  %3 = aten.slice.Tensor %x {dim = 1 : i64, end = 8 : i64, start = 0 : i64} : (tensor<3x32xf32>) -> tensor<3x8xf32>
+  %4 = aten.cat %0, %1, %2, %3 {dim = 1 : i64} : (tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x32xf32>
+  %5 = aten.cat %4, %4, %4 {dim = 0 : i64} : (tensor<3x32xf32>, tensor<3x32xf32>, tensor<3x32xf32>) -> tensor<9x32xf32>
+  return %5 : tensor<9x32xf32>
+}
+
+// -----
+
+// A value that a product reads is a tensor anyway, and so is read; runs of fewer than 16 elements are not worth it.
+// CHECK-LABEL: @kept
+// CHECK: kernel.cluster
+// CHECK: kernel.cluster
+func.func @kept(%x: tensor<4x64xf32>, %w: tensor<64x3xf32>) -> (tensor<4x3xf32>, tensor<4x64xf32>) {
+  %0 = aten.neg %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %1 = aten.mm %0, %w : (tensor<4x64xf32>, tensor<64x3xf32>) -> tensor<4x3xf32>
+  %2 = aten.slice.Tensor %0 {dim = 1 : i64, end = 32 : i64, start = 0 : i64} : (tensor<4x64xf32>) -> tensor<4x32xf32>
+  %3 = aten.slice.Tensor %0 {dim = 1 : i64, end = 64 : i64, start = 32 : i64} : (tensor<4x64xf32>) -> tensor<4x32xf32>
+  %4 = aten.cat %3, %2 {dim = 1 : i64} : (tensor<4x32xf32>, tensor<4x32xf32>) -> tensor<4x64xf32>
+  return %1, %4 : tensor<4x3xf32>, tensor<4x64xf32>
+}
+
+// -----
+
+// Two ways lead from each of 40 values to the one before: each is looked at once.
+// CHECK-LABEL: @chain
+// CHECK: kernel.cluster dims [8, 4, 64]
+// CHECK-NOT: kernel.cluster
+func.func @chain(%x: tensor<4x8x64xf32>, %w: tensor<8x4x64xf32>) -> tensor<8x4x64xf32> {
+  %1 = aten.mul.Tensor %x, %x : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %2 = aten.mul.Tensor %1, %1 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %3 = aten.mul.Tensor %2, %2 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %4 = aten.mul.Tensor %3, %3 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %5 = aten.mul.Tensor %4, %4 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %6 = aten.mul.Tensor %5, %5 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %7 = aten.mul.Tensor %6, %6 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %8 = aten.mul.Tensor %7, %7 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %9 = aten.mul.Tensor %8, %8 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %10 = aten.mul.Tensor %9, %9 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %11 = aten.mul.Tensor %10, %10 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %12 = aten.mul.Tensor %11, %11 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %13 = aten.mul.Tensor %12, %12 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %14 = aten.mul.Tensor %13, %13 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %15 = aten.mul.Tensor %14, %14 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %16 = aten.mul.Tensor %15, %15 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %17 = aten.mul.Tensor %16, %16 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %18 = aten.mul.Tensor %17, %17 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %19 = aten.mul.Tensor %18, %18 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %20 = aten.mul.Tensor %19, %19 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %21 = aten.mul.Tensor %20, %20 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %22 = aten.mul.Tensor %21, %21 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %23 = aten.mul.Tensor %22, %22 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %24 = aten.mul.Tensor %23, %23 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %25 = aten.mul.Tensor %24, %24 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %26 = aten.mul.Tensor %25, %25 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %27 = aten.mul.Tensor %26, %26 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %28 = aten.mul.Tensor %27, %27 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %29 = aten.mul.Tensor %28, %28 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %30 = aten.mul.Tensor %29, %29 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %31 = aten.mul.Tensor %30, %30 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %32 = aten.mul.Tensor %31, %31 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %33 = aten.mul.Tensor %32, %32 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %34 = aten.mul.Tensor %33, %33 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %35 = aten.mul.Tensor %34, %34 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %36 = aten.mul.Tensor %35, %35 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %37 = aten.mul.Tensor %36, %36 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %38 = aten.mul.Tensor %37, %37 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %39 = aten.mul.Tensor %38, %38 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %40 = aten.mul.Tensor %39, %39 : (tensor<4x8x64xf32>, tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %41 = aten.permute %40 {dims = array<i64: 1, 0, 2>} : (tensor<4x8x64xf32>) -> tensor<8x4x64xf32>
+  %42 = aten.mul.Tensor %41, %w : (tensor<8x4x64xf32>, tensor<8x4x64xf32>) -> tensor<8x4x64xf32>
+  return %42 : tensor<8x4x64xf32>
+}

@@ -82,7 +82,7 @@ public:
 
   /// The same value in a tensor of its own, contiguous.
   Ref materialize(Ref ref);
-  /// The same for a heavy op, shared by all of its segment that read the same view.
+  /// The same for a heavy op, shared by all of its segment that read the same elements in the same order.
   Ref copyOperand(Ref ref);
   /// The same value as a whole tensor: contiguous, of exactly the ref's shape.
   Ref whole(Ref ref);

@@ -78,9 +78,9 @@ public:
   /// ... after adding `elements` to every element number.
   Layout shift(int64_t elements) const;
 
-  /// The map `index -> this(inner(index))`, where every digit of `inner` runs over a digit of this map's index, forwards
-  /// or backwards (which is so for positions in an iteration space, permutations and flips). Nothing if some digit of
-  /// `inner` cuts a digit of this map unevenly, or if the smallest index that `inner` gives is not zero.
+  /// The map `index -> this(inner(index))`, where every digit of `inner` runs over a digit of this map's index,
+  /// forwards or backwards (which is so for positions in an iteration space, permutations and flips). Nothing if some
+  /// digit of `inner` cuts a digit of this map unevenly, or if the smallest index that `inner` gives is not zero.
   std::optional<Layout> compose(const Layout &inner) const;
 
   /// Stride along each of `dims` (sizes with the element count as product); nothing if a dim spans several digits.

@@ -49,28 +49,32 @@ def JoinSliceGradients : Pass<"spmd-join-slice-gradients", "::mlir::ModuleOp"> {
   let summary = "makes one cat of the gradients of slices that together are a tensor";
   let description = [{
     Definition: a sum of `slice_backward` ops whose slices lie side by side and are all of the tensor, beside each other
-    among what is added, becomes an `aten.cat` of the gradients of the slices.
+    among what is added, becomes an `aten.cat` of the gradients of the slices, where these are views of one value (or
+    minus it) or of the results of one op.
 
     Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same values,
     except that zeros keep their sign (a sum of -0 and 0 is 0).
 
     Why: `x[:n]` and `x[n:]` are what `x.split(n)` is, whose gradient is a cat. A cat of parts of one tensor is a view,
     and one of an attention's gradients is where the attention writes; a sum of tensors filled up with zeros is neither.
+    Of other gradients a cat would be a copy, which the sum, fused with what follows, is not.
 
     ```mlir
     // spmd-opt --spmd-join-slice-gradients
-    func.func @step(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) -> tensor<4x8xf32> {
-      %0 = aten.slice_backward %b {dim = 1 : i64, end = 8 : i64, input_sizes = array<i64: 4, 8>, start = 3 : i64, step = 1 : i64}
-          : (tensor<4x5xf32>) -> tensor<4x8xf32>
-      %1 = aten.slice_backward %a {dim = 1 : i64, end = 3 : i64, input_sizes = array<i64: 4, 8>, start = 0 : i64, step = 1 : i64}
-          : (tensor<4x3xf32>) -> tensor<4x8xf32>
-      %2 = aten.add.Tensor %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-      return %2 : tensor<4x8xf32>
+    func.func @step(%a: tensor<4x4xf32>) -> tensor<4x8xf32> {
+      %0 = aten.neg %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      %1 = aten.slice_backward %0 {dim = 1, end = 8, input_sizes = array<i64: 4, 8>, start = 4, step = 1}
+          : (tensor<4x4xf32>) -> tensor<4x8xf32>
+      %2 = aten.slice_backward %a {dim = 1, end = 4, input_sizes = array<i64: 4, 8>, start = 0, step = 1}
+          : (tensor<4x4xf32>) -> tensor<4x8xf32>
+      %3 = aten.add.Tensor %1, %2 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %3 : tensor<4x8xf32>
     }
     // becomes
-    func.func @step(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) -> tensor<4x8xf32> {
-      %0 = aten.cat %a, %b {dim = 1 : i64} : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<4x8xf32>
-      return %0 : tensor<4x8xf32>
+    func.func @step(%a: tensor<4x4xf32>) -> tensor<4x8xf32> {
+      %0 = aten.neg %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      %1 = aten.cat %a, %0 {dim = 1 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+      return %1 : tensor<4x8xf32>
     }
     ```
   }];
