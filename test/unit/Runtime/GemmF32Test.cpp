@@ -192,8 +192,8 @@ TEST(GemmF32, TouchesNothingBesideItsOperands) {
             for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {17, 33, 3}, {29, 64, 5}, {14, 31, 6},
                                    {100, 330, 37}, {143, 65, 9}, {6, 16, 515}}) {
               Operands operands({m, n, k, transA, transB, adds, m == 100 ? 7 : 1, 0, true});
-              Guarded<float> a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd), bias(operands.bias, atEnd),
-                  residual(operands.residual, atEnd);
+              Guarded<float> a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd);
+              Guarded<float> bias(operands.bias, atEnd), residual(operands.residual, atEnd);
               ProductF32 p = operands.p;
               p.a = a.first, p.b = b.first, p.c = c.first;
               if (adds == Adds::BiasAndResidual)
