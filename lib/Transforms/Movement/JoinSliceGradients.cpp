@@ -104,7 +104,8 @@ static void joinSlices(aten::AddTensorOp root, RewriterBase &rewriter) {
       rest = rest.drop_front();
       continue;
     }
-    SmallVector<Value> gradients = llvm::map_to_vector(found->slices, [](const Slice &slice) { return slice.gradient; });
+    SmallVector<Value> gradients =
+        llvm::map_to_vector(found->slices, [](const Slice &slice) { return slice.gradient; });
     joined.push_back(aten::CatOp::create(rewriter, root.getLoc(), root.getType(), gradients,
                                          rewriter.getI64IntegerAttr(found->dim)));
     rest = rest.drop_front(gradients.size());
