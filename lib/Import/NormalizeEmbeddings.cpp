@@ -150,8 +150,8 @@ static LogicalResult emitEmbeddingBag(Emitter &emitter, Call &call, Results &res
   }
   results.push_back(emitter.cast(result, type.getElementType()));
   // What PyTorch leaves empty where its kernel does not need it.
-  for (auto [value, wanted] :
-       llvm::zip_equal(ArrayRef<Value>{bags.bag, sizes, numbers}, ArrayRef(call.resultTypes).drop_front())) {
+  Value extras[] = {bags.bag, sizes, numbers};
+  for (auto [value, wanted] : llvm::zip_equal(extras, ArrayRef(call.resultTypes).drop_front())) {
     if (value && typeOf(value).getNumElements() == wanted.getNumElements())
       results.push_back(emitter.view(emitter.cast(value, wanted.getElementType()), wanted.getShape()));
     else

@@ -3,7 +3,9 @@
 #include "Options.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/ShardUnits/Policy.h"
+#include "spmd/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -164,6 +166,9 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   Options options;
   RawOptions raw(options.pipeline);
   cl::HideUnrelatedOptions(raw.category);
+  cl::SetVersionPrinter([](raw_ostream &out) {
+    out << "spmd-compile " SPMD_VERSION ", " SPMD_BUILD ", LLVM " LLVM_VERSION_STRING "\n";
+  });
   std::string problems;
   raw_string_ostream stream(problems);
   if (!cl::ParseCommandLineOptions(argc, argv,

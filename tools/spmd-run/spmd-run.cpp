@@ -10,6 +10,7 @@
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Version.h"
 
 #include <CLI/CLI.hpp>
 
@@ -49,6 +50,7 @@ static CLI::Validator number(bool mayBeZero) {
 
 /// Adds everything spmd-run understands to `app`.
 static void defineOptions(CLI::App &app, Arguments &arguments) {
+  app.set_version_flag("--version", "spmd-run " SPMD_VERSION ", " SPMD_BUILD);
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
   app.add_option("--steps", arguments.steps, "steps to train (default: one per recorded batch)")
       ->check(number(/*mayBeZero=*/false));
