@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FuzzLoop.h"
+#include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Host/Trainer.h"
 #include "tools/spmd-run/Reference.h"
 
@@ -39,6 +40,7 @@ static Verdict train(const std::string &path, const std::string &damaged) {
 }
 
 int main(int argc, char **argv) {
-  return spmd::fuzz::runFuzzer(
-      argc, argv, {{"manifest.json", kPlan, "weights.safetensors", "reference.safetensors"}, train});
+  registerHost();
+  return spmd::fuzz::runFuzzer(argc, argv,
+                               {{"manifest.json", kPlan, "weights.safetensors", "reference.safetensors"}, train});
 }

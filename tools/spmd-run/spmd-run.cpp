@@ -9,6 +9,7 @@
 #include "Reference.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
+#include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Host/Trainer.h"
 #include "spmd/Version.h"
 
@@ -75,13 +76,13 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
                  "seconds a rank waits for the others in a collective "
                  "(default 60)")
       ->check(number(/*mayBeZero=*/false));
-  app.add_option("--cpu", arguments.trainer.cpu,
+  app.add_option("--cpu", arguments.trainer.device.cpu,
                  "kernels to use, such as x86-64-v3 (default: the best that "
                  "this machine runs)");
   app.add_flag("--profile{-}", arguments.profile,
                "print where the time goes, command by command; with =FILE.json also write a trace for "
                "ui.perfetto.dev");
-  app.add_option("--emulation", arguments.trainer.emulation,
+  app.add_option("--emulation", arguments.trainer.device.emulation,
                  "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
                  "the seed of random (default checked,forward)");
   app.add_flag("--quiet", arguments.quiet, "no line per step");
@@ -133,8 +134,8 @@ static void printCollectives(const Plan &plan) {
 static void printHeader(const Trainer &trainer) {
   const Manifest &manifest = trainer.manifest();
   std::printf("%s: %s ranks, %s threads, %s kernels, %s, policy %s\n", manifest.step.c_str(),
-              formatCount(manifest.ranks).c_str(), formatCount(trainer.threads()).c_str(), trainer.cpu().c_str(),
-              manifest.mode.c_str(), manifest.policy.c_str());
+              formatCount(manifest.ranks).c_str(), formatCount(trainer.threads()).c_str(),
+              trainer.device().kernels().c_str(), manifest.mode.c_str(), manifest.policy.c_str());
 }
 
 /// What trains one artifact, and what came out.
@@ -187,15 +188,6 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
   return Status::success();
 }
 
-/// What an emulated GPU really ran.
-static void printEmulation(const Emulation &emulation) {
-  SpmdEmulationCounts counts = emulation.counts();
-  std::printf("emulated, %s: %s kernels, %s launches, %s blocks, %s threads\n",
-              emulation.isChecked() ? "every access checked" : "accesses unchecked",
-              formatCount(counts.kernels).c_str(), formatCount(counts.launches).c_str(),
-              formatCount(counts.blocks).c_str(), formatCount(counts.threads).c_str());
-}
-
 static void printSummary(const Trainer &trainer, const Run &run) {
   const char *unit;
   int64_t items = itemsPerStep(trainer.manifest(), unit);
@@ -204,8 +196,7 @@ static void printSummary(const Trainer &trainer, const Run &run) {
   std::printf("%s %s/s\n", formatCount(std::llround(perSecond)).c_str(), unit);
   std::printf("arena: %s bytes per rank\n", formatCount(trainer.manifest().arenaBytes).c_str());
   printCollectives(trainer.artifact().plan);
-  if (const Emulation *emulation = trainer.emulation())
-    printEmulation(*emulation);
+  std::fputs(trainer.device().formatRun().c_str(), stdout);
 }
 
 static void printNextSteps(const Arguments &arguments) {
@@ -288,6 +279,7 @@ static int runTool(Arguments arguments) {
 }
 
 int main(int argc, char **argv) {
+  registerHost();
   CLI::App app("Trains an artifact on the batches recorded with it.", "spmd-run");
   Arguments arguments;
   try {

@@ -3,7 +3,6 @@
 #include "spmd/Runtime/Core/StateMap.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace spmd::runtime;
 
@@ -75,16 +74,17 @@ std::string StateMap::findDifference(const StateMap &other) const {
 }
 
 /// Calls visit(rank, byte offset in the arena, byte offset in the full tensor,
-/// bytes) for every piece of `tensor` on every rank that has one.
+/// bytes) for every piece of `tensor` on each of `ranks` that has one, until one fails.
 template <typename Visit>
-void StateMap::forEachPiece(const StateTensor &tensor, const Visit &visit) const {
+Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const {
   int64_t size = sizeOf(tensor.dtype);
   const StateEntry &entry = *tensor.entry;
-  for (int64_t rank = 0; rank < manifest.ranks; ++rank) {
+  Status status;
+  for (int64_t rank = ranks.first; rank < ranks.end() && status.ok(); ++rank) {
     if (entry.kind == StateEntry::Kind::Replicated) {
-      visit(rank, entry.offset, int64_t(0), tensor.bytes());
+      status = visit(rank, entry.offset, int64_t(0), tensor.bytes());
     } else if (entry.kind == StateEntry::Kind::Table) {
-      visit(rank, entry.offset + static_cast<int64_t>(tensor.segment) * size, int64_t(0), size);
+      status = visit(rank, entry.offset + static_cast<int64_t>(tensor.segment) * size, int64_t(0), size);
     } else {
       const Segment &segment = tensor.unit->segments[tensor.segment];
       int64_t chunk = tensor.unit->chunk;
@@ -92,28 +92,47 @@ void StateMap::forEachPiece(const StateTensor &tensor, const Visit &visit) const
       int64_t begin = std::max(segment.offset, chunkBegin);
       int64_t end = std::min(segment.offset + segment.numel, chunkBegin + chunk);
       if (begin < end)
-        visit(rank, entry.offset + (begin - chunkBegin) * size, (begin - segment.offset) * size, (end - begin) * size);
+        status = visit(rank, entry.offset + (begin - chunkBegin) * size, (begin - segment.offset) * size,
+                       (end - begin) * size);
     }
   }
+  return status;
 }
 
-void StateMap::read(const StateTensor &tensor, const std::vector<char *> &arenas, void *destination) const {
+Status StateMap::read(const StateTensor &tensor, const RankReader &reader, void *destination) const {
   bool isSharded = tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
-  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
-    if (isSharded || rank == 0)
-      std::memcpy(static_cast<char *>(destination) + inTensor, arenas[static_cast<size_t>(rank)] + inArena,
-                  static_cast<size_t>(bytes));
+  // What is the same on all ranks is read from the first.
+  RanksHere sources{manifest.ranks, 0, isSharded ? manifest.ranks : 1};
+  return forEachPiece(tensor, sources, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    return reader.read(rank, inArena, static_cast<char *>(destination) + inTensor, bytes);
   });
 }
 
-void StateMap::write(const StateTensor &tensor, const std::vector<char *> &arenas, const void *source) const {
-  forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
-    std::memcpy(arenas[static_cast<size_t>(rank)] + inArena, static_cast<const char *>(source) + inTensor,
-                static_cast<size_t>(bytes));
+Status StateMap::write(const StateTensor &tensor, RankMemory &memory, const void *source) const {
+  return forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    return memory.copyIn(rank, inArena, static_cast<const char *>(source) + inTensor, bytes);
   });
 }
 
-Status StateMap::initialize(const SafetensorsFile *weights, const std::vector<char *> &arenas) const {
+/// Sets `bytes` of a rank's arena to elements of `value`.
+static Status fillWith(double value, DType dtype, RankMemory &memory, int64_t rank, int64_t offset, int64_t bytes) {
+  char element[8] = {};
+  int64_t size = sizeOf(dtype);
+  storeFromDouble(element, dtype, 0, value);
+  if (std::all_of(element, element + size, [&](char byte) { return byte == element[0]; }))
+    return memory.fill(rank, offset, static_cast<uint8_t>(element[0]), bytes);
+  std::vector<char> elements(static_cast<size_t>(std::min<int64_t>(bytes, size << 16)));
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] = element[i % static_cast<size_t>(size)];
+  auto whole = static_cast<int64_t>(elements.size());
+  for (int64_t done = 0; done < bytes; done += whole)
+    if (Status status = memory.copyIn(rank, offset + done, elements.data(), std::min(whole, bytes - done));
+        !status.ok())
+      return status;
+  return Status::success();
+}
+
+Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory) const {
   for (const StateTensor &tensor : all) {
     const TensorView *stored = nullptr;
     if (weights) {
@@ -123,22 +142,24 @@ Status StateMap::initialize(const SafetensorsFile *weights, const std::vector<ch
           stored = weights->find(tensor.fileKey(alias));
     }
     std::string what = tensor.state + " '" + tensor.name + "'";
+    Status status;
     if (stored) {
       if (stored->dtype != tensor.dtype || stored->shape != tensor.shape)
         return Status::badInput("'" + weights->path() + "': " + what + " is " + nameOf(stored->dtype) +
                                 formatShape(stored->shape) + ", the artifact was compiled for " + nameOf(tensor.dtype) +
                                 formatShape(tensor.shape));
-      write(tensor, arenas, stored->data);
-      continue;
+      status = write(tensor, memory, stored->data);
+    } else {
+      if (!tensor.entry->init)
+        return Status::badInput(weights
+                                    ? "'" + weights->path() + "': missing weight: " + what
+                                    : "no weights given: " + what + " has no initial value; pass a safetensors file");
+      status = forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t, int64_t bytes) {
+        return fillWith(*tensor.entry->init, tensor.dtype, memory, rank, inArena, bytes);
+      });
     }
-    if (!tensor.entry->init)
-      return Status::badInput(weights ? "'" + weights->path() + "': missing weight: " + what
-                                      : "no weights given: " + what + " has no initial value; pass a safetensors file");
-    forEachPiece(tensor, [&](int64_t rank, int64_t inArena, int64_t, int64_t bytes) {
-      char *piece = arenas[static_cast<size_t>(rank)] + inArena;
-      for (int64_t i = 0; i < bytes / sizeOf(tensor.dtype); ++i)
-        storeFromDouble(piece, tensor.dtype, i, *tensor.entry->init);
-    });
+    if (!status.ok())
+      return status;
   }
   return Status::success();
 }

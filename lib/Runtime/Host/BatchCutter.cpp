@@ -4,20 +4,17 @@
 #include "spmd/Runtime/Host/CheckIndex.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace spmd::runtime;
 
 /// Calls visit(global offset, local offset, valid bytes, padding bytes) for
-/// every run of rows that lies together in both tensors.
+/// every run of rows that lies together in both tensors, until one fails.
 template <typename Visit>
-static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                       const Visit &visit) {
+static Status forEachRun(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                         const Visit &visit) {
   int64_t size = sizeOf(dtype);
-  if (!split.dim) {
-    visit(int64_t(0), int64_t(0), numElements(shape) * size, int64_t(0));
-    return;
-  }
+  if (!split.dim)
+    return visit(int64_t(0), int64_t(0), numElements(shape) * size, int64_t(0));
   auto dim = static_cast<size_t>(*split.dim);
   int64_t outer = 1, inner = size;
   for (size_t i = 0; i < dim; ++i)
@@ -27,23 +24,24 @@ static void forEachRun(const DimSplit &split, const std::vector<int64_t> &shape,
   int64_t total = shape[dim] / split.pre;
   int64_t first = std::min(total, rank * split.chunk);
   int64_t rows = std::min(split.chunk, total - first);
-  for (int64_t i = 0; i < outer * split.pre; ++i)
-    visit((i * total + first) * inner, i * split.chunk * inner, rows * inner, (split.chunk - rows) * inner);
+  Status status;
+  for (int64_t i = 0; i < outer * split.pre && status.ok(); ++i)
+    status = visit((i * total + first) * inner, i * split.chunk * inner, rows * inner, (split.chunk - rows) * inner);
+  return status;
 }
 
-void spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                            const void *global, void *local) {
-  forEachRun(split, shape, dtype, rank, [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
-    char *destination = static_cast<char *>(local) + to;
-    std::memcpy(destination, static_cast<const char *>(global) + from, static_cast<size_t>(bytes));
-    std::memset(destination + bytes, 0, static_cast<size_t>(padding));
+Status spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                              const void *global, RankMemory &memory, int64_t offset) {
+  return forEachRun(split, shape, dtype, rank, [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
+    Status status = memory.copyIn(rank, offset + to, static_cast<const char *>(global) + from, bytes);
+    return status.ok() && padding ? memory.fill(rank, offset + to + bytes, 0, padding) : status;
   });
 }
 
-void spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                             const void *local, void *global) {
-  forEachRun(split, shape, dtype, rank, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
-    std::memcpy(static_cast<char *>(global) + to, static_cast<const char *>(local) + from, static_cast<size_t>(bytes));
+Status spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+                               const RankReader &reader, int64_t offset, void *global) {
+  return forEachRun(split, shape, dtype, rank, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
+    return reader.read(rank, offset + from, static_cast<char *>(global) + to, bytes);
   });
 }
 

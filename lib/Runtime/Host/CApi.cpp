@@ -1,5 +1,6 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
+#include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Host/Trainer.h"
 #include "spmd/Runtime/spmd.h"
 
@@ -69,11 +70,12 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.threads = options->threads;
       chosen.timeoutSeconds = options->timeout_seconds;
       chosen.weights = textOrEmpty(options->weights);
-      chosen.cpu = textOrEmpty(options->cpu);
+      chosen.device.cpu = textOrEmpty(options->cpu);
       chosen.fault = textOrEmpty(options->fault);
       chosen.profile = options->profile != 0;
       chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
     }
+    registerHost();
     Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(artifact, chosen);
     if (!loaded)
       return loaded.error();
@@ -98,7 +100,7 @@ int64_t spmd_threads(const spmd_trainer *trainer) { return trainer->trainer->thr
 
 int64_t spmd_arena_bytes(const spmd_trainer *trainer) { return trainer->trainer->manifest().arenaBytes; }
 
-const char *spmd_cpu(const spmd_trainer *trainer) { return trainer->trainer->cpu().c_str(); }
+const char *spmd_cpu(const spmd_trainer *trainer) { return trainer->trainer->device().kernels().c_str(); }
 
 const char *spmd_result_tree(const spmd_trainer *trainer) { return trainer->trainer->manifest().resultTree.c_str(); }
 

@@ -1,9 +1,9 @@
 //===- Executor.cpp -------------------------------------------------------===//
 
-#include "spmd/Runtime/Host/Executor.h"
 #include "spmd/Runtime/Host/CheckIndex.h"
 #include "spmd/Runtime/Host/Gemm.h"
-#include "spmd/Runtime/Host/ThreadsCommunicator.h"
+#include "spmd/Runtime/Host/HostExecutor.h"
+#include "spmd/Runtime/Host/Profile.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,8 +19,10 @@ struct ResolvedCommand {
   int32_t id = -1;
   KernelFunction kernel = nullptr;
   void *const *pointers = nullptr; ///< in the order of the references
-  size_t waitStream = 0;           ///< Wait: the stream of the awaited command
-  uint64_t waitCount = 0;          ///< and how many of its commands that takes
+  const Collective *call = nullptr;
+  Communicator *communicator = nullptr; ///< this rank's end
+  size_t waitStream = 0;                ///< Wait: the stream of the awaited command
+  uint64_t waitCount = 0;               ///< and how many of its commands that takes
 };
 
 /// One stream of one rank.
@@ -41,32 +43,36 @@ struct Rank {
 
 class HostExecutor final : public Executor {
 public:
-  HostExecutor(const Artifact &artifact, const ExecutorOptions &options);
+  HostExecutor(const Artifact &artifact, const RanksHere &here, const ExecutorOptions &options);
   ~HostExecutor() override { shutdown(); }
 
-  Status resolve(const KernelLibrary &kernels, const std::vector<char *> &arenas);
+  Status connect(CommunicatorFactory &factory);
+  Status resolve(const KernelLibrary &kernels, const RankMemory &memory);
   void start();
 
   Status step() override;
+  Status wait() override { return abort.status(); } // a step is done when step() returns
   bool shutdown() override;
 
 private:
   void streamLoop(Rank &rank, size_t stream);
   Status runStream(Rank &rank, size_t stream, uint64_t step);
   Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step);
-  Status runCollective(Rank &rank, const ResolvedCommand &item);
   Status runKernel(Rank &rank, const ResolvedCommand &item, WorkerPool &pool);
   Status injectFault(const Rank &rank, const ResolvedCommand &item);
   Status noProgress() const;
   uint64_t totalProgress() const;
 
   const Artifact &artifact;
+  RanksHere here;
   ExecutorOptions options;
   Clock::duration timeout;
+  int64_t numThreads; ///< of all ranks here, all streams
   int spins, callerSpins;
   AbortState abort;
-  std::vector<std::unique_ptr<ThreadsGroup>> communicators;
-  std::vector<Rank> ranks;
+  std::vector<Collective> calls; ///< by command
+  std::vector<std::unique_ptr<CommunicatorGroup>> communicators;
+  std::vector<Rank> ranks;              ///< those here
   const Emulation *emulation = nullptr; ///< of kernels for GPUs
   Progress threadsReady;
   Progress stepsStarted;
@@ -78,28 +84,6 @@ private:
 
 } // namespace
 
-Expected<Fault> spmd::runtime::parseFault(const std::string &text) {
-  Fault fault;
-  char kind[16] = "";
-  long long rank = -1, command = -1;
-  int end = 0;
-  if (std::sscanf(text.c_str(), "%15[a-z]:%lld:%lld%n", kind, &rank, &command, &end) == 3 &&
-      static_cast<size_t>(end) == text.size() && rank >= 0 && command >= 0) {
-    std::string name = kind;
-    fault.kind = name == "exit"    ? Fault::Kind::Exit
-                 : name == "stall" ? Fault::Kind::Stall
-                 : name == "skip"  ? Fault::Kind::Skip
-                                   : Fault::Kind::None;
-  }
-  if (fault.kind == Fault::Kind::None)
-    return Status::badInput("bad fault '" + text +
-                            "'; expected exit:RANK:COMMAND, "
-                            "stall:RANK:COMMAND or skip:RANK:COMMAND");
-  fault.rank = rank;
-  fault.command = command;
-  return fault;
-}
-
 /// Gives the calling thread what the products of a stream need.
 static void prepareForProducts(const Plan &plan, size_t stream) {
   for (DType dtype : {DType::F32, DType::F64, DType::BF16})
@@ -110,26 +94,25 @@ static void prepareForProducts(const Plan &plan, size_t stream) {
       prepareGemmThread(dtype);
 }
 
-HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &options)
-    : artifact(artifact), options(options), timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)),
-      ranks(static_cast<size_t>(artifact.manifest.ranks)) {
-  int64_t perRank = std::max<int64_t>(1, options.threads / artifact.manifest.ranks);
+HostExecutor::HostExecutor(const Artifact &artifact, const RanksHere &here, const ExecutorOptions &options)
+    : artifact(artifact), here(here), options(options),
+      timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)), ranks(static_cast<size_t>(here.count)) {
+  int64_t perRank = std::max<int64_t>(1, options.threads / here.count);
   // Streams are threads too: those of the collectives must not spin the
   // computing ones off their cores.
   std::vector<bool> used(artifact.plan.streams.size());
   for (const Command &command : artifact.plan.commands)
     used[static_cast<size_t>(command.stream)] = true;
   int64_t streams = std::count(used.begin(), used.end(), true);
-  spins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks);
-  int poolSpins = spinsFor(perRank * artifact.manifest.ranks);
-  callerSpins = spinsFor((perRank + streams - 1) * artifact.manifest.ranks + 1);
-  for (const std::string &name : artifact.plan.communicators)
-    communicators.push_back(std::make_unique<ThreadsGroup>(name, artifact.manifest.ranks, abort, timeout, spins));
+  numThreads = (perRank + streams - 1) * here.count;
+  spins = spinsFor(numThreads);
+  int poolSpins = spinsFor(perRank * here.count);
+  callerSpins = spinsFor(numThreads + 1);
   for (size_t i = 0; i < ranks.size(); ++i) {
     Rank &rank = ranks[i];
-    rank.number = static_cast<int64_t>(i);
+    rank.number = here.first + static_cast<int64_t>(i);
     rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
-    rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(i) + " worker",
+    rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(rank.number) + " worker",
                                              [this] { prepareForProducts(this->artifact.plan, 0); });
     rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
     for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
@@ -137,7 +120,24 @@ HostExecutor::HostExecutor(const Artifact &artifact, const ExecutorOptions &opti
   }
 }
 
-Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<char *> &arenas) {
+Status HostExecutor::connect(CommunicatorFactory &factory) {
+  CommunicatorOptions wanted;
+  wanted.timeout = timeout;
+  wanted.threads = numThreads;
+  for (const std::string &name : artifact.plan.communicators) {
+    Expected<std::unique_ptr<CommunicatorGroup>> group = factory.make(name, here, abort, wanted);
+    if (!group)
+      return group.error();
+    communicators.push_back(std::move(*group));
+  }
+  calls.resize(artifact.plan.commands.size());
+  for (size_t id = 0; id < calls.size(); ++id)
+    if (const Command &command = artifact.plan.commands[id]; command.isCollective())
+      calls[id] = Collective(command, static_cast<int32_t>(id), artifact.traceHash);
+  return Status::success();
+}
+
+Status HostExecutor::resolve(const KernelLibrary &kernels, const RankMemory &memory) {
   emulation = kernels.emulation();
   const Plan &plan = artifact.plan;
   size_t numRefs = 0;
@@ -154,13 +154,17 @@ Status HostExecutor::resolve(const KernelLibrary &kernels, const std::vector<cha
       item.id = static_cast<int32_t>(id);
       item.pointers = rank.pointers.data() + rank.pointers.size();
       for (const Ref &ref : command.refs)
-        rank.pointers.push_back(arenas[static_cast<size_t>(rank.number)] +
-                                plan.buffers[static_cast<size_t>(ref.buffer)].offset + ref.offsetAt(rank.coordinates));
+        rank.pointers.push_back(memory.addressOf(rank.number, plan.buffers[static_cast<size_t>(ref.buffer)].offset +
+                                                                  ref.offsetAt(rank.coordinates)));
       if (command.kind == CommandKind::Kernel) {
         item.kernel = kernels.find(command.kernel);
         if (!item.kernel)
           return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + command.kernel +
                                   "', which command " + std::to_string(id) + " launches");
+      }
+      if (command.isCollective()) {
+        item.call = &calls[id];
+        item.communicator = &communicators[static_cast<size_t>(command.communicator)]->endpoint(rank.number);
       }
       if (command.kind == CommandKind::Wait) {
         auto awaited = static_cast<size_t>(command.waitFor);
@@ -239,17 +243,14 @@ Status HostExecutor::injectFault(const Rank &rank, const ResolvedCommand &item) 
                         static_cast<int32_t>(rank.number), item.id, item.command->location);
 }
 
-Status HostExecutor::runCollective(Rank &rank, const ResolvedCommand &item) {
-  const Command &command = *item.command;
-  Communicator &communicator = communicators[static_cast<size_t>(command.communicator)]->endpoint(rank.number);
-  Collective call{&command, item.id, artifact.traceHash};
-  switch (command.kind) {
+static Status runCollective(const ResolvedCommand &item) {
+  switch (item.command->kind) {
   case CommandKind::AllGather:
-    return communicator.allGather(call, item.pointers[0], item.pointers[1]);
+    return item.communicator->allGather(*item.call, item.pointers[0], item.pointers[1], nullptr);
   case CommandKind::ReduceScatter:
-    return communicator.reduceScatter(call, item.pointers[0], item.pointers[1]);
+    return item.communicator->reduceScatter(*item.call, item.pointers[0], item.pointers[1], nullptr);
   default:
-    return communicator.allReduce(call, item.pointers);
+    return item.communicator->allReduce(*item.call, item.pointers, nullptr);
   }
 }
 
@@ -299,7 +300,7 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand
   case CommandKind::AllGather:
   case CommandKind::ReduceScatter:
   case CommandKind::AllReduce:
-    return runCollective(rank, item);
+    return runCollective(item);
   case CommandKind::Wait: {
     Stream &other = *rank.streams[item.waitStream];
     uint64_t target = step * other.commands.size() + item.waitCount;
@@ -347,7 +348,8 @@ Status HostExecutor::noProgress() const {
     }
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", options.timeout.count());
-  std::string message = std::string("no rank made progress within the time-out of ") + limit + " s";
+  std::string message = std::string(here.areAll() ? "no rank" : "no rank of this process") +
+                        " made progress within the time-out of " + limit + " s";
   if (!at)
     return Status::failed(message + kMoreTime);
   return Status::failed(message + ": rank " + std::to_string(culprit->number) + " is in command " +
@@ -404,18 +406,13 @@ bool HostExecutor::shutdown() {
   return true;
 }
 
-Expected<std::unique_ptr<Executor>> Executor::create(const Artifact &artifact, const KernelLibrary &kernels,
-                                                     const std::vector<char *> &arenas,
-                                                     const ExecutorOptions &options) {
-  if (options.fault.kind != Fault::Kind::None &&
-      (options.fault.rank >= artifact.manifest.ranks ||
-       options.fault.command >= static_cast<int64_t>(artifact.plan.commands.size())))
-    return Status::badInput("fault at rank " + std::to_string(options.fault.rank) + ", command " +
-                            std::to_string(options.fault.command) + ": there are " +
-                            std::to_string(artifact.manifest.ranks) + " ranks and " +
-                            std::to_string(artifact.plan.commands.size()) + " commands");
-  auto executor = std::make_unique<HostExecutor>(artifact, options);
-  if (Status status = executor->resolve(kernels, arenas); !status.ok())
+Expected<std::unique_ptr<Executor>>
+spmd::runtime::makeHostExecutor(const Artifact &artifact, const KernelLibrary &kernels, const RankMemory &memory,
+                                CommunicatorFactory &communicators, const ExecutorOptions &options) {
+  auto executor = std::make_unique<HostExecutor>(artifact, memory.ranks(), options);
+  if (Status status = executor->connect(communicators); !status.ok())
+    return status;
+  if (Status status = executor->resolve(kernels, memory); !status.ok())
     return status;
   executor->start();
   return std::unique_ptr<Executor>(std::move(executor));

@@ -10,9 +10,9 @@
 
 using namespace spmd::runtime;
 
-Profile::Profile(const Artifact &artifact)
-    : artifact(artifact), streams(static_cast<int64_t>(artifact.plan.streams.size())),
-      tracks(static_cast<size_t>(artifact.manifest.ranks * streams)), commandsOf(artifact.plan.streams.size()) {
+Profile::Profile(const Artifact &artifact, const RanksHere &ranks)
+    : artifact(artifact), ranks(ranks), streams(static_cast<int64_t>(artifact.plan.streams.size())),
+      tracks(static_cast<size_t>(ranks.count * streams)), commandsOf(artifact.plan.streams.size()) {
   for (const Command &command : artifact.plan.commands)
     ++commandsOf[static_cast<size_t>(command.stream)];
 }
@@ -23,6 +23,8 @@ int64_t Profile::now() {
 }
 
 Profile::Span Profile::latest(int64_t rank, int32_t command) const {
+  if (!ranks.has(rank))
+    return {command, 0, 0};
   const std::vector<Span> &all = spans(rank, artifact.plan.commands[static_cast<size_t>(command)].stream);
   auto found = std::find_if(all.rbegin(), all.rend(), [&](const Span &span) { return span.command == command; });
   return found == all.rend() ? Span{command, 0, 0} : *found;
@@ -31,7 +33,7 @@ Profile::Span Profile::latest(int64_t rank, int32_t command) const {
 int64_t Profile::countSteps() const {
   for (size_t stream = 0; stream < commandsOf.size(); ++stream)
     if (commandsOf[stream])
-      return static_cast<int64_t>(spans(0, static_cast<int64_t>(stream)).size() / commandsOf[stream]);
+      return static_cast<int64_t>(spans(ranks.first, static_cast<int64_t>(stream)).size() / commandsOf[stream]);
   return 0;
 }
 
@@ -87,14 +89,14 @@ std::string Profile::formatSummary() const {
     row.flops += flopsOf(command);
     rowOf.push_back(entry->second);
   }
-  int64_t steps = countSteps(), skipped = steps > 1 ? 1 : 0, ranks = artifact.manifest.ranks;
-  for (int64_t rank = 0; rank < ranks; ++rank)
+  int64_t steps = countSteps(), skipped = steps > 1 ? 1 : 0;
+  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     for (int64_t stream = 0; stream < streams; ++stream) {
       const std::vector<Span> &all = spans(rank, stream);
       for (size_t i = static_cast<size_t>(skipped) * commandsOf[static_cast<size_t>(stream)]; i < all.size(); ++i)
         rows[rowOf[static_cast<size_t>(all[i].command)]].nanoseconds += static_cast<double>(all[i].end - all[i].begin);
     }
-  double samples = static_cast<double>(std::max<int64_t>(1, steps - skipped) * ranks), total = 0;
+  double samples = static_cast<double>(std::max<int64_t>(1, steps - skipped) * ranks.count), total = 0;
   for (Row &row : rows) {
     row.nanoseconds /= samples;
     total += row.command->stream == 0 ? row.nanoseconds : 0;
@@ -109,7 +111,7 @@ std::string Profile::formatSummary() const {
     std::snprintf(text, sizeof text, "%.*f", digits, value);
     return std::string(text);
   };
-  std::string text = "profile of " + formatCount(steps - skipped) + " steps, mean of " + formatCount(ranks) +
+  std::string text = "profile of " + formatCount(steps - skipped) + " steps, mean of " + formatCount(ranks.count) +
                      " ranks; stream " + artifact.plan.streams[0] + ": " + fixed(total * 1e-6, 3) + " ms per step\n";
   std::vector<std::vector<std::string>> table = {
       {"command", "stream", "calls", "ms", "share", "MB", "GB/s", "GFLOP/s", "where"}};

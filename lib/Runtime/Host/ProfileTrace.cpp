@@ -29,7 +29,7 @@ std::string Profile::formatTrace() const {
   for (const std::vector<Span> &track : tracks)
     if (!track.empty())
       first = std::min(first, track.front().begin);
-  for (int64_t rank = 0; rank < artifact.manifest.ranks; ++rank) {
+  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank) {
     events.push_back(
         {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"name", "rank " + std::to_string(rank)}}}});
     for (int64_t stream = 0; stream < streams; ++stream) {

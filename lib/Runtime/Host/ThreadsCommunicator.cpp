@@ -15,9 +15,9 @@ class ThreadsCommunicator final : public Communicator {
 public:
   ThreadsCommunicator(ThreadsGroup &group, int64_t rank) : group(group), rank(rank), inputs(group.slots.size()) {}
 
-  Status allGather(const Collective &call, const void *send, void *recv) override;
-  Status reduceScatter(const Collective &call, const void *send, void *recv) override;
-  Status allReduce(const Collective &call, void *const *buffers) override;
+  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override;
+  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override;
+  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override;
 
 private:
   int64_t size() const { return static_cast<int64_t>(group.slots.size()); }
@@ -50,33 +50,20 @@ ThreadsGroup::~ThreadsGroup() = default;
 
 Communicator &ThreadsGroup::endpoint(int64_t rank) { return *endpoints[static_cast<size_t>(rank)]; }
 
-static std::string describe(const Collective &call) {
-  const Command &command = *call.command;
-  std::string counts;
-  for (int64_t count : command.counts)
-    counts += (counts.empty() ? "" : ", ") + std::to_string(count);
-  std::string text =
-      command.describe() + " (command " + std::to_string(call.id) + ", " + nameOf(command.dtype) + " [" + counts + "]";
-  if (!command.location.empty())
-    text += ", at " + command.location;
-  return text + ")";
+Expected<std::unique_ptr<CommunicatorGroup>> ThreadsFactory::make(const std::string &name, const RanksHere &ranks,
+                                                                  AbortState &abort,
+                                                                  const CommunicatorOptions &options) {
+  return std::unique_ptr<CommunicatorGroup>(
+      std::make_unique<ThreadsGroup>(name, ranks.total, abort, options.timeout, spinsFor(options.threads)));
 }
 
 Status ThreadsCommunicator::timedOut(const Collective &call) const {
   auto self = group.slots[static_cast<size_t>(rank)].meetings.load();
-  std::string missing;
-  int32_t first = -1;
+  std::vector<int64_t> missing;
   for (int64_t other = 0; other < size(); ++other)
-    if (group.slots[static_cast<size_t>(other)].meetings.load() < self) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(other);
-      first = first < 0 ? static_cast<int32_t>(other) : first;
-    }
-  double seconds = std::chrono::duration<double>(group.timeout).count();
-  char limit[32];
-  std::snprintf(limit, sizeof limit, "%g", seconds);
-  return Status::failed(std::string("time-out after ") + limit + " s on communicator '" + group.name + "': rank " +
-                            missing + " did not come to " + describe(call) + kMoreTime,
-                        first, call.id, call.command->location);
+    if (group.slots[static_cast<size_t>(other)].meetings.load() < self)
+      missing.push_back(other);
+  return collectiveTimeOut(group.name, std::chrono::duration<double>(group.timeout).count(), missing, call);
 }
 
 Status ThreadsCommunicator::meet(const Collective &call) {
@@ -95,29 +82,17 @@ Status ThreadsCommunicator::meet(const Collective &call) {
   return status;
 }
 
-/// Compares every rank's call with rank 0's, so that all ranks that see a
-/// mismatch report the same one.
 Status ThreadsCommunicator::compareCalls() const {
-  const Collective &reference = group.slots[0].call;
-  const Command &a = *reference.command;
-  for (int64_t other = 1; other < size(); ++other) {
-    const Collective &call = group.slots[static_cast<size_t>(other)].call;
-    const Command &b = *call.command;
-    if (call.id == reference.id && call.traceHash == reference.traceHash && a.kind == b.kind && a.dtype == b.dtype &&
-        a.counts == b.counts && a.kinds == b.kinds)
-      continue;
-    std::string what = call.traceHash == reference.traceHash ? "" : " (and they run different programs)";
-    return Status::failed("collective mismatch on communicator '" + group.name + "': rank 0 calls " +
-                              describe(reference) + ", rank " + std::to_string(other) + " calls " + describe(call) +
-                              what,
-                          static_cast<int32_t>(other), call.id, b.location);
-  }
+  const Collective &reference = *group.slots[0].call;
+  for (int64_t other = 1; other < size(); ++other)
+    if (const Collective &call = *group.slots[static_cast<size_t>(other)].call; call.hash != reference.hash)
+      return collectiveMismatch(group.name, reference, other, call);
   return Status::success();
 }
 
 Status ThreadsCommunicator::begin(const Collective &call, void *const *buffers) {
   ThreadsGroup::Slot &slot = group.slots[static_cast<size_t>(rank)];
-  slot.call = call;
+  slot.call = &call;
   slot.buffers = buffers;
   if (Status status = meet(call); !status.ok())
     return status;
@@ -127,12 +102,12 @@ Status ThreadsCommunicator::begin(const Collective &call, void *const *buffers) 
   return status;
 }
 
-Status ThreadsCommunicator::allGather(const Collective &call, const void *send, void *recv) {
+Status ThreadsCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *) {
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;
   if (Status status = begin(call, pair); !status.ok())
     return status;
-  auto bytes = static_cast<size_t>(call.command->messageBytes());
+  auto bytes = static_cast<size_t>(call.messageBytes());
   // Each rank starts at its own chunk, so that ranks read different memory.
   for (int64_t i = 0; i < size(); ++i) {
     int64_t other = (rank + i) % size();
@@ -144,48 +119,48 @@ Status ThreadsCommunicator::allGather(const Collective &call, const void *send, 
   return meet(call);
 }
 
-Status ThreadsCommunicator::reduceScatter(const Collective &call, const void *send, void *recv) {
+Status ThreadsCommunicator::reduceScatter(const Collective &call, const void *send, void *recv, Stream *) {
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;
   if (Status status = begin(call, pair); !status.ok())
     return status;
-  const Command &command = *call.command;
+  const CollectiveKey &key = call.key;
   // In place, a rank overwrites its own chunk, which no other rank reads.
   for (int64_t other = 0; other < size(); ++other)
-    inputs[static_cast<size_t>(other)] = bufferOf(other, 0) + rank * command.messageBytes();
-  reduceInOrder(command.dtype, command.kinds[0], inputs.data(), size(), recv, command.counts[0]);
+    inputs[static_cast<size_t>(other)] = bufferOf(other, 0) + rank * call.messageBytes();
+  reduceInOrder(key.dtype, key.kinds[0], inputs.data(), size(), recv, key.counts[0]);
   return meet(call);
 }
 
-Status ThreadsCommunicator::allReduce(const Collective &call, void *const *buffers) {
+Status ThreadsCommunicator::allReduce(const Collective &call, void *const *buffers, Stream *) {
   if (Status status = begin(call, buffers); !status.ok())
     return status;
   // A reduce-scatter and an all-gather in place: each rank combines one part of
   // every buffer, then fetches the other parts. Parts are multiples of 16
   // elements, so that two ranks do not write the same cache line.
-  const Command &command = *call.command;
-  int64_t elementSize = sizeOf(command.dtype);
+  const CollectiveKey &key = call.key;
+  int64_t elementSize = sizeOf(key.dtype);
   auto partOf = [&](int64_t count, int64_t owner, int64_t &begin) {
     int64_t part = ((count + size() - 1) / size() + 15) / 16 * 16;
     begin = std::min(count, owner * part);
     return std::min(count, begin + part) - begin;
   };
-  for (size_t i = 0; i < command.counts.size(); ++i) {
+  for (size_t i = 0; i < key.counts.size(); ++i) {
     int64_t begin;
-    int64_t length = partOf(command.counts[i], rank, begin);
+    int64_t length = partOf(key.counts[i], rank, begin);
     if (length == 0)
       continue;
     for (int64_t other = 0; other < size(); ++other)
       inputs[static_cast<size_t>(other)] = bufferOf(other, i) + begin * elementSize;
-    reduceInOrder(command.dtype, command.kinds[i], inputs.data(), size(),
-                  static_cast<char *>(buffers[i]) + begin * elementSize, length);
+    reduceInOrder(key.dtype, key.kinds[i], inputs.data(), size(), static_cast<char *>(buffers[i]) + begin * elementSize,
+                  length);
   }
   if (Status status = meet(call); !status.ok())
     return status;
-  for (size_t i = 0; i < command.counts.size(); ++i)
+  for (size_t i = 0; i < key.counts.size(); ++i)
     for (int64_t other = 0; other < size(); ++other) {
       int64_t begin;
-      int64_t length = partOf(command.counts[i], other, begin);
+      int64_t length = partOf(key.counts[i], other, begin);
       if (other != rank && length > 0)
         std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize, bufferOf(other, i) + begin * elementSize,
                     static_cast<size_t>(length * elementSize));

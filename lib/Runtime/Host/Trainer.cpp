@@ -1,33 +1,27 @@
 //===- Trainer.cpp --------------------------------------------------------===//
 
 #include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Host/BatchCutter.h"
+#include "spmd/Runtime/Train/Registry.h"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace spmd::runtime;
 
-/// Products here add, in f32; whatever else a plan asks of them is another target's.
-static Status checkEpilogues(const Plan &plan) {
-  for (const Command &command : plan.commands) {
-    const GemmShape &gemm = command.gemm;
-    bool adds = gemm.bias >= 0 || gemm.residual >= 0;
-    if (gemm.activation == Activation::None && (!adds || command.dtype == DType::F32))
-      continue;
-    Status status =
-        Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +
-                         "): on CPUs products of " + nameOf(command.dtype) +
-                         (gemm.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
-    status.command = static_cast<int32_t>(&command - plan.commands.data());
-    status.location = command.location;
-    return status;
-  }
-  return Status::success();
+/// "'host' and 'emulate'".
+static std::string listTargets() {
+  std::vector<std::string> targets = registeredTargets();
+  std::string text;
+  for (size_t i = 0; i < targets.size(); ++i)
+    text += (i == 0 ? "'" : i + 1 < targets.size() ? ", '" : " and '") + targets[i] + "'";
+  return targets.empty() ? "nothing" : text;
 }
 
 Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, const TrainerOptions &options) {
@@ -35,12 +29,13 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (!artifact)
     return artifact.error();
   const Manifest &loaded = artifact->manifest;
-  if (loaded.target != "host" && loaded.target != "emulate")
+  std::shared_ptr<const Backend> backend = findBackend(loaded.target);
+  if (!backend)
     return Status::badInput(
         "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
-        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs" : "this runtime runs") +
-        " 'host' and 'emulate'");
-  if (Status status = checkEpilogues(artifact->plan); !status.ok())
+        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs " : "this runtime runs ") +
+        listTargets());
+  if (Status status = backend->checkPlan(*artifact); !status.ok())
     return status;
   if (options.ranks != 0 && options.ranks != loaded.ranks)
     return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
@@ -67,22 +62,16 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   trainer->content = std::make_unique<Content>(std::move(*artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
+  Expected<std::unique_ptr<Device>> device = backend->open(content.artifact, options.device);
+  if (!device)
+    return device.error();
+  content.device = std::move(*device);
+  if (Status status = trainer->join(std::move(backend), options); !status.ok())
+    return status;
   if (options.profile)
-    content.profile = std::make_unique<Profile>(content.artifact);
+    content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
   executorOptions.profile = content.profile.get();
-  trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / manifest.ranks) * manifest.ranks;
-
-  Expected<KernelLibrary> kernels = KernelLibrary::open(content.artifact, options.cpu);
-  if (!kernels)
-    return kernels.error();
-  content.kernels = std::move(*kernels);
-  if (Emulation *emulation = content.kernels.emulation()) {
-    if (Status status = emulation->configure(options.emulation); !status.ok())
-      return status;
-  } else if (!options.emulation.empty()) {
-    return Status::badInput("'" + folder + "' was compiled for target '" + manifest.target +
-                            "': emulation '" + options.emulation + "' is for target 'emulate'");
-  }
+  trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / content.ranks.count) * content.ranks.count;
 
   if (Status status = trainer->initializeState(options); !status.ok())
     return status;
@@ -111,6 +100,54 @@ Status Trainer::loadFirstStep(const std::string &folder, TrainerOptions options)
   return Status::success();
 }
 
+Status Trainer::SharedState::settle() {
+  Executor *running = std::exchange(issued, nullptr);
+  if (!failure.ok() || !running)
+    return Status::success();
+  failure = running->wait();
+  return failure;
+}
+
+/// Finds the other processes of the job, or takes those of the trainer whose state is shared.
+Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOptions &options) {
+  if (options.shares) {
+    content->shared = options.shares->content->shared;
+    if (content->shared->backend != backend)
+      return Status::badInput("the programs cannot share a state: this one is for target '" + manifest().target +
+                              "', not '" + options.shares->manifest().target + "'");
+  } else {
+    content->shared = std::make_shared<SharedState>();
+    content->shared->backend = std::move(backend);
+    std::string name = options.communicators.empty() ? content->device->communicators() : options.communicators;
+    Expected<std::shared_ptr<CommunicatorFactory>> processes = makeCommunicators(
+        name, std::chrono::duration_cast<std::chrono::steady_clock::duration>(executorOptions.timeout));
+    if (!processes)
+      return processes.error();
+    content->shared->processes = std::move(*processes);
+  }
+  Expected<RanksHere> ranks = content->shared->processes->ranksHere(manifest().ranks);
+  if (!ranks)
+    return ranks.error();
+  content->ranks = *ranks;
+  return compareProcesses();
+}
+
+/// Checks that all processes have loaded the same program, so that a mistake is not found in the middle of a step.
+Status Trainer::compareProcesses() {
+  std::vector<uint64_t> hashes(static_cast<size_t>(manifest().ranks), content->artifact.traceHash);
+  for (int64_t rank = 0; rank < manifest().ranks && !content->ranks.areAll(); ++rank)
+    if (Status status = content->shared->processes->share(rank, &hashes[static_cast<size_t>(rank)], sizeof(uint64_t));
+        !status.ok())
+      return status;
+  for (int64_t rank = 1; rank < manifest().ranks; ++rank)
+    if (hashes[static_cast<size_t>(rank)] != hashes[0])
+      return Status::badInput("rank " + std::to_string(rank) +
+                              " loaded another program than rank 0: the hash of its "
+                              "collectives is " +
+                              formatHash(hashes[static_cast<size_t>(rank)]) + ", not " + formatHash(hashes[0]));
+  return Status::success();
+}
+
 /// Makes the arenas and their state, or takes those of another trainer.
 Status Trainer::initializeState(const TrainerOptions &options) {
   std::string own = content->artifact.pathOf("weights.safetensors");
@@ -126,57 +163,74 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   }
   if (options.shares)
     return shareState(*options.shares, weights ? &*weights : nullptr);
-  Expected<std::shared_ptr<RankMemory>> memory = RankMemory::allocate(manifest().ranks, manifest().arenaBytes);
+  Expected<std::unique_ptr<RankMemory>> memory = content->device->allocate(content->ranks, manifest().arenaBytes);
   if (!memory)
     return memory.error();
-  content->memory = *memory;
+  content->shared->memory = std::move(*memory);
   startsCold =
       std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
         return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
       });
-  return content->state.initialize(weights ? &*weights : nullptr, content->bases());
+  return content->state.initialize(weights ? &*weights : nullptr, content->memory());
 }
 
 Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights) {
-  if (!other.content->memory->failure.ok())
-    return other.content->memory->failure;
+  if (!content->shared->failure.ok())
+    return content->shared->failure;
+  if (Status status = content->shared->settle(); !status.ok())
+    return status;
   std::string difference = content->state.findDifference(other.state());
   if (difference.empty() && manifest().stateBytes != other.manifest().stateBytes)
     difference = "a state of " + std::to_string(manifest().stateBytes) + " bytes";
   if (!difference.empty())
     return Status::badInput("the programs cannot share a state: this one has " + difference);
-  content->memory = other.content->memory;
   for (const StateTensor &tensor : content->state.tensors()) {
     if (tensor.state != "constant")
       continue;
     const TensorView *stored = weights ? weights->find(tensor.fileKey(tensor.name)) : nullptr;
     std::vector<char> shared(static_cast<size_t>(tensor.bytes()));
-    content->state.read(tensor, content->bases(), shared.data());
+    if (Status status = content->state.read(tensor, content->reader(), shared.data()); !status.ok())
+      return status;
     bool same = stored && stored->bytes == tensor.bytes() && stored->dtype == tensor.dtype &&
                 std::memcmp(stored->data, shared.data(), shared.size()) == 0;
     if (!same)
       return Status::badInput("the programs cannot share a state: constant '" + tensor.name + "' " +
                               (stored ? "is another" : "is in no weights file"));
   }
-  return content->memory->grow(manifest().arenaBytes, manifest().stateBytes);
+  return content->memory().grow(manifest().arenaBytes, manifest().stateBytes);
 }
 
 /// Starts the ranks on the arenas as they are.
 Status Trainer::startRanks() {
-  if (content->executor && !content->executor->shutdown())
+  const Fault &fault = executorOptions.fault;
+  auto commands = static_cast<int64_t>(content->artifact.plan.commands.size());
+  if (fault.kind != Fault::Kind::None && (fault.rank >= manifest().ranks || fault.command >= commands))
+    return Status::badInput("fault at rank " + std::to_string(fault.rank) + ", command " +
+                            std::to_string(fault.command) + ": there are " + std::to_string(manifest().ranks) +
+                            " ranks and " + std::to_string(commands) + " commands");
+  if (!stopRanks())
     return Status::failed("a rank does not end");
   content->executor.reset();
   Expected<std::unique_ptr<Executor>> executor =
-      Executor::create(content->artifact, content->kernels, content->bases(), executorOptions);
+      content->device->makeExecutor(content->memory(), *content->shared->processes, executorOptions);
   if (!executor)
     return executor.error();
   content->executor = std::move(*executor);
-  generation = content->memory->generation();
+  generation = content->memory().generation();
   return Status::success();
 }
 
+/// False when one does not end.
+bool Trainer::stopRanks() {
+  if (!content->executor)
+    return true;
+  if (content->shared->issued == content->executor.get())
+    (void)content->shared->settle(); // a failure is kept
+  return content->executor->shutdown();
+}
+
 Trainer::~Trainer() {
-  if (content && content->executor && !content->executor->shutdown())
+  if (content && !stopRanks())
     (void)content.release(); // a thread still runs in these arenas
 }
 
@@ -216,27 +270,48 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
     if (Status status = checkInput(batch[i], inputs[i]); !status.ok())
       return status;
 
-  RankMemory &memory = *content->memory;
-  if (!memory.failure.ok())
-    return memory.failure;
+  SharedState &shared = *content->shared;
+  if (!shared.failure.ok())
+    return shared.failure;
   if (first && !ranFirst) {
     Status status = first->step(inputs, count);
     ranFirst = status.ok();
     return status;
   }
   first.reset();
+  if (shared.issued != content->executor.get())
+    if (Status status = shared.settle(); !status.ok())
+      return status;
+  RankMemory &memory = *shared.memory;
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())
       return status;
-  for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
-    char *arena = memory.bases()[static_cast<size_t>(rank)];
-    for (size_t i = 0; i < count; ++i)
-      cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank, inputs[i].data, arena + batch[i].offset);
-    for (size_t i = 0; i < hyper.size(); ++i)
-      storeFromDouble(arena + manifest().hyper[i].offset, manifest().hyper[i].dtype, 0, hyper[i]);
+  if (Status status = passInputs(inputs); !status.ok())
+    return status;
+  shared.issued = content->executor.get();
+  shared.failure = content->executor->step();
+  return shared.failure;
+}
+
+/// Copies to each rank here its rows of the batch, and the hyper-parameters.
+Status Trainer::passInputs(const HostTensor *inputs) {
+  const std::vector<BatchInput> &batch = manifest().batch;
+  RankMemory &memory = content->memory();
+  for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank) {
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (Status status =
+              cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank, inputs[i].data, memory, batch[i].offset);
+          !status.ok())
+        return status;
+    for (size_t i = 0; i < hyper.size(); ++i) {
+      const HyperParameter &entry = manifest().hyper[i];
+      char value[8];
+      storeFromDouble(value, entry.dtype, 0, hyper[i]);
+      if (Status status = memory.copyIn(rank, entry.offset, value, sizeOf(entry.dtype)); !status.ok())
+        return status;
+    }
   }
-  memory.failure = content->executor->step();
-  return memory.failure;
+  return Status::success();
 }
 
 static bool isFloatingPoint(DType dtype) {
@@ -261,17 +336,25 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
           checkBytes("output " + std::to_string(index), numElements(output.shape) * sizeOf(output.dtype), bytes);
       !status.ok())
     return status;
+  if (Status status = content->shared->settle(); !status.ok())
+    return status;
+  RankReader reader = content->reader();
   if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
     double sum = 0;
-    for (const char *base : content->bases())
-      sum += loadAsDouble(base + output.offset, output.dtype, 0);
+    for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
+      char value[8];
+      if (Status status = reader.read(rank, output.offset, value, sizeOf(output.dtype)); !status.ok())
+        return status;
+      sum += loadAsDouble(value, output.dtype, 0);
+    }
     storeFromDouble(destination, output.dtype, 0, sum / static_cast<double>(manifest().ranks));
     return Status::success();
   }
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; ++rank)
-    joinRows(output.split, output.shape, output.dtype, rank,
-             content->bases()[static_cast<size_t>(rank)] + output.offset, destination);
+    if (Status status = joinRows(output.split, output.shape, output.dtype, rank, reader, output.offset, destination);
+        !status.ok())
+      return status;
   return Status::success();
 }
 
@@ -287,32 +370,45 @@ Status Trainer::readTensor(const std::string &state, const std::string &name, vo
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
-    content->state.read(*tensor, content->bases(), destination);
-  return status;
+    status = content->shared->settle();
+  return status.ok() ? content->state.read(*tensor, content->reader(), destination) : status;
 }
 
 Status Trainer::writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes) {
   const StateTensor *tensor;
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
-    content->state.write(*tensor, content->bases(), source);
-  return status;
+    status = content->shared->settle();
+  return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
 }
 
 Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
+  if (Status status = content->shared->settle(); !status.ok())
+    return status;
   for (const StateTensor &tensor : content->state.tensors()) {
     bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
                                                               : tensor.state != "constant" && tensor.entry->persistent;
     if (!wanted)
       continue;
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));
-    content->state.read(tensor, content->bases(), storage.back().data());
+    if (Status status = content->state.read(tensor, content->reader(), storage.back().data()); !status.ok())
+      return status;
     TensorView view{tensor.dtype, tensor.shape, storage.back().data(), tensor.bytes()};
     tensors.push_back({tensor.fileKey(tensor.name), view});
     for (const std::string &alias : tensor.aliases)
       tensors.push_back({tensor.fileKey(alias), view});
   }
-  return writeSafetensors(path, tensors, {{"format", "pt"}});
+  Status written;
+  if (content->ranks.has(0))
+    written = writeSafetensors(path, tensors, {{"format", "pt"}});
+  if (content->ranks.areAll())
+    return written;
+  StatusCode code = written.code;
+  if (Status status = content->shared->processes->share(0, &code, sizeof code); !status.ok())
+    return status;
+  if (code != StatusCode::Ok && written.ok())
+    return Status{code, "the process of rank 0 could not write '" + path + "'", 0, -1, ""};
+  return written;
 }

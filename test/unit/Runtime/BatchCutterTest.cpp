@@ -1,41 +1,64 @@
 #include "spmd/Runtime/Host/BatchCutter.h"
-#include "spmd/Runtime/Host/CheckIndex.h"
 #include "TestSupport.h"
+#include "spmd/Runtime/Host/CheckIndex.h"
+#include "spmd/Runtime/Host/HostMemory.h"
+#include "spmd/Runtime/Host/ThreadsCommunicator.h"
 
 #include <cstring>
 #include <numeric>
 
 using namespace spmd::runtime;
 
+namespace {
+/// The arenas of `ranks` ranks, on the CPU.
+struct Arenas {
+  explicit Arenas(int64_t ranks) : memory(std::move(*HostMemory::allocate(RanksHere::all(ranks), 64))) {
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      (void)memory->fill(rank, 0, 0xff, 64);
+  }
+
+  std::vector<int32_t> local(int64_t rank, size_t count) const {
+    std::vector<int32_t> values(count);
+    EXPECT_TRUE(memory->copyOut(rank, 8, values.data(), static_cast<int64_t>(count * 4)).ok());
+    return values;
+  }
+
+  std::unique_ptr<RankMemory> memory;
+  ThreadsFactory processes;
+  RankReader reader{*memory, processes};
+};
+} // namespace
+
 TEST(BatchCutter, PadsMissingRowsWithZeros) {
   DimSplit split{0, 1, 2};
+  Arenas arenas(3);
   std::vector<int32_t> global = {1, 2, 3, 4, 5, 6}; // 3 rows of 2
-  std::vector<int32_t> local(4, -1);
-  cutRows(split, {3, 2}, DType::I32, 1, global.data(), local.data());
-  EXPECT_EQ(local, (std::vector<int32_t>{5, 6, 0, 0}));
-  cutRows(split, {3, 2}, DType::I32, 2, global.data(), local.data());
-  EXPECT_EQ(local, (std::vector<int32_t>{0, 0, 0, 0}));
+  for (int64_t rank : {1, 2})
+    ASSERT_TRUE(cutRows(split, {3, 2}, DType::I32, rank, global.data(), *arenas.memory, 8).ok());
+  EXPECT_EQ(arenas.local(1, 5), (std::vector<int32_t>{5, 6, 0, 0, -1}));
+  EXPECT_EQ(arenas.local(2, 5), (std::vector<int32_t>{0, 0, 0, 0, -1}));
 }
 
 TEST(BatchCutter, CutsInsideADim) {
   // Dim 1 of [2, 6] seen as [pre = 2][total = 3], chunks of 2.
   DimSplit split{1, 2, 2};
-  std::vector<int32_t> global(12);
+  Arenas arenas(2);
+  std::vector<int32_t> global(12), joined(12, -1);
   std::iota(global.begin(), global.end(), 0);
-  std::vector<int32_t> local(8, -1), joined(12, -1);
-  cutRows(split, {2, 6}, DType::I32, 0, global.data(), local.data());
-  EXPECT_EQ(local, (std::vector<int32_t>{0, 1, 3, 4, 6, 7, 9, 10}));
-  joinRows(split, {2, 6}, DType::I32, 0, local.data(), joined.data());
-  cutRows(split, {2, 6}, DType::I32, 1, global.data(), local.data());
-  EXPECT_EQ(local, (std::vector<int32_t>{2, 0, 5, 0, 8, 0, 11, 0}));
-  joinRows(split, {2, 6}, DType::I32, 1, local.data(), joined.data());
+  for (int64_t rank : {0, 1})
+    ASSERT_TRUE(cutRows(split, {2, 6}, DType::I32, rank, global.data(), *arenas.memory, 8).ok());
+  EXPECT_EQ(arenas.local(0, 9), (std::vector<int32_t>{0, 1, 3, 4, 6, 7, 9, 10, -1}));
+  EXPECT_EQ(arenas.local(1, 9), (std::vector<int32_t>{2, 0, 5, 0, 8, 0, 11, 0, -1}));
+  for (int64_t rank : {0, 1})
+    ASSERT_TRUE(joinRows(split, {2, 6}, DType::I32, rank, arenas.reader, 8, joined.data()).ok());
   EXPECT_EQ(joined, global);
 }
 
 TEST(BatchCutter, ReplicatesWithoutDim) {
-  std::vector<int32_t> global = {1, 2}, local(2);
-  cutRows({}, {2}, DType::I32, 3, global.data(), local.data());
-  EXPECT_EQ(local, global);
+  Arenas arenas(4);
+  std::vector<int32_t> global = {1, 2};
+  ASSERT_TRUE(cutRows({}, {2}, DType::I32, 3, global.data(), *arenas.memory, 8).ok());
+  EXPECT_EQ(arenas.local(3, 2), global);
 }
 
 TEST(BatchCutter, ReadsRowIdsAtAnyByte) {

@@ -2,6 +2,7 @@
 #include "spmd/Runtime/Host/ThreadsCommunicator.h"
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <random>
 #include <thread>
@@ -21,6 +22,14 @@ Command makeCommand(CommandKind kind, std::vector<int64_t> counts, std::vector<R
   command.unit = "unit0";
   command.location = "train.py:7";
   return command;
+}
+
+/// The description of a call, which outlives all communicators.
+const Collective *callOf(const Command &command, int32_t id, uint64_t traceHash) {
+  static std::mutex mutex;
+  static std::deque<Collective> calls;
+  std::lock_guard<std::mutex> lock(mutex);
+  return &calls.emplace_back(command, id, traceHash);
 }
 
 /// N ranks with one communicator; statuses by rank.
@@ -96,7 +105,7 @@ TEST(Communicator, AllGather) {
           float *from = inPlace ? recv.data() + rank * count : send.data();
           for (int64_t i = 0; i < count; ++i)
             from[i] = contribution(rank, i);
-          Status status = communicator.allGather({&command, 3, 1}, from, recv.data());
+          Status status = communicator.allGather(*callOf(command, 3, 1), from, recv.data(), nullptr);
           // The call is over, so what was sent may change.
           std::fill(send.begin(), send.end(), -7.0f);
           return status;
@@ -120,7 +129,7 @@ TEST(Communicator, ReduceScatter) {
           for (size_t i = 0; i < send.size(); ++i)
             send[i] = contribution(rank, static_cast<int64_t>(i));
           float *to = inPlace ? send.data() + rank * count : recv.data();
-          Status status = communicator.reduceScatter({&command, 3, 1}, send.data(), to);
+          Status status = communicator.reduceScatter(*callOf(command, 3, 1), send.data(), to, nullptr);
           for (int64_t i = 0; i < count; ++i)
             EXPECT_EQ(to[i], combined(ReductionKind::Sum, ranks, rank * count + i));
           return status;
@@ -146,7 +155,7 @@ TEST(Communicator, AllReduceOfABucket) {
       }
       for (std::vector<float> &values : storage)
         buffers.push_back(values.data());
-      Status status = communicator.allReduce({&command, 3, 1}, buffers.data());
+      Status status = communicator.allReduce(*callOf(command, 3, 1), buffers.data(), nullptr);
       for (size_t b = 0; b < counts.size(); ++b)
         for (int64_t i = 0; i < counts[b]; ++i)
           EXPECT_EQ(storage[b][static_cast<size_t>(i)], combined(kinds[b], ranks, i));
@@ -171,11 +180,13 @@ TEST(Communicator, BitsDoNotDependOnTiming) {
       // Three rounds, so that a fast rank could overtake a slow one.
       for (int32_t round = 0; round < 3; ++round) {
         sleepALittle(run * 100 + static_cast<uint32_t>(rank * 10 + round));
-        if (Status status = communicator.reduceScatter({&scatter, 2 * round, 1}, data.data(), chunk.data());
+        if (Status status =
+                communicator.reduceScatter(*callOf(scatter, 2 * round, 1), data.data(), chunk.data(), nullptr);
             !status.ok())
           return status;
         sleepALittle(run * 100 + static_cast<uint32_t>(rank * 10 + round + 5));
-        if (Status status = communicator.allGather({&gather, 2 * round + 1, 1}, chunk.data(), data.data());
+        if (Status status =
+                communicator.allGather(*callOf(gather, 2 * round + 1, 1), chunk.data(), data.data(), nullptr);
             !status.ok())
           return status;
       }
@@ -201,7 +212,7 @@ TEST(Communicator, MismatchNamesBothCalls) {
     group.run([&](Communicator &communicator, int64_t rank) {
       bool odd = rank == ranks - 1;
       std::vector<float> send(8), recv(64);
-      return communicator.allGather({odd ? &other : &gather, odd ? 5 : 4, 1}, send.data(), recv.data());
+      return communicator.allGather(*callOf(odd ? other : gather, odd ? 5 : 4, 1), send.data(), recv.data(), nullptr);
     });
     std::string last = std::to_string(ranks - 1);
     for (const Status &status : group.statuses) {
@@ -224,7 +235,7 @@ TEST(Communicator, MismatchOfProgramsIsFound) {
   Group group(2);
   group.run([&](Communicator &communicator, int64_t rank) {
     float send = 1, recv[2];
-    return communicator.allGather({&gather, 0, static_cast<uint64_t>(rank)}, &send, recv);
+    return communicator.allGather(*callOf(gather, 0, static_cast<uint64_t>(rank)), &send, recv, nullptr);
   });
   expectContains(group.statuses[0].message, "they run different programs");
 }
@@ -241,7 +252,7 @@ TEST(Communicator, TimeOutNamesTheMissingRank) {
     // On a loaded machine a thread may start later than the time-out of another.
     for (++started; started < 3;)
       std::this_thread::yield();
-    return communicator.allGather({&gather, 17, 1}, &send, recv);
+    return communicator.allGather(*callOf(gather, 17, 1), &send, recv, nullptr);
   });
   EXPECT_LT(Clock::now() - begin, std::chrono::minutes(1));
   for (int64_t rank : {0, 1, 3}) {
@@ -268,7 +279,7 @@ TEST(Communicator, OneFailureEndsAllWaits) {
       group.abort.fail(status);
       return status;
     }
-    return communicator.allGather({&gather, 0, 1}, &send, recv);
+    return communicator.allGather(*callOf(gather, 0, 1), &send, recv, nullptr);
   });
   EXPECT_LT(Clock::now() - begin, std::chrono::minutes(1));
   for (const Status &status : group.statuses)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationCounter.h"
+#include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Host/Trainer.h"
 #include "tools/spmd-run/Reference.h"
 
@@ -36,6 +37,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: spmd-measure-memory ARTIFACT\n");
     return 2;
   }
+  registerHost();
   int64_t before = residentBytes();
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(argv[1], {});
   if (!loaded)

@@ -1,6 +1,6 @@
 #include "spmd/Runtime/Core/Text.h"
 #include "TestSupport.h"
-#include "spmd/Runtime/Host/Executor.h"
+#include "spmd/Runtime/Train/Executor.h"
 
 using namespace spmd::runtime;
 

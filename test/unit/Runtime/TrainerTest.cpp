@@ -1,6 +1,7 @@
 #include "spmd/Runtime/Host/Trainer.h"
 #include "AllocationCounter.h"
 #include "TestSupport.h"
+#include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Host/Progress.h"
 
 #include <cstring>
@@ -10,6 +11,7 @@ using namespace spmd::runtime;
 
 namespace {
 std::unique_ptr<Trainer> load(int64_t ranks, TrainerOptions options = {}) {
+  registerHost();
   Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(tinyArtifact(ranks), options);
   if (trainer)
     return std::move(*trainer);
@@ -18,6 +20,7 @@ std::unique_ptr<Trainer> load(int64_t ranks, TrainerOptions options = {}) {
 }
 
 std::string loadError(int64_t ranks, const TrainerOptions &options) {
+  registerHost();
   Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(tinyArtifact(ranks), options);
   EXPECT_FALSE(trainer);
   if (trainer)
@@ -200,7 +203,7 @@ TEST(Trainer, RefusesBadOptions) {
   options.timeoutSeconds = 0;
   expectContains(loadError(2, options), "the time-out must be more than 0");
   options = {};
-  options.cpu = "riscv";
+  options.device.cpu = "riscv";
   expectContains(loadError(2, options), "no kernels for cpu 'riscv'");
   options = {};
   options.fault = "explode:1:1";

@@ -3,7 +3,7 @@
 // Users and files know full tensors by name ("h.0.attn.weight"); arenas hold
 // chunks of flat buffers, tables and replicas. The StateMap translates: it
 // lists every full tensor of the persistent state, and copies one out of, or
-// into, the arenas of all ranks.
+// into, the arenas of the ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Safetensors.h"
+#include "spmd/Runtime/Train/RankReader.h"
 
 #include <map>
 #include <string>
@@ -53,20 +54,20 @@ public:
   /// missing, of another type or elsewhere in the arena. Empty when nothing does.
   std::string findDifference(const StateMap &other) const;
 
-  /// Copies the full tensor out of the arenas (one base pointer per rank).
-  void read(const StateTensor &tensor, const std::vector<char *> &arenas, void *destination) const;
+  /// Copies the full tensor out of the arenas of all ranks.
+  Status read(const StateTensor &tensor, const RankReader &reader, void *destination) const;
 
-  /// Copies a full tensor into the arenas.
-  void write(const StateTensor &tensor, const std::vector<char *> &arenas, const void *source) const;
+  /// Copies the pieces of the ranks here into their arenas.
+  Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
 
-  /// Fills the state of all ranks from `weights` (may be null), or from the
+  /// Fills the state of the ranks here from `weights` (may be null), or from the
   /// initial values. Arenas must be zero, so that padding is neutral. A missing
   /// tensor or one of another dtype or shape is an error that names it.
-  Status initialize(const SafetensorsFile *weights, const std::vector<char *> &arenas) const;
+  Status initialize(const SafetensorsFile *weights, RankMemory &memory) const;
 
 private:
   template <typename Visit>
-  void forEachPiece(const StateTensor &tensor, const Visit &visit) const;
+  Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
 
   const Manifest &manifest;
   std::vector<StateTensor> all;

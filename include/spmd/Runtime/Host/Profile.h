@@ -4,13 +4,14 @@
 #define SPMD_RUNTIME_HOST_PROFILE_H
 
 #include "spmd/Runtime/Core/Artifact.h"
+#include "spmd/Runtime/Core/RanksHere.h"
 
 #include <string>
 #include <vector>
 
 namespace spmd::runtime {
 
-/// The spans of all commands of all steps, per rank and stream. The thread of a
+/// The spans of all commands of all steps, per rank here and stream. The thread of a
 /// stream writes its own list only, and the lists are read between steps.
 class Profile {
 public:
@@ -20,16 +21,14 @@ public:
     int64_t begin = 0, end = 0;
   };
 
-  explicit Profile(const Artifact &artifact);
+  Profile(const Artifact &artifact, const RanksHere &ranks);
 
   static int64_t now();
 
-  void record(int64_t rank, int64_t stream, Span span) { track(rank, stream).push_back(span); }
+  void record(int64_t rank, int64_t stream, Span span) { tracks[trackOf(rank, stream)].push_back(span); }
 
-  const std::vector<Span> &spans(int64_t rank, int64_t stream) const {
-    return tracks[static_cast<size_t>(rank * streams + stream)];
-  }
-  /// The span of a command in the latest step that ran it; zero when none did.
+  const std::vector<Span> &spans(int64_t rank, int64_t stream) const { return tracks[trackOf(rank, stream)]; }
+  /// The span of a command in the latest step that ran it here; zero when none did.
   Span latest(int64_t rank, int32_t command) const;
 
   /// Time per kind of command, averaged over ranks and steps, as a table. Of
@@ -41,12 +40,13 @@ public:
   std::string formatTrace() const;
 
 private:
-  std::vector<Span> &track(int64_t rank, int64_t stream) {
-    return tracks[static_cast<size_t>(rank * streams + stream)];
+  size_t trackOf(int64_t rank, int64_t stream) const {
+    return ranks.indexOf(rank) * static_cast<size_t>(streams) + static_cast<size_t>(stream);
   }
   int64_t countSteps() const;
 
   const Artifact &artifact;
+  RanksHere ranks;
   int64_t streams;
   std::vector<std::vector<Span>> tracks;
   std::vector<size_t> commandsOf; ///< number of commands of each stream

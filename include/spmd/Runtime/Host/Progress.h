@@ -3,7 +3,7 @@
 #ifndef SPMD_RUNTIME_HOST_PROGRESS_H
 #define SPMD_RUNTIME_HOST_PROGRESS_H
 
-#include "spmd/Runtime/Host/Abort.h"
+#include "spmd/Runtime/Train/Abort.h"
 
 #include <atomic>
 #include <chrono>

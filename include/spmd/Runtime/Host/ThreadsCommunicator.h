@@ -10,9 +10,8 @@
 #ifndef SPMD_RUNTIME_HOST_THREADSCOMMUNICATOR_H
 #define SPMD_RUNTIME_HOST_THREADSCOMMUNICATOR_H
 
-#include "spmd/Runtime/Core/Communicator.h"
-#include "spmd/Runtime/Host/Abort.h"
 #include "spmd/Runtime/Host/Progress.h"
+#include "spmd/Runtime/Train/Communicator.h"
 
 #include <memory>
 #include <string>
@@ -23,15 +22,15 @@ namespace spmd::runtime {
 class ThreadsCommunicator;
 
 /// What the ranks of one communicator share.
-class ThreadsGroup {
+class ThreadsGroup final : public CommunicatorGroup {
 public:
   /// `abort` must outlive the group. A collective that is not complete
   /// `timeout` after a rank reached it fails on that rank, and through `abort`
   /// everywhere.
   ThreadsGroup(std::string name, int64_t ranks, AbortState &abort, Clock::duration timeout, int spins);
-  ~ThreadsGroup();
+  ~ThreadsGroup() override;
 
-  Communicator &endpoint(int64_t rank);
+  Communicator &endpoint(int64_t rank) override;
 
 private:
   friend class ThreadsCommunicator;
@@ -39,7 +38,7 @@ private:
   /// What one rank publishes; on cache lines of its own.
   struct alignas(64) Slot {
     std::atomic<uint64_t> meetings{0}; ///< handshakes this rank has reached
-    Collective call;
+    const Collective *call = nullptr;
     void *const *buffers = nullptr; ///< AllReduce: all; others: send, receive
   };
 
@@ -50,6 +49,15 @@ private:
   int spins;
   Progress arrivals; ///< of all ranks at all handshakes
   std::vector<std::unique_ptr<ThreadsCommunicator>> endpoints;
+};
+
+/// All ranks are threads of this process.
+class ThreadsFactory final : public CommunicatorFactory {
+public:
+  Expected<RanksHere> ranksHere(int64_t total) const override { return RanksHere::all(total); }
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+                                                    const CommunicatorOptions &options) override;
+  Status share(int64_t rank, void *data, int64_t bytes) override { return Status::success(); }
 };
 
 } // namespace spmd::runtime

@@ -5,12 +5,11 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/StateMap.h"
-#include "spmd/Runtime/Host/Executor.h"
-#include "spmd/Runtime/Host/RankMemory.h"
+#include "spmd/Runtime/Host/Profile.h"
+#include "spmd/Runtime/Train/Backend.h"
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace spmd::runtime {
@@ -19,13 +18,13 @@ class Trainer;
 
 struct TrainerOptions {
   int64_t ranks = 0;   ///< 0: what the artifact was compiled for
-  int64_t threads = 0; ///< of all ranks together; 0: one per core
+  int64_t threads = 0; ///< of all ranks of this process together; 0: one per core
   double timeoutSeconds = 60;
   std::string weights; ///< safetensors; empty: the artifact's own, if any
-  std::string cpu;     ///< "x86-64-v3"; empty: the best this machine runs
-  std::string fault;   ///< see parseFault; empty: none
-  std::string emulation; ///< how emulated kernels run, see Emulation::configure
-  bool profile = false; ///< note when each command runs
+  DeviceOptions device;
+  std::string communicators; ///< how ranks reach each other; empty: as the device likes it
+  std::string fault;         ///< see parseFault; empty: none
+  bool profile = false;      ///< note when each command runs
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
   /// are then read for constants only, which must be the same.
@@ -40,8 +39,8 @@ struct HostTensor {
   const int64_t *shape = nullptr;
 };
 
-/// All ranks of an artifact in this process. Not for several threads at once,
-/// and of trainers that share a state one at a time.
+/// The ranks of an artifact that this process holds. Not for several threads at once, and of trainers that share a
+/// state one at a time. Where a job has several processes, all of them make the same calls in the same order.
 class Trainer {
 public:
   /// Loads, checks and starts everything; the state is that of the weights.
@@ -51,10 +50,9 @@ public:
   const Artifact &artifact() const { return content->artifact; }
   const Manifest &manifest() const { return content->artifact.manifest; }
   const StateMap &state() const { return content->state; }
+  const RanksHere &ranks() const { return content->ranks; }
   int64_t threads() const { return numThreads; }
-  const std::string &cpu() const { return content->kernels.cpu(); }
-  /// What runs the kernels of an artifact for an emulated GPU, else null.
-  const Emulation *emulation() const { return std::as_const(content->kernels).emulation(); }
+  const Device &device() const { return *content->device; }
 
   /// Sets a hyper-parameter for the following steps.
   Status setHyper(const std::string &name, int64_t group, double value);
@@ -62,7 +60,7 @@ public:
   /// The value in effect of a hyper-parameter, by the manifest's order.
   double hyperValue(size_t index) const { return hyper[index]; }
 
-  /// Trains one step on a global batch: one tensor per batch input, in the
+  /// Trains one step on a global batch, the same in every process: one tensor per batch input, in the
   /// manifest's order. Dtypes, shapes and row ids are checked before anything
   /// runs, so a refused batch leaves the state as it was.
   Status step(const HostTensor *inputs, size_t count);
@@ -77,31 +75,51 @@ public:
 
   /// Saves full parameters and persistent buffers under all their names (a
   /// tied one several times, since safetensors cannot share), with
-  /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME".
+  /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". The
+  /// process of rank 0 writes the file.
   Status save(const std::string &path, bool withOptimizer) const;
 
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
 
 private:
+  /// The state that several programs may train.
+  struct SharedState {
+    std::shared_ptr<const Backend> backend;
+    std::shared_ptr<CommunicatorFactory> processes;
+    std::unique_ptr<RankMemory> memory;
+    Executor *issued = nullptr; ///< whose steps may still run
+    Status failure;             ///< why the state is lost: a step failed in the middle
+
+    /// Waits for the steps that were issued. A failure that is known already is not reported again, so that what is
+    /// left of the state can be read.
+    Status settle();
+  };
+
   /// What threads refer to; left behind when one of them hangs for good.
   struct Content {
     explicit Content(Artifact loaded) : artifact(std::move(loaded)), state(artifact.manifest) {}
     Artifact artifact;
     StateMap state;
-    KernelLibrary kernels;
-    std::shared_ptr<RankMemory> memory;
+    RanksHere ranks;
+    std::unique_ptr<Device> device;
+    std::shared_ptr<SharedState> shared;
     std::unique_ptr<Profile> profile; ///< null when none is asked for
     std::unique_ptr<Executor> executor;
 
-    const std::vector<char *> &bases() const { return memory->bases(); }
+    RankMemory &memory() const { return *shared->memory; }
+    RankReader reader() const { return {*shared->memory, *shared->processes}; }
   };
 
   Trainer() = default;
   Status loadFirstStep(const std::string &folder, TrainerOptions options);
+  Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
+  Status compareProcesses();
   Status initializeState(const TrainerOptions &options);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
+  bool stopRanks();
+  Status passInputs(const HostTensor *inputs);
   Status checkInput(const BatchInput &input, const HostTensor &tensor) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
@@ -110,7 +128,7 @@ private:
   /// with it until the next step. Null when there is none, or the state is that of a later step.
   std::unique_ptr<Trainer> first;
   bool ranFirst = false;
-  bool startsCold = false; ///< the weights hold no optimizer state
+  bool startsCold = false;   ///< the weights hold no optimizer state
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
   ExecutorOptions executorOptions;

@@ -1,0 +1,53 @@
+//===- Collective.h - What ranks must agree on --------------------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_CORE_COLLECTIVE_H
+#define SPMD_RUNTIME_CORE_COLLECTIVE_H
+
+#include "spmd/Runtime/Core/Plan.h"
+
+namespace spmd::runtime {
+
+/// A collective as all ranks must call it.
+struct CollectiveKey {
+  CommandKind kind = CommandKind::AllGather;
+  DType dtype = DType::F32;
+  std::vector<int64_t> counts;      ///< elements; one entry except for AllReduce
+  std::vector<ReductionKind> kinds; ///< one for each count where values are combined
+  std::string unit;
+};
+
+/// One call of it. A value: it can be sent, kept, and compared by its hash.
+struct Collective {
+  CollectiveKey key;
+  int32_t id = -1;        ///< position of the command in the plan
+  uint64_t traceHash = 0; ///< of the program
+  std::string location;
+  uint64_t hash = 0; ///< of key, id and program: ranks that make the same call have the same
+
+  Collective() = default;
+  Collective(CollectiveKey key, int32_t id, uint64_t traceHash, std::string location);
+  Collective(const Command &command, int32_t id, uint64_t traceHash);
+
+  /// Bytes of the counts: of a reduce_scatter those a rank receives, of every other collective those it sends.
+  int64_t messageBytes() const;
+
+  /// "all_gather of unit0 (command 4, f32 [8], at train.py:7)".
+  std::string describe() const;
+};
+
+/// That two ranks made different calls on `communicator`. All communicators compare every rank with rank 0 and report
+/// the lowest one that differs, so that all ranks say the same.
+Status collectiveMismatch(const std::string &communicator, const Collective &ofRank0, int64_t rank,
+                          const Collective &ofRank);
+
+/// That `missing` ranks did not come to `call` within the time-out.
+Status collectiveTimeOut(const std::string &communicator, double seconds, const std::vector<int64_t> &missing,
+                         const Collective &call);
+
+/// How time-out errors end: "rank 2 did not come" is no fault of a rank that is only slow.
+inline constexpr char kMoreTime[] =
+    "; a rank that is only slow is given more time by spmd-run --timeout=SECONDS, or timeout=SECONDS in Python";
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_CORE_COLLECTIVE_H

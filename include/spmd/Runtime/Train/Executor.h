@@ -1,0 +1,57 @@
+//===- Executor.h - The ranks of a process, running a plan -------*- C++ -*-===//
+
+#ifndef SPMD_RUNTIME_TRAIN_EXECUTOR_H
+#define SPMD_RUNTIME_TRAIN_EXECUTOR_H
+
+#include "spmd/Runtime/Core/Status.h"
+
+#include <chrono>
+#include <string>
+
+namespace spmd::runtime {
+
+class Profile;
+
+/// A rank misbehaves on purpose when it reaches a command: for tests of what
+/// happens to the others.
+struct Fault {
+  enum class Kind {
+    None,
+    Exit,  ///< the rank ends with an error
+    Stall, ///< the rank never goes on
+    Skip,  ///< the rank leaves the command out
+  };
+  Kind kind = Kind::None;
+  int64_t rank = -1;
+  int64_t command = -1;
+};
+
+/// "exit:RANK:COMMAND", "stall:..." or "skip:...".
+Expected<Fault> parseFault(const std::string &text);
+
+struct ExecutorOptions {
+  int64_t threads = 1; ///< of all ranks here together; each has at least one
+  std::chrono::duration<double> timeout = std::chrono::seconds(60);
+  Fault fault;
+  Profile *profile = nullptr; ///< where to note when each command runs; null: nowhere
+};
+
+/// Runs a plan on the ranks of this process. What it needs is made beforehand: a step allocates nothing.
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Issues one step, which may still run when this returns. After a failure every further step returns the same error.
+  virtual Status step() = 0;
+
+  /// Waits until all steps that were issued are done; the first error of them.
+  virtual Status wait() = 0;
+
+  /// Ends what runs. False when something does not end, as a kernel that never returns: then the executor and the
+  /// memory must stay where they are.
+  virtual bool shutdown() = 0;
+};
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_TRAIN_EXECUTOR_H
