@@ -9,7 +9,7 @@
 
 #include "FuzzLoop.h"
 #include "spmd/Runtime/Host/HostBackend.h"
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "tools/spmd-run/Reference.h"
 
 using namespace spmd::runtime;

@@ -4,7 +4,7 @@
 #define SPMD_TOOLS_SPMDRUN_REFERENCE_H
 
 #include "spmd/Runtime/Core/Safetensors.h"
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 
 #include <optional>
 #include <string>

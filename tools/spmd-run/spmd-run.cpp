@@ -10,7 +10,7 @@
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/Runtime/Host/HostBackend.h"
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Version.h"
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
-#include "spmd/Runtime/Host/BatchCutter.h"
+#include "spmd/Runtime/Train/BatchCutter.h"
 #include "TestSupport.h"
-#include "spmd/Runtime/Host/CheckIndex.h"
+#include "spmd/Runtime/Train/CheckIndex.h"
 #include "spmd/Runtime/Host/HostMemory.h"
 #include "spmd/Runtime/Host/ThreadsCommunicator.h"
 

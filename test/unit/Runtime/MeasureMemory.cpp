@@ -8,7 +8,7 @@
 
 #include "AllocationCounter.h"
 #include "spmd/Runtime/Host/HostBackend.h"
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "tools/spmd-run/Reference.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "AllocationCounter.h"
 #include "TestSupport.h"
 #include "spmd/Runtime/Host/HostBackend.h"

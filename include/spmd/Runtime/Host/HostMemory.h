@@ -3,7 +3,7 @@
 #ifndef SPMD_RUNTIME_HOST_HOSTMEMORY_H
 #define SPMD_RUNTIME_HOST_HOSTMEMORY_H
 
-#include "spmd/Runtime/Core/Arena.h"
+#include "spmd/Runtime/Host/Arena.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
 #include <memory>

@@ -1,7 +1,7 @@
 //===- Arena.h - The one allocation of a rank --------------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_CORE_ARENA_H
-#define SPMD_RUNTIME_CORE_ARENA_H
+#ifndef SPMD_RUNTIME_HOST_ARENA_H
+#define SPMD_RUNTIME_HOST_ARENA_H
 
 #include "spmd/Runtime/Core/Status.h"
 
@@ -36,4 +36,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_CORE_ARENA_H
+#endif // SPMD_RUNTIME_HOST_ARENA_H

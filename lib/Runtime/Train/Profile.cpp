@@ -1,6 +1,6 @@
 //===- Profile.cpp --------------------------------------------------------===//
 
-#include "spmd/Runtime/Host/Profile.h"
+#include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Core/Text.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 //===- BatchCutter.h - Global tensors and their local rows -------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_BATCHCUTTER_H
-#define SPMD_RUNTIME_HOST_BATCHCUTTER_H
+#ifndef SPMD_RUNTIME_TRAIN_BATCHCUTTER_H
+#define SPMD_RUNTIME_TRAIN_BATCHCUTTER_H
 
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Train/RankReader.h"
@@ -23,4 +23,4 @@ Status checkRowIds(const BatchInput &input, const void *data);
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_BATCHCUTTER_H
+#endif // SPMD_RUNTIME_TRAIN_BATCHCUTTER_H

@@ -1,9 +1,9 @@
-//===- Executor.cpp -------------------------------------------------------===//
+//===- HostExecutor.cpp ---------------------------------------------------===//
 
-#include "spmd/Runtime/Host/CheckIndex.h"
+#include "spmd/Runtime/Train/CheckIndex.h"
 #include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Host/HostExecutor.h"
-#include "spmd/Runtime/Host/Profile.h"
+#include "spmd/Runtime/Train/Profile.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,11 +1,11 @@
 //===- Trainer.h - A loaded artifact that trains ------------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_TRAINER_H
-#define SPMD_RUNTIME_HOST_TRAINER_H
+#ifndef SPMD_RUNTIME_TRAIN_TRAINER_H
+#define SPMD_RUNTIME_TRAIN_TRAINER_H
 
 #include "spmd/Runtime/Core/Artifact.h"
-#include "spmd/Runtime/Core/StateMap.h"
-#include "spmd/Runtime/Host/Profile.h"
+#include "spmd/Runtime/Train/StateMap.h"
+#include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/Backend.h"
 
 #include <memory>
@@ -137,4 +137,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_TRAINER_H
+#endif // SPMD_RUNTIME_TRAIN_TRAINER_H

@@ -1,7 +1,7 @@
 //===- CheckIndex.h - Row numbers inside their tables ------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_CHECKINDEX_H
-#define SPMD_RUNTIME_HOST_CHECKINDEX_H
+#ifndef SPMD_RUNTIME_TRAIN_CHECKINDEX_H
+#define SPMD_RUNTIME_TRAIN_CHECKINDEX_H
 
 #include "spmd/Runtime/Core/Plan.h"
 
@@ -18,4 +18,4 @@ Status runCheckIndex(const Command &command, int32_t id, int64_t rank, const voi
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_CHECKINDEX_H
+#endif // SPMD_RUNTIME_TRAIN_CHECKINDEX_H

@@ -1,9 +1,9 @@
 //===- Trainer.cpp --------------------------------------------------------===//
 
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Safetensors.h"
-#include "spmd/Runtime/Host/BatchCutter.h"
+#include "spmd/Runtime/Train/BatchCutter.h"
 #include "spmd/Runtime/Train/Registry.h"
 
 #include <algorithm>

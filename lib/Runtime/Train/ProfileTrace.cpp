@@ -1,6 +1,6 @@
 //===- ProfileTrace.cpp - A profile as a Chrome trace ---------------------===//
 
-#include "spmd/Runtime/Host/Profile.h"
+#include "spmd/Runtime/Train/Profile.h"
 
 #include <nlohmann/json.hpp>
 

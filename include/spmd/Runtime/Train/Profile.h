@@ -1,7 +1,7 @@
 //===- Profile.h - When each command ran --------------------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_PROFILE_H
-#define SPMD_RUNTIME_HOST_PROFILE_H
+#ifndef SPMD_RUNTIME_TRAIN_PROFILE_H
+#define SPMD_RUNTIME_TRAIN_PROFILE_H
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/RanksHere.h"
@@ -61,4 +61,4 @@ double flopsOf(const Command &command);
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_PROFILE_H
+#endif // SPMD_RUNTIME_TRAIN_PROFILE_H

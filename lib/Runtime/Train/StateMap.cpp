@@ -1,6 +1,6 @@
 //===- StateMap.cpp -------------------------------------------------------===//
 
-#include "spmd/Runtime/Core/StateMap.h"
+#include "spmd/Runtime/Train/StateMap.h"
 
 #include <algorithm>
 

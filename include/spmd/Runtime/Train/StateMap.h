@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_CORE_STATEMAP_H
-#define SPMD_RUNTIME_CORE_STATEMAP_H
+#ifndef SPMD_RUNTIME_TRAIN_STATEMAP_H
+#define SPMD_RUNTIME_TRAIN_STATEMAP_H
 
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Safetensors.h"
@@ -76,4 +76,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_CORE_STATEMAP_H
+#endif // SPMD_RUNTIME_TRAIN_STATEMAP_H

@@ -1,7 +1,7 @@
 //===- BatchCutter.cpp ----------------------------------------------------===//
 
-#include "spmd/Runtime/Host/BatchCutter.h"
-#include "spmd/Runtime/Host/CheckIndex.h"
+#include "spmd/Runtime/Train/BatchCutter.h"
+#include "spmd/Runtime/Train/CheckIndex.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 //===- CheckIndex.cpp -----------------------------------------------------===//
 
-#include "spmd/Runtime/Host/CheckIndex.h"
+#include "spmd/Runtime/Train/CheckIndex.h"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 //===- Arena.cpp ----------------------------------------------------------===//
 
-#include "spmd/Runtime/Core/Arena.h"
+#include "spmd/Runtime/Host/Arena.h"
 
 #include <cerrno>
 #include <cstring>
