@@ -3,11 +3,12 @@
 // [Note: packing buffers] OpenBLAS packs operands into buffers from a table.
 // Its serial build searches the table without a lock: two threads that enter at
 // the same moment get the same buffer, and, about once in a million products,
-// one of them a wrong result. The runtime links the static library with
-// --wrap, so that both functions below stand between OpenBLAS and its table:
-// each thread keeps one buffer for itself, and the table is only touched under
-// a lock, when a thread starts or ends. Being static, our copy also stays apart
-// from any other BLAS of the process.
+// one of them a wrong result. The build links what we call of the static library
+// into one object with --wrap (CMakeLists.txt), so that both functions below
+// stand between OpenBLAS and its table: each thread keeps one buffer for itself,
+// and the table is only touched under a lock, when a thread starts or ends.
+// The object shows nothing but what we call, so our copy also stays apart from
+// any other BLAS of the process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +17,8 @@
 #include <mutex>
 
 extern "C" {
-void *__real_blas_memory_alloc(int position);
-void __real_blas_memory_free(void *buffer);
+void *spmd_blas_memory_alloc(int position);
+void spmd_blas_memory_free(void *buffer);
 void *__wrap_blas_memory_alloc(int position);
 void __wrap_blas_memory_free(void *buffer);
 }
@@ -25,7 +26,7 @@ void __wrap_blas_memory_free(void *buffer);
 static void *lockedAlloc(int position) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  return __real_blas_memory_alloc(position);
+  return spmd_blas_memory_alloc(position);
 }
 
 namespace {
@@ -36,7 +37,7 @@ struct ThreadBuffer {
   bool busy = false;
   ~ThreadBuffer() {
     if (memory)
-      __real_blas_memory_free(memory);
+      spmd_blas_memory_free(memory);
   }
 };
 thread_local ThreadBuffer own;
@@ -55,7 +56,7 @@ void __wrap_blas_memory_free(void *buffer) {
   if (buffer == own.memory)
     own.busy = false;
   else
-    __real_blas_memory_free(buffer);
+    spmd_blas_memory_free(buffer);
 }
 
 void spmd::runtime::prepareBlasThread() { __wrap_blas_memory_free(__wrap_blas_memory_alloc(0)); }

@@ -69,8 +69,8 @@ TEST(Gemm, EqualsLoops) {
 }
 
 extern "C" {
-void *blas_memory_alloc(int position);
-void blas_memory_free(void *buffer);
+void *__wrap_blas_memory_alloc(int position);
+void __wrap_blas_memory_free(void *buffer);
 }
 
 // [Note: packing buffers] in BlasMemory.cpp: without our part two threads get
@@ -86,13 +86,13 @@ TEST(Gemm, ThreadsNeverShareAPackingBuffer) {
       while (started < numThreads)
         std::this_thread::yield();
       for (int i = 0; i < 3000000; ++i) {
-        void *buffer = blas_memory_alloc(0);
+        void *buffer = __wrap_blas_memory_alloc(0);
         held[self] = buffer;
         for (int other = 0; other < numThreads; ++other)
           if (other != self && held[other] == buffer)
             ++shared;
         held[self] = nullptr;
-        blas_memory_free(buffer);
+        __wrap_blas_memory_free(buffer);
       }
     });
   for (std::thread &thread : threads)
