@@ -236,6 +236,15 @@ KERNEL(count_steps) {
 """
 
 
+# What a library of emulated kernels exports beside them (include/spmd/Runtime/Emulation.h).
+EMULATION = r"""
+int32_t spmd_emulation_configure(int32_t checked, int32_t schedule, uint64_t seed) { return 0; }
+const char *spmd_emulation_error(void) { return 0; }
+void *const *spmd_emulation_failed_arguments(void) { return 0; }
+void spmd_emulation_counts(int64_t *counts) { counts[0] = counts[1] = counts[2] = counts[3] = 0; }
+"""
+
+
 def kernel_source(units, ranks, batch, chunk_rows):
     constants = {"VOCABULARY": VOCABULARY, "WIDTH": WIDTH, "HIDDEN": HIDDEN, "OUT": OUT, "BATCH": batch,
                  "CHUNK_ROWS": chunk_rows, "MOMENTUM": f"{MOMENTUM}f", "MAX_NORM": f"{MAX_NORM}f"}
@@ -425,7 +434,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
     split = {"dim": 0, "pre": 1, "chunk": rows}
     batch = arguments.batch
     return {
-        "format": "spmd-artifact", "version": 1, "compiler": "0.1.0", "step": "tiny", "target": "host",
+        "format": "spmd-artifact", "version": 1, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
         "mode": "fully_shard", "policy": "by hand", "mesh": [{"name": "data", "size": arguments.ranks}],
         "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
@@ -456,6 +465,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cpu", nargs="*", default=["x86-64-v3"])
     parser.add_argument("--cc", default="clang-22")
+    parser.add_argument("--target", default="host")
     parser.add_argument("--zero-gradient", nargs="*", default=[])
     arguments = parser.parse_args()
 
@@ -473,10 +483,13 @@ def main():
         json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
                    "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
                    "commands": plan.commands}, file, indent=1)
+    source = kernel_source(units, arguments.ranks, arguments.batch, rows)
+    if arguments.target == "emulate":
+        source += EMULATION
     for cpu in arguments.cpu:
         subprocess.run([arguments.cc, f"-march={cpu}", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
                         "-shared", "-ffreestanding", "-nostdlib", "-x", "c", "-", "-o", path(f"kernels.{cpu}.so")],
-                       input=kernel_source(units, arguments.ranks, arguments.batch, rows).encode(), check=True)
+                       input=source.encode(), check=True)
 
     parameters, batches, rates = make_data(arguments.batch, arguments.steps, arguments.seed)
     losses, final, momentum, prediction = train(parameters, batches, rates, arguments.batch)

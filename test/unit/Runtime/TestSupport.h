@@ -17,7 +17,7 @@ namespace spmd::runtime {
 
 /// A hand-written artifact for this many ranks (1, 2, 3, 4 or 8).
 inline std::string tinyArtifact(int64_t ranks) {
-  return std::string(SPMD_TEST_ARTIFACTS) + "/tiny" + std::to_string(ranks) + ".spmd";
+  return std::string(SPMD_TEST_ARTIFACTS) + "/host/tiny" + std::to_string(ranks) + ".spmd";
 }
 
 inline Artifact loadTiny(int64_t ranks) {

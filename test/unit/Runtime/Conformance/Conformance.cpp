@@ -1,0 +1,100 @@
+//===- Conformance.cpp ----------------------------------------------------===//
+
+#include "Conformance.h"
+#include "spmd/Runtime/Train/Registry.h"
+
+#include <thread>
+
+using namespace spmd::runtime;
+using namespace spmd::runtime::conformance;
+
+std::string conformance::tinyArtifact(const Setup &setup, int64_t ranks) {
+  return std::string(SPMD_TEST_ARTIFACTS) + "/" + setup.target + "/tiny" + std::to_string(ranks) + ".spmd";
+}
+
+void Rank::write(int64_t offset, const std::vector<float> &values) {
+  EXPECT_TRUE(memory.copyIn(number, offset, values.data(), static_cast<int64_t>(values.size() * sizeof(float))).ok());
+}
+
+std::vector<float> Rank::read(int64_t offset, int64_t count) const {
+  std::vector<float> values(static_cast<size_t>(count));
+  EXPECT_TRUE(memory.copyOut(number, offset, values.data(), count * static_cast<int64_t>(sizeof(float))).ok());
+  return values;
+}
+
+const Collective &Rank::call(CollectiveKey key, int32_t id, uint64_t traceHash, const std::string &location) {
+  return calls.emplace_back(std::move(key), id, traceHash, location);
+}
+
+Status Rank::finish(Status issued) {
+  if (issued.ok() && stream)
+    issued = stream->wait();
+  return issued.ok() ? abort.status() : issued;
+}
+
+Status Rank::allGather(const Collective &call, int64_t send, int64_t recv) {
+  return finish(
+      communicator.allGather(call, memory.addressOf(number, send), memory.addressOf(number, recv), stream.get()));
+}
+
+Status Rank::reduceScatter(const Collective &call, int64_t send, int64_t recv) {
+  return finish(
+      communicator.reduceScatter(call, memory.addressOf(number, send), memory.addressOf(number, recv), stream.get()));
+}
+
+Status Rank::allReduce(const Collective &call, const std::vector<int64_t> &offsets) {
+  std::vector<void *> buffers;
+  for (int64_t offset : offsets)
+    buffers.push_back(memory.addressOf(number, offset));
+  return finish(communicator.allReduce(call, buffers.data(), stream.get()));
+}
+
+Status Rank::meet() {
+  return allReduce(call({CommandKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, ""}, -2), {0});
+}
+
+void Conformance::onProcesses(int64_t ranks, const std::function<void()> &body) {
+  EXPECT_TRUE(GetParam().run(ranks, body)) << "a process of " << ranks << " ranks failed";
+}
+
+/// What the ranks of one process need, in the order in which it is made.
+static void runRanks(const Setup &setup, int64_t total, std::chrono::seconds timeout,
+                     const std::function<void(Rank &)> &body) {
+  Expected<Artifact> artifact = loadArtifact(tinyArtifact(setup, total));
+  ASSERT_TRUE(artifact) << artifact.error().message;
+  std::shared_ptr<const Backend> backend = findBackend(setup.target);
+  ASSERT_TRUE(backend) << setup.target;
+  Expected<std::unique_ptr<Device>> device = backend->open(*artifact, {});
+  ASSERT_TRUE(device) << device.error().message;
+  Expected<std::shared_ptr<CommunicatorFactory>> factory = makeCommunicators(setup.communicators, timeout);
+  ASSERT_TRUE(factory) << factory.error().message;
+  Expected<RanksHere> here = (*factory)->ranksHere(total);
+  ASSERT_TRUE(here) << here.error().message;
+  ASSERT_EQ(here->total, total);
+  Expected<std::unique_ptr<RankMemory>> memory = (*device)->allocate(*here, 1 << 20);
+  ASSERT_TRUE(memory) << memory.error().message;
+  AbortState abort;
+  CommunicatorOptions options;
+  options.timeout = timeout;
+  options.threads = total;
+  std::vector<std::unique_ptr<Rank>> ranks; // their calls outlive the group
+  Expected<std::unique_ptr<CommunicatorGroup>> group = (*factory)->make("gather", *here, abort, options);
+  ASSERT_TRUE(group) << group.error().message;
+  std::vector<std::thread> threads;
+  for (int64_t number = here->first; number < here->end(); ++number) {
+    Expected<std::unique_ptr<Stream>> stream = (*device)->makeStream(number);
+    ASSERT_TRUE(stream) << stream.error().message;
+    ranks.emplace_back(new Rank{number, total, **memory, abort, (*group)->endpoint(number), std::move(*stream), {}});
+  }
+  for (std::unique_ptr<Rank> &rank : ranks)
+    threads.emplace_back([&] { body(*rank); });
+  for (std::thread &thread : threads)
+    thread.join();
+  // Streams end before what they use.
+  for (std::unique_ptr<Rank> &rank : ranks)
+    rank->stream.reset();
+}
+
+void Conformance::onRanks(int64_t ranks, std::chrono::seconds timeout, const std::function<void(Rank &)> &body) {
+  onProcesses(ranks, [&] { runRanks(GetParam(), ranks, timeout, body); });
+}
