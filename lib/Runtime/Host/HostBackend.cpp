@@ -25,8 +25,8 @@ public:
   Expected<std::unique_ptr<Stream>> makeStream(int64_t) override { return std::unique_ptr<Stream>(); }
 
   Expected<std::unique_ptr<Executor>> makeExecutor(RankMemory &memory, CommunicatorFactory &communicators,
-                                                   const ExecutorOptions &options) override {
-    return makeHostExecutor(artifact, library, memory, communicators, options);
+                                                   AbortState &abort, const ExecutorOptions &options) override {
+    return makeHostExecutor(artifact, library, memory, communicators, abort, options);
   }
 
   std::string formatRun() const override {

@@ -1,12 +1,11 @@
 //===- HostExecutor.cpp ---------------------------------------------------===//
 
-#include "spmd/Runtime/Train/CheckIndex.h"
-#include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Host/HostExecutor.h"
+#include "spmd/Runtime/Host/Gemm.h"
+#include "spmd/Runtime/Train/CheckIndex.h"
 #include "spmd/Runtime/Train/Profile.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 using namespace spmd::runtime;
@@ -43,7 +42,7 @@ struct Rank {
 
 class HostExecutor final : public Executor {
 public:
-  HostExecutor(const Artifact &artifact, const RanksHere &here, const ExecutorOptions &options);
+  HostExecutor(const Artifact &artifact, const RanksHere &here, AbortState &abort, const ExecutorOptions &options);
   ~HostExecutor() override { shutdown(); }
 
   Status connect(CommunicatorFactory &factory);
@@ -69,7 +68,7 @@ private:
   Clock::duration timeout;
   int64_t numThreads; ///< of all ranks here, all streams
   int spins, callerSpins;
-  AbortState abort;
+  AbortState &abort;
   std::vector<Collective> calls; ///< by command
   std::vector<std::unique_ptr<CommunicatorGroup>> communicators;
   std::vector<Rank> ranks;              ///< those here
@@ -94,9 +93,11 @@ static void prepareForProducts(const Plan &plan, size_t stream) {
       prepareGemmThread(dtype);
 }
 
-HostExecutor::HostExecutor(const Artifact &artifact, const RanksHere &here, const ExecutorOptions &options)
+HostExecutor::HostExecutor(const Artifact &artifact, const RanksHere &here, AbortState &abort,
+                           const ExecutorOptions &options)
     : artifact(artifact), here(here), options(options),
-      timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)), ranks(static_cast<size_t>(here.count)) {
+      timeout(std::chrono::duration_cast<Clock::duration>(options.timeout)), abort(abort),
+      ranks(static_cast<size_t>(here.count)) {
   int64_t perRank = std::max<int64_t>(1, options.threads / here.count);
   // Streams are threads too: those of the collectives must not spin the
   // computing ones off their cores.
@@ -238,9 +239,7 @@ Status HostExecutor::injectFault(const Rank &rank, const ResolvedCommand &item) 
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (abort.isRaised())
     return abort.status();
-  return Status::failed("rank " + std::to_string(rank.number) + " exited at command " + std::to_string(item.id) + " (" +
-                            item.command->describe() + ")",
-                        static_cast<int32_t>(rank.number), item.id, item.command->location);
+  return exitedOnPurpose(rank.number, item.id, *item.command);
 }
 
 static Status runCollective(const ResolvedCommand &item) {
@@ -346,15 +345,8 @@ Status HostExecutor::noProgress() const {
         at = &item;
       }
     }
-  char limit[32];
-  std::snprintf(limit, sizeof limit, "%g", options.timeout.count());
-  std::string message = std::string(here.areAll() ? "no rank" : "no rank of this process") +
-                        " made progress within the time-out of " + limit + " s";
-  if (!at)
-    return Status::failed(message + kMoreTime);
-  return Status::failed(message + ": rank " + std::to_string(culprit->number) + " is in command " +
-                            std::to_string(at->id) + " (" + at->command->describe() + ")" + kMoreTime,
-                        static_cast<int32_t>(culprit->number), at->id, at->command->location);
+  return madeNoProgress(here, options.timeout.count(), culprit ? culprit->number : -1, at ? at->id : -1,
+                        at ? at->command : nullptr);
 }
 
 Status HostExecutor::step() {
@@ -408,8 +400,8 @@ bool HostExecutor::shutdown() {
 
 Expected<std::unique_ptr<Executor>>
 spmd::runtime::makeHostExecutor(const Artifact &artifact, const KernelLibrary &kernels, const RankMemory &memory,
-                                CommunicatorFactory &communicators, const ExecutorOptions &options) {
-  auto executor = std::make_unique<HostExecutor>(artifact, memory.ranks(), options);
+                                CommunicatorFactory &communicators, AbortState &abort, const ExecutorOptions &options) {
+  auto executor = std::make_unique<HostExecutor>(artifact, memory.ranks(), abort, options);
   if (Status status = executor->connect(communicators); !status.ok())
     return status;
   if (Status status = executor->resolve(kernels, memory); !status.ok())

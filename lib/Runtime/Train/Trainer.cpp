@@ -108,6 +108,16 @@ Status Trainer::SharedState::settle() {
   return failure;
 }
 
+template <typename Body>
+Status Trainer::SharedState::read(const Body &body) {
+  if (Status status = settle(); !status.ok())
+    return status;
+  Status status = body();
+  if (!status.ok() && failure.ok())
+    failure = abort.status();
+  return status;
+}
+
 /// Finds the other processes of the job, or takes those of the trainer whose state is shared.
 Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOptions &options) {
   if (options.shares) {
@@ -136,7 +146,8 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
 Status Trainer::compareProcesses() {
   std::vector<uint64_t> hashes(static_cast<size_t>(manifest().ranks), content->artifact.traceHash);
   for (int64_t rank = 0; rank < manifest().ranks && !content->ranks.areAll(); ++rank)
-    if (Status status = content->shared->processes->share(rank, &hashes[static_cast<size_t>(rank)], sizeof(uint64_t));
+    if (Status status = content->shared->processes->share(rank, &hashes[static_cast<size_t>(rank)], sizeof(uint64_t),
+                                                          content->shared->abort);
         !status.ok())
       return status;
   for (int64_t rank = 1; rank < manifest().ranks; ++rank)
@@ -211,8 +222,8 @@ Status Trainer::startRanks() {
   if (!stopRanks())
     return Status::failed("a rank does not end");
   content->executor.reset();
-  Expected<std::unique_ptr<Executor>> executor =
-      content->device->makeExecutor(content->memory(), *content->shared->processes, executorOptions);
+  Expected<std::unique_ptr<Executor>> executor = content->device->makeExecutor(
+      content->memory(), *content->shared->processes, content->shared->abort, executorOptions);
   if (!executor)
     return executor.error();
   content->executor = std::move(*executor);
@@ -336,8 +347,10 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
           checkBytes("output " + std::to_string(index), numElements(output.shape) * sizeOf(output.dtype), bytes);
       !status.ok())
     return status;
-  if (Status status = content->shared->settle(); !status.ok())
-    return status;
+  return content->shared->read([&] { return gatherOutput(output, destination); });
+}
+
+Status Trainer::gatherOutput(const Output &output, void *destination) const {
   RankReader reader = content->reader();
   if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
     double sum = 0;
@@ -368,10 +381,9 @@ Status Trainer::locate(const std::string &state, const std::string &name, size_t
 
 Status Trainer::readTensor(const std::string &state, const std::string &name, void *destination, size_t bytes) const {
   const StateTensor *tensor;
-  Status status = locate(state, name, bytes, tensor);
-  if (status.ok())
-    status = content->shared->settle();
-  return status.ok() ? content->state.read(*tensor, content->reader(), destination) : status;
+  if (Status status = locate(state, name, bytes, tensor); !status.ok())
+    return status;
+  return content->shared->read([&] { return content->state.read(*tensor, content->reader(), destination); });
 }
 
 Status Trainer::writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes) {
@@ -385,30 +397,28 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
 Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
-  if (Status status = content->shared->settle(); !status.ok())
-    return status;
-  for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
-                                                              : tensor.state != "constant" && tensor.entry->persistent;
-    if (!wanted)
-      continue;
+  auto gather = [&](const StateTensor &tensor) {
     storage.emplace_back(static_cast<size_t>(tensor.bytes()));
-    if (Status status = content->state.read(tensor, content->reader(), storage.back().data()); !status.ok())
-      return status;
     TensorView view{tensor.dtype, tensor.shape, storage.back().data(), tensor.bytes()};
     tensors.push_back({tensor.fileKey(tensor.name), view});
     for (const std::string &alias : tensor.aliases)
       tensors.push_back({tensor.fileKey(alias), view});
+    return content->shared->read([&] { return content->state.read(tensor, content->reader(), storage.back().data()); });
+  };
+  for (const StateTensor &tensor : content->state.tensors()) {
+    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
+                                                              : tensor.state != "constant" && tensor.entry->persistent;
+    if (Status status = wanted ? gather(tensor) : Status::success(); !status.ok())
+      return status;
   }
-  Status written;
-  if (content->ranks.has(0))
-    written = writeSafetensors(path, tensors, {{"format", "pt"}});
   if (content->ranks.areAll())
-    return written;
+    return writeSafetensors(path, tensors, {{"format", "pt"}});
+  // One process writes, and all of them say whether it could.
+  Status written = content->ranks.has(0) ? writeSafetensors(path, tensors, {{"format", "pt"}}) : Status::success();
   StatusCode code = written.code;
-  if (Status status = content->shared->processes->share(0, &code, sizeof code); !status.ok())
+  if (Status status = content->shared->processes->share(0, &code, sizeof code, content->shared->abort); !status.ok())
     return status;
-  if (code != StatusCode::Ok && written.ok())
-    return Status{code, "the process of rank 0 could not write '" + path + "'", 0, -1, ""};
+  if (code != StatusCode::Ok && !content->ranks.has(0))
+    return Status{code, "the process of rank 0 cannot write '" + path + "'", 0, -1, ""};
   return written;
 }

@@ -25,7 +25,8 @@ struct Arenas {
 
   std::unique_ptr<RankMemory> memory;
   ThreadsFactory processes;
-  RankReader reader{*memory, processes};
+  AbortState abort;
+  RankReader reader{*memory, processes, abort};
 };
 } // namespace
 

@@ -4,6 +4,7 @@
 #define SPMD_RUNTIME_HOST_HOSTEXECUTOR_H
 
 #include "spmd/Runtime/Host/KernelLibrary.h"
+#include "spmd/Runtime/Train/Abort.h"
 #include "spmd/Runtime/Train/Communicator.h"
 #include "spmd/Runtime/Train/Executor.h"
 #include "spmd/Runtime/Train/RankMemory.h"
@@ -16,7 +17,7 @@ namespace spmd::runtime {
 /// helpers for the parallel loops of the first stream. All arguments but the last outlive the executor.
 Expected<std::unique_ptr<Executor>> makeHostExecutor(const Artifact &artifact, const KernelLibrary &kernels,
                                                      const RankMemory &memory, CommunicatorFactory &communicators,
-                                                     const ExecutorOptions &options);
+                                                     AbortState &abort, const ExecutorOptions &options);
 
 } // namespace spmd::runtime
 

@@ -57,7 +57,7 @@ public:
   Expected<RanksHere> ranksHere(int64_t total) const override { return RanksHere::all(total); }
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
-  Status share(int64_t rank, void *data, int64_t bytes) override { return Status::success(); }
+  Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) override { return Status::success(); }
 };
 
 } // namespace spmd::runtime

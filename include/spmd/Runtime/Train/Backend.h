@@ -37,9 +37,10 @@ public:
   /// A stream of a rank here, to issue collectives to; null: there are none, everything is done when it returns.
   virtual Expected<std::unique_ptr<Stream>> makeStream(int64_t rank) = 0;
 
-  /// An executor on `memory`, which the device allocated, with communicators of its own. All outlive it.
+  /// An executor on `memory`, which the device allocated, with communicators of its own. What fails, here or in another
+  /// process, is raised in `abort`. All of them outlive the executor.
   virtual Expected<std::unique_ptr<Executor>> makeExecutor(RankMemory &memory, CommunicatorFactory &communicators,
-                                                           const ExecutorOptions &options) = 0;
+                                                           AbortState &abort, const ExecutorOptions &options) = 0;
 
   /// What ran so far, in lines for people; empty: nothing to say.
   virtual std::string formatRun() const { return ""; }

@@ -84,8 +84,8 @@ public:
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
                                                             AbortState &abort, const CommunicatorOptions &options) = 0;
 
-  /// Gives every process the host bytes that the one of `rank` has.
-  virtual Status share(int64_t rank, void *data, int64_t bytes) = 0;
+  /// Gives every process the host bytes that the one of `rank` has. Ends with the error of `abort` when that is raised.
+  virtual Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) = 0;
 };
 
 } // namespace spmd::runtime

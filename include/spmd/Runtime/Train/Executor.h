@@ -3,6 +3,8 @@
 #ifndef SPMD_RUNTIME_TRAIN_EXECUTOR_H
 #define SPMD_RUNTIME_TRAIN_EXECUTOR_H
 
+#include "spmd/Runtime/Core/Plan.h"
+#include "spmd/Runtime/Core/RanksHere.h"
 #include "spmd/Runtime/Core/Status.h"
 
 #include <chrono>
@@ -51,6 +53,14 @@ public:
   /// memory must stay where they are.
   virtual bool shutdown() = 0;
 };
+
+// What executors report in the same words.
+
+/// That a rank ended because of Fault::Kind::Exit.
+Status exitedOnPurpose(int64_t rank, int32_t id, const Command &command);
+
+/// That nothing went on here for `seconds`, a rank being in `command`; null: it is not known which.
+Status madeNoProgress(const RanksHere &here, double seconds, int64_t rank, int32_t id, const Command *command);
 
 } // namespace spmd::runtime
 

@@ -3,6 +3,7 @@
 #ifndef SPMD_RUNTIME_TRAIN_RANKREADER_H
 #define SPMD_RUNTIME_TRAIN_RANKREADER_H
 
+#include "spmd/Runtime/Train/Abort.h"
 #include "spmd/Runtime/Train/Communicator.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
@@ -12,18 +13,21 @@ namespace spmd::runtime {
 /// order, and all of them get the bytes.
 class RankReader {
 public:
-  RankReader(const RankMemory &memory, CommunicatorFactory &processes) : memory(memory), processes(processes) {}
+  /// A failed step, of any process, ends reads that need others.
+  RankReader(const RankMemory &memory, CommunicatorFactory &processes, const AbortState &abort)
+      : memory(memory), processes(processes), abort(abort) {}
 
   Status read(int64_t rank, int64_t offset, void *destination, int64_t bytes) const {
     if (memory.ranks().has(rank))
       if (Status status = memory.copyOut(rank, offset, destination, bytes); !status.ok())
         return status;
-    return memory.ranks().areAll() ? Status::success() : processes.share(rank, destination, bytes);
+    return memory.ranks().areAll() ? Status::success() : processes.share(rank, destination, bytes, abort);
   }
 
 private:
   const RankMemory &memory;
   CommunicatorFactory &processes;
+  const AbortState &abort;
 };
 
 } // namespace spmd::runtime

@@ -4,9 +4,9 @@
 #define SPMD_RUNTIME_TRAIN_TRAINER_H
 
 #include "spmd/Runtime/Core/Artifact.h"
-#include "spmd/Runtime/Train/StateMap.h"
-#include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/Backend.h"
+#include "spmd/Runtime/Train/Profile.h"
+#include "spmd/Runtime/Train/StateMap.h"
 
 #include <memory>
 #include <string>
@@ -88,12 +88,17 @@ private:
     std::shared_ptr<const Backend> backend;
     std::shared_ptr<CommunicatorFactory> processes;
     std::unique_ptr<RankMemory> memory;
+    AbortState abort;           ///< of all its programs, in all processes
     Executor *issued = nullptr; ///< whose steps may still run
     Status failure;             ///< why the state is lost: a step failed in the middle
 
     /// Waits for the steps that were issued. A failure that is known already is not reported again, so that what is
     /// left of the state can be read.
     Status settle();
+
+    /// Settles, and reads by `body` from all ranks; a failure of a step that ends it is one of the state.
+    template <typename Body>
+    Status read(const Body &body);
   };
 
   /// What threads refer to; left behind when one of them hangs for good.
@@ -108,7 +113,7 @@ private:
     std::unique_ptr<Executor> executor;
 
     RankMemory &memory() const { return *shared->memory; }
-    RankReader reader() const { return {*shared->memory, *shared->processes}; }
+    RankReader reader() const { return {*shared->memory, *shared->processes, shared->abort}; }
   };
 
   Trainer() = default;
@@ -120,6 +125,7 @@ private:
   Status startRanks();
   bool stopRanks();
   Status passInputs(const HostTensor *inputs);
+  Status gatherOutput(const Output &output, void *destination) const;
   Status checkInput(const BatchInput &input, const HostTensor &tensor) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 

@@ -236,11 +236,12 @@ TEST_P(Communicators, ShareGivesTheBytesOfARank) {
       ASSERT_TRUE(factory) << factory.error().message;
       Expected<RanksHere> here = (*factory)->ranksHere(ranks);
       ASSERT_TRUE(here) << here.error().message;
+      AbortState abort;
       for (int64_t rank = ranks; rank-- > 0;) {
         int64_t values[2] = {-1, -1};
         if (here->has(rank))
           values[0] = values[1] = 100 + rank;
-        ASSERT_TRUE((*factory)->share(rank, values, sizeof values).ok());
+        ASSERT_TRUE((*factory)->share(rank, values, sizeof values, abort).ok());
         EXPECT_EQ(values[0], 100 + rank);
         EXPECT_EQ(values[1], 100 + rank);
       }

@@ -20,6 +20,7 @@
 
 #include <deque>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Setup {
   /// well and without a failed expectation.
   std::function<bool(int64_t ranks, const std::function<void()> &body)> run;
 };
+
+inline void PrintTo(const Setup &setup, std::ostream *stream) { *stream << setup.name; }
 
 /// What this program brings; defined by it.
 std::vector<Setup> getSetups();
