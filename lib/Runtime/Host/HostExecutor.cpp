@@ -50,7 +50,8 @@ public:
   void start();
 
   Status step() override;
-  Status wait() override { return abort.status(); } // a step is done when step() returns
+  // A step is done when step() returns. Takes no lock, for processes that were forked.
+  Status wait() override { return abort.isRaised() ? abort.status() : Status::success(); }
   bool shutdown() override;
 
 private:
