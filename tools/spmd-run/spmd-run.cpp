@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
+#include "Processes.h"
 #include "Reference.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
@@ -34,6 +35,8 @@ struct Arguments {
   std::optional<int64_t> seed;
   std::string profile; ///< empty: none; "-": the table; else a file for the trace too
   TrainerOptions trainer;
+  LaunchOptions launch;
+  std::string logRanks = "0";
 };
 } // namespace
 
@@ -85,14 +88,27 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--emulation", arguments.trainer.device.emulation,
                  "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
                  "the seed of random (default checked,forward)");
+  app.add_option("--launcher", arguments.launch.launcher,
+                 "whose variables say which of several processes this is: torchrun, mpirun, mpiexec, srun, environment "
+                 "or none (default: whoever started it)");
+  app.add_option("--rank", arguments.launch.rank, "which process this is, with --world-size");
+  app.add_option("--world-size", arguments.launch.world, "how many processes there are");
+  app.add_option("--address", arguments.launch.address, "HOST:PORT where the processes meet; rank 0 listens there");
+  app.add_option("--log-ranks", arguments.logRanks,
+                 "which processes print, by rank: 0,3 or all (default 0); errors are always printed");
   app.add_flag("--quiet", arguments.quiet, "no line per step");
   app.add_option("--inject-fault", arguments.trainer.fault,
                  "for tests: exit:RANK:COMMAND, stall:RANK:COMMAND or "
                  "skip:RANK:COMMAND");
 }
 
+/// The process of rank 0 says what went wrong anywhere, the others what went wrong in them.
+static bool saysAll = true;
+
 static int fail(const Status &status) {
   std::fflush(stdout);
+  if (status.isElsewhere && !saysAll)
+    return static_cast<int>(status.code);
   std::fprintf(stderr, "spmd-run: error: %s\n", status.message.c_str());
   // Collectives already say where they come from.
   if (!status.location.empty() && status.message.find(status.location) == std::string::npos)
@@ -231,8 +247,15 @@ static Status checkWritable(const std::string &path) {
 
 static int runTool(Arguments arguments) {
   bool writesTrace = !arguments.profile.empty() && arguments.profile != "-";
+  Expected<Launch> launch = enterJob(arguments.launch, arguments.logRanks, arguments.trainer);
+  if (!launch)
+    return fail(launch.error());
+  saysAll = launch->rank == 0;
+  if (writesTrace && !launch->isAlone())
+    return fail(Status::badInput("--profile=FILE shows the ranks of one process, and there are " +
+                                 std::to_string(launch->world) + "; trace a run of one process, or use --profile"));
   for (const std::string &path : {writesTrace ? arguments.profile : "", arguments.save})
-    if (!path.empty())
+    if (!path.empty() && launch->rank == 0)
       if (Status status = checkWritable(path); !status.ok())
         return fail(status);
   arguments.trainer.profile = !arguments.profile.empty();

@@ -42,13 +42,17 @@ std::string Collective::describe() const {
   return text + ")";
 }
 
+Status spmd::runtime::collectiveMismatch(const std::string &communicator, const CollectiveText &ofRank0, int64_t rank,
+                                         const CollectiveText &ofRank) {
+  std::string what = ofRank.traceHash == ofRank0.traceHash ? "" : " (and they run different programs)";
+  return Status::failed("collective mismatch on communicator '" + communicator + "': rank 0 calls " + ofRank0.text +
+                            ", rank " + std::to_string(rank) + " calls " + ofRank.text + what,
+                        static_cast<int32_t>(rank), ofRank.id, ofRank.location);
+}
+
 Status spmd::runtime::collectiveMismatch(const std::string &communicator, const Collective &ofRank0, int64_t rank,
                                          const Collective &ofRank) {
-  std::string what = ofRank.traceHash == ofRank0.traceHash ? "" : " (and they run different programs)";
-  return Status::failed("collective mismatch on communicator '" + communicator + "': rank 0 calls " +
-                            ofRank0.describe() + ", rank " + std::to_string(rank) + " calls " + ofRank.describe() +
-                            what,
-                        static_cast<int32_t>(rank), ofRank.id, ofRank.location);
+  return collectiveMismatch(communicator, ofRank0.toText(), rank, ofRank.toText());
 }
 
 Status spmd::runtime::collectiveTimeOut(const std::string &communicator, double seconds,

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <utility>
 
 using namespace spmd::runtime;
 
@@ -24,22 +23,5 @@ Expected<Arena> Arena::allocate(int64_t bytes) {
   char *base = static_cast<char *>(mapping) + ((address + alignment - 1) / alignment * alignment - address);
   if (size >= hugePage)
     ::madvise(base, size, MADV_HUGEPAGE); // a hint: may fail
-  return Arena(mapping, mapped, base, bytes);
-}
-
-Arena::Arena(Arena &&other) noexcept
-    : mapping(std::exchange(other.mapping, nullptr)), mappedBytes(other.mappedBytes), base(other.base),
-      bytes(other.bytes) {}
-
-Arena &Arena::operator=(Arena &&other) noexcept {
-  std::swap(mapping, other.mapping);
-  std::swap(mappedBytes, other.mappedBytes);
-  std::swap(base, other.base);
-  std::swap(bytes, other.bytes);
-  return *this;
-}
-
-Arena::~Arena() {
-  if (mapping)
-    ::munmap(mapping, mappedBytes);
+  return Arena(std::shared_ptr<char>(base, [mapping, mapped](char *) { ::munmap(mapping, mapped); }), bytes);
 }

@@ -18,8 +18,9 @@ public:
   const std::string &kernels() const override { return library.cpu(); }
   std::string communicators() const override { return "threads"; }
 
-  Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes) override {
-    return HostMemory::allocate(ranks, bytes);
+  Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
+                                                 CommunicatorFactory &communicators) override {
+    return HostMemory::allocate(ranks, bytes, communicators);
   }
 
   Expected<std::unique_ptr<Stream>> makeStream(int64_t) override { return std::unique_ptr<Stream>(); }

@@ -6,8 +6,9 @@
 
 using namespace spmd::runtime;
 
-Expected<std::unique_ptr<RankMemory>> HostMemory::allocate(const RanksHere &ranks, int64_t bytes) {
-  std::unique_ptr<HostMemory> memory(new HostMemory(ranks));
+Expected<std::unique_ptr<RankMemory>> HostMemory::allocate(const RanksHere &ranks, int64_t bytes,
+                                                           CommunicatorFactory &communicators) {
+  std::unique_ptr<HostMemory> memory(new HostMemory(ranks, communicators));
   if (Status status = memory->allocateArenas(bytes); !status.ok())
     return status;
   return std::unique_ptr<RankMemory>(std::move(memory));
@@ -15,7 +16,10 @@ Expected<std::unique_ptr<RankMemory>> HostMemory::allocate(const RanksHere &rank
 
 Status HostMemory::allocateArenas(int64_t bytes) {
   for (int64_t i = 0; i < ranks().count; ++i) {
-    Expected<Arena> arena = Arena::allocate(bytes);
+    Expected<std::shared_ptr<char>> shared = communicators.allocateArena(ranks().first + i, bytes);
+    if (!shared)
+      return shared.error();
+    Expected<Arena> arena = *shared ? Arena(std::move(*shared), bytes) : Arena::allocate(bytes);
     if (!arena)
       return arena.error();
     arenas.push_back(std::move(*arena));
@@ -26,7 +30,7 @@ Status HostMemory::allocateArenas(int64_t bytes) {
 Status HostMemory::grow(int64_t wanted, int64_t stateBytes) {
   if (bytes() >= wanted)
     return Status::success();
-  HostMemory larger(ranks());
+  HostMemory larger(ranks(), communicators);
   if (Status status = larger.allocateArenas(wanted); !status.ok())
     return status;
   for (size_t i = 0; i < arenas.size(); ++i)

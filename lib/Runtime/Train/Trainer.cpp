@@ -174,7 +174,7 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   }
   if (options.shares)
     return shareState(*options.shares, weights ? &*weights : nullptr);
-  Expected<std::unique_ptr<RankMemory>> memory = content->device->allocate(content->ranks, manifest().arenaBytes);
+  Expected<std::unique_ptr<RankMemory>> memory = content->device->allocate(content->ranks, manifest().arenaBytes, *content->shared->processes);
   if (!memory)
     return memory.error();
   content->shared->memory = std::move(*memory);

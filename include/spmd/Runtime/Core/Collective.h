@@ -16,6 +16,14 @@ struct CollectiveKey {
   std::string unit;
 };
 
+/// What is said of a call that another process made.
+struct CollectiveText {
+  std::string text; ///< describe()
+  std::string location;
+  int32_t id = -1;
+  uint64_t traceHash = 0;
+};
+
 /// One call of it. A value: it can be sent, kept, and compared by its hash.
 struct Collective {
   CollectiveKey key;
@@ -33,12 +41,15 @@ struct Collective {
 
   /// "all_gather of unit0 (command 4, f32 [8], at train.py:7)".
   std::string describe() const;
+  CollectiveText toText() const { return {describe(), location, id, traceHash}; }
 };
 
 /// That two ranks made different calls on `communicator`. All communicators compare every rank with rank 0 and report
 /// the lowest one that differs, so that all ranks say the same.
 Status collectiveMismatch(const std::string &communicator, const Collective &ofRank0, int64_t rank,
                           const Collective &ofRank);
+Status collectiveMismatch(const std::string &communicator, const CollectiveText &ofRank0, int64_t rank,
+                          const CollectiveText &ofRank);
 
 /// That `missing` ranks did not come to `call` within the time-out.
 Status collectiveTimeOut(const std::string &communicator, double seconds, const std::vector<int64_t> &missing,

@@ -31,6 +31,7 @@ struct [[nodiscard]] Status {
   int32_t rank = -1;    ///< -1: no particular rank
   int32_t command = -1; ///< position in the plan; -1: no particular command
   std::string location; ///< where the command comes from: module and user line
+  bool isElsewhere = false; ///< another process found it, and says so
 
   bool ok() const { return code == StatusCode::Ok; }
 

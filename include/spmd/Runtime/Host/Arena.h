@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace spmd::runtime {
 
@@ -17,20 +19,14 @@ class Arena {
 public:
   static Expected<Arena> allocate(int64_t bytes);
 
-  Arena(Arena &&other) noexcept;
-  Arena &operator=(Arena &&other) noexcept;
-  ~Arena();
+  /// Memory that somebody else has made so.
+  Arena(std::shared_ptr<char> memory, int64_t bytes) : memory(std::move(memory)), bytes(bytes) {}
 
-  char *data() const { return base; }
+  char *data() const { return memory.get(); }
   int64_t size() const { return bytes; }
 
 private:
-  Arena(void *mapping, size_t mappedBytes, char *base, int64_t bytes)
-      : mapping(mapping), mappedBytes(mappedBytes), base(base), bytes(bytes) {}
-
-  void *mapping;
-  size_t mappedBytes;
-  char *base;
+  std::shared_ptr<char> memory;
   int64_t bytes;
 };
 

@@ -4,6 +4,7 @@
 #define SPMD_RUNTIME_HOST_HOSTMEMORY_H
 
 #include "spmd/Runtime/Host/Arena.h"
+#include "spmd/Runtime/Train/Communicator.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
 #include <memory>
@@ -14,8 +15,9 @@ namespace spmd::runtime {
 /// Steps on the CPU are done when they return, so copies are plain ones.
 class HostMemory final : public RankMemory {
 public:
-  /// Zeroed arenas.
-  static Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes);
+  /// Zeroed arenas, in memory that the communicators want them in.
+  static Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
+                                                        CommunicatorFactory &communicators);
 
   int64_t bytes() const override { return arenas.front().size(); }
   Status grow(int64_t bytes, int64_t stateBytes) override;
@@ -26,9 +28,11 @@ public:
   void *addressOf(int64_t rank, int64_t offset) const override;
 
 private:
-  explicit HostMemory(const RanksHere &ranks) : RankMemory(ranks) {}
+  HostMemory(const RanksHere &ranks, CommunicatorFactory &communicators)
+      : RankMemory(ranks), communicators(communicators) {}
   Status allocateArenas(int64_t bytes);
 
+  CommunicatorFactory &communicators;
   std::vector<Arena> arenas; ///< of the ranks here
   int64_t moves = 0;
 };

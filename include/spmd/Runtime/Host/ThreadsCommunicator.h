@@ -1,9 +1,6 @@
 //===- ThreadsCommunicator.h - Ranks of one process --------------*- C++ -*-===//
 //
-// Collectives between threads: each rank publishes its buffers, all meet in a
-// handshake, each copies or reduces its part straight out of the others'
-// buffers, and all meet again before the buffers may change. Nothing is staged
-// and nothing is allocated.
+// All ranks are threads of this process, and meet in its memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -31,8 +31,9 @@ public:
   /// The name of the communicators to use when no others are asked for (Registry.h).
   virtual std::string communicators() const = 0;
 
-  /// Zeroed arenas for the ranks here.
-  virtual Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes) = 0;
+  /// Zeroed arenas for the ranks here, which `communicators`, who outlive them, can use.
+  virtual Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
+                                                         CommunicatorFactory &communicators) = 0;
 
   /// A stream of a rank here, to issue collectives to; null: there are none, everything is done when it returns.
   virtual Expected<std::unique_ptr<Stream>> makeStream(int64_t rank) = 0;

@@ -79,6 +79,10 @@ public:
   /// Which ranks of an artifact for `total` ranks this process holds; an error when the job has another number.
   virtual Expected<RanksHere> ranksHere(int64_t total) const = 0;
 
+  /// Memory for the arena of `rank`, which is here, that ranks of other processes read in place: zeroed, aligned as a
+  /// page is. It is given back with its last owner. Null: any memory will do.
+  virtual Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) { return std::shared_ptr<char>(); }
+
   /// Makes the communicator `name` of a program. Errors go both ways through `abort`, which outlives it: one of this
   /// process is told to the others, and theirs are raised in it.
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,

@@ -1,0 +1,26 @@
+//===- ProcessCommunicator.h - Ranks in several processes ---------*- C++ -*-===//
+//
+// The processes of one host run a job together: every process maps the arenas of
+// all ranks, and collectives are those of threads (RankOrderCommunicator.h), with
+// the same bits. Each process holds the same number of ranks, in blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_RUNTIME_PROCESS_PROCESSCOMMUNICATOR_H
+#define SPMD_RUNTIME_PROCESS_PROCESSCOMMUNICATOR_H
+
+#include "spmd/Runtime/Process/Rendezvous.h"
+#include "spmd/Runtime/Train/Communicator.h"
+
+namespace spmd::runtime {
+
+/// Joins the other processes of a job, which must be on this host.
+Expected<std::shared_ptr<CommunicatorFactory>> joinProcesses(const Launch &launch,
+                                                             std::chrono::steady_clock::duration timeout);
+
+/// Registers the communicators "process": those of the job that `launch` is part of.
+void registerProcesses(const Launch &launch);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_RUNTIME_PROCESS_PROCESSCOMMUNICATOR_H

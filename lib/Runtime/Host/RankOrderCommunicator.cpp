@@ -1,0 +1,75 @@
+//===- RankOrderCommunicator.cpp ------------------------------------------===//
+
+#include "spmd/Runtime/Host/RankOrderCommunicator.h"
+#include "spmd/Runtime/Core/Reduce.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace spmd::runtime;
+
+Status RankOrderCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *) {
+  pair[0] = const_cast<void *>(send);
+  pair[1] = recv;
+  if (Status status = begin(call, pair, 2); !status.ok())
+    return status;
+  auto bytes = static_cast<size_t>(call.messageBytes());
+  // Each rank starts at its own chunk, so that ranks read different memory.
+  for (int64_t i = 0; i < ranks; ++i) {
+    int64_t other = (rank + i) % ranks;
+    const char *source = bufferOf(other, 0);
+    char *destination = static_cast<char *>(recv) + static_cast<size_t>(other) * bytes;
+    if (source != destination)
+      std::memcpy(destination, source, bytes);
+  }
+  return meet(call);
+}
+
+Status RankOrderCommunicator::reduceScatter(const Collective &call, const void *send, void *recv, Stream *) {
+  pair[0] = const_cast<void *>(send);
+  pair[1] = recv;
+  if (Status status = begin(call, pair, 2); !status.ok())
+    return status;
+  const CollectiveKey &key = call.key;
+  // In place, a rank overwrites its own chunk, which no other rank reads.
+  for (int64_t other = 0; other < ranks; ++other)
+    inputs[static_cast<size_t>(other)] = bufferOf(other, 0) + rank * call.messageBytes();
+  reduceInOrder(key.dtype, key.kinds[0], inputs.data(), ranks, recv, key.counts[0]);
+  return meet(call);
+}
+
+Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buffers, Stream *) {
+  if (Status status = begin(call, buffers, call.key.counts.size()); !status.ok())
+    return status;
+  // A reduce-scatter and an all-gather in place: each rank combines one part of
+  // every buffer, then fetches the other parts. Parts are multiples of 16
+  // elements, so that two ranks do not write the same cache line.
+  const CollectiveKey &key = call.key;
+  int64_t elementSize = sizeOf(key.dtype);
+  auto partOf = [&](int64_t count, int64_t owner, int64_t &begin) {
+    int64_t part = ((count + ranks - 1) / ranks + 15) / 16 * 16;
+    begin = std::min(count, owner * part);
+    return std::min(count, begin + part) - begin;
+  };
+  for (size_t i = 0; i < key.counts.size(); ++i) {
+    int64_t begin;
+    int64_t length = partOf(key.counts[i], rank, begin);
+    if (length == 0)
+      continue;
+    for (int64_t other = 0; other < ranks; ++other)
+      inputs[static_cast<size_t>(other)] = bufferOf(other, i) + begin * elementSize;
+    reduceInOrder(key.dtype, key.kinds[i], inputs.data(), ranks, static_cast<char *>(buffers[i]) + begin * elementSize,
+                  length);
+  }
+  if (Status status = meet(call); !status.ok())
+    return status;
+  for (size_t i = 0; i < key.counts.size(); ++i)
+    for (int64_t other = 0; other < ranks; ++other) {
+      int64_t begin;
+      int64_t length = partOf(key.counts[i], other, begin);
+      if (other != rank && length > 0)
+        std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize, bufferOf(other, i) + begin * elementSize,
+                    static_cast<size_t>(length * elementSize));
+    }
+  return meet(call);
+}

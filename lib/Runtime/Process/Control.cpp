@@ -1,0 +1,151 @@
+//===- Control.cpp - Where the ranks of several processes meet ------------===//
+
+#include "Control.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+
+namespace spmd::runtime {
+
+//===----------------------------------------------------------------------===//
+// Peers
+//===----------------------------------------------------------------------===//
+
+Expected<std::shared_ptr<Peers>> Peers::watch(const std::vector<int32_t> &ids, size_t self) {
+  std::shared_ptr<Peers> peers(new Peers);
+  peers->ids = ids;
+  for (size_t process = 0; process < ids.size(); ++process) {
+    int handle = process == self ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, ids[process], 0));
+    if (process != self && handle < 0)
+      return Status::failed("cannot watch process " + std::to_string(ids[process]) + ": " + std::strerror(errno));
+    peers->handles.push_back(handle);
+  }
+  return peers;
+}
+
+Peers::~Peers() {
+  for (int handle : handles)
+    if (handle >= 0)
+      ::close(handle);
+}
+
+int64_t Peers::findEnded() const {
+  std::vector<pollfd> entries;
+  for (int handle : handles)
+    entries.push_back({handle, POLLIN, 0}); // those below 0 are left out by poll
+  if (::poll(entries.data(), entries.size(), 0) <= 0)
+    return -1;
+  for (size_t process = 0; process < entries.size(); ++process)
+    if (entries[process].revents)
+      return static_cast<int64_t>(process);
+  return -1;
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+int64_t Control::sizeFor(int64_t ranks) {
+  return static_cast<int64_t>(sizeof(ControlBlock) + static_cast<size_t>(ranks) * sizeof(SharedSlot));
+}
+
+Control::Control(std::shared_ptr<char> given, int64_t ranks, int64_t ranksOfProcess, std::shared_ptr<Peers> peers)
+    : memory(std::move(given)), block(*reinterpret_cast<ControlBlock *>(memory.get())),
+      slots(reinterpret_cast<SharedSlot *>(memory.get() + sizeof(ControlBlock))), ranks(ranks),
+      ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {}
+
+void Control::fail(const Status &status) {
+  SharedError &error = block.error;
+  uint32_t none = 0;
+  if (!error.state.compare_exchange_strong(none, 1))
+    return;
+  isOwnError = true;
+  error.code = static_cast<int32_t>(status.code);
+  error.rank = status.rank;
+  error.command = status.command;
+  error.message.set(status.message);
+  error.location.set(status.location);
+  error.state.store(2);
+  block.wake.fetch_add(1);
+  ::syscall(SYS_futex, &block.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+Status Control::error() const {
+  const SharedError &error = block.error;
+  if (error.state.load() != 2)
+    return Status::success();
+  return {static_cast<StatusCode>(error.code), error.message.get(), error.rank, error.command, error.location.get(),
+          !isOwnError};
+}
+
+/// There is an error; a process that has ended without one is made one.
+bool Control::isEnded() {
+  if (block.error.state.load() == 2)
+    return true;
+  int64_t process = peers->findEnded();
+  if (process < 0 || block.error.state.load() == 2)
+    return process >= 0;
+  int64_t first = process * ranksOfProcess, last = first + ranksOfProcess - 1;
+  fail(Status::failed((first == last ? "rank " + std::to_string(first)
+                                     : "ranks " + std::to_string(first) + " to " + std::to_string(last)) +
+                          " ended without a word: process " +
+                          std::to_string(peers->getId(static_cast<size_t>(process))) + " is gone",
+                      static_cast<int32_t>(first)));
+  return true;
+}
+
+WaitResult Control::meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline) {
+  uint64_t target = (slots[rank].meetings.fetch_add(1) + 1) * static_cast<uint64_t>(ranks);
+  // Both sides are sequentially consistent: either this rank sees the sleeper, or the sleeper sees the arrival.
+  block.arrivals.fetch_add(1);
+  if (block.sleepers.load() != 0) {
+    block.wake.fetch_add(1);
+    ::syscall(SYS_futex, &block.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+  auto isThere = [&] { return block.arrivals.load() >= target; };
+  for (int i = 0; i < spins; ++i) {
+    if (isThere())
+      return WaitResult::Reached;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  for (int i = 0; i < std::max(100, spins / 2); ++i) {
+    if (isThere())
+      return WaitResult::Reached;
+    std::this_thread::yield();
+  }
+  // In slices, in which errors are looked for ([Note: waiting] in Progress.h).
+  block.sleepers.fetch_add(1);
+  WaitResult result = WaitResult::Reached;
+  for (bool isLast = false; !isThere();) {
+    uint32_t seen = block.wake.load();
+    if (isThere())
+      break;
+    if (isLast) {
+      result = isThere() ? WaitResult::Reached : WaitResult::Aborted;
+      break;
+    }
+    if (Clock::now() >= deadline) {
+      result = WaitResult::TimedOut;
+      break;
+    }
+    // Who has ended may have come here before: look once more.
+    if (abort.isRaised() || isEnded()) {
+      isLast = true;
+      continue;
+    }
+    timespec slice = {0, 20'000'000};
+    ::syscall(SYS_futex, &block.wake, FUTEX_WAIT, seen, &slice, nullptr, 0);
+  }
+  block.sleepers.fetch_sub(1);
+  return result;
+}
+
+} // namespace spmd::runtime

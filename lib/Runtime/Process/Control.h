@@ -1,0 +1,117 @@
+//===- Control.h - Where the ranks of several processes meet ----*- C++ -*-===//
+//
+// [Note: what processes share] Of each communicator one block of shared memory:
+// a counter of arrivals, a slot for each rank's call, and the first error of any
+// process. Everything in it is a plain value or a lock-free atomic, offsets
+// instead of pointers, and nothing in it is trusted to be well-formed text: a
+// process may end at any point.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_RUNTIME_PROCESS_CONTROL_H
+#define SPMD_LIB_RUNTIME_PROCESS_CONTROL_H
+
+#include "spmd/Runtime/Core/Collective.h"
+#include "spmd/Runtime/Host/Progress.h"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spmd::runtime {
+
+/// Text of at most N - 1 bytes.
+template <size_t N>
+struct SharedText {
+  char bytes[N];
+
+  void set(const std::string &text) {
+    size_t length = text.copy(bytes, N - 1);
+    bytes[length] = 0;
+  }
+  std::string get() const { return std::string(bytes, ::strnlen(bytes, N)); }
+};
+
+constexpr size_t kMostBuffers = 1024;
+
+/// What one rank publishes; on cache lines of its own.
+struct alignas(64) SharedSlot {
+  std::atomic<uint64_t> meetings; ///< handshakes this rank has reached
+  uint64_t hash;                  ///< of its call
+  uint64_t traceHash;
+  int32_t id;
+  SharedText<1024> text;
+  SharedText<512> location;
+  uint64_t offsets[kMostBuffers]; ///< of its buffers, in its arena
+};
+
+/// The first error; a Status that processes can read.
+struct SharedError {
+  std::atomic<uint32_t> state; ///< 0 none, 1 being written, 2 there
+  int32_t code, rank, command;
+  SharedText<8192> message;
+  SharedText<1024> location;
+};
+
+struct alignas(64) ControlBlock {
+  std::atomic<uint64_t> arrivals; ///< of all ranks at all handshakes
+  alignas(64) std::atomic<uint32_t> wake;
+  std::atomic<uint32_t> sleepers;
+  SharedError error;
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+/// The other processes of the job, as far as they are alive.
+class Peers {
+public:
+  /// `ids` by process; this one is `self`.
+  static Expected<std::shared_ptr<Peers>> watch(const std::vector<int32_t> &ids, size_t self);
+  ~Peers();
+
+  /// A process that has ended; -1: none.
+  int64_t findEnded() const;
+  int32_t getId(size_t process) const { return ids[process]; }
+
+private:
+  Peers() = default;
+  std::vector<int32_t> ids;
+  std::vector<int> handles; ///< pidfd; -1: of this process
+};
+
+/// One block, as this process sees it.
+class Control {
+public:
+  /// Bytes of the block of `ranks`.
+  static int64_t sizeFor(int64_t ranks);
+
+  /// `memory` is zeroed when the first process makes its Control. `ranksOfProcess` ranks are in each process.
+  Control(std::shared_ptr<char> memory, int64_t ranks, int64_t ranksOfProcess, std::shared_ptr<Peers> peers);
+
+  SharedSlot &slot(int64_t rank) { return slots[rank]; }
+
+  /// Counts one more handshake of `rank` and waits until all ranks have come as far. An error of any process ends the
+  /// wait, and so does a process that ends. `deadline` passing is TimedOut.
+  WaitResult meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline);
+
+  /// Makes `status` the error of all processes, unless there is one.
+  void fail(const Status &status);
+  /// The error of all processes, marked where another one has found it; success when there is none.
+  Status error() const;
+
+private:
+  bool isEnded();
+
+  std::atomic<bool> isOwnError = false; ///< this process found the error
+  std::shared_ptr<char> memory;
+  ControlBlock &block;
+  SharedSlot *slots;
+  int64_t ranks, ranksOfProcess;
+  std::shared_ptr<Peers> peers;
+};
+
+} // namespace spmd::runtime
+
+#endif // SPMD_LIB_RUNTIME_PROCESS_CONTROL_H

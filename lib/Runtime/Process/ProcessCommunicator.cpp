@@ -1,0 +1,393 @@
+//===- ProcessCommunicator.cpp - Ranks in several processes ---------------===//
+
+#include "spmd/Runtime/Process/ProcessCommunicator.h"
+
+#include "Control.h"
+#include "SharedMemory.h"
+#include "spmd/Runtime/Core/Text.h"
+#include "spmd/Runtime/Host/RankOrderCommunicator.h"
+#include "spmd/Runtime/Train/Abort.h"
+#include "spmd/Runtime/Train/Registry.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <unistd.h>
+
+namespace spmd::runtime {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+class ProcessGroup;
+
+/// One rank's end.
+class ProcessCommunicator final : public RankOrderCommunicator {
+public:
+  ProcessCommunicator(ProcessGroup &group, int64_t rank, int64_t ranks)
+      : RankOrderCommunicator(rank, ranks), group(group) {}
+
+private:
+  Status begin(const Collective &call, void *const *buffers, size_t count) override;
+  Status meet(const Collective &call) override;
+  const char *bufferOf(int64_t other, size_t index) const override;
+  Status compareCalls() const;
+  Status timedOut(const Collective &call) const;
+  const CollectiveText &textOf(const Collective &call);
+
+  ProcessGroup &group;
+  std::map<const Collective *, CollectiveText> texts; ///< of the calls so far, so that later steps allocate nothing
+};
+
+/// What the ranks of one communicator share.
+class ProcessGroup final : public CommunicatorGroup {
+public:
+  ProcessGroup(std::string name, const RanksHere &here, std::shared_ptr<Control> control,
+               std::vector<std::shared_ptr<char>> arenas, AbortState &abort, const CommunicatorOptions &options,
+               int spins)
+      : name(std::move(name)), here(here), control(std::move(control)), arenas(std::move(arenas)), abort(abort),
+        timeout(options.timeout), spins(spins) {
+    // An error of this process is one of all; the block outlives the group for whoever still tells.
+    abort.onFailure([block = this->control](const Status &status) { block->fail(status); });
+    for (int64_t rank = here.first; rank < here.end(); ++rank)
+      endpoints.push_back(std::make_unique<ProcessCommunicator>(*this, rank, here.total));
+    watcher = std::thread([this] { watch(); });
+  }
+  ~ProcessGroup() override {
+    isClosing = true;
+    watcher.join();
+  }
+  Communicator &endpoint(int64_t rank) override { return *endpoints[here.indexOf(rank)]; }
+
+  std::string name;
+  RanksHere here;
+  std::shared_ptr<Control> control;
+  std::vector<std::shared_ptr<char>> arenas; ///< of all ranks
+  AbortState &abort;
+  Clock::duration timeout;
+  int spins;
+
+private:
+  /// What waits in this process for something else than a collective hears of errors, too.
+  void watch() {
+    for (; !isClosing; std::this_thread::sleep_for(milliseconds(20)))
+      if (Status status = control->error(); !status.ok())
+        return abort.fail(status);
+  }
+
+  std::vector<std::unique_ptr<ProcessCommunicator>> endpoints;
+  std::atomic<bool> isClosing = false;
+  std::thread watcher;
+};
+
+/// The arena of a rank here.
+struct OwnArena {
+  Descriptor file;
+  std::weak_ptr<char> memory;
+  int64_t bytes = 0;
+};
+
+class ProcessFactory final : public CommunicatorFactory {
+public:
+  explicit ProcessFactory(std::unique_ptr<Rendezvous> met, Clock::duration timeout)
+      : met(std::move(met)), timeout(timeout) {}
+
+  Status connect();
+  Expected<RanksHere> ranksHere(int64_t total) const override;
+  Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+                                                    const CommunicatorOptions &options) override;
+  Status share(int64_t rank, void *data, int64_t bytes) override;
+
+private:
+  Expected<std::shared_ptr<char>> makeBlock(const std::string &name, int64_t bytes, std::vector<std::string> &lines,
+                                            const std::string &line);
+  Expected<std::shared_ptr<char>> mapArena(int64_t rank, const std::string &line, const RanksHere &ranks);
+  Status meetAll(const char *what);
+  std::string nextName() { return "exchange" + std::to_string(exchanges++); }
+
+  std::unique_ptr<Rendezvous> met;
+  Clock::duration timeout;
+  std::shared_ptr<Peers> peers;
+  int64_t exchanges = 0;
+  std::map<int64_t, OwnArena> own; ///< by rank
+  mutable int64_t ranksOfProcess = 1; ///< of the artifact that was asked for last
+  // For share(): a block with one rank for each process, and a box of bytes.
+  std::shared_ptr<char> box;
+  std::shared_ptr<Control> boxControl;
+  AbortState boxAbort;
+};
+
+constexpr int64_t kBoxBytes = 1 << 20;
+
+/// What only the processes that can map each other's memory have in common.
+std::string getHostId() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  char space[64] = {};
+  if (::readlink("/proc/self/ns/pid", space, sizeof(space) - 1) > 0)
+    id += std::string(" ") + space;
+  return id;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// One rank's end
+//===----------------------------------------------------------------------===//
+
+const char *ProcessCommunicator::bufferOf(int64_t other, size_t index) const {
+  return group.arenas[static_cast<size_t>(other)].get() + group.control->slot(other).offsets[index];
+}
+
+const CollectiveText &ProcessCommunicator::textOf(const Collective &call) {
+  auto [entry, isNew] = texts.try_emplace(&call);
+  if (isNew)
+    entry->second = call.toText();
+  return entry->second;
+}
+
+Status ProcessCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
+  if (count > kMostBuffers)
+    return Status::failed("a collective of " + std::to_string(count) + " buffers; processes share up to " +
+                              std::to_string(kMostBuffers),
+                          static_cast<int32_t>(rank), call.id, call.location);
+  SharedSlot &slot = group.control->slot(rank);
+  const CollectiveText &text = textOf(call);
+  slot.hash = call.hash;
+  slot.traceHash = call.traceHash;
+  slot.id = call.id;
+  slot.text.set(text.text);
+  slot.location.set(text.location);
+  const char *arena = group.arenas[static_cast<size_t>(rank)].get();
+  for (size_t i = 0; i < count; ++i)
+    slot.offsets[i] = static_cast<uint64_t>(static_cast<const char *>(buffers[i]) - arena);
+  if (Status status = meet(call); !status.ok())
+    return status;
+  Status status = compareCalls();
+  if (!status.ok())
+    group.abort.fail(status);
+  return status;
+}
+
+Status ProcessCommunicator::compareCalls() const {
+  auto textOf = [&](int64_t other) {
+    const SharedSlot &slot = group.control->slot(other);
+    return CollectiveText{slot.text.get(), slot.location.get(), slot.id, slot.traceHash};
+  };
+  uint64_t reference = group.control->slot(0).hash;
+  for (int64_t other = 1; other < ranks; ++other)
+    if (group.control->slot(other).hash != reference)
+      return collectiveMismatch(group.name, textOf(0), other, textOf(other));
+  return Status::success();
+}
+
+Status ProcessCommunicator::timedOut(const Collective &call) const {
+  uint64_t self = group.control->slot(rank).meetings.load();
+  std::vector<int64_t> missing;
+  for (int64_t other = 0; other < ranks; ++other)
+    if (group.control->slot(other).meetings.load() < self)
+      missing.push_back(other);
+  return collectiveTimeOut(group.name, std::chrono::duration<double>(group.timeout).count(), missing, call);
+}
+
+Status ProcessCommunicator::meet(const Collective &call) {
+  switch (group.control->meet(rank, group.spins, group.abort, Clock::now() + group.timeout)) {
+  case WaitResult::Reached:
+    return Status::success();
+  case WaitResult::TimedOut:
+    group.control->fail(timedOut(call));
+    break;
+  case WaitResult::Aborted:
+    break;
+  }
+  // One error for all: whichever was first in the block. One of this process goes there, too.
+  if (group.abort.isRaised())
+    group.control->fail(group.abort.status());
+  Status status = group.control->error();
+  if (status.ok())
+    status = Status::failed("another process has failed");
+  group.abort.fail(status);
+  return group.abort.status();
+}
+
+//===----------------------------------------------------------------------===//
+// The processes
+//===----------------------------------------------------------------------===//
+
+/// Maps a block that the process of rank 0 makes. `lines` gets what each process says with it.
+Expected<std::shared_ptr<char>> ProcessFactory::makeBlock(const std::string &name, int64_t bytes,
+                                                          std::vector<std::string> &lines, const std::string &line) {
+  Descriptor file;
+  if (met->rank() == 0) {
+    Expected<Descriptor> made = makeSharedFile(bytes);
+    if (!made)
+      return made.error();
+    file = std::move(*made);
+  }
+  Expected<std::vector<std::string>> all =
+      met->exchange(name, (met->rank() == 0 ? getSharedName(file) : "-") + "\n" + line);
+  if (!all)
+    return all.error();
+  std::string source = all->front().substr(0, all->front().find('\n'));
+  for (const std::string &text : *all)
+    lines.push_back(text.substr(text.find('\n') + 1));
+  if (met->rank() != 0) {
+    Expected<Descriptor> opened = openSharedFile(source);
+    if (!opened)
+      return opened.error();
+    file = std::move(*opened);
+  }
+  Expected<std::shared_ptr<char>> memory = mapSharedFile(file, bytes);
+  if (!memory)
+    return memory;
+  // Until all have opened it, the file stays open where it was made.
+  Expected<std::vector<std::string>> opened = met->exchange(name + "/opened", "");
+  return opened ? memory : Expected<std::shared_ptr<char>>(opened.error());
+}
+
+Status ProcessFactory::connect() {
+  Expected<std::vector<std::string>> hosts = met->exchange("host", getHostId());
+  if (!hosts)
+    return hosts.error();
+  for (size_t process = 1; process < hosts->size(); ++process)
+    if ((*hosts)[process] != hosts->front())
+      return Status::badInput("rank " + std::to_string(process) +
+                              " is on another host than rank 0 (or in another container); ranks on several hosts are "
+                              "not supported yet, so start all processes on one");
+  std::vector<std::string> lines;
+  int64_t bytes = Control::sizeFor(met->world());
+  Expected<std::shared_ptr<char>> memory =
+      makeBlock(nextName(), bytes + kBoxBytes, lines, std::to_string(::getpid()));
+  if (!memory)
+    return memory.error();
+  std::vector<int32_t> ids;
+  for (const std::string &line : lines)
+    ids.push_back(static_cast<int32_t>(std::atol(line.c_str())));
+  Expected<std::shared_ptr<Peers>> watched = Peers::watch(ids, static_cast<size_t>(met->rank()));
+  if (!watched)
+    return watched.error();
+  peers = std::move(*watched);
+  boxControl = std::make_shared<Control>(*memory, met->world(), 1, peers);
+  box = std::shared_ptr<char>(*memory, memory->get() + bytes);
+  return Status::success();
+}
+
+Expected<RanksHere> ProcessFactory::ranksHere(int64_t total) const {
+  int64_t world = met->world();
+  if (total % world != 0)
+    return Status::badInput("the artifact has " + std::to_string(total) + (total == 1 ? " rank" : " ranks") +
+                            ", which " + std::to_string(world) +
+                            " processes do not share evenly; compile for a multiple of the processes, or start as many "
+                            "as divide the ranks");
+  ranksOfProcess = total / world;
+  return RanksHere{total, met->rank() * ranksOfProcess, ranksOfProcess};
+}
+
+Expected<std::shared_ptr<char>> ProcessFactory::allocateArena(int64_t rank, int64_t bytes) {
+  Expected<Descriptor> file = makeSharedFile(bytes);
+  if (!file)
+    return file.error();
+  Expected<std::shared_ptr<char>> memory = mapSharedFile(*file, bytes);
+  if (memory)
+    own[rank] = {std::move(*file), *memory, bytes};
+  return memory;
+}
+
+/// The arena of any rank, from the line of its process: for each of its ranks "PID:FD BYTES".
+Expected<std::shared_ptr<char>> ProcessFactory::mapArena(int64_t rank, const std::string &line,
+                                                         const RanksHere &ranks) {
+  if (ranks.has(rank))
+    return own[rank].memory.lock();
+  std::istringstream words(line);
+  std::string name;
+  int64_t bytes = 0;
+  for (int64_t i = 0; i <= rank % ranksOfProcess; ++i)
+    words >> name >> bytes;
+  Expected<Descriptor> file = openSharedFile(name);
+  if (!file)
+    return file.error();
+  return mapSharedFile(*file, bytes);
+}
+
+Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::string &name, const RanksHere &ranks,
+                                                                  AbortState &abort,
+                                                                  const CommunicatorOptions &options) {
+  std::string mine;
+  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
+    mine += getSharedName(own[rank].file) + " " + std::to_string(own[rank].bytes) + " ";
+  std::vector<std::string> lines;
+  std::string exchange = nextName();
+  Expected<std::shared_ptr<char>> memory = makeBlock(exchange, Control::sizeFor(ranks.total), lines, mine);
+  if (!memory)
+    return memory.error();
+  std::vector<std::shared_ptr<char>> arenas;
+  for (int64_t rank = 0; rank < ranks.total; ++rank) {
+    Expected<std::shared_ptr<char>> arena =
+        mapArena(rank, lines[static_cast<size_t>(rank / ranksOfProcess)], ranks);
+    if (!arena)
+      return arena.error();
+    arenas.push_back(std::move(*arena));
+  }
+  auto control = std::make_shared<Control>(std::move(*memory), ranks.total, ranks.count, peers);
+  // Threads of all processes share the cores of this host.
+  int spins = spinsFor(options.threads * met->world());
+  std::unique_ptr<CommunicatorGroup> group = std::make_unique<ProcessGroup>(
+      name, ranks, std::move(control), std::move(arenas), abort, options, spins);
+  Expected<std::vector<std::string>> mapped = met->exchange(exchange + "/mapped", "");
+  return mapped ? Expected<std::unique_ptr<CommunicatorGroup>>(std::move(group)) : mapped.error();
+}
+
+Status ProcessFactory::meetAll(const char *what) {
+  switch (boxControl->meet(met->rank(), 50, boxAbort, Clock::now() + timeout)) {
+  case WaitResult::Reached:
+    return Status::success();
+  case WaitResult::TimedOut:
+    boxControl->fail(Status::failed("time-out after " +
+                                    formatNumber(std::chrono::duration<double>(timeout).count(), 6) +
+                                    " s: not all processes came to " + what));
+    break;
+  case WaitResult::Aborted:
+    break;
+  }
+  Status status = boxControl->error();
+  return status.ok() ? Status::failed("another process has failed") : status;
+}
+
+Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes) {
+  bool isSource = rank / ranksOfProcess == met->rank();
+  for (int64_t at = 0; at < bytes; at += kBoxBytes) {
+    char *part = static_cast<char *>(data) + at;
+    auto count = static_cast<size_t>(std::min(kBoxBytes, bytes - at));
+    if (isSource)
+      std::memcpy(box.get(), part, count);
+    if (Status status = meetAll("share what a rank has"); !status.ok())
+      return status;
+    if (!isSource)
+      std::memcpy(part, box.get(), count);
+    // The box is filled again only when all have read it.
+    if (Status status = meetAll("share what a rank has"); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+Expected<std::shared_ptr<CommunicatorFactory>> joinProcesses(const Launch &launch, Clock::duration timeout) {
+  Expected<std::unique_ptr<Rendezvous>> met =
+      Rendezvous::meet(launch, std::chrono::duration_cast<milliseconds>(timeout));
+  if (!met)
+    return met.error();
+  auto factory = std::make_shared<ProcessFactory>(std::move(*met), timeout);
+  if (Status status = factory->connect(); !status.ok())
+    return status;
+  return std::shared_ptr<CommunicatorFactory>(std::move(factory));
+}
+
+void registerProcesses(const Launch &launch) {
+  registerCommunicators("process", [launch](Clock::duration timeout) { return joinProcesses(launch, timeout); });
+}
+
+} // namespace spmd::runtime

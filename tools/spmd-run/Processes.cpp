@@ -1,0 +1,45 @@
+//===- Processes.cpp - One of several processes of a job ------------------===//
+
+#include "Processes.h"
+
+#include "spmd/Runtime/Process/ProcessCommunicator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <thread>
+
+namespace spmd::runtime {
+
+static Expected<bool> logs(const std::string &logRanks, int64_t rank) {
+  if (logRanks == "all")
+    return true;
+  bool isNamed = false;
+  std::istringstream parts(logRanks);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part.empty() || part.size() > 9 || part.find_first_not_of("0123456789") != std::string::npos)
+      return Status::badInput("--log-ranks=" + logRanks + ": expected all, or ranks such as 0,3");
+    isNamed |= std::stoll(part) == rank;
+  }
+  return isNamed;
+}
+
+Expected<Launch> enterJob(const LaunchOptions &options, const std::string &logRanks, TrainerOptions &trainer) {
+  Expected<Launch> launch = readLaunch(options);
+  if (!launch)
+    return launch;
+  Expected<bool> isLogged = logs(logRanks, launch->rank);
+  if (!isLogged)
+    return isLogged.error();
+  if (launch->isAlone())
+    return launch;
+  registerProcesses(*launch);
+  trainer.communicators = "process";
+  int64_t threads = trainer.threads ? trainer.threads : std::max(1u, std::thread::hardware_concurrency());
+  trainer.threads = std::max<int64_t>(1, threads / launch->world);
+  if (!*isLogged && !std::freopen("/dev/null", "w", stdout))
+    return Status::failed("cannot open /dev/null");
+  return launch;
+}
+
+} // namespace spmd::runtime
