@@ -83,6 +83,15 @@ private:
   std::thread watcher;
 };
 
+/// The processes, met once for all that this one does with them.
+struct Job {
+  std::unique_ptr<Rendezvous> met;
+  std::shared_ptr<Peers> peers;
+  int64_t exchanges = 0; ///< so far: their names, the same everywhere, since all processes make the same calls
+
+  std::string nextName() { return "exchange" + std::to_string(exchanges++); }
+};
+
 /// The arena of a rank here.
 struct OwnArena {
   Descriptor file;
@@ -92,10 +101,10 @@ struct OwnArena {
 
 class ProcessFactory final : public CommunicatorFactory {
 public:
-  explicit ProcessFactory(std::unique_ptr<Rendezvous> met, Clock::duration timeout)
-      : met(std::move(met)), timeout(timeout) {}
+  ProcessFactory(std::shared_ptr<Job> job, Clock::duration timeout)
+      : job(std::move(job)), met(*this->job->met), timeout(timeout) {}
 
-  Status connect();
+  Status makeBox();
   Expected<RanksHere> ranksHere(int64_t total) const override;
   Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
@@ -107,12 +116,10 @@ private:
                                             const std::string &line);
   Expected<std::shared_ptr<char>> mapArena(int64_t rank, const std::string &line, const RanksHere &ranks);
   Status meetAll(const char *what);
-  std::string nextName() { return "exchange" + std::to_string(exchanges++); }
 
-  std::unique_ptr<Rendezvous> met;
+  std::shared_ptr<Job> job;
+  Rendezvous &met;
   Clock::duration timeout;
-  std::shared_ptr<Peers> peers;
-  int64_t exchanges = 0;
   std::map<int64_t, OwnArena> own; ///< by rank
   mutable int64_t ranksOfProcess = 1; ///< of the artifact that was asked for last
   // For share(): a block with one rank for each process, and a box of bytes.
@@ -222,20 +229,20 @@ Status ProcessCommunicator::meet(const Collective &call) {
 Expected<std::shared_ptr<char>> ProcessFactory::makeBlock(const std::string &name, int64_t bytes,
                                                           std::vector<std::string> &lines, const std::string &line) {
   Descriptor file;
-  if (met->rank() == 0) {
+  if (met.rank() == 0) {
     Expected<Descriptor> made = makeSharedFile(bytes);
     if (!made)
       return made.error();
     file = std::move(*made);
   }
   Expected<std::vector<std::string>> all =
-      met->exchange(name, (met->rank() == 0 ? getSharedName(file) : "-") + "\n" + line);
+      met.exchange(name, (met.rank() == 0 ? getSharedName(file) : "-") + "\n" + line);
   if (!all)
     return all.error();
   std::string source = all->front().substr(0, all->front().find('\n'));
   for (const std::string &text : *all)
     lines.push_back(text.substr(text.find('\n') + 1));
-  if (met->rank() != 0) {
+  if (met.rank() != 0) {
     Expected<Descriptor> opened = openSharedFile(source);
     if (!opened)
       return opened.error();
@@ -245,46 +252,30 @@ Expected<std::shared_ptr<char>> ProcessFactory::makeBlock(const std::string &nam
   if (!memory)
     return memory;
   // Until all have opened it, the file stays open where it was made.
-  Expected<std::vector<std::string>> opened = met->exchange(name + "/opened", "");
+  Expected<std::vector<std::string>> opened = met.exchange(name + "/opened", "");
   return opened ? memory : Expected<std::shared_ptr<char>>(opened.error());
 }
 
-Status ProcessFactory::connect() {
-  Expected<std::vector<std::string>> hosts = met->exchange("host", getHostId());
-  if (!hosts)
-    return hosts.error();
-  for (size_t process = 1; process < hosts->size(); ++process)
-    if ((*hosts)[process] != hosts->front())
-      return Status::badInput("rank " + std::to_string(process) +
-                              " is on another host than rank 0 (or in another container); ranks on several hosts are "
-                              "not supported yet, so start all processes on one");
+Status ProcessFactory::makeBox() {
   std::vector<std::string> lines;
-  int64_t bytes = Control::sizeFor(met->world());
-  Expected<std::shared_ptr<char>> memory =
-      makeBlock(nextName(), bytes + kBoxBytes, lines, std::to_string(::getpid()));
+  int64_t bytes = Control::sizeFor(met.world());
+  Expected<std::shared_ptr<char>> memory = makeBlock(job->nextName(), bytes + kBoxBytes, lines, "");
   if (!memory)
     return memory.error();
-  std::vector<int32_t> ids;
-  for (const std::string &line : lines)
-    ids.push_back(static_cast<int32_t>(std::atol(line.c_str())));
-  Expected<std::shared_ptr<Peers>> watched = Peers::watch(ids, static_cast<size_t>(met->rank()));
-  if (!watched)
-    return watched.error();
-  peers = std::move(*watched);
-  boxControl = std::make_shared<Control>(*memory, met->world(), 1, peers);
+  boxControl = std::make_shared<Control>(*memory, met.world(), 1, job->peers);
   box = std::shared_ptr<char>(*memory, memory->get() + bytes);
   return Status::success();
 }
 
 Expected<RanksHere> ProcessFactory::ranksHere(int64_t total) const {
-  int64_t world = met->world();
+  int64_t world = met.world();
   if (total % world != 0)
     return Status::badInput("the artifact has " + std::to_string(total) + (total == 1 ? " rank" : " ranks") +
                             ", which " + std::to_string(world) +
                             " processes do not share evenly; compile for a multiple of the processes, or start as many "
                             "as divide the ranks");
   ranksOfProcess = total / world;
-  return RanksHere{total, met->rank() * ranksOfProcess, ranksOfProcess};
+  return RanksHere{total, met.rank() * ranksOfProcess, ranksOfProcess};
 }
 
 Expected<std::shared_ptr<char>> ProcessFactory::allocateArena(int64_t rank, int64_t bytes) {
@@ -320,7 +311,7 @@ Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::str
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     mine += getSharedName(own[rank].file) + " " + std::to_string(own[rank].bytes) + " ";
   std::vector<std::string> lines;
-  std::string exchange = nextName();
+  std::string exchange = job->nextName();
   Expected<std::shared_ptr<char>> memory = makeBlock(exchange, Control::sizeFor(ranks.total), lines, mine);
   if (!memory)
     return memory.error();
@@ -332,22 +323,25 @@ Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::str
       return arena.error();
     arenas.push_back(std::move(*arena));
   }
-  auto control = std::make_shared<Control>(std::move(*memory), ranks.total, ranks.count, peers);
+  auto control = std::make_shared<Control>(std::move(*memory), ranks.total, ranks.count, job->peers);
   // Threads of all processes share the cores of this host.
-  int spins = spinsFor(options.threads * met->world());
+  int spins = spinsFor(options.threads * met.world());
   std::unique_ptr<CommunicatorGroup> group = std::make_unique<ProcessGroup>(
       name, ranks, std::move(control), std::move(arenas), abort, options, spins);
-  Expected<std::vector<std::string>> mapped = met->exchange(exchange + "/mapped", "");
+  // Who waits for the others outside of a step hears why they do not come.
+  abort.onFailure([block = boxControl](const Status &status) { block->fail(status); });
+  Expected<std::vector<std::string>> mapped = met.exchange(exchange + "/mapped", "");
   return mapped ? Expected<std::unique_ptr<CommunicatorGroup>>(std::move(group)) : mapped.error();
 }
 
 Status ProcessFactory::meetAll(const char *what) {
-  switch (boxControl->meet(met->rank(), 50, boxAbort, Clock::now() + timeout)) {
+  // The others may be in a collective that times out; then that is the error.
+  switch (boxControl->meet(met.rank(), 50, boxAbort, Clock::now() + 2 * timeout)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
     boxControl->fail(Status::failed("time-out after " +
-                                    formatNumber(std::chrono::duration<double>(timeout).count(), 6) +
+                                    formatNumber(std::chrono::duration<double>(2 * timeout).count(), 6) +
                                     " s: not all processes came to " + what));
     break;
   case WaitResult::Aborted:
@@ -358,7 +352,7 @@ Status ProcessFactory::meetAll(const char *what) {
 }
 
 Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes) {
-  bool isSource = rank / ranksOfProcess == met->rank();
+  bool isSource = rank / ranksOfProcess == met.rank();
   for (int64_t at = 0; at < bytes; at += kBoxBytes) {
     char *part = static_cast<char *>(data) + at;
     auto count = static_cast<size_t>(std::min(kBoxBytes, bytes - at));
@@ -375,19 +369,50 @@ Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes) {
   return Status::success();
 }
 
-Expected<std::shared_ptr<CommunicatorFactory>> joinProcesses(const Launch &launch, Clock::duration timeout) {
+/// Meets the processes, and makes sure that they can share memory.
+static Expected<std::shared_ptr<Job>> meetProcesses(const Launch &launch, Clock::duration timeout) {
   Expected<std::unique_ptr<Rendezvous>> met =
       Rendezvous::meet(launch, std::chrono::duration_cast<milliseconds>(timeout));
   if (!met)
     return met.error();
-  auto factory = std::make_shared<ProcessFactory>(std::move(*met), timeout);
-  if (Status status = factory->connect(); !status.ok())
-    return status;
-  return std::shared_ptr<CommunicatorFactory>(std::move(factory));
+  auto job = std::make_shared<Job>();
+  job->met = std::move(*met);
+  Expected<std::vector<std::string>> hosts = job->met->exchange("host", getHostId());
+  if (!hosts)
+    return hosts.error();
+  for (size_t process = 1; process < hosts->size(); ++process)
+    if ((*hosts)[process] != hosts->front())
+      return Status::badInput("rank " + std::to_string(process) +
+                              " is on another host than rank 0 (or in another container); ranks on several hosts are "
+                              "not supported yet, so start all processes on one");
+  Expected<std::vector<std::string>> names = job->met->exchange("process", std::to_string(::getpid()));
+  if (!names)
+    return names.error();
+  std::vector<int32_t> ids;
+  for (const std::string &name : *names)
+    ids.push_back(static_cast<int32_t>(std::atol(name.c_str())));
+  Expected<std::shared_ptr<Peers>> peers = Peers::watch(ids, static_cast<size_t>(launch.rank));
+  if (!peers)
+    return peers.error();
+  job->peers = std::move(*peers);
+  return job;
 }
 
 void registerProcesses(const Launch &launch) {
-  registerCommunicators("process", [launch](Clock::duration timeout) { return joinProcesses(launch, timeout); });
+  auto kept = std::make_shared<std::shared_ptr<Job>>();
+  registerCommunicators("process",
+                        [launch, kept](Clock::duration timeout) -> Expected<std::shared_ptr<CommunicatorFactory>> {
+                          if (!*kept) {
+                            Expected<std::shared_ptr<Job>> job = meetProcesses(launch, timeout);
+                            if (!job)
+                              return job.error();
+                            *kept = std::move(*job);
+                          }
+                          auto factory = std::make_shared<ProcessFactory>(*kept, timeout);
+                          if (Status status = factory->makeBox(); !status.ok())
+                            return status;
+                          return std::shared_ptr<CommunicatorFactory>(std::move(factory));
+                        });
 }
 
 } // namespace spmd::runtime

@@ -12,7 +12,7 @@ using namespace spmd::runtime;
 namespace {
 /// The arenas of `ranks` ranks, on the CPU.
 struct Arenas {
-  explicit Arenas(int64_t ranks) : memory(std::move(*HostMemory::allocate(RanksHere::all(ranks), 64))) {
+  explicit Arenas(int64_t ranks) : memory(std::move(*HostMemory::allocate(RanksHere::all(ranks), 64, processes))) {
     for (int64_t rank = 0; rank < ranks; ++rank)
       (void)memory->fill(rank, 0, 0xff, 64);
   }
@@ -23,8 +23,8 @@ struct Arenas {
     return values;
   }
 
-  std::unique_ptr<RankMemory> memory;
   ThreadsFactory processes;
+  std::unique_ptr<RankMemory> memory;
   AbortState abort;
   RankReader reader{*memory, processes, abort};
 };

@@ -14,11 +14,8 @@
 
 namespace spmd::runtime {
 
-/// Joins the other processes of a job, which must be on this host.
-Expected<std::shared_ptr<CommunicatorFactory>> joinProcesses(const Launch &launch,
-                                                             std::chrono::steady_clock::duration timeout);
-
-/// Registers the communicators "process": those of the job that `launch` is part of.
+/// Registers the communicators "process": those of the job that `launch` is part of, whose processes must be on this
+/// host. They meet when the first are made.
 void registerProcesses(const Launch &launch);
 
 } // namespace spmd::runtime

@@ -71,7 +71,7 @@ static void runRanks(const Setup &setup, int64_t total, std::chrono::seconds tim
   Expected<RanksHere> here = (*factory)->ranksHere(total);
   ASSERT_TRUE(here) << here.error().message;
   ASSERT_EQ(here->total, total);
-  Expected<std::unique_ptr<RankMemory>> memory = (*device)->allocate(*here, 1 << 20);
+  Expected<std::unique_ptr<RankMemory>> memory = (*device)->allocate(*here, 1 << 20, **factory);
   ASSERT_TRUE(memory) << memory.error().message;
   AbortState abort;
   CommunicatorOptions options;
