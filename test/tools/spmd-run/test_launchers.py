@@ -1,0 +1,58 @@
+"""spmd-run under the launchers that are installed, to the bits of threads."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(os.environ["SPMD_SOURCE"]) / "examples" / "gpt2-nano.step"
+BIN = Path(os.environ["SPMD_BIN"])
+MPI = ["mpirun.openmpi", "mpiexec.hydra"]
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@pytest.fixture(scope="module")
+def threads(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("launchers")
+    subprocess.run([BIN / "spmd-compile", EXAMPLE, "-o", folder / "nano.spmd", "--ranks=4", "--policy=class:Block",
+                    "--quiet"], check=True)
+    subprocess.run([BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/threads"], check=True,
+                   stdout=subprocess.DEVNULL)
+    return folder
+
+
+def run(folder, *launcher):
+    done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/launched"],
+                          env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "launched").read_bytes() == (folder / "threads").read_bytes()
+    assert len(re.findall(r"^ +[0-2]  ", done.stdout, re.MULTILINE)) == 3, done.stdout  # rank 0 alone prints
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_torchrun(threads, processes):
+    run(threads, sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}",
+        "--no-python")
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("launcher", MPI)
+def test_mpi(threads, launcher, processes):
+    if not shutil.which(launcher):
+        pytest.skip(f"{launcher} is not installed")
+    run(threads, launcher, *(["--oversubscribe"] if "openmpi" in launcher else []), "-n", str(processes))
+
+
+def test_variables_of_slurm(threads):
+    # As srun sets them for a step of two tasks on this host.
+    port_of = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29719"}
+    common = {**os.environ, **port_of, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2",
+              "SLURM_STEP_NODELIST": "localhost"}
+    command = [BIN / "spmd-run", threads / "nano.spmd", "--steps=3", f"--save={threads}/slurm"]
+    tasks = [subprocess.Popen(command, env={**common, "SLURM_PROCID": str(rank)}, stdout=subprocess.DEVNULL)
+             for rank in range(2)]
+    assert [task.wait(timeout=300) for task in tasks] == [0, 0]
+    assert (threads / "slurm").read_bytes() == (threads / "threads").read_bytes()
