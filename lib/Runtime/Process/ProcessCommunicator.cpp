@@ -109,13 +109,13 @@ public:
   Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
-  Status share(int64_t rank, void *data, int64_t bytes) override;
+  Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) override;
 
 private:
   Expected<std::shared_ptr<char>> makeBlock(const std::string &name, int64_t bytes, std::vector<std::string> &lines,
                                             const std::string &line);
   Expected<std::shared_ptr<char>> mapArena(int64_t rank, const std::string &line, const RanksHere &ranks);
-  Status meetAll(const char *what);
+  Status meetAll(const AbortState &abort);
 
   std::shared_ptr<Job> job;
   Rendezvous &met;
@@ -125,7 +125,6 @@ private:
   // For share(): a block with one rank for each process, and a box of bytes.
   std::shared_ptr<char> box;
   std::shared_ptr<Control> boxControl;
-  AbortState boxAbort;
 };
 
 constexpr int64_t kBoxBytes = 1 << 20;
@@ -328,42 +327,43 @@ Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::str
   int spins = spinsFor(options.threads * met.world());
   std::unique_ptr<CommunicatorGroup> group = std::make_unique<ProcessGroup>(
       name, ranks, std::move(control), std::move(arenas), abort, options, spins);
-  // Who waits for the others outside of a step hears why they do not come.
-  abort.onFailure([block = boxControl](const Status &status) { block->fail(status); });
   Expected<std::vector<std::string>> mapped = met.exchange(exchange + "/mapped", "");
   return mapped ? Expected<std::unique_ptr<CommunicatorGroup>>(std::move(group)) : mapped.error();
 }
 
-Status ProcessFactory::meetAll(const char *what) {
+Status ProcessFactory::meetAll(const AbortState &abort) {
   // The others may be in a collective that times out; then that is the error.
-  switch (boxControl->meet(met.rank(), 50, boxAbort, Clock::now() + 2 * timeout)) {
+  Clock::duration patience = 2 * timeout;
+  switch (boxControl->meet(met.rank(), 50, abort, Clock::now() + patience)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
     boxControl->fail(Status::failed("time-out after " +
-                                    formatNumber(std::chrono::duration<double>(2 * timeout).count(), 6) +
-                                    " s: not all processes came to " + what));
+                                    formatNumber(std::chrono::duration<double>(patience).count(), 6) +
+                                    " s: not all processes came to share what a rank has"));
     break;
   case WaitResult::Aborted:
     break;
   }
+  if (abort.isRaised())
+    return abort.status();
   Status status = boxControl->error();
   return status.ok() ? Status::failed("another process has failed") : status;
 }
 
-Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes) {
+Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) {
   bool isSource = rank / ranksOfProcess == met.rank();
   for (int64_t at = 0; at < bytes; at += kBoxBytes) {
     char *part = static_cast<char *>(data) + at;
     auto count = static_cast<size_t>(std::min(kBoxBytes, bytes - at));
     if (isSource)
       std::memcpy(box.get(), part, count);
-    if (Status status = meetAll("share what a rank has"); !status.ok())
+    if (Status status = meetAll(abort); !status.ok())
       return status;
     if (!isSource)
       std::memcpy(part, box.get(), count);
     // The box is filled again only when all have read it.
-    if (Status status = meetAll("share what a rank has"); !status.ok())
+    if (Status status = meetAll(abort); !status.ok())
       return status;
   }
   return Status::success();

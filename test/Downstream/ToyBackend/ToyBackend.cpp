@@ -17,7 +17,8 @@ public:
 
   const std::string &kernels() const override { return library.cpu(); }
   std::string communicators() const override { return "sockets"; }
-  Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes) override {
+  Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
+                                                 CommunicatorFactory &) override {
     return ToyMemory::allocate(ranks, bytes);
   }
   Expected<std::unique_ptr<Stream>> makeStream(int64_t) override {
