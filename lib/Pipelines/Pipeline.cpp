@@ -14,7 +14,7 @@ using namespace spmd;
 namespace {
 
 /// Whether the result depends on a pass: without a required one the next phase cannot read the IR, an optimization may
-/// be left out, a report is only for people, and a verifier changes nothing.
+/// be left out, a report is only for people and for verifiers, and a verifier changes nothing.
 enum class Kind { required, optimization, report, verifier };
 
 struct PassEntry {
@@ -86,6 +86,8 @@ const PassEntry kPipeline[] = {
      "the mean of the ranks' means is not the mean; as a sum and a division by the global count it partitions exactly"},
     {Phase::partition, Kind::required, "spmd-partition", partitionOptions,
      "turns the global step into the program of one rank, with a collective at every use"},
+    {Phase::partition, Kind::report, "spmd-record-values", none,
+     "what only moves communication must leave gradients and results what they are; verifiers compare"},
     {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
      "one gather per unit and direction instead of one per use"},
     {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
@@ -95,6 +97,7 @@ const PassEntry kPipeline[] = {
 
     {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
+    {Phase::decompose, Kind::report, "spmd-record-values", none, "the optimizer's arithmetic is new"},
     {Phase::decompose, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::decompose>, "no list op is left"},
     {Phase::decompose, Kind::verifier, "spmd-verify-partition", none, "arithmetic on chunks is still what ranks may do"},
 
