@@ -39,6 +39,8 @@ private:
   LogicalResult verifyAten(AtenOpInterface op);
   LogicalResult verifyPartials(AtenOpInterface op, const ShardingRule *rule);
   LogicalResult verifyShards(AtenOpInterface op, const ShardingRule &rule);
+  LogicalResult verifyView(AtenOpInterface op);
+  LogicalResult verifyWhole(AtenOpInterface op);
   LogicalResult verifyList(Operation *op);
   LogicalResult verifyVarying(Operation *op);
   LogicalResult verifyReturn();
@@ -153,12 +155,15 @@ LogicalResult Verifier::verifyPartials(AtenOpInterface op, const ShardingRule *r
   for (unsigned index : partials)
     if (stateOf(op->getOperand(index)) != first)
       return error(op) << "has operands that are " << first.str() << " and " << stateOf(op->getOperand(index)).str();
+  // Largest values and norms do not add up.
+  bool isSum = first.kind == ReduceKind::sum;
   bool linear = !rule; // view-like
   if (rule && rule->linearity == Linearity::additive)
-    linear = partials.size() == counted;
+    linear = partials.size() == counted && (isSum || onlyMovesElements(op));
   if (rule && rule->linearity == Linearity::multilinear)
-    linear = partials.size() == 1 && llvm::is_contained(rule->multilinearOperands, partials.front());
+    linear = isSum && partials.size() == 1 && llvm::is_contained(rule->multilinearOperands, partials.front());
   bool isNorm = op->getName().getStringRef() == "aten.linalg_vector_norm" &&
+                ShapedType::getNumElements(getGlobalShape(op->getResult(0).getType())) == 1 &&
                 AxisState::partial(getNormKind(op).value_or(ReduceKind::sum)) == first;
   if (!linear && !isNorm)
     return error(op) << "is not linear in operand " << partials.front() << ", which is " << first.str();
@@ -271,6 +276,42 @@ LogicalResult Verifier::verifyVarying(Operation *op) {
   return success();
 }
 
+/// 4: a view keeps elements where they are, and so says where a shard is.
+LogicalResult Verifier::verifyView(AtenOpInterface op) {
+  Value from = op->getOperand(0), to = op->getResult(0);
+  AxisState state = stateOf(from);
+  if (state.isPartial())
+    return verifyPartials(op, nullptr);
+  std::optional<AxisState> mapped = state;
+  if (state.isShard())
+    mapped = mapThroughView(getGlobalShape(from.getType()), state, getGlobalShape(to.getType()));
+  if (!mapped || *mapped != stateOf(to))
+    return error(op) << "gives a " << stateOf(to).str() << " view of a " << state.str() << " value";
+  return success();
+}
+
+/// 4: what every rank computes whole is whole, unless it is filled in along new dimensions.
+LogicalResult Verifier::verifyWhole(AtenOpInterface op) {
+  FailureOr<ShardingRule> rule = failure();
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    AxisState state = stateOf(result);
+    bool isFilled = false;
+    if (state.isShard() && (succeeded(rule) || succeeded(rule = op.getShardingRule()))) {
+      int64_t factor = rule->results[index].dims[state.dim];
+      int64_t size = getGlobalShape(result.getType())[state.dim];
+      isFilled = factor >= 0 && llvm::none_of(llvm::enumerate(rule->operands), [&](auto operand) {
+                   const auto *dim = llvm::find(operand.value().dims, factor);
+                   return dim != operand.value().dims.end() &&
+                          getGlobalShape(op->getOperand(operand.index()).getType())[dim - operand.value().dims.begin()] ==
+                              size;
+                 });
+    }
+    if (!state.isReplicated() && !isFilled)
+      return error(op) << "gives result " << index << " as " << state.str() << ", but all operands are replicated";
+  }
+  return success();
+}
+
 LogicalResult Verifier::verifyAten(AtenOpInterface op) {
   if (ListOp::isListOp(op))
     return verifyList(op);
@@ -283,14 +324,17 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
                                                                      getGlobalShape(op->getResult(0).getType())
                                                            : !stateOf(operand).isReplicated()))
         return error(op) << "cannot run on chunks of a unit";
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      if (!stateOf(result).isOwned())
+        return error(op) << "gives result " << index << " as " << stateOf(result).str() << ", expected owned";
     return success();
   }
   if (llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isVarying(); }))
     return verifyVarying(op);
   if (op.isViewLike())
-    return verifyPartials(op, nullptr);
+    return verifyView(op);
   if (llvm::all_of(op->getOperands(), [](Value v) { return stateOf(v).isReplicated(); }))
-    return success();
+    return verifyWhole(op);
   if (auto parts = mapThroughParts(op, llvm::map_to_vector(op->getOperands(), stateOf))) {
     for (auto [index, want] : llvm::enumerate(*parts))
       if (stateOf(op->getResult(index)) != want)
