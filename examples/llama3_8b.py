@@ -14,10 +14,11 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 from transformers import LlamaConfig, LlamaForCausalLM
 
-# config.json of meta-llama/Meta-Llama-3-8B and -70B
+# config.json of meta-llama/Meta-Llama-3-8B and -70B, and of Llama-3.1-405B
 MODELS = {
     "8b": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32),
     "70b": dict(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, num_attention_heads=64),
+    "405b": dict(hidden_size=16384, intermediate_size=53248, num_hidden_layers=126, num_attention_heads=128),
     "tiny": dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
                  num_key_value_heads=2, vocab_size=320),
 }
@@ -33,8 +34,9 @@ def train_step(model, optimizer, input_ids, labels):
 
 
 def setup(model: str = "8b", batch: int = 64, length: int = 8192, layers: int | None = None, device: str = "meta",
-          dtype: torch.dtype = torch.bfloat16) -> dict:
-    """Everything spmd.capture needs. `batch` is the global one: all ranks' sequences."""
+          dtype: torch.dtype = torch.bfloat16, checkpoint: bool = False) -> dict:
+    """Everything spmd.capture needs. `batch` is the global one: all ranks' sequences. With `checkpoint` backward
+    computes the forward pass of a decoder layer again."""
     settings = dict(vocab_size=128256, num_key_value_heads=8, max_position_embeddings=8192, rope_theta=500000.0,
                     rms_norm_eps=1e-5, use_cache=False, tie_word_embeddings=False) | MODELS[model]
     if layers is not None:
@@ -42,6 +44,9 @@ def setup(model: str = "8b", batch: int = 64, length: int = 8192, layers: int | 
     with torch.device(device):
         llama = LlamaForCausalLM(LlamaConfig(**settings)).to(dtype)
         tokens = torch.zeros(batch, length, dtype=torch.int64)
+    if checkpoint:
+        llama.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        llama.train()
     optimizer = torch.optim.AdamW(llama.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     return dict(train_step=train_step, model=llama, optimizer=optimizer, args=(tokens, tokens.clone()))
 
@@ -52,11 +57,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64, help="sequences in the global batch")
     parser.add_argument("--length", type=int, default=8192, help="tokens in a sequence")
     parser.add_argument("--layers", type=int, help="fewer layers than the model has")
+    parser.add_argument("--checkpoint", action="store_true", help="backward computes decoder layers again")
     parser.add_argument("--save", help="step package to write; default llama3-MODEL.step")
     options = parser.parse_args()
     import spmd
     path = options.save or f"llama3-{options.model}.step"
-    example = setup(options.model, options.batch, options.length, options.layers)
+    example = setup(options.model, options.batch, options.length, options.layers, checkpoint=options.checkpoint)
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
                            name=Path(path).stem)
     package.save(path, weights=False)

@@ -14,7 +14,7 @@ using namespace spmd;
 namespace {
 
 /// Whether the result depends on a pass: without a required one the next phase cannot read the IR, an optimization may
-/// be left out, a report is only for people, and a verifier changes nothing.
+/// be left out, a report is only for people and for verifiers, and a verifier changes nothing.
 enum class Kind { required, optimization, report, verifier };
 
 struct PassEntry {
@@ -86,6 +86,8 @@ const PassEntry kPipeline[] = {
      "the mean of the ranks' means is not the mean; as a sum and a division by the global count it partitions exactly"},
     {Phase::partition, Kind::required, "spmd-partition", partitionOptions,
      "turns the global step into the program of one rank, with a collective at every use"},
+    {Phase::partition, Kind::report, "spmd-record-values", none,
+     "what only moves communication must leave gradients and results what they are; verifiers compare"},
     {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
      "one gather per unit and direction instead of one per use"},
     {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
@@ -95,7 +97,9 @@ const PassEntry kPipeline[] = {
 
     {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
+    {Phase::decompose, Kind::report, "spmd-record-values", none, "the optimizer's arithmetic is new"},
     {Phase::decompose, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::decompose>, "no list op is left"},
+    {Phase::decompose, Kind::verifier, "spmd-verify-partition", none, "arithmetic on chunks is still what ranks may do"},
 
     {Phase::collectives, Kind::optimization, "spmd-bucket-collectives", none,
      "scalar all-reduces that are ready together travel in one message"},
@@ -120,6 +124,7 @@ const PassEntry kPipeline[] = {
      "code is generated once per kernel, and blocks of one kind share theirs"},
     {Phase::kernels, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::kernels>,
      "no aten op and no sharding state is left"},
+    {Phase::kernels, Kind::verifier, "spmd-verify-schedule", none, "kernels keep to the schedule"},
 
     {Phase::plan, Kind::required, "spmd-convert-kernel-to-plan", none,
      "values get bytes of the arena, ops become commands on streams"},
@@ -177,9 +182,11 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
   return "";
 }
 
-LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
+/// Adds the passes of `phase`; with `onlyVerifiers` those that change nothing.
+static LogicalResult addPasses(OpPassManager &pm, Phase phase, bool onlyVerifiers, const PipelineOptions &options,
+                               raw_ostream &os) {
   for (const PassEntry &entry : kPipeline) {
-    if (entry.phase != phase)
+    if (entry.phase != phase || (onlyVerifiers && entry.kind != Kind::verifier))
       continue;
     const PassInfo *pass = PassInfo::lookup(entry.name);
     if (!pass) {
@@ -196,8 +203,18 @@ LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptio
   return success();
 }
 
+LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
+  return addPasses(pm, phase, /*onlyVerifiers=*/false, options, os);
+}
+
+LogicalResult spmd::addVerifiers(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
+  return addPasses(pm, phase, /*onlyVerifiers=*/true, options, os);
+}
+
 LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
                                   raw_ostream &os) {
+  if (failed(addVerifiers(pm, from, options, os)))
+    return failure();
   for (Phase phase : kPhases)
     if (from < phase && phase <= to && failed(addPhase(pm, phase, options, os)))
       return failure();

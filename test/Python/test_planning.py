@@ -132,6 +132,17 @@ def test_nothing_is_quadratic_in_the_length(package, tmp_path) -> None:
     assert not re.search(r"[<x]8192x8192x", done.stdout)
 
 
+def test_gradients_in_flight_are_alive() -> None:
+    """While one layer's backward pass runs, the gradients of the one before are being reduced: they are part of the
+    peak, not a gap."""
+    example = llama3_8b.setup("tiny", batch=8, length=16, layers=6, checkpoint=True)
+    package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"])
+    plan = package.plan(ranks=8, policy="class:LlamaDecoderLayer")
+    unsharded = [tensor.name for tensor in plan.tensors if re.fullmatch(r"unit[1-6] gradients", tensor.name)]
+    assert len(unsharded) == 2
+    assert plan.peak_bytes <= plan.transient_bytes <= 1.02 * plan.peak_bytes
+
+
 def test_printed_as_a_table(plan) -> None:
     text = repr(plan)
     assert f"arena: {plan.arena_bytes:,} bytes per rank" in text

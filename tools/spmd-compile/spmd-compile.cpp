@@ -59,6 +59,7 @@ private:
   LogicalResult checkTensors(StringRef name);
   LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
+  LogicalResult runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
   LogicalResult writeJson(const spmd::runtime::PlanReport &report);
@@ -115,18 +116,25 @@ LogicalResult Compiler::read() {
 }
 
 LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
+  if (failed(runPasses(phase, /*onlyVerifiers=*/false, timing)))
+    return failure();
+  return dump(phase);
+}
+
+LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing) {
   showProgress(spmd::getPhaseName(phase));
   TimingScope scope = timing.nest(spmd::getPhaseName(phase));
   PassManager pm(&context);
   pm.enableTiming(scope);
   std::string failedPass;
   pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
-  if (failed(spmd::addPhase(pm, phase, options.pipeline, llvm::errs()))) {
+  auto *add = onlyVerifiers ? spmd::addVerifiers : spmd::addPhase;
+  if (failed(add(pm, phase, options.pipeline, llvm::errs()))) {
     isInternal = true;
     return failure();
   }
   if (succeeded(pm.run(*module)))
-    return dump(phase);
+    return success();
   // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
   if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
     isInternal = true;
@@ -261,6 +269,8 @@ LogicalResult Compiler::runAll() {
     if (failed(read()))
       return failure();
   }
+  if (options.resumes && failed(runPasses(options.from, /*onlyVerifiers=*/true, timing)))
+    return failure();
   for (Phase phase : spmd::getPhases()) {
     bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
     if (isNeeded && failed(runPhase(phase, timing)))

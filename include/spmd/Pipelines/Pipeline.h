@@ -72,7 +72,11 @@ std::string findBadOption(const PipelineOptions &options);
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
                              llvm::raw_ostream &os);
 
-/// Adds the passes of all phases after `from` up to and including `to`.
+/// Adds the verifiers of a phase alone: what must hold of IR that is said to have been through it.
+mlir::LogicalResult addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
+                                 llvm::raw_ostream &os);
+
+/// Adds the verifiers of `from`, and the passes of all phases after it up to and including `to`.
 mlir::LogicalResult buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
                                   llvm::raw_ostream &os);
 

@@ -35,23 +35,27 @@ static void eraseUnused(plan::ProgramOp program) {
 void spmd::placeBuffers(plan::ProgramOp program) {
   eraseUnused(program);
   ProgramLiveness liveness(program);
+  runtime::MemoryPeak peak = liveness.findPeak();
   memory::Placement placement = memory::placeBuffers(
-      liveness.getRequests(), [&](unsigned a, unsigned b) { return liveness.mayOverlap(a, b); }, kTransientAlignment);
+      liveness.getRequests(), [&](unsigned a, unsigned b) { return liveness.mayOverlap(a, b); }, kTransientAlignment,
+      peak.bytes);
 
   int64_t stateBytes = placeState(program);
   for (auto [buffer, offset] : llvm::zip_equal(liveness.getBuffers(), placement.offsets))
     plan::BufferOp(buffer.op).setOffset(stateBytes + offset);
 
   llvm::MapVector<plan::BufferClass, int64_t> classes;
-  for (plan::BufferOp buffer : liveness.getAliveAtPeak())
+  for (size_t number : peak.alive) {
+    plan::BufferOp buffer = liveness.getBuffers()[number].op;
     classes[buffer.getBufferClass()] += llvm::alignTo(buffer.getBytes(), kTransientAlignment);
+  }
   Builder builder(program.getContext());
-  SmallVector<NamedAttribute> peak;
+  SmallVector<NamedAttribute> classesAtPeak;
   for (auto [bufferClass, bytes] : classes)
-    peak.push_back(builder.getNamedAttr(plan::stringifyBufferClass(bufferClass), builder.getI64IntegerAttr(bytes)));
+    classesAtPeak.push_back(builder.getNamedAttr(plan::stringifyBufferClass(bufferClass), builder.getI64IntegerAttr(bytes)));
 
   program.setStateBytes(stateBytes);
   program.setTransientBytes(placement.bytes);
-  program.setLowerBound(liveness.getPeak().bytes);
-  program.setPeakAttr(builder.getDictionaryAttr(peak));
+  program.setLowerBound(peak.bytes);
+  program.setPeakAttr(builder.getDictionaryAttr(classesAtPeak));
 }

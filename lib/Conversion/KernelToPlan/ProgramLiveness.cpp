@@ -2,6 +2,7 @@
 
 #include "spmd/Conversion/KernelToPlan/ProgramLiveness.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -15,7 +16,7 @@ static unsigned getStreamNumber(ArrayRef<StringRef> streams, StringRef name) {
   return llvm::find(streams, name) - streams.begin();
 }
 
-static HappensBefore computeOrder(plan::ProgramOp program) {
+static std::vector<memory::StreamCommand> collectCommands(plan::ProgramOp program) {
   SmallVector<StringRef> streams = getStreams(program);
   DenseMap<Value, int64_t> ids;
   std::vector<memory::StreamCommand> commands;
@@ -24,7 +25,7 @@ static HappensBefore computeOrder(plan::ProgramOp program) {
     Value awaited = command.getAwaitedEvent();
     commands.push_back({getStreamNumber(streams, command.getStream()), awaited ? ids.at(awaited) : -1});
   }
-  return HappensBefore(commands, streams.size());
+  return commands;
 }
 
 /// Every transient buffer with its uses, in the order of the buffers.
@@ -35,7 +36,7 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
   for (auto buffer : program.getOps<plan::BufferOp>())
     if (!buffer.getState()) {
       numbers[buffer.getSymName()] = buffers.size();
-      buffers.push_back({buffer, memory::Uses(streams.size())});
+      buffers.push_back({buffer, memory::Uses(streams.size()), {}});
     }
   auto find = [&](plan::RefAttr ref) -> TransientBuffer * {
     auto it = numbers.find(ref.getBuffer().getValue());
@@ -51,8 +52,10 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
         buffer->toEnd = true;
     } else if (auto command = dyn_cast<plan::CommandOpInterface>(op)) {
       for (plan::RefAttr ref : command.getRefs())
-        if (TransientBuffer *buffer = find(ref))
+        if (TransientBuffer *buffer = find(ref)) {
           buffer->uses.add(getStreamNumber(streams, command.getStream()), id);
+          buffer->commands.push_back(static_cast<int32_t>(id));
+        }
       ++id;
     }
   }
@@ -60,8 +63,9 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
 }
 
 ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
-    : buffers(collectUses(program)), order(computeOrder(program)) {
-  int64_t end = llvm::range_size(program.getOps<plan::CommandOpInterface>()) + 1;
+    : buffers(collectUses(program)), commands(collectCommands(program)), numStreams(program.getStreams().size()),
+      order(commands, numStreams) {
+  int64_t end = commands.size() + 1;
   for (TransientBuffer &buffer : buffers) {
     memory::BufferRequest request;
     request.bytes = buffer.op.getBytes();
@@ -72,16 +76,13 @@ ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
   }
 }
 
-memory::Peak ProgramLiveness::getPeak() const { return memory::computePeak(requests, kTransientAlignment); }
-
-SmallVector<plan::BufferOp> ProgramLiveness::getAliveAtPeak() const {
-  int64_t position = getPeak().position;
-  SmallVector<plan::BufferOp> alive;
-  for (auto [buffer, request] : llvm::zip_equal(buffers, requests))
-    if (buffer.isUsed() && request.first <= position && position <= request.last)
-      alive.push_back(buffer.op);
-  llvm::sort(alive, [](plan::BufferOp a, plan::BufferOp b) {
-    return a.getBytes() != b.getBytes() ? a.getBytes() > b.getBytes() : a->isBeforeInBlock(b);
-  });
-  return alive;
+runtime::MemoryPeak ProgramLiveness::findPeak() const {
+  std::vector<runtime::ScheduledCommand> schedule;
+  for (const memory::StreamCommand &command : commands)
+    schedule.push_back({static_cast<int32_t>(command.stream), static_cast<int32_t>(command.awaited)});
+  std::vector<runtime::BufferLife> lives;
+  for (const TransientBuffer &buffer : buffers)
+    lives.push_back({static_cast<int64_t>(llvm::alignTo(plan::BufferOp(buffer.op).getBytes(), kTransientAlignment)),
+                     buffer.commands, buffer.fromBegin, buffer.toEnd});
+  return runtime::findMemoryPeak(schedule, runtime::HappensBefore(schedule, numStreams), lives);
 }

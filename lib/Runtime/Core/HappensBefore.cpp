@@ -6,23 +6,31 @@
 
 using namespace spmd::runtime;
 
-HappensBefore::HappensBefore(const Plan &plan)
-    : numStreams(plan.streams.size()), streams(plan.commands.size()), positions(plan.commands.size()),
-      clocks(plan.commands.size() * plan.streams.size()) {
+std::vector<ScheduledCommand> spmd::runtime::getSchedule(const Plan &plan) {
+  std::vector<ScheduledCommand> commands;
+  for (const Command &command : plan.commands)
+    commands.push_back({command.stream, command.kind == CommandKind::Wait ? command.waitFor : -1});
+  return commands;
+}
+
+HappensBefore::HappensBefore(const Plan &plan) : HappensBefore(getSchedule(plan), plan.streams.size()) {}
+
+HappensBefore::HappensBefore(const std::vector<ScheduledCommand> &commands, size_t numStreams)
+    : numStreams(numStreams), streams(commands.size()), positions(commands.size()),
+      clocks(commands.size() * numStreams) {
   // now[s] is the clock of stream s after its latest command.
   std::vector<uint32_t> now(numStreams * numStreams);
   // The same after each command: a wait that is waited for has seen what it waited for.
   std::vector<uint32_t> after(clocks.size());
-  for (size_t id = 0; id < plan.commands.size(); ++id) {
-    const Command &command = plan.commands[id];
-    auto stream = static_cast<size_t>(command.stream);
+  for (size_t id = 0; id < commands.size(); ++id) {
+    auto stream = static_cast<size_t>(commands[id].stream);
     uint32_t *clock = &now[stream * numStreams];
     std::copy_n(clock, numStreams, &clocks[id * numStreams]);
     streams[id] = stream;
     positions[id] = clock[stream]++;
-    if (command.kind == CommandKind::Wait) {
+    if (commands[id].awaited >= 0) {
       // What the awaited command saw is visible from here on, and so is it.
-      auto awaited = static_cast<size_t>(command.waitFor);
+      auto awaited = static_cast<size_t>(commands[id].awaited);
       for (size_t s = 0; s < numStreams; ++s)
         clock[s] = std::max(clock[s], after[awaited * numStreams + s]);
     }

@@ -1,85 +1,64 @@
 //===- PlanReport.cpp -----------------------------------------------------===//
 
 #include "spmd/Runtime/Core/PlanReport.h"
+#include "spmd/Runtime/Core/MemoryPeak.h"
 
 #include <algorithm>
 #include <map>
 
 using namespace spmd::runtime;
 
-namespace {
-/// The commands between which a buffer is alive, in program order; -1 and the
-/// number of commands are the step's begin and end.
-struct Life {
-  int64_t first = INT64_MAX, last = -1;
-  bool isUsed() const { return first <= last; }
-  void extend(int64_t command) {
-    first = std::min(first, command);
-    last = std::max(last, command);
-  }
-};
-
 /// What placement makes of the bytes of a transient buffer.
-int64_t align(int64_t bytes) { return (bytes + kTransientAlignment - 1) / kTransientAlignment * kTransientAlignment; }
-} // namespace
+static int64_t align(int64_t bytes) {
+  return (bytes + kTransientAlignment - 1) / kTransientAlignment * kTransientAlignment;
+}
 
-/// A batch is there from the beginning, an output until the end.
-static std::vector<Life> findLives(const Manifest &manifest, const Plan &plan) {
-  std::vector<Life> lives(plan.buffers.size());
-  auto end = static_cast<int64_t>(plan.commands.size());
-  for (int64_t id = 0; id < end; ++id)
-    for (const Ref &ref : plan.commands[static_cast<size_t>(id)].refs)
-      lives[static_cast<size_t>(ref.buffer)].extend(id);
-  auto extend = [&](const std::optional<int64_t> &buffer, int64_t command) {
-    if (buffer && *buffer < static_cast<int64_t>(lives.size()))
-      lives[static_cast<size_t>(*buffer)].extend(command);
+/// Who uses each transient buffer. A batch is there from the beginning, an
+/// output until the end.
+static std::vector<BufferLife> findLives(const Manifest &manifest, const Plan &plan) {
+  std::vector<BufferLife> lives(plan.buffers.size());
+  for (const Buffer &buffer : plan.buffers)
+    if (!buffer.state)
+      lives[static_cast<size_t>(buffer.id)].bytes = align(buffer.bytes);
+  for (size_t id = 0; id < plan.commands.size(); ++id)
+    for (const Ref &ref : plan.commands[id].refs)
+      lives[static_cast<size_t>(ref.buffer)].uses.push_back(static_cast<int32_t>(id));
+  auto mark = [&](const std::optional<int64_t> &buffer, bool BufferLife::*member) {
+    if (buffer && *buffer >= 0 && *buffer < static_cast<int64_t>(lives.size()))
+      lives[static_cast<size_t>(*buffer)].*member = true;
   };
   for (const BatchInput &input : manifest.batch)
-    extend(input.buffer, -1);
+    mark(input.buffer, &BufferLife::fromBegin);
   for (const HyperParameter &hyper : manifest.hyper)
-    extend(hyper.buffer, -1);
+    mark(hyper.buffer, &BufferLife::fromBegin);
   for (const Output &output : manifest.outputs)
-    extend(output.buffer, end);
+    mark(output.buffer, &BufferLife::toEnd);
+  // State is always there, and no part of what placement shares out.
+  for (const Buffer &buffer : plan.buffers)
+    if (buffer.state)
+      lives[static_cast<size_t>(buffer.id)] = {};
   return lives;
 }
 
-/// The first command with most transient bytes alive; -1 is before all.
-static void findPeak(const Plan &plan, const std::vector<Life> &lives, PlanReport &report) {
-  auto end = static_cast<int64_t>(plan.commands.size());
-  std::vector<int64_t> change(static_cast<size_t>(end) + 3); // [command + 1]
-  for (const Buffer &buffer : plan.buffers) {
-    const Life &life = lives[static_cast<size_t>(buffer.id)];
-    if (buffer.state || !life.isUsed())
-      continue;
-    change[static_cast<size_t>(life.first + 1)] += align(buffer.bytes);
-    change[static_cast<size_t>(life.last + 2)] -= align(buffer.bytes);
+static void addMemory(const Manifest &manifest, const Plan &plan, PlanReport &report) {
+  MemoryPeak peak = findMemoryPeak(getSchedule(plan), HappensBefore(plan), findLives(manifest, plan));
+  report.peakBytes = peak.bytes;
+  report.peakCommand = peak.command;
+  if (peak.command >= 0) {
+    const Command &command = plan.commands[static_cast<size_t>(peak.command)];
+    report.peakDescription = command.describe();
+    report.peakLocation = command.location;
   }
-  int64_t alive = 0;
-  for (int64_t id = -1; id <= end; ++id) {
-    alive += change[static_cast<size_t>(id + 1)];
-    if (alive > report.peakBytes) {
-      report.peakBytes = alive;
-      report.peakCommand = id;
-    }
-  }
-  if (report.peakCommand < 0 || report.peakCommand >= end)
-    return;
-  const Command &command = plan.commands[static_cast<size_t>(report.peakCommand)];
-  report.peakDescription = command.describe();
-  report.peakLocation = command.location;
-}
-
-static void addMemory(const Plan &plan, const std::vector<Life> &lives, PlanReport &report) {
   std::map<std::string, PlanReport::MemoryClass> classes;
   for (const Buffer &buffer : plan.buffers) {
-    const Life &life = lives[static_cast<size_t>(buffer.id)];
     PlanReport::MemoryClass &entry = classes[buffer.memoryClass];
     entry.name = buffer.memoryClass;
     if (buffer.state)
       entry.persistent += buffer.bytes;
-    if (buffer.state || life.first > report.peakCommand || report.peakCommand > life.last)
-      continue;
-    entry.peak += buffer.bytes;
+  }
+  for (size_t number : peak.alive) {
+    const Buffer &buffer = plan.buffers[number];
+    classes[buffer.memoryClass].peak += buffer.bytes;
     report.tensors.push_back({buffer.name, buffer.memoryClass, buffer.location, buffer.bytes, buffer.id});
   }
   std::sort(report.tensors.begin(), report.tensors.end(),
@@ -156,9 +135,7 @@ PlanReport spmd::runtime::makePlanReport(const Manifest &manifest, const Plan &p
   report.transientBytes = manifest.transientBytes;
   report.replicated = manifest.replicated;
   report.outsideArena = manifest.outsideArena;
-  std::vector<Life> lives = findLives(manifest, plan);
-  findPeak(plan, lives, report);
-  addMemory(plan, lives, report);
+  addMemory(manifest, plan, report);
   addUnits(manifest, plan, report);
   return report;
 }

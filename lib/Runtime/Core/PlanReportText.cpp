@@ -53,7 +53,7 @@ std::string spmd::runtime::formatArena(const PlanReport &report) {
 std::string spmd::runtime::formatPeak(const PlanReport &report) {
   if (report.tensors.empty())
     return "";
-  std::string text = "memory peak, in program order: " + formatCount(report.peakBytes) + " transient bytes alive";
+  std::string text = "memory peak: " + formatCount(report.peakBytes) + " transient bytes alive";
   if (!report.peakDescription.empty())
     text += " at command " + std::to_string(report.peakCommand) + " (" + report.peakDescription + ")" +
             (report.peakLocation.empty() ? "" : ", " + report.peakLocation);

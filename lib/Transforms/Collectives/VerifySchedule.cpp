@@ -4,6 +4,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/Partition/Verify.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_VERIFYSCHEDULE
@@ -34,6 +35,10 @@ static LogicalResult verifyStart(CollectiveOpInterface op) {
   if (isGather != (stream == "gather"))
     return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream
                            << "\", gathers and only gathers belong on \"gather\"";
+  StringRef expected = isa<ReduceScatterStartOp>(*op) || op.getUnitAttr() ? "reduce" : "scalar";
+  if (!isGather && stream != expected)
+    return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream << "\", it belongs on \"" << expected
+                           << "\": small all_reduces are on \"scalar\", other reductions on \"reduce\"";
   return success();
 }
 
@@ -90,6 +95,9 @@ struct VerifySchedulePass : spmd::impl::VerifyScheduleBase<VerifySchedulePass> {
       if (failed(result))
         signalPassFailure();
     }
+    // 6: what held before collectives were started. Kernels have no states any more.
+    if (hasStates(step) && (failed(verifyStates(step)) || failed(verifyUnits(step)) || failed(verifyRecordedValues(step))))
+      signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

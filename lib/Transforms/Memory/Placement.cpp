@@ -94,16 +94,9 @@ private:
 
 } // namespace
 
-Peak spmd::memory::computePeak(ArrayRef<BufferRequest> requests, int64_t alignment) {
-  Peak peak;
-  for (auto [position, bytes] : llvm::enumerate(computePressure(requests, alignment)))
-    if (bytes > peak.bytes)
-      peak = {static_cast<int64_t>(position), bytes};
-  return peak;
-}
-
 Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests,
-                                     llvm::function_ref<bool(unsigned, unsigned)> conflict, int64_t alignment) {
+                                     llvm::function_ref<bool(unsigned, unsigned)> conflict, int64_t alignment,
+                                     int64_t lowerBound) {
   unsigned size = requests.size();
   std::vector<std::vector<unsigned>> conflicts(size);
   for (unsigned i = 0; i != size; ++i)
@@ -127,7 +120,6 @@ Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests,
       {"size * lifetime", orderBy(size, [&](unsigned i) { return Key(bytes(i) * life(i), bytes(i)); })},
       {"program order", orderBy(size, [&](unsigned i) { return Key(-requests[i].first, bytes(i)); })}};
 
-  int64_t lowerBound = computePeak(requests, alignment).bytes;
   Greedy greedy(requests, conflicts, alignment);
   Placement best;
   best.bytes = INT64_MAX;

@@ -25,6 +25,12 @@ using spmd::aten::ShardingRule;
 
 namespace spmd::partition {
 
+bool onlyMovesElements(Operation *op) {
+  if (cast<AtenOpInterface>(op).isViewLike())
+    return true;
+  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack"}, op->getName().stripDialect());
+}
+
 namespace {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
@@ -43,13 +49,6 @@ std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t fact
   if (llvm::count(value.dims, factor) != 1)
     return std::nullopt;
   return llvm::find(value.dims, factor) - value.dims.begin();
-}
-
-/// Ops that only move elements: max, min and norm2 commute with them.
-bool onlyMovesElements(Operation *op) {
-  if (cast<AtenOpInterface>(op).isViewLike())
-    return true;
-  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack"}, op->getName().stripDialect());
 }
 
 /// A norm over everything of partial norms of the same kind is one, too.

@@ -3,6 +3,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Partition/Verify.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_STRIPSHARDING
@@ -42,6 +43,7 @@ struct StripShardingPass : spmd::impl::StripShardingBase<StripShardingPass> {
     if (!step)
       return signalPassFailure();
     keepLayouts(step);
+    step->removeAttr(kRecordedValuesAttr);
     AttrTypeReplacer replacer;
     replacer.addReplacement([](RankedTensorType type) -> std::optional<Type> {
       if (!isa_and_nonnull<ShardingAttr>(type.getEncoding()))

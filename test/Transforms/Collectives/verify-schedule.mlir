@@ -77,3 +77,52 @@ func.func @step(%x: tensor<f32>) -> tensor<f32> {
   %0 = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// 5: reductions of units and small ones
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'spmd.all_reduce_start' is on stream "reduce", it belongs on "scalar"}}
+  %h = spmd.all_reduce_start [sum] %x on @mesh ["data"] stream "reduce" : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+  %0 = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// 6: the states of what is started
+#P = #spmd.sharding<global = [], [partial<sum>]>
+#R = #spmd.sharding<global = [], [replicated]>
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<f32, #P>) -> (tensor<f32, #R> {spmd.result = #spmd.loss<"">}) {
+  // expected-error @+1 {{makes replicated from partial<sum>}}
+  %h = spmd.all_reduce_start [max] %x on @mesh ["data"] stream "scalar" : (tensor<f32, #P>) -> !spmd.handle<tensor<f32, #R>>
+  %0 = spmd.wait %h : !spmd.handle<tensor<f32, #R>> -> tensor<f32, #R>
+  return %0 : tensor<f32, #R>
+}
+
+// -----
+
+// 6: a partial value that nothing reduces
+#P = #spmd.sharding<global = [], [partial<sum>]>
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 0 of @step is partial<sum>, expected replicated}}
+func.func @step(%x: tensor<f32, #P>) -> (tensor<f32, #P> {spmd.result = #spmd.loss<"">}) {
+  return %x : tensor<f32, #P>
+}
+
+// -----
+
+// 6: what is reduced twice
+#P = #spmd.sharding<global = [], [partial<sum>]>
+#R = #spmd.sharding<global = [], [replicated]>
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<f32, #P>) -> (tensor<f32, #R> {spmd.result = #spmd.loss<"">}) {
+  %h = spmd.all_reduce_start [sum] %x on @mesh ["data"] stream "scalar" : (tensor<f32, #P>) -> !spmd.handle<tensor<f32, #R>>
+  %0 = spmd.wait %h : !spmd.handle<tensor<f32, #R>> -> tensor<f32, #R>
+  // expected-error @+1 {{makes replicated from replicated}}
+  %h1 = spmd.all_reduce_start [sum] %0 on @mesh ["data"] stream "scalar" : (tensor<f32, #R>) -> !spmd.handle<tensor<f32, #R>>
+  %1 = spmd.wait %h1 : !spmd.handle<tensor<f32, #R>> -> tensor<f32, #R>
+  return %1 : tensor<f32, #R>
+}

@@ -252,3 +252,67 @@ func.func @step(%x: tensor<3xf32, #V> {spmd.arg = #spmd.batch<"x", dim = 0>})
   return %x, %x : tensor<3xf32, #V>, tensor<3xf32, #V>
 }
 }
+
+// -----
+
+// 2: largest values do not add up
+#M = #spmd.sharding<global = [3], [partial<max>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #M>) {
+  // expected-error @+1 {{is not linear in operand 0, which is partial<max>}}
+  %0 = aten.add.Tensor %x, %x : (tensor<3xf32, #M>, tensor<3xf32, #M>) -> tensor<3xf32, #M>
+  return
+}
+}
+
+// -----
+
+// 4: a view does not gather
+#S = #spmd.sharding<global = [8, 3], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<4x3xf32, #S>) {
+  // expected-error @+1 {{gives a replicated view of a shard<0, 1, 4> value}}
+  %0 = aten.view %x {size = array<i64: 12>} : (tensor<4x3xf32, #S>) -> tensor<12xf32, #spmd.sharding<global = [12], [replicated]>>
+  return
+}
+}
+
+// -----
+
+// 4: what is computed from whole values is no part of anything
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<3xf32, #R>) {
+  // expected-error @+1 {{gives result 0 as partial<sum>, but all operands are replicated}}
+  %0 = aten.neg %x : (tensor<3xf32, #R>) -> tensor<3xf32, #spmd.sharding<global = [3], [partial<sum>]>>
+  return
+}
+}
+
+// -----
+
+// 4: rows that are all alike may be made by each rank
+#S = #spmd.sharding<global = [8], [shard<0, 1, 4>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step() {
+  %0 = aten.full {fill_value = 1.0 : f64, size = array<i64: 4>} : () -> tensor<4xf32, #S>
+  return
+}
+}
+
+// -----
+
+// 6: chunks give chunks
+#O = #spmd.sharding<global = [256], [owned]>
+module {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<128xf32, #O>) {
+  // expected-error @+1 {{gives result 0 as replicated, expected owned}}
+  %0 = aten.neg %x : (tensor<128xf32, #O>) -> tensor<128xf32, #spmd.sharding<global = [128], [replicated]>>
+  return
+}
+}

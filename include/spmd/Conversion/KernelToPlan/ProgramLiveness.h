@@ -3,6 +3,7 @@
 #define SPMD_CONVERSION_KERNELTOPLAN_PROGRAMLIVENESS_H
 
 #include "dialects/Plan/Plan.h"
+#include "spmd/Runtime/Core/MemoryPeak.h"
 #include "spmd/Runtime/Core/Plan.h"
 #include "spmd/Transforms/Memory/HappensBefore.h"
 #include "spmd/Transforms/Memory/Placement.h"
@@ -13,6 +14,8 @@ namespace spmd {
 struct TransientBuffer {
   plan::BufferOp op;
   memory::Uses uses;
+  /// The commands that use it.
+  std::vector<int32_t> commands;
   /// Written by the runtime before the first command; read by it after the last.
   bool fromBegin = false, toEnd = false;
 
@@ -30,9 +33,8 @@ public:
   llvm::ArrayRef<memory::BufferRequest> getRequests() const { return requests; }
   /// True unless all uses of one buffer are complete before any use of the other.
   bool mayOverlap(unsigned a, unsigned b) const { return !diesBefore(a, b) && !diesBefore(b, a); }
-  /// The buffers that are alive where most bytes are, largest first.
-  llvm::SmallVector<plan::BufferOp> getAliveAtPeak() const;
-  memory::Peak getPeak() const;
+  /// The largest set of buffers of which no two may share bytes, each rounded up to the alignment of placement.
+  runtime::MemoryPeak findPeak() const;
 
 private:
   bool diesBefore(unsigned a, unsigned b) const {
@@ -41,6 +43,8 @@ private:
 
   llvm::SmallVector<TransientBuffer> buffers;
   std::vector<memory::BufferRequest> requests;
+  std::vector<memory::StreamCommand> commands;
+  unsigned numStreams;
   memory::HappensBefore order;
 };
 

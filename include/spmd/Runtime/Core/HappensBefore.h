@@ -10,11 +10,20 @@
 
 namespace spmd::runtime {
 
+/// A command as far as order is concerned.
+struct ScheduledCommand {
+  int32_t stream = 0;
+  int32_t awaited = -1; ///< of a wait: an earlier command
+};
+
+std::vector<ScheduledCommand> getSchedule(const Plan &plan);
+
 /// Vector clocks over streams. With few streams a clock is a few words, so the
 /// closure of thousands of commands takes linear time and memory.
 class HappensBefore {
 public:
   /// Waits must be for earlier commands.
+  HappensBefore(const std::vector<ScheduledCommand> &commands, size_t numStreams);
   explicit HappensBefore(const Plan &plan);
 
   /// True when command `a` is complete before command `b` starts.

@@ -51,8 +51,8 @@ struct PlanReport {
   int64_t ranks = 1;
   int64_t arenaBytes = 0, stateBytes = 0, transientBytes = 0;
   std::vector<MemoryClass> classes;
-  /// Transient bytes alive at command `peakCommand`, the most of all commands
-  /// in program order: no placement takes less.
+  /// The most transient bytes that are alive together (MemoryPeak.h), all of
+  /// them from command `peakCommand` on: no placement takes less.
   int64_t peakBytes = 0;
   int64_t peakCommand = -1;
   std::string peakDescription, peakLocation;

@@ -148,7 +148,9 @@ def VerifySchedule : Pass<"spmd-verify-schedule", "::mlir::ModuleOp"> {
        of a unit is released;
     4. no use of a value, or of a view of it, comes after its release;
     5. every communicator has one stream of collectives: all of one op kind that
-       may be on it (gathers on `gather`, reductions of units on `reduce`).
+       may be on it (gathers on `gather`, all_reduces of no unit on `scalar`, other
+       reductions on `reduce`);
+    6. what `spmd-verify-partition` checks, as long as types have states.
 
     Input: scheduled collectives. Output: the input, unchanged; an error names the
     op, its module and its line.

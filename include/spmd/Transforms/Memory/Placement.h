@@ -22,12 +22,6 @@ struct BufferRequest {
   int64_t last = 0;
 };
 
-/// Where most bytes are alive, in program order.
-struct Peak {
-  int64_t position = 0;
-  int64_t bytes = 0;
-};
-
 /// Offsets for every request, the bytes that hold them all, and the name of the order and fit that found them.
 struct Placement {
   std::vector<int64_t> offsets;
@@ -35,15 +29,12 @@ struct Placement {
   llvm::StringRef strategy;
 };
 
-/// The position with most live bytes, each buffer rounded up to `alignment`. Its bytes are a lower bound for any
-/// placement: buffers whose positions overlap can never share bytes.
-Peak computePeak(llvm::ArrayRef<BufferRequest> requests, int64_t alignment);
-
 /// Places `requests` at multiples of `alignment`. `conflict(i, j)` must be symmetric, and true whenever the positions
 /// of i and j overlap; it is true of more pairs where order is not certain. Several greedy orders are tried with two
-/// fits, and the first that needs the fewest bytes is kept. Deterministic.
+/// fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none can go below, ends the search early.
+/// Deterministic.
 Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::function_ref<bool(unsigned, unsigned)> conflict,
-                       int64_t alignment);
+                       int64_t alignment, int64_t lowerBound = 0);
 
 } // namespace spmd::memory
 

@@ -146,11 +146,20 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     5. a contraction over padded rows has the neutral element in them;
     6. chunk operands of one list op are of its unit and have one size;
     7. each parameter of an updated unit is packed into at most one gradient
-       reduction, of its own unit;
+       reduction, of its own unit; a pack of partial gradients is reduced once, and
+       nothing else reads it;
     8. results of `@step` that are not chunks are replicated, or varying outputs and
        buffers;
     9. an op with a varying operand gives varying results, and its other operands are
-       varying or replicated.
+       varying or replicated;
+    10. a rank has whole chunks of its units, parameters in the unit's type, and a
+       unit's gather sends one of them, in forward and backward the parameters, on the
+       unit's mesh and axes;
+    11. no op mixes chunks, flat buffers or tables of two units;
+    12. the new value of a unit's state comes from that unit, and is not another
+       state as it was before the step;
+    13. gradients and results are the expressions that `spmd-record-values` found, if
+       it has run.
 
     Input: a partitioned `@step`. Output: the input, unchanged; an error names the
     op, its module and its line.
@@ -167,6 +176,44 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
       return
     }
     // fails with: is not linear in operand 0, which is partial<sum>
+    ```
+  }];
+}
+
+def RecordValues : Pass<"spmd-record-values", "::mlir::ModuleOp"> {
+  let summary = "notes what gradients and results are, for verifiers";
+  let description = [{
+    Writes the attribute `spmd.recorded_values` of `@step`: a hash of the expression
+    of every result, and of every gradient that is packed to be reduced, by parameter.
+    A start with its wait counts as the collective, a value in a message of several as
+    if it were alone.
+
+    Input: a partitioned `@step`. Output: the input with the attribute, which replaces
+    an older one.
+
+    Why: sharding states say that a value is reduced, not that it is the right one.
+    With two parameters of one shape, swapped gradients have the right types
+    everywhere. Passes that only move communication must keep these expressions, and
+    verifiers see that they do.
+
+    ```mlir
+    // spmd-opt --spmd-record-values
+    #scalar = #spmd.sharding<global = [], [replicated]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%a: tensor<f32, #scalar>, %b: tensor<f32, #scalar>)
+        -> (tensor<f32, #scalar> {spmd.result = #spmd.loss<"">}) {
+      %loss = aten.sub.Tensor %a, %b : (tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
+      return %loss : tensor<f32, #scalar>
+    }
+    // becomes
+    #scalar = #spmd.sharding<global = [], [replicated]>
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%a: tensor<f32, #scalar>, %b: tensor<f32, #scalar>)
+        -> (tensor<f32, #scalar> {spmd.result = #spmd.loss<"">})
+        attributes {spmd.recorded_values = {gradients = {}, results = array<i64: 1997737034298600146>}} {
+      %loss = aten.sub.Tensor %a, %b : (tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
+      return %loss : tensor<f32, #scalar>
+    }
     ```
   }];
 }

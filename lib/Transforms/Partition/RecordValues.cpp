@@ -1,0 +1,188 @@
+//===- RecordValues.cpp - spmd-record-values ------------------------------===//
+//
+// [Note: recorded values]
+// What a gradient or a result of the step is, is an expression: ops and their attributes, down to arguments by role.
+// Passes that only move communication leave it as it is, whatever they merge, split or reorder. Its hash is taken after
+// a phase that makes new arithmetic, and compared by the verifiers of the phases after it. A collective counts as what
+// it computes, so that neither the form of a start and a wait nor who shares a message changes a value.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/Roles.h"
+#include "dialects/Spmd/Source.h"
+#include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Partition/Verify.h"
+#include "llvm/Support/xxhash.h"
+
+namespace spmd {
+#define GEN_PASS_DEF_RECORDVALUES
+#include "spmd/Transforms/Partition/Passes.h.inc"
+} // namespace spmd
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+
+constexpr StringLiteral kResultsKey = "results";
+
+/// Hashes of the values of a step. The same on every machine: of text and numbers, never of addresses.
+class Fingerprints {
+public:
+  explicit Fingerprints(func::FuncOp step);
+
+  uint64_t of(Value value) const { return hashes.lookup(value); }
+
+private:
+  using Words = SmallVector<uint64_t, 16>;
+
+  static uint64_t hash(ArrayRef<uint64_t> words) {
+    return llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(words.data()), words.size() * sizeof(uint64_t)));
+  }
+  static uint64_t hash(StringRef text) { return llvm::xxh3_64bits(text); }
+  /// Attributes and types by their text; few of them are different.
+  uint64_t hash(Attribute attr) { return hashText(attr, attr.getAsOpaquePointer()); }
+  uint64_t hash(Type type) { return hashText(type, type.getAsOpaquePointer()); }
+  template <typename T>
+  uint64_t hashText(T printed, const void *key) {
+    auto [entry, isNew] = texts.try_emplace(key, 0);
+    if (isNew) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << printed;
+      entry->second = hash(StringRef(text));
+    }
+    return entry->second;
+  }
+  void visit(Operation *op);
+  void visitCollective(CollectiveOpInterface op);
+  /// Name and attributes of an op, but for those that say where and when it runs.
+  Words describe(Operation *op, StringRef name, ArrayRef<StringRef> without = {});
+
+  llvm::DenseMap<Value, uint64_t> hashes;
+  llvm::DenseMap<const void *, uint64_t> texts;
+  /// Of what a handle stands for.
+  llvm::DenseMap<Value, SmallVector<uint64_t>> received;
+};
+
+} // namespace
+
+Fingerprints::Fingerprints(func::FuncOp step) {
+  for (BlockArgument argument : step.getArguments()) {
+    Attribute role = getArgRole(step, argument.getArgNumber());
+    hashes[argument] = hash({hash("argument"), role ? hash(role) : argument.getArgNumber(), hash(argument.getType())});
+  }
+  for (Operation &op : step.getBody().front().without_terminator())
+    visit(&op);
+}
+
+Fingerprints::Words Fingerprints::describe(Operation *op, StringRef name, ArrayRef<StringRef> without) {
+  Words words{hash(name)};
+  for (NamedAttribute attr : op->getAttrs())
+    if (attr.getName() != kSegmentAttr && !llvm::is_contained(without, attr.getName().getValue()))
+      words.append({hash(attr.getName().getValue()), hash(attr.getValue())});
+  return words;
+}
+
+void Fingerprints::visitCollective(CollectiveOpInterface op) {
+  ArrayAttr kinds = op->getAttrOfType<ArrayAttr>("kinds");
+  SmallVector<uint64_t> values;
+  for (auto [index, type] : llvm::enumerate(op.getReceivedTypes())) {
+    Words words = describe(op, op.getCollectiveName(), {"stream", "kinds"});
+    words.append({kinds ? hash(kinds[index]) : 0, of(op->getOperand(index)), hash(type)});
+    values.push_back(hash(words));
+  }
+  if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<HandleType>))
+    received[op->getResult(0)] = values;
+  else
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
+      hashes[result] = value;
+}
+
+void Fingerprints::visit(Operation *op) {
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return visitCollective(collective);
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    for (auto [result, value] : llvm::zip(wait.getResults(), received.lookup(wait.getHandle())))
+      hashes[result] = value;
+    return;
+  }
+  bool isUnpack = isa<UnpackOp>(op);
+  Words words = describe(op, op->getName().getStringRef(), {isUnpack ? "names" : ""});
+  for (Value operand : op->getOperands())
+    words.push_back(of(operand));
+  for (OpResult result : op->getResults()) {
+    Words each = words;
+    // Whoever unpacks other parameters beside it, a parameter is the same.
+    uint64_t which = isUnpack ? hash(cast<UnpackOp>(op).getNames()[result.getResultNumber()]) : result.getResultNumber();
+    each.append({which, hash(result.getType())});
+    hashes[result] = hash(each);
+  }
+}
+
+/// Calls visit(unit, parameter, value, pack) for each gradient that is packed to be reduced.
+static void forEachGradient(func::FuncOp step, function_ref<void(StringRef, StringRef, Value, PackOp)> visit) {
+  for (auto pack : step.getBody().front().getOps<PackOp>())
+    if (llvm::any_of(pack->getUsers(), llvm::IsaPred<CollectiveOpInterface>))
+      for (auto [value, name] : llvm::zip(pack.getValues(), pack.getNames().getAsValueRange<StringAttr>()))
+        visit(pack.getUnitAttr().getValue(), name, value, pack);
+}
+
+static DictionaryAttr record(func::FuncOp step) {
+  Fingerprints fingerprints(step);
+  Builder builder(step.getContext());
+  auto number = [&](uint64_t hash) { return builder.getI64IntegerAttr(static_cast<int64_t>(hash)); };
+  NamedAttrList gradients;
+  forEachGradient(step, [&](StringRef, StringRef name, Value value, PackOp) {
+    gradients.set(name, number(fingerprints.of(value)));
+  });
+  SmallVector<int64_t> results;
+  for (Value value : step.getBody().front().getTerminator()->getOperands())
+    results.push_back(static_cast<int64_t>(fingerprints.of(value)));
+  return builder.getDictionaryAttr({builder.getNamedAttr("gradients", gradients.getDictionary(step.getContext())),
+                                    builder.getNamedAttr(kResultsKey, builder.getDenseI64ArrayAttr(results))});
+}
+
+LogicalResult spmd::verifyRecordedValues(func::FuncOp step) {
+  auto recorded = step->getAttrOfType<DictionaryAttr>(kRecordedValuesAttr);
+  if (!recorded)
+    return success();
+  auto gradients = recorded.getAs<DictionaryAttr>("gradients");
+  auto results = recorded.getAs<DenseI64ArrayAttr>(kResultsKey);
+  Operation *terminator = step.getBody().front().getTerminator();
+  if (!gradients || !results || results.size() != static_cast<int64_t>(terminator->getNumOperands()))
+    return step.emitError() << "has a malformed " << kRecordedValuesAttr;
+  DictionaryAttr now = record(step);
+  constexpr StringLiteral cure = "; if the change is meant, remove spmd.recorded_values from @step";
+  LogicalResult result = success();
+  forEachGradient(step, [&](StringRef, StringRef name, Value, PackOp pack) {
+    if (succeeded(result) && gradients.get(name) != now.getAs<DictionaryAttr>("gradients").get(name))
+      result = pack->emitError() << "'" << pack->getName() << "' (" << describeSource(pack.getLoc())
+                                 << ") has another value for parameter '" << name
+                                 << "' than the gradient that was recorded for it" << cure;
+  });
+  if (failed(result))
+    return failure();
+  if (gradients.size() != now.getAs<DictionaryAttr>("gradients").size())
+    return step.emitError() << "reduces the gradients of " << now.getAs<DictionaryAttr>("gradients").size()
+                            << " parameters, " << gradients.size() << " were recorded" << cure;
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    if (results[index] == now.getAs<DenseI64ArrayAttr>(kResultsKey)[index])
+      continue;
+    Location loc = value.getDefiningOp() ? value.getLoc() : step.getLoc();
+    return emitError(loc) << "result " << index << " of @step, " << getResultRole(step, index)
+                          << ", is another value than the one that was recorded for it" << cure;
+  }
+  return success();
+}
+
+namespace {
+struct RecordValuesPass : spmd::impl::RecordValuesBase<RecordValuesPass> {
+  void runOnOperation() override {
+    func::FuncOp step = getStep(getOperation());
+    if (!step)
+      return signalPassFailure();
+    step->setAttr(kRecordedValuesAttr, record(step));
+  }
+};
+} // namespace
