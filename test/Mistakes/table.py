@@ -1,9 +1,9 @@
 """Mistakes that scripts/mistakes plants one at a time: what a tired engineer writes and a review may miss.
 
-Each changes a result, or drops a check, for some input that users can have. `right` stands in `file` exactly once; where
-it has ⟦ and ⟧, what is between them is the text that `wrong` takes the place of, and the rest says where. A text that
-ends with a semicolon is a statement, any other an expression. `tests` are filters of lit, those that should find it
-first. `equivalent` is the reason why no test can find it, where there is one.
+Each changes a result, or drops a check, for some input that users can have. `right` stands in `file` exactly once;
+where it has ⟦ and ⟧, `wrong` takes the place of what is between them, and the rest says where that is. A text that ends
+with a semicolon is a statement, any other an expression. `tests` are filters of lit, those that should find it first.
+`equivalent` is the reason why no test can find it, where there is one.
 """
 from typing import NamedTuple, Tuple
 
@@ -50,7 +50,7 @@ MISTAKES = [
     Mistake("partition-fill-of-min", "lib/Transforms/Partition/Propagate.cpp",
             "if (kind == ReduceKind::min)\n    return ⟦std::numeric_limits<double>::infinity()⟧;", "0.0",
             "Padded rows are zero for a minimum, in the pass and in its verifier.",
-            ("Transforms/Partition", "Interpreter/check-rules", "Python/test_uint8", "Models/test_own")),
+            ("Execution/interp/small", "Transforms/Partition", "Python/test_uint8")),
     Mistake("partition-variance", "lib/Transforms/Partition/SplitMeans.cpp",
             "static_cast<double>(count) - ⟦aten::getScalarValue(op.getCorrection())⟧", "0.0",
             "An unbiased variance becomes a biased one.",
@@ -63,7 +63,7 @@ MISTAKES = [
     Mistake("partition-slice-of-parts", "lib/Transforms/Partition/Parts.cpp",
             "(*rows == 0 || ⟦start.getInt() % *rows != 0⟧)", "false",
             "A slice that begins inside one of several batches is taken for a whole batch.",
-            ("Transforms/Partition/partition", "Models/test_own", "Execution/interp")),
+            ("Execution/interp/small", "Transforms/Partition/partition")),
     Mistake("partition-unverified-fill", "lib/Transforms/Partition/VerifyPartition.cpp",
             "if (⟦mask.getFill().convertToDouble() != neutral⟧)", "false",
             "Padded rows may be filled with anything.",
@@ -143,7 +143,7 @@ MISTAKES = [
             "if (⟦llvm::is_contained({original[d], original[d + 1]}, static_cast<int64_t>(index.getDim()))⟧)",
             "original[d + 1] == static_cast<int64_t>(index.getDim())",
             "A position in the outer of two loops that became one is always 0.",
-            ("Kernels/lower-kernels", "Execution/host/kernels")),
+            ("Execution/host/kernels/test_cluster", "Kernels/lower-kernels")),
     Mistake("code-order-of-equals", "lib/Kernels/RowValues.cpp",
             "arith::CmpIOp::create(b, ⟦arith::CmpIPredicate::slt⟧, x.index, y.index)", "arith::CmpIPredicate::sgt",
             "A stable sort turns equal elements round.",
@@ -177,7 +177,7 @@ MISTAKES = [
     Mistake("pipeline-batch-dim", "lib/Pipelines/BatchDims.cpp",
             "if (dim < -1 || ⟦dim >= rank⟧)", "dim > rank",
             "--batch-dim takes a dimension one behind the last.",
-            ("tools/spmd-compile/options", "Execution/interp/batch-hints")),
+            ("spmd-compile/options", "Execution/interp/batch-hints")),
 
     # Runtime
     Mistake("runtime-min-of-nan", "lib/Runtime/Core/Reduce.cpp",
@@ -187,7 +187,7 @@ MISTAKES = [
     Mistake("runtime-batched-product", "lib/Runtime/Core/Certificate.cpp",
             "⟦static_cast<__int128>(g.batch - 1) * stride⟧", "static_cast<__int128>(0)",
             "The certificate lets a batched product read behind its operand.",
-            ("SpmdRuntimeTests", "Conversion/KernelToPlan/verify-plan")),
+            ("SpmdRuntimeTests",)),
     Mistake("runtime-gather-meeting", "lib/Runtime/Host/ThreadsCommunicator.cpp",
             "std::memcpy(destination, source, bytes);\n  }\n  return ⟦meet(call)⟧;", "Status::success()",
             "A rank goes on, and overwrites what it sent, while others still gather it.",
@@ -199,7 +199,7 @@ MISTAKES = [
     Mistake("runtime-index-edge", "lib/Runtime/Host/CheckIndex.cpp",
             "(value < low || ⟦value >= high⟧)", "value > high",
             "The row number one behind the last is taken.",
-            ("SpmdRuntimeTests", "Python/test_row_numbers", "tools/spmd-run/bad-input")),
+            ("SpmdRuntimeTests", "Python/test_row_numbers", "spmd-run/bad-input")),
 
     # Dialects
     Mistake("aten-norm-fill", "dialects/Aten/ShardingRules.cpp",
