@@ -65,3 +65,18 @@ func.func @step(%w: tensor<65x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
   %j = aten.embedding %w, %kc : (tensor<65x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
   return %e, %g, %h, %j : tensor<4x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>
 }
+
+// -----
+
+// Clamped to what is one too high for the table.
+// CHECK-LABEL: func.func @step
+// CHECK: %[[CLAMPED:.*]] = aten.clamp
+// CHECK: aten.check_index %[[CLAMPED]] {high = 65
+func.func @step(%w: tensor<65x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                %y: tensor<2x3xi64> {spmd.arg = #spmd.batch<"y", dim = 0>})
+    -> (tensor<2x3x4xf32> {spmd.result = #spmd.output<"0">}) {
+  %k = aten.clamp %y {min = 0 : i64, max = 65 : i64} : (tensor<2x3xi64>) -> tensor<2x3xi64>
+  %kc = aten.check_index %k {low = 0 : i64, high = 65 : i64, use = "embedding"} : (tensor<2x3xi64>) -> tensor<2x3xi64>
+  %e = aten.embedding %w, %kc : (tensor<65x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  return %e : tensor<2x3x4xf32>
+}

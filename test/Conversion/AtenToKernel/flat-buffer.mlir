@@ -83,6 +83,18 @@ func.func @norms(%g: tensor<256xf32>) -> tensor<2xf32> {
   return %0 : tensor<2xf32>
 }
 
+// Of order infinity: the largest magnitude, whatever its sign; 0 where a rank has nothing of a segment.
+// CHECK-LABEL: func.func @largest
+// CHECK:         kernel.segmented chunk 256
+// CHECK:           %[[SIZE:.*]] = math.absf
+// CHECK:           kernel.reduce <max> %[[SIZE]]
+// CHECK:         kernel.cluster dims [2, 16] parallel 1
+// CHECK:           arith.maximumf
+func.func @largest(%g: tensor<256xf32>) -> tensor<2xf32> {
+  %0 = spmd.segment_norm max %g unit @unit0 : tensor<256xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
 // Of bf16: sums in f32, one rounding.
 // CHECK-LABEL: func.func @narrow_norms
 // CHECK:         kernel.segmented chunk 256

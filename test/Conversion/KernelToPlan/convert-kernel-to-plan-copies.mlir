@@ -25,6 +25,22 @@ func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.param<"w", trainable>})
 
 // -----
 
+// Each element is read after another has taken its place: a kernel does not overwrite what it reads elsewhere.
+// CHECK-LABEL: plan.program
+// CHECK: plan.kernel @k0(r @b0[0 : 64], w @[[NEW:b[^0].*]][0 : 64])
+// CHECK: plan.copy(r @[[NEW]][0 : 64], w @b0[0 : 64]) on "compute"
+func.func @step(%w: tensor<4x4xf32> {spmd.arg = #spmd.param<"w", trainable>})
+    -> (tensor<4x4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
+  // expected-remark @+1 {{the new value of w is copied: 64 bytes}}
+  %w1 = kernel.cluster dims [4, 4] parallel 2 ins(%p = %w at (d0, d1) -> (d1 * 4 + d0) : tensor<4x4xf32>)
+      outs(at (d0, d1) -> (d0 * 4 + d1) : tensor<4x4xf32>) attributes {symbol = "k0"} {
+    kernel.yield %p : f32
+  }
+  return %w1 : tensor<4x4xf32>
+}
+
+// -----
+
 // A gradient that is in two places of the flat buffer is written once and copied once; an output that is an argument has
 // bytes of its own.
 // CHECK-LABEL: plan.program

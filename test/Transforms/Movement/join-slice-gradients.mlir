@@ -52,6 +52,35 @@ func.func @others(%b: tensor<4x5xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, ten
 
 // -----
 
+// Two of the slices overlap and nothing covers row 1, though there are as many rows as the tensor has.
+// CHECK-LABEL: @overlapAndGap
+// CHECK-NOT: aten.cat
+// CHECK-COUNT-2: aten.add.Tensor
+func.func @overlapAndGap(%g: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %a = aten.slice.Tensor %g {dim = 0 : i64, end = 1 : i64, start = 0 : i64} : (tensor<4x5xf32>) -> tensor<1x5xf32>
+  %b = aten.slice.Tensor %g {dim = 0 : i64, end = 4 : i64, start = 2 : i64} : (tensor<4x5xf32>) -> tensor<2x5xf32>
+  %0 = aten.slice_backward %a {dim = 0 : i64, end = 1 : i64, input_sizes = array<i64: 4, 5>, start = 0 : i64, step = 1 : i64} : (tensor<1x5xf32>) -> tensor<4x5xf32>
+  %1 = aten.slice_backward %b {dim = 0 : i64, end = 4 : i64, input_sizes = array<i64: 4, 5>, start = 2 : i64, step = 1 : i64} : (tensor<2x5xf32>) -> tensor<4x5xf32>
+  %2 = aten.add.Tensor %0, %0 : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %3 = aten.add.Tensor %2, %1 : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  return %3 : tensor<4x5xf32>
+}
+
+// -----
+
+// Every second row has gradients between those of the others.
+// CHECK-LABEL: @everySecondRow
+// CHECK-NOT: aten.cat
+// CHECK: aten.add.Tensor
+func.func @everySecondRow(%g: tensor<4x5xf32>) -> tensor<8x5xf32> {
+  %0 = aten.slice_backward %g {dim = 0 : i64, end = 8 : i64, input_sizes = array<i64: 8, 5>, start = 0 : i64, step = 2 : i64} : (tensor<4x5xf32>) -> tensor<8x5xf32>
+  %1 = aten.slice_backward %g {dim = 0 : i64, end = 8 : i64, input_sizes = array<i64: 8, 5>, start = 4 : i64, step = 1 : i64} : (tensor<4x5xf32>) -> tensor<8x5xf32>
+  %2 = aten.add.Tensor %0, %1 : (tensor<8x5xf32>, tensor<8x5xf32>) -> tensor<8x5xf32>
+  return %2 : tensor<8x5xf32>
+}
+
+// -----
+
 // A cat of different tensors would be a copy; the sum is fused with what makes and what uses it.
 // CHECK-LABEL: @different
 // CHECK-NOT: aten.cat

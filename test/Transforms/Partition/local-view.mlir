@@ -3,6 +3,12 @@
 
 // RUN: spmd-opt %s --spmd-partition=view=local --spmd-dedup-collectives --spmd-verify-partition | FileCheck %s
 // RUN: spmd-opt %s --spmd-partition=view=local --spmd-dedup-collectives --spmd-strip-sharding | FileCheck %s --check-prefix=STRIP
+// RUN: sed 's/fully_shard layout/replicate layout/' %s | spmd-opt --spmd-partition=view=local --spmd-verify-partition | FileCheck %s --check-prefix=WHOLE
+
+// Gradients that every rank keeps whole are averaged, too.
+// WHOLE: %[[SUM:.*]] = spmd.all_reduce [sum]
+// WHOLE: %[[MEAN:.*]] = aten.div.Scalar %[[SUM]] {other = 2 : i64
+// WHOLE: spmd.segment_norm norm2 %[[MEAN]]
 
 module @clipped attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
 spmd.mesh @mesh ["data" = 2]

@@ -7,6 +7,7 @@
 // RUN: spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy-file=%t/plan.json ranks=4" | FileCheck %s --check-prefix=PLAN
 // RUN: spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy='or(class:Act; name:[ab]{1})' ignored-parameters=c.w ignored-modules=b ranks=2" 2>&1 | FileCheck %s --check-prefix=IGNORED
 // RUN: not spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy=always strict-tied=true" 2>&1 | FileCheck %s --check-prefix=E-TIED
+// RUN: not spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy-file=%t/strict.json" 2>&1 | FileCheck %s --check-prefix=E-TIED
 // RUN: not spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy=always policy-file=%t/plan.json" 2>&1 | FileCheck %s --check-prefix=E-TWO
 // RUN: not spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy-file=%t/bad.json" 2>&1 | FileCheck %s --check-prefix=E-PLAN
 // RUN: not spmd-opt %t/plain.mlir --spmd-assign-shard-units="policy-file=%t/none.json" 2>&1 | FileCheck %s --check-prefix=E-FILE
@@ -34,6 +35,8 @@
 //--- plan.json
 {"format": "spmd-shard-units", "version": 1, "rules": [
   {"module": ["b", "c"], "options": {"reshard_after_forward": 2}}]}
+//--- strict.json
+{"format": "spmd-shard-units", "version": 1, "strict_tied": true, "rules": [{"module": ["a"]}, {"module": ["b"]}]}
 //--- bad.json
 {"format": "spmd-shard-units", "version": 1, "rules": [{"clas": "Linear"}]}
 //--- model.mlir

@@ -37,7 +37,7 @@ def main():
             if GENERATED.match(name):
                 continue
             checked.add((name, base))
-            if not any(base.glob(name)):
+            if not any(base.glob(name)) and not any(base.glob(f"{name}.in")):
                 missing.append(f"{path.relative_to(root)}: '{name}' is not there")
     print("\n".join(missing) or f"{len(checked)} names of files")
     return 1 if missing else 0

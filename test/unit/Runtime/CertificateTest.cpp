@@ -134,6 +134,13 @@ TEST_F(Certificate, Rule2GemmBatchOverItself) {
   expectError(2, "stride_c 0: matrices of the batch overlap");
 }
 
+TEST_F(Certificate, Rule2GemmBatchBehindItsOperand) {
+  GemmShape &gemm = of(CommandKind::Gemm).gemm;
+  gemm.batch = 2;
+  gemm.strideA = gemm.m * gemm.lda; // the second A begins where the reference ends
+  expectError(2, "matrix a needs");
+}
+
 TEST_F(Certificate, Rule2GemmOverItsOperand) {
   Command &gemm = of(CommandKind::Gemm);
   gemm.refs[2].buffer = gemm.refs[0].buffer;

@@ -52,6 +52,24 @@ def test_bias_and_comparison(rows, cols):
     check(ir, [x, bias], [(t.astype(np.float64), np.float32), (t > x, np.bool_)], rows * cols, alias=[(0, 0)])
 
 
+@pytest.mark.parametrize("rows,cols", [(3, 5), (7, 16), (64, 65)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_position_where_loops_could_be_one(rows, cols, dim):
+    """Nothing but the position tells rows and columns apart."""
+    x = rand(rows, cols)
+    ir = func([x], [tensor(x)], f"""kernel.cluster dims [{rows}, {cols}] parallel 2
+      ins(%a = %x0 at (d0, d1) -> (d0 * {cols} + d1) : {tensor(x)})
+      outs(at (d0, d1) -> (d0 * {cols} + d1) : {tensor(x)}) {{
+        %i = kernel.index {dim}
+        %k = arith.index_cast %i : index to i32
+        %f = arith.sitofp %k : i32 to f32
+        %t = arith.addf %a, %f : f32
+        kernel.yield %t : f32
+      }}""")
+    want = x + np.indices(x.shape)[dim].astype(np.float32)
+    check(ir, [x], [(want.astype(np.float64), np.float32)], rows * cols, alias=[(0, 0)])
+
+
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sge", "ugt"])
 @pytest.mark.parametrize("integer", ["i64", "i32"])
 def test_position_against_row_value(predicate, integer):
