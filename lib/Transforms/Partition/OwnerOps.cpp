@@ -13,16 +13,26 @@ namespace spmd::partition {
 // Pointwise ops
 //===----------------------------------------------------------------------===//
 
+/// The value is a segment of a chunk already.
+bool Partitioner::isOnChunk(Value value) const {
+  auto carrier = carriers.find(value);
+  return carrier != carriers.end() && !carrier->second.isTable;
+}
+
+/// An op on chunks reads the value as one number for all elements of `shape`.
+bool Partitioner::isNumber(Value value, ArrayRef<int64_t> shape) const {
+  if (cast<RankedTensorType>(value.getType()).getShape() != shape)
+    return true;
+  return shape.empty() && !isOnChunk(value) && !domain.getWanted(value);
+}
+
 /// A pointwise op runs on chunks when its result is at home, unless it can run on
 /// gradients that are not reduced yet, so that one reduction serves more of them;
 /// or when an operand is on a chunk already.
 bool Partitioner::runsAtHome(Operation *op, Place &place) const {
-  if (!runsOnChunks(op))
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  if (!runsOnChunks(op) || llvm::all_of(op->getOperands(), [&](Value operand) { return isNumber(operand, shape); }))
     return false;
-  auto onChunk = [&](Value value) {
-    auto carrier = carriers.find(value);
-    return carrier != carriers.end() && !carrier->second.isTable;
-  };
   std::optional<Place> home = domain.getHome(op->getResult(0));
   if (!home) {
     Value first = op->getOperand(0);
@@ -32,14 +42,14 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
       return true;
     }
     for (Value operand : op->getOperands())
-      if (onChunk(operand) && !isParameter(operand) && operand.getType() == op->getResult(0).getType()) {
+      if (isOnChunk(operand) && !isParameter(operand) && operand.getType() == op->getResult(0).getType()) {
         place = carriers.find(operand)->second.place;
         return true;
       }
     return false;
   }
   place = *home;
-  if (llvm::any_of(op->getOperands(), onChunk))
+  if (llvm::any_of(op->getOperands(), [&](Value operand) { return isOnChunk(operand); }))
     return true;
   FailureOr<aten::ShardingRule> rule = cast<AtenOpInterface>(op).getShardingRule();
   if (failed(rule))
@@ -58,11 +68,15 @@ LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
-    if (cast<RankedTensorType>(operand.getType()).getShape() != shape) {
-      operands.push_back(get(operand, AxisState::replicated()));
+    if (isNumber(operand, shape)) {
+      // A chunk has one dimension: [1, 1] would give it two.
+      auto type = cast<RankedTensorType>(operand.getType());
+      Value whole = get(operand, AxisState::replicated());
+      auto one = RankedTensorType::get({1}, type.getElementType());
+      operands.push_back(type.getRank() > 1 ? view(whole, one, AxisState::replicated()) : whole);
       continue;
     }
-    FailureOr<Value> chunk = assemble(place.unit, {Member(place.segment, operand)});
+    FailureOr<Value> chunk = assembleChunk(place.unit, {Member(place.segment, operand)});
     if (failed(chunk))
       return failure();
     operands.push_back(*chunk);
@@ -80,42 +94,76 @@ LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
 // List ops
 //===----------------------------------------------------------------------===//
 
+/// What a position computes is at the place: a value of the parameter's shape, or a number that the unit keeps in a
+/// table.
+bool Partitioner::fits(const ListOp &list, int64_t position, Place place) const {
+  ArrayRef<int64_t> shape = step.units[place.unit].layout.getSegments()[place.segment].getShape();
+  auto rankOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  bool isTable = llvm::all_of(list.operandLists, [&](OperandRange operands) {
+    return operands.empty() || rankOf(operands[position]) == 0;
+  });
+  return list.isNorm || llvm::all_of(list.resultLists, [&](ResultRange results) {
+    return results.empty() || cast<RankedTensorType>(results[position].getType()).getShape() == shape ||
+           (isTable && rankOf(results[position]) == 0);
+  });
+}
+
+/// Where a position runs: where its result is wanted, or else where an operand is; nowhere when it has no form on a
+/// chunk, or nothing is gained by it.
 std::optional<Place> Partitioner::getPlace(const ListOp &list, int64_t position) const {
-  for (OperandRange operands : list.operandLists)
-    if (!operands.empty()) {
-      Value operand = operands[position];
-      if (auto carrier = carriers.find(operand); carrier != carriers.end())
-        return carrier->second.place;
-      if (std::optional<Place> place = list.isNorm ? domain.getWanted(operand) : domain.getHome(operand))
-        return place;
-    }
+  if (list.isNorm && !getNormKind(list.op))
+    return std::nullopt;
+  SmallVector<std::optional<Place>> candidates;
   for (ResultRange results : list.resultLists)
     if (!results.empty())
-      if (std::optional<Place> place = domain.getHome(results[position]))
-        return place;
+      candidates.push_back(domain.getHome(results[position]));
+  for (OperandRange operands : list.operandLists) {
+    if (operands.empty())
+      continue;
+    Value operand = operands[position];
+    if (auto carrier = carriers.find(operand); carrier != carriers.end() && (list.isNorm || !isParameter(operand)))
+      candidates.push_back(carrier->second.place);
+    else if (list.isNorm || !isParameter(operand))
+      candidates.push_back(list.isNorm ? domain.getWanted(operand) : domain.getHome(operand));
+  }
+  for (std::optional<Place> place : candidates)
+    if (place && fits(list, position, *place))
+      return place;
   return std::nullopt;
 }
 
 LogicalResult Partitioner::emitList(Operation *op) {
   ListOp list = ListOp::get(op);
-  // One op per unit. A list may name a parameter several times (gradients and
-  // parameters in one list): its k-th values are in the unit's k-th op.
-  llvm::MapVector<std::pair<int64_t, int64_t>, SmallVector<int64_t>> byUnit;
+  // One op per unit and element types. A list may name a parameter several times (gradients and parameters in one
+  // list): its k-th values are in the unit's k-th op.
+  using Key = std::tuple<int64_t, int64_t, Attribute>;
+  llvm::MapVector<Key, SmallVector<std::pair<int64_t, int64_t>>> byUnit;
   llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> timesNamed;
   SmallVector<int64_t> rest;
   for (int64_t i = 0; i < list.length; ++i) {
-    if (std::optional<Place> place = getPlace(list, i))
-      byUnit[{place->unit, timesNamed[{place->unit, place->segment}]++}].push_back(i);
-    else
+    SmallVector<Attribute> types;
+    auto add = [&](ValueRange values) {
+      if (!values.empty())
+        types.push_back(TypeAttr::get(cast<RankedTensorType>(values[i].getType()).getElementType()));
+    };
+    for (OperandRange operands : list.operandLists)
+      add(operands);
+    for (ResultRange results : list.resultLists)
+      add(results);
+    std::optional<Place> place = getPlace(list, i);
+    if (!place) {
       rest.push_back(i);
+      continue;
+    }
+    int64_t times = timesNamed[{place->unit, place->segment}]++;
+    byUnit[{place->unit, times, builder.getArrayAttr(types)}].push_back({i, place->segment});
   }
   for (auto &[key, positions] : byUnit) {
-    int64_t unit = key.first;
+    int64_t unit = std::get<0>(key);
     if (list.isNorm) {
       SmallVector<std::pair<Member, Value>> parts;
-      for (int64_t i : positions)
-        parts.push_back(
-            {Member(getPlace(list, i)->segment, list.operandLists.front()[i]), list.resultLists.front()[i]});
+      for (auto [i, index] : positions)
+        parts.push_back({Member(index, list.operandLists.front()[i]), list.resultLists.front()[i]});
       if (failed(emitNorm(op, unit, parts)))
         return failure();
     } else if (failed(emitUnitList(list, unit, positions))) {
@@ -125,15 +173,15 @@ LogicalResult Partitioner::emitList(Operation *op) {
   return rest.empty() ? success() : emitRest(list, rest);
 }
 
-LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number, ArrayRef<int64_t> positions) {
+/// One op on the chunk or the tables of a unit, of positions and their segments.
+LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
+                                        ArrayRef<std::pair<int64_t, int64_t>> positions) {
   Unit &unit = step.units[number];
-  SmallVector<int64_t> segments;
   // Position of each segment in the list; a segment without one takes any.
-  SmallVector<int64_t> entries(unit.numSegments(), positions.front());
-  for (int64_t i : positions) {
-    segments.push_back(getPlace(list, i)->segment);
-    entries[segments.back()] = i;
-  }
+  int64_t any = positions.front().first;
+  SmallVector<int64_t> entries(unit.numSegments(), any);
+  for (auto [i, index] : positions)
+    entries[index] = i;
 
   SmallVector<SmallVector<Value>> lists;
   bool onChunk = false;
@@ -142,20 +190,21 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number, Arra
     if (operands.empty())
       continue;
     SmallVector<Member> members;
-    for (auto [index, i] : llvm::zip_equal(segments, positions))
+    for (auto [i, index] : positions)
       members.push_back({index, operands[i]});
-    FailureOr<Value> flat = assemble(number, members);
+    bool isNumbers = isTable(number, members);
+    FailureOr<Value> flat =
+        isNumbers ? FailureOr<Value>(assembleTable(number, members)) : assembleChunk(number, members);
     if (failed(flat))
       return failure();
-    auto carrier = carriers.find(members.front().second);
-    onChunk |= carrier != carriers.end() && !carrier->second.isTable;
+    onChunk |= !isNumbers;
     lists.back().push_back(*flat);
   }
   SmallVector<Type> types;
   for (ResultRange results : list.resultLists) {
     if (results.empty())
       continue;
-    Type dtype = cast<RankedTensorType>(results[positions.front()].getType()).getElementType();
+    Type dtype = cast<RankedTensorType>(results[any].getType()).getElementType();
     types.push_back(onChunk ? getChunkType(number, dtype) : getTableType(number, dtype, AxisState::replicated()));
   }
   Operation *made = createListOp(list, lists, types, entries, FlatSymbolRefAttr::get(unit.op.getSymNameAttr()));
@@ -164,7 +213,7 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number, Arra
     if (results.empty())
       continue;
     Value flat = made->getResult(next++);
-    for (auto [index, i] : llvm::zip_equal(segments, positions)) {
+    for (auto [i, index] : positions) {
       carriers[results[i]] = {flat, Place{number, index}, !onChunk};
       states[results[i]] = *partition::getState(flat.getType());
     }
