@@ -145,6 +145,40 @@ class Masked(Net):
         self.register_buffer("mask", torch.rand(WIDTH, WIDTH) > 0.4)
 
 
+class Numbers(nn.Module):
+    """Parameters of one element, of every rank; a unit of their own under `class:Gains`."""
+
+    class Gains(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.number, self.one = nn.Parameter(torch.tensor(0.8)), nn.Parameter(torch.tensor([1.2]))
+            self.cell = nn.Parameter(torch.tensor([[0.9]]))
+
+        def forward(self, x):
+            return x * self.number * self.one + self.cell
+
+    def __init__(self, tied: bool):
+        super().__init__()
+        self.first, self.second, self.gains = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 4), self.Gains()
+        self.again = self.gains if tied else self.Gains()
+
+    def forward(self, x):
+        return self.second(self.again(torch.tanh(self.first(self.gains(x)))))
+
+
+class Convolution(nn.Module):
+    """Weights of four dimensions, standardized."""
+
+    def __init__(self, tied: bool):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(1, 3, (2, 3), bias=not tied), nn.Linear(12, 4)
+
+    def forward(self, x):
+        w = self.conv.weight
+        w = (w - w.mean((1, 2, 3), keepdim=True)) / (w.std((1, 2, 3), keepdim=True) + 1e-4)
+        return self.head(F.conv2d(x.view(-1, 1, 2, 3).repeat(1, 1, 2, 2), w, self.conv.bias).flatten(1)[:, :12])
+
+
 class Summed(nn.Module):
     """Two parameters of which only the sum is used: both have the same gradient."""
 
@@ -165,6 +199,15 @@ def orthogonality(model):
 
 def total_variation(model):
     return sum((w[1:] - w[:-1]).abs().sum() + (w[:, 1:] - w[:, :-1]).abs().sum() for w in weights(model))
+
+
+def masked_penalty(model):
+    return sum(torch.where(w > 0, w, torch.zeros_like(w)).sum() + w.masked_fill(w < 0.1, 0.0).pow(2).sum()
+               for w in weights(model))
+
+
+def entropy(model):
+    return sum(-(w.softmax(-1) * w.log_softmax(-1)).sum() for w in weights(model))
 
 
 def consolidation(model):
@@ -314,6 +357,112 @@ def sharpness_aware(model, optimizer, x, y):
     return loss
 
 
+def skipped_unless_finite(model, optimizer, x, y):
+    """What a gradient scaler does: no step where a gradient is not finite."""
+    loss = task(model, x, y)
+    (loss * 128.0).backward()
+    with torch.no_grad():
+        finite = torch.stack([torch.isfinite(p.grad).all() for p in model.parameters()]).all()
+        for p in model.parameters():
+            p.grad = torch.where(finite, p.grad / 128.0, torch.zeros_like(p.grad))
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def sparsified(p):
+    """Keeps the largest entries of a gradient."""
+    smallest = p.grad.abs().flatten().topk(max(p.numel() // 2, 1)).values[-1]
+    p.grad.mul_((p.grad.abs() >= smallest).to(p.grad.dtype))
+
+
+def orthogonalize(p):
+    """Muon's update, two iterations of Newton and Schulz."""
+    if p.dim() == 2:
+        update = p.grad / (p.grad.norm() + 1e-7)
+        for _ in range(2):
+            gram = update @ update.t()
+            update = 3.4445 * update + (-4.7750 * gram + 2.0315 * gram @ gram) @ update
+        p.grad.copy_(update)
+
+
+def normed_lists(model, optimizer, x, y):
+    """Each gradient divided by its norm, as lists."""
+    loss = task(model, x, y)
+    loss.backward()
+    gradients = [p.grad for p in model.parameters()]
+    norms = torch._foreach_norm(gradients, 2)
+    torch._foreach_add_(norms, 1e-3)
+    torch._foreach_div_(gradients, norms)
+    ones = torch._foreach_norm(gradients, 1)
+    torch._foreach_mul_(gradients, ones)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def lists_by_hand(model, optimizer, x, y):
+    """Parameters, buffers and gradients in lists, without an optimizer."""
+    loss = task(model, x, y)
+    loss.backward()
+    with torch.no_grad():
+        parameters, velocities, weights = (list(values) for values in zip(*model.anchors()))
+        gradients = [p.grad for p in parameters]
+        torch._foreach_mul_(velocities, 0.5)
+        torch._foreach_add_(velocities, gradients)
+        torch._foreach_addcmul_(parameters, velocities, weights, value=-0.05)
+        torch._foreach_mul_(weights, 0.9)
+    optimizer.zero_grad()
+    return loss
+
+
+def two_optimizers(model, optimizer, x, y):
+    """A critic whose weights are clipped, and then a step against it."""
+    loss = task(model, x, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with torch.no_grad():
+        for p in model.head.parameters():
+            p.clamp_(-0.1, 0.1)
+    second = -model(x).mean()
+    second.backward()
+    with torch.no_grad():
+        for p in model.first.parameters():
+            p.sub_(p.grad, alpha=0.01)
+    optimizer.zero_grad()
+    return loss + second
+
+
+def accumulated(model, optimizer, x, y):
+    """The first gradient is centred before the second is added to it."""
+    first = task(model, x, y)
+    first.backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.grad.sub_(p.grad.mean())
+    second = task(model, x.flip(1), y)
+    second.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return first + second
+
+
+def curvature(model, optimizer, x, y):
+    """Hutchinson's estimate of the Hessian's diagonal scales the gradient (Sophia, AdaHessian)."""
+    loss = task(model, x, y)
+    parameters = list(model.parameters())
+    gradients = torch.autograd.grad(loss, parameters, create_graph=True)
+    probes = [p.detach().sign() for p in parameters]
+    products = torch.autograd.grad(sum((g * v).sum() for g, v in zip(gradients, probes)), parameters,
+                                   allow_unused=True, materialize_grads=True)
+    for p, g, v, h in zip(parameters, gradients, probes, products):
+        p.grad = g.detach() / ((h * v).abs() + 0.5)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
 def clipped_regularizer(model, optimizer, x, y):
     """Gradients that are whole on every rank."""
     loss = sum(p.pow(4).sum() for p in model.parameters())
@@ -382,6 +531,26 @@ def pull_together(model):
     model.second.weight.lerp_(model.first.weight, 0.3)
 
 
+def exchange_weights(model):
+    first = model.first.weight.clone()
+    model.first.weight.copy_(model.second.weight)
+    model.second.weight.copy_(first)
+
+
+def dropped_state(model, optimizer, x, y):
+    """A row of the optimizer's state starts anew."""
+    loss = task(model, x, y)
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for state in optimizer.state.values():
+            for value in state.values():
+                if isinstance(value, torch.Tensor) and value.dim() > 1:
+                    value[0] = 0.0
+    optimizer.zero_grad()
+    return loss
+
+
 def symmetrize(model):
     for w in weights(model):
         w.copy_((w + w.t()) / 2)
@@ -416,13 +585,14 @@ def momentum_in_buffers(model, optimizer, x, y):
     return loss
 
 
-def reports_norms(model, optimizer, x, y):
+def reports(model, optimizer, x, y):
     loss = task(model, x, y)
     loss.backward()
     norms = torch.stack([p.grad.norm() for p in model.parameters()] + [p.norm() for p in model.parameters()])
+    signs = [p.grad > 0 for p in model.parameters()]
     optimizer.step()
     optimizer.zero_grad()
-    return loss, norms
+    return loss, norms, *signs
 
 
 @dataclasses.dataclass
@@ -446,6 +616,14 @@ CASES = {
     "used twice": Case(penalized(lambda m: m.first.weight.pow(2).sum()),
                        lambda tied: Net(tied, lambda x, w: F.linear(F.linear(x, w), w.t()))),
     "sum of two": Case(usual, Summed),
+    "dropped weights": Case(usual, lambda tied: Net(tied, lambda x, w: F.linear(x, F.dropout(w, 0.3)))),
+    "convolution": Case(usual, Convolution),
+    "numbers": Case(penalized(lambda m: sum(p.pow(2).sum() for p in m.parameters())), Numbers),
+    "numbers clipped": Case(clipped(), Numbers),
+    "numbers, unit": Case(with_gradients(each(lambda p: p.grad.div_(p.grad.norm() + 1e-3))), Numbers),
+    "numbers clamped": Case(afterwards(lambda m: [p.clamp_(-0.9, 0.9) for p in m.parameters()]), Numbers),
+    "numbers pulled": Case(afterwards(lambda m: [p.mul_(m.gains.number.abs() * 0.5 + 0.5) for p in m.parameters()]),
+                           Numbers),
 
     "L1": Case(penalized(lambda m: sum(p.abs().sum() for p in m.parameters()))),
     "L2": Case(penalized(lambda m: sum(p.pow(2).sum() for p in m.parameters()))),
@@ -461,9 +639,8 @@ CASES = {
     "group lasso, keepdim": Case(penalized(lambda m: sum(w.norm(dim=0, keepdim=True).sum() for w in weights(m)))),
     "whole norm, keepdim": Case(penalized(lambda m: sum(w.norm(dim=(0, 1), keepdim=True).sum() for w in weights(m)))),
     "distance of two": Case(penalized(lambda m: (m.first.weight - m.second.weight.t()).pow(2).sum())),
-    "masked penalty": Case(penalized(lambda m: sum(
-        torch.where(w > 0, w, torch.zeros_like(w)).sum() + w.masked_fill(w < 0.1, 0.0).pow(2).sum() for w in weights(m)))),
-    "entropy of a weight": Case(penalized(lambda m: sum(-(w.softmax(-1) * w.log_softmax(-1)).sum() for w in weights(m)))),
+    "masked penalty": Case(penalized(masked_penalty)),
+    "entropy of a weight": Case(penalized(entropy)),
     "consolidation": Case(penalized(consolidation), WithAnchors),
     "proximal": Case(penalized(proximal), WithAnchors),
     "gradient of a gradient": Case(smoothness_of_gradients),
@@ -487,6 +664,13 @@ CASES = {
     "clipped by value": Case(with_gradients(each(lambda p: p.grad.clamp_(-0.01, 0.01)))),
     "decay by hand": Case(with_gradients(each(lambda p: p.grad.add_(p * p.abs(), alpha=0.1)))),
     "sharpness aware": Case(sharpness_aware),
+    "skipped unless finite": Case(skipped_unless_finite),
+    "sparsified": Case(with_gradients(each(sparsified))),
+    "orthogonalized": Case(with_gradients(each(orthogonalize))),
+    "lists of norms": Case(normed_lists),
+    "lists by hand": Case(lists_by_hand, WithAnchors),
+    "accumulated": Case(accumulated),
+    "curvature": Case(curvature),
     "clipped regularizer": Case(clipped_regularizer),
     "clipped": Case(clipped()),
     "clipped by the largest": Case(clipped(float("inf"))),
@@ -501,9 +685,12 @@ CASES = {
     "look ahead": Case(afterwards(look_ahead), WithAnchors),
     "pulled together": Case(afterwards(pull_together)),
     "symmetrized": Case(afterwards(symmetrize)),
+    "exchanged weights": Case(afterwards(exchange_weights)),
+    "state dropped": Case(dropped_state),
+    "a critic's clipping": Case(two_optimizers),
     "teacher": Case(afterwards(follow), WithTeacher),
     "momentum in buffers": Case(momentum_in_buffers, WithAnchors),
-    "norms reported": Case(reports_norms),
+    "norms and signs reported": Case(reports),
 }
 
 #: By name; the sharding must not matter to any of them.

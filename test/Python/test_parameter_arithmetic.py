@@ -1,8 +1,8 @@
-"""Arithmetic on parameters and gradients: partitioned, every case of parameter_cases.py is the captured step in float64;
-on the host it trains like eager PyTorch.
+"""Arithmetic on parameters and gradients: partitioned, every case of parameter_cases.py is the captured step in
+float64; on the host it trains like eager PyTorch.
 
-Here ranks, modes, policies, optimizers and tying take turns; `python test/Python/test_parameter_arithmetic.py` tries all
-of them with each other (hours), or what its arguments name.
+Here ranks, modes, policies, optimizers and tying take turns; `python test/Python/test_parameter_arithmetic.py` tries
+all of them with each other (hours), or what its arguments name.
 """
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def main() -> int:
                         check.interpret(ranks, policy, f"--mode={mode}")
                 except AssertionError as error:
                     failures += 1
-                    print(f"{name}, {'tied' if tied else 'untied'}, {optimizer}, {ranks} ranks, {mode}, {policy}: {error}",
+                    print(f"{name}, {'' if tied else 'un'}tied, {optimizer}, {ranks} ranks, {mode}, {policy}: {error}",
                           flush=True)
     print(f"{failures} of {tried} failed")
     return int(failures > 0)

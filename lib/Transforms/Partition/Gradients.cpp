@@ -27,23 +27,25 @@ using namespace mlir;
 
 namespace spmd::partition {
 
-/// The unit's reduction can take the value: a sum that is not added up yet, in the unit's dtype.
-bool Partitioner::isGradient(int64_t number, Value value) const {
+/// The unit's reduction can take the value: a sum that is not added up yet, of the parameter's shape and the unit's
+/// dtype.
+bool Partitioner::isGradient(int64_t number, const Member &member) const {
   const Unit &unit = step.units[number];
-  AxisState state = getState(value);
+  AxisState state = getState(member.second);
   bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
-  return isSum && !unitIsReduced[number] &&
-         cast<RankedTensorType>(value.getType()).getElementType() == unit.layout.getDtype();
+  auto type = cast<RankedTensorType>(member.second.getType());
+  return isSum && !unitIsReduced[number] && type.getElementType() == unit.layout.getDtype() &&
+         type.getShape() == unit.layout.getSegments()[member.first].getShape();
 }
 
 /// `requested`, and whatever else of the unit is wanted, ready and `accepted`: one value per segment, in order.
 SmallVector<Member> Partitioner::takeAlong(int64_t unit, ArrayRef<Member> requested,
-                                           function_ref<bool(Value)> accepted) const {
+                                           function_ref<bool(const Member &)> accepted) const {
   SmallVector<Value> bySegment(step.units[unit].numSegments());
   for (const Member &member : requested)
     bySegment[member.first] = member.second;
   for (const Member &member : known.wanted[unit])
-    if (!bySegment[member.first] && states.count(member.second) && accepted(member.second) &&
+    if (!bySegment[member.first] && states.count(member.second) && accepted(member) &&
         !findChunk(member.second, {unit, member.first}))
       bySegment[member.first] = member.second;
   SmallVector<Member> members;
@@ -66,12 +68,11 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
       return emitError(loc)
              << "parameter '" << segmentAttr.getName() << "' of shape [" << segmentAttr.getShape()
              << "] has no elements that the optimizer could update; freeze it with requires_grad_(False)";
-    auto type = cast<RankedTensorType>(member.second.getType());
-    bool fills = type.getShape() == segmentAttr.getShape();
-    (fills && isGradient(number, member.second) ? gradients : whole[type.getElementType()]).push_back(member);
+    Type dtype = cast<RankedTensorType>(member.second.getType()).getElementType();
+    (isGradient(number, member) ? gradients : whole[dtype]).push_back(member);
   }
   if (!gradients.empty()) {
-    gradients = takeAlong(number, gradients, [&](Value value) { return isGradient(number, value); });
+    gradients = takeAlong(number, gradients, [&](const Member &member) { return isGradient(number, member); });
     Value chunk = packAndReduce(number, gradients, /*partial=*/true);
     for (const Member &member : gradients)
       if (!carriers.try_emplace(member.second, Carrier{chunk, Place{number, member.first}, false}).second)
@@ -79,8 +80,9 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
     unitIsReduced[number] = isFinal;
   }
   for (auto &[dtype, members] : whole) {
-    SmallVector<Member> all = takeAlong(number, members, [&, dtype = dtype](Value value) {
-      return !isGradient(number, value) && cast<RankedTensorType>(value.getType()).getElementType() == dtype;
+    SmallVector<Member> all = takeAlong(number, members, [&, dtype = dtype](const Member &member) {
+      return !isGradient(number, member) &&
+             cast<RankedTensorType>(member.second.getType()).getElementType() == dtype;
     });
     Value chunk = packAndReduce(number, all, /*partial=*/false);
     for (const Member &member : all)
@@ -92,14 +94,16 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
 /// The value on every rank, filled up to `type`'s shape. A gradient that the unit's reduction does not take is reduced
 /// alone.
 Value Partitioner::getWhole(Value value, RankedTensorType type) {
-  if (getState(value).isVarying() && !carriers.count(value)) {
-    Value sum = allReduce(get(value, AxisState::varying()), cast<RankedTensorType>(value.getType()), ReduceKind::sum, {});
+  auto own = cast<RankedTensorType>(value.getType());
+  bool fills = own.getShape() == type.getShape();
+  if (fills && getState(value).isVarying() && !carriers.count(value)) {
+    Value sum = allReduce(get(value, AxisState::varying()), own, ReduceKind::sum, {});
     locals.erase(value);
     setLocal(value, AxisState::replicated(), average(sum));
   }
   takeReduced(value);
   Value whole = get(value, AxisState::replicated());
-  if (type.getShape() == cast<RankedTensorType>(value.getType()).getShape())
+  if (fills)
     return whole;
   return create<aten::ExpandOp>(getLocalType(type, AxisState::replicated()), whole,
                                 builder.getDenseI64ArrayAttr(type.getShape()));

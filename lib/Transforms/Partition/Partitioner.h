@@ -111,19 +111,21 @@ private:
   mlir::Value stackTable(int64_t unit, llvm::ArrayRef<Member> members);
 
   // Gradients.cpp: from values to the chunk.
-  bool isGradient(int64_t unit, mlir::Value value) const;
+  bool isGradient(int64_t unit, const Member &member) const;
   llvm::SmallVector<Member> takeAlong(int64_t unit, llvm::ArrayRef<Member> requested,
-                                      llvm::function_ref<bool(mlir::Value)> accepted) const;
+                                      llvm::function_ref<bool(const Member &)> accepted) const;
   /// Places the values, whatever they are, at segments of the unit's chunk.
   mlir::LogicalResult bringHome(int64_t unit, llvm::ArrayRef<Member> requested);
   mlir::Value getWhole(mlir::Value value, mlir::RankedTensorType type);
   mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
 
-  // OwnerOps.cpp: ops of the owner domain.
+  // OwnerOps.cpp: pointwise ops of the owner domain.
   bool isOnChunk(mlir::Value value) const;
   bool isNumber(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
   bool runsAtHome(mlir::Operation *op, Place &place) const;
   mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
+
+  // OwnerLists.cpp: list ops.
   mlir::LogicalResult emitList(mlir::Operation *op);
   std::optional<Place> getPlace(const ListOp &list, int64_t position) const;
   bool fits(const ListOp &list, int64_t position, Place place) const;
