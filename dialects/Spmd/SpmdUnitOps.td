@@ -27,7 +27,8 @@ def Spmd_UnpackOp : Spmd_UnitOp<"unpack"> {
 def Spmd_PackOp : Spmd_UnitOp<"pack"> {
   let summary = "a unit's flat buffer from the values of its segments";
   let description = [{
-    Segments that are not named, and padding, are zero. The plan lets the producers
+    Segments that are not named, and padding, are zero. Any dtype will do: a mask of
+    the parameters' elements is packed like their gradients. The plan lets the producers
     write where the pack would put their values, so that no bytes move.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values, FlatSymbolRefAttr:$unit,

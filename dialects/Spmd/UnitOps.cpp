@@ -11,10 +11,10 @@
 using namespace mlir;
 using namespace spmd;
 
-/// C2: the flat buffer is a unit's: [padded] elements of its dtype.
+/// C2: the flat buffer is a unit's: [padded] elements, of any dtype (a mask of a parameter's elements is one, too).
 static LogicalResult verifyFlat(Operation *op, ShardUnitOp unit, Type type) {
   auto flat = cast<RankedTensorType>(type);
-  if (flat.getShape() != unit.getFlatType().getShape() || flat.getElementType() != unit.getLayout().getDtype())
+  if (flat.getShape() != unit.getFlatType().getShape())
     return op->emitOpError() << "has flat buffer " << flat << ", unit @" << unit.getSymName() << " has "
                              << unit.getFlatType();
   return success();
@@ -39,8 +39,9 @@ static LogicalResult verifyTable(Operation *op, ShardUnitOp unit, Type type) {
   return success();
 }
 
-/// C3: each value has the shape of the segment it is named after.
-static LogicalResult verifySegments(Operation *op, ShardUnitOp unit, ArrayAttr names, TypeRange values) {
+/// C3: each value has the shape of the segment it is named after, and the flat buffer's dtype.
+static LogicalResult verifySegments(Operation *op, ShardUnitOp unit, Type flat, ArrayAttr names, TypeRange values) {
+  Type dtype = cast<RankedTensorType>(flat).getElementType();
   if (names.size() != values.size())
     return op->emitOpError() << "has " << names.size() << " names and " << values.size() << " values";
   for (auto [attr, type] : llvm::zip(names.getAsRange<StringAttr>(), values)) {
@@ -48,9 +49,9 @@ static LogicalResult verifySegments(Operation *op, ShardUnitOp unit, ArrayAttr n
     if (!segment)
       return op->emitOpError() << "names segment " << attr << ", which unit @" << unit.getSymName() << " does not have";
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getShape() != segment.getShape() || tensor.getElementType() != unit.getLayout().getDtype())
+    if (tensor.getShape() != segment.getShape() || tensor.getElementType() != dtype)
       return op->emitOpError() << "has " << tensor << " for segment " << attr << ", expected "
-                               << RankedTensorType::get(segment.getShape(), unit.getLayout().getDtype());
+                               << RankedTensorType::get(segment.getShape(), dtype);
   }
   return success();
 }
@@ -58,13 +59,13 @@ static LogicalResult verifySegments(Operation *op, ShardUnitOp unit, ArrayAttr n
 LogicalResult UnpackOp::verifySymbolUses(SymbolTableCollection &tables) {
   FailureOr<ShardUnitOp> unit = spmd::getUnit(tables, *this, getUnitAttr());
   return success(succeeded(unit) && succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
-                 succeeded(verifySegments(*this, *unit, getNames(), getResultTypes())));
+                 succeeded(verifySegments(*this, *unit, getFlat().getType(), getNames(), getResultTypes())));
 }
 
 LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
   FailureOr<ShardUnitOp> unit = spmd::getUnit(tables, *this, getUnitAttr());
   return success(succeeded(unit) && succeeded(verifyFlat(*this, *unit, getFlat().getType())) &&
-                 succeeded(verifySegments(*this, *unit, getNames(), getValues().getTypes())));
+                 succeeded(verifySegments(*this, *unit, getFlat().getType(), getNames(), getValues().getTypes())));
 }
 
 LogicalResult SegmentBroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {

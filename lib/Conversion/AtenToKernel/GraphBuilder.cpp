@@ -22,9 +22,10 @@ void GraphBuilder::setOrigin(Operation *op) {
   segment = getSegment(op).value_or(-1);
 }
 
-Node *GraphBuilder::create(NodeKind kind) {
+Node *GraphBuilder::create(NodeKind kind, ArrayRef<Ref> inputs) {
   Node *node = graph.create(kind, *loc, segment);
   node->opName = opName;
+  node->inputs.assign(inputs.begin(), inputs.end());
   return node;
 }
 
@@ -41,8 +42,7 @@ Ref GraphBuilder::addArgument(BlockArgument argument) {
 }
 
 Node *GraphBuilder::addAnchor(ArrayRef<Ref> inputs, AnchorEmitter emit, Operation *op) {
-  Node *node = create(NodeKind::Anchor);
-  node->inputs.assign(inputs.begin(), inputs.end());
+  Node *node = create(NodeKind::Anchor, inputs);
   node->emit = std::move(emit);
   node->op = op;
   return node;
@@ -154,11 +154,10 @@ Ref GraphBuilder::pointwise(ArrayRef<Ref> inputs, Type elementType, ScalarBody b
     if (input.node->unit && input.node->kind != NodeKind::SegmentReduce && input.layout.isIdentity())
       shape.unit = input.node->unit;
   readAlone(shape, expanded);
-  Node *node = create(NodeKind::Pointwise);
+  Node *node = create(NodeKind::Pointwise, expanded);
   node->shape = shape.shape;
   node->unit = shape.unit;
   node->elementType = elementType;
-  node->inputs.assign(expanded.begin(), expanded.end());
   node->body = std::move(body);
   return asRef(node);
 }
@@ -218,10 +217,9 @@ Ref GraphBuilder::contiguous(Ref ref) {
 Ref GraphBuilder::segmentBroadcast(Ref table, ShardUnitOp unit, int64_t chunk) {
   if (table.node->kind != NodeKind::Constant || !table.layout.isIdentity())
     table = contiguous(table);
-  Node *node = create(NodeKind::SegmentBroadcast);
+  Node *node = create(NodeKind::SegmentBroadcast, table);
   node->shape = {chunk};
   node->elementType = table.getElementType();
-  node->inputs = {table};
   node->unit = unit;
   return asRef(node);
 }
@@ -251,10 +249,9 @@ Ref GraphBuilder::reduceOnce(kernel::ReduceKind kind, Ref ref, int64_t outer, in
   shape.inner = inner;
   SmallVector<Ref> inputs = {ref};
   readAlone(shape, inputs);
-  Node *node = create(NodeKind::Reduce);
+  Node *node = create(NodeKind::Reduce, inputs);
   node->shape = {outer * inner};
   node->elementType = ref.getElementType();
-  node->inputs.assign(inputs.begin(), inputs.end());
   node->reduceKind = kind;
   node->outer = outer;
   node->extent = extent;
@@ -317,11 +314,10 @@ Ref GraphBuilder::reduce(kernel::ReduceKind kind, Ref ref, ArrayRef<int64_t> dim
 Ref GraphBuilder::segmentReduce(kernel::ReduceKind kind, Ref chunk, ShardUnitOp unit, ScalarBody body) {
   constexpr int64_t kPieces = 16;
   int64_t segments = unit.getLayout().getSegments().size();
-  Node *node = create(NodeKind::SegmentReduce);
+  Node *node = create(NodeKind::SegmentReduce, contiguous(chunk));
   node->shape = {segments, kPieces};
   Type compute = getComputeType(chunk.getElementType());
   node->elementType = compute;
-  node->inputs = {contiguous(chunk)};
   node->reduceKind = kind;
   node->body = [compute, body = std::move(body)](ImplicitLocOpBuilder &b, ValueRange args) {
     return body(b, castScalar(b, args[0], compute));
@@ -395,13 +391,11 @@ Ref GraphBuilder::concatenate(ArrayRef<Ref> refs, int64_t dim) {
     sources.push_back(isBox ? ref : materialize(ref));
   }
 
-  Node *node = create(NodeKind::Copy);
+  Node *node = create(NodeKind::Copy, sources);
   node->shape = shape;
   node->elementType = refs.front().getElementType();
-  for (auto [source, target] : llvm::zip_equal(sources, targets)) {
-    node->boxes.push_back({static_cast<unsigned>(node->inputs.size()), target});
-    node->inputs.push_back(source);
-  }
+  for (auto [index, target] : llvm::enumerate(targets))
+    node->boxes.push_back({static_cast<unsigned>(index), target});
   return asRef(node);
 }
 

@@ -31,7 +31,8 @@ int64_t spmd::getBytes(Type tensorType) {
 
 Slot BufferAssignment::getSegmentSlot(Slot flat, FlatAttr layout, StringRef name) {
   SegmentAttr segment = findSegment(layout, name);
-  int64_t elementBytes = getElementBytes(layout.getDtype());
+  // A mask of the parameters' elements is flat, too: the dtype is the buffer's, not the unit's.
+  int64_t elementBytes = flat.bytes / static_cast<int64_t>(layout.getPadded());
   return {flat.buffer, flat.offset + segment.getOffset() * elementBytes, segment.getNumel() * elementBytes};
 }
 

@@ -67,13 +67,22 @@ static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewr
   return Value(SegmentNormOp::create(rewriter, op.getLoc(), result, self, op.getUnitAttr(), kind));
 }
 
-/// The op at one position, or on a chunk. There a number is 1 in the padding: it may be, or become part of, a divisor.
+/// The op at one position, or on a chunk. There a number is 1 in the padding: it may be, or become part of, a divisor;
+/// and it does not decide the type that a comparison is done in.
 static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, unsigned index) {
   SmallVector<Value> operands;
   unsigned size = op.getNumResults();
+  auto dtypeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  bool compares = lane.isChunk() && !isa<FloatType>(lane.getType().getElementType());
+  Type chunkDtype;
+  for (Value operand : op.getOperands())
+    if (compares && !lane.isTable(operand) && isa<FloatType>(dtypeOf(operand)))
+      chunkDtype = dtypeOf(operand);
   for (unsigned list = 0; list * size < op.getOperands().size(); ++list) {
     Value operand = op.getOperands()[list * size + index];
-    bool isNumber = isa<FloatType>(cast<RankedTensorType>(operand.getType()).getElementType());
+    bool isNumber = isa<FloatType>(dtypeOf(operand));
+    if (chunkDtype && isNumber && lane.isTable(operand))
+      operand = lane.cast(operand, chunkDtype);
     operands.push_back(!lane.isChunk() ? operand : isNumber ? lane.alignDivisor(operand) : lane.align(operand));
   }
   auto result = cast<RankedTensorType>(op.getResult(index).getType());

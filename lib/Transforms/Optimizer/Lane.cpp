@@ -96,8 +96,9 @@ Value Lane::round(Value value, Type stored) {
 Value Lane::alignDivisor(Value operand) {
   if (!isTable(operand))
     return align(operand);
-  // Exactly 0 in segments and 1 in the padding.
-  Value padding = rsub(align(ones(typeOf(operand).getDimSize(0))), 1);
+  // Exactly 0 in segments and 1 in the padding; in the operand's own type, where the lane is of flags.
+  RankedTensorType table = typeOf(operand);
+  Value padding = rsub(align(cast(ones(table.getDimSize(0)), table.getElementType())), 1);
   return add(align(operand), padding);
 }
 

@@ -50,6 +50,8 @@ public:
 
   /// A scalar in the lane: in the lane's element type, spread over segments.
   Number toLane(Number scalar);
+  /// The value in another element type.
+  mlir::Value cast(mlir::Value value, mlir::Type elementType);
   /// Any list operand in the lane.
   mlir::Value align(mlir::Value operand);
   /// What the lane has computed, rounded to the element type of `stored`.
@@ -89,7 +91,6 @@ public:
 private:
   static mlir::RankedTensorType larger(mlir::Value a, mlir::Value b);
   mlir::Attribute attr(double number) { return rewriter.getF64FloatAttr(number); }
-  mlir::Value cast(mlir::Value value, mlir::Type elementType);
   mlir::RankedTensorType tableType(mlir::Type elementType, int64_t segments);
   mlir::Value constantTable(llvm::ArrayRef<double> perSegment);
   mlir::Value broadcast(mlir::Value table);

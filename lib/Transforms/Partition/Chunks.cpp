@@ -5,7 +5,9 @@
 // pieces of parameters a rank has. The op computes on the whole chunk even if its
 // list names some of the parameters only; the other segments are then don't-care.
 // Where chunks of several ops meet, each segment is taken from the op that computed
-// it: a select by a constant table, which fuses into the op that follows.
+// it: a select by a constant table, which fuses into the op that follows. A value that
+// is on no chunk, or on that of another parameter, is brought there first
+// ([Note: gradients]), so that an op on chunks may read whatever it likes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,38 +36,60 @@ RankedTensorType Partitioner::getTableType(int64_t unit, Type dtype, AxisState s
   return getLocalType(RankedTensorType::get({step.units[unit].numSegments()}, dtype), state);
 }
 
-FailureOr<Value> Partitioner::assemble(int64_t unit, ArrayRef<Member> members) {
-  // Whether each member is an entry of a table, or a segment of a chunk.
-  auto isEntry = [&](Value value) {
-    auto carrier = carriers.find(value);
-    if (carrier != carriers.end())
-      return carrier->second.isTable;
-    return cast<RankedTensorType>(value.getType()).getRank() == 0 && !domain.getWanted(value);
-  };
-  bool isTable = isEntry(members.front().second);
-  SmallVector<Member> loose;
-  for (const Member &member : members) {
-    if (isEntry(member.second) != isTable)
-      return emitError(loc) << "list mixes parameters' values and numbers (" << describeSource(loc) << ")";
-    if (!carriers.count(member.second))
-      loose.push_back(member);
-  }
-  if (isTable && !loose.empty())
-    return stackTable(unit, members);
-  if (!loose.empty() && failed(reduceGradients(unit, loose)))
-    return failure();
+Value Partitioner::findChunk(Value value, Place place) const {
+  auto carrier = carriers.find(value);
+  if (carrier != carriers.end() && !carrier->second.isTable && carrier->second.place == place)
+    return carrier->second.value;
+  return placed.lookup({value, {place.unit, place.segment}});
+}
 
+bool Partitioner::isTable(int64_t unit, ArrayRef<Member> members) const {
+  auto rankOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  if (llvm::any_of(members, [&](const Member &member) { return rankOf(member.second) != 0; }))
+    return false;
+  ArrayRef<SegmentAttr> segments = step.units[unit].layout.getSegments();
+  if (llvm::any_of(members, [&](const Member &member) { return !segments[member.first].getShape().empty(); }))
+    return true;
+  // All are numbers, of parameters that are numbers.
+  return llvm::any_of(members, [&](const Member &member) {
+    auto carrier = carriers.find(member.second);
+    return carrier != carriers.end() && carrier->second.isTable;
+  });
+}
+
+FailureOr<Value> Partitioner::assembleChunk(int64_t unit, ArrayRef<Member> members) {
+  SmallVector<Member> loose;
+  for (const Member &member : members)
+    if (!findChunk(member.second, {unit, member.first}))
+      loose.push_back(member);
+  if (!loose.empty() && failed(bringHome(unit, loose)))
+    return failure();
+  llvm::MapVector<Value, SmallVector<int64_t>> parts;
+  for (const Member &member : members)
+    parts[findChunk(member.second, {unit, member.first})].push_back(member.first);
+  return merge(unit, /*isTable=*/false, std::move(parts));
+}
+
+Value Partitioner::assembleTable(int64_t unit, ArrayRef<Member> members) {
   llvm::MapVector<Value, SmallVector<int64_t>> parts;
   for (const Member &member : members) {
-    const Carrier &carrier = carriers.find(member.second)->second;
-    if (carrier.place != Place{unit, member.first})
-      return emitError(loc) << "an update of one parameter takes the value of another, of which a rank holds other "
-                               "elements ("
-                            << describeSource(loc)
-                            << "); keep a moving average in buffers of the model, or update it outside of the step";
-    parts[carrier.value].push_back(member.first);
+    auto carrier = carriers.find(member.second);
+    if (carrier == carriers.end() || !carrier->second.isTable || carrier->second.place != Place{unit, member.first})
+      return stackTable(unit, members);
+    parts[getWholeTable(carrier->second.value)].push_back(member.first);
   }
-  return merge(unit, isTable, std::move(parts));
+  return merge(unit, /*isTable=*/true, std::move(parts));
+}
+
+/// A table of partial norms, reduced.
+Value Partitioner::getWholeTable(Value table) {
+  AxisState state = *partition::getState(table.getType());
+  if (!state.isPartial())
+    return table;
+  Value &whole = wholeTables[table];
+  if (!whole)
+    whole = allReduce(table, cast<RankedTensorType>(table.getType()), state.kind, {});
+  return whole;
 }
 
 Value Partitioner::merge(int64_t unit, bool isTable, llvm::MapVector<Value, SmallVector<int64_t>> parts) {

@@ -17,23 +17,25 @@ Value Partitioner::get(Value value, AxisState want) {
     Value whole = getParameterView(value);
     return want.isReplicated() ? whole : slice(whole, typeOf(value), want);
   }
-  auto &present = locals[value];
-  for (auto &[state, local] : present)
+  auto find = [&](AxisState state) {
+    return llvm::find_if(locals[value], [&](const auto &entry) { return entry.first == state; });
+  };
+  if (auto *known = find(want); known != locals[value].end())
+    return known->second;
+  auto *from = find(AxisState::replicated());
+  if (auto carrier = carriers.find(value); carrier != carriers.end() && from == locals[value].end()) {
+    // A segment of a chunk, which is not reduced again where it is a gradient, or an entry of a table.
+    const Carrier &at = carrier->second;
+    Value made = at.isTable ? getEntry(value, at) : unpack(at.value, at.place, typeOf(value));
+    AxisState state = at.isTable ? *partition::getState(at.value.getType()) : AxisState::replicated();
+    locals[value].insert(locals[value].begin(), {state, made});
     if (state == want)
-      return local;
-  Value made;
-  auto carrier = carriers.find(value);
-  if (carrier != carriers.end() && present.empty()) {
-    // Materialize a segment of a chunk or an entry of a table.
-    AxisState state =
-        carrier->second.isTable ? *partition::getState(carrier->second.value.getType()) : AxisState::replicated();
-    made = carrier->second.isTable ? getEntry(value, carrier->second)
-                                   : unpack(carrier->second.value, carrier->second.place, typeOf(value));
-    locals[value].push_back({state, made});
-    return get(value, want);
+      return made;
   }
-  AxisState from = present.front().first;
-  made = convert(value, from, want, present.front().second);
+  from = find(AxisState::replicated());
+  if (from == locals[value].end())
+    from = locals[value].begin();
+  Value made = convert(value, from->first, want, from->second);
   locals[value].push_back({want, made});
   return made;
 }

@@ -1,68 +1,112 @@
-//===- Gradients.cpp - from partial gradients to the chunk ----------------===//
+//===- Gradients.cpp - from values to the chunk ---------------------------===//
 //
 // [Note: gradients]
 // All gradients of a unit are packed into one flat buffer and reduced by one
 // collective, right after the last of them is computed. The pack moves no bytes:
 // the plan lets each producer write its gradient where the pack has it.
 //
+// Whatever else is wanted in the chunk is packed whole, in its own dtype, and each rank
+// takes its part: gradients that every rank has (of a penalty alone), masks, buffers,
+// other parameters, and a parameter's second gradient (of two losses, kept apart),
+// which is reduced on the way.
+//
 // Which values are wanted in the chunk is known only once all ops are placed, so the
 // step is emitted twice: the first time records the wanted values, and the ops that
 // depend on reduced ones. The second time these ops come last, and the first that
-// wants a gradient of a unit takes all of the unit's along.
+// wants a value of a unit takes along all of its kind that the unit wants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
 
 namespace spmd::partition {
 
-LogicalResult Partitioner::reduceGradients(int64_t unit, ArrayRef<Member> requested) {
-  llvm::append_range(recorded.gradients[unit], requested);
-  if (current)
-    recorded.late.insert(current);
-  // Take along whatever else is ready and wanted, one value per segment.
+/// The unit's reduction can take the value: a sum that is not added up yet, of the parameter's shape and the unit's
+/// dtype.
+bool Partitioner::isGradient(int64_t number, const Member &member) const {
+  const Unit &unit = step.units[number];
+  AxisState state = getState(member.second);
+  bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
+  auto type = cast<RankedTensorType>(member.second.getType());
+  return isSum && !unitIsReduced[number] && type.getElementType() == unit.layout.getDtype() &&
+         type.getShape() == unit.layout.getSegments()[member.first].getShape();
+}
+
+/// `requested`, and whatever else of the unit is wanted, ready and `accepted`: one value per segment, in order.
+SmallVector<Member> Partitioner::takeAlong(int64_t unit, ArrayRef<Member> requested,
+                                           function_ref<bool(const Member &)> accepted) const {
   SmallVector<Value> bySegment(step.units[unit].numSegments());
   for (const Member &member : requested)
     bySegment[member.first] = member.second;
-  for (const Member &member : known.gradients[unit])
-    if (!bySegment[member.first] && states.count(member.second) && !carriers.count(member.second))
+  for (const Member &member : known.wanted[unit])
+    if (!bySegment[member.first] && states.count(member.second) && accepted(member) &&
+        !findChunk(member.second, {unit, member.first}))
       bySegment[member.first] = member.second;
+  SmallVector<Member> members;
+  for (auto [index, value] : llvm::enumerate(bySegment))
+    if (value)
+      members.push_back({static_cast<int64_t>(index), value});
+  return members;
+}
 
-  SmallVector<Member> partial, whole;
-  for (auto [index, value] : llvm::enumerate(bySegment)) {
-    if (!value)
-      continue;
-    SegmentAttr segmentAttr = step.units[unit].layout.getSegments()[index];
-    auto type = cast<RankedTensorType>(value.getType());
-    if (type.getShape() != segmentAttr.getShape())
-      return emitError(loc) << "a gradient of type " << type << " is used with parameter '" << segmentAttr.getName()
-                            << "' (" << describeSource(loc) << ")";
-    if (type.getNumElements() == 0)
+LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested) {
+  Unit &unit = step.units[number];
+  llvm::append_range(recorded.wanted[number], requested);
+  if (current)
+    recorded.late.insert(current);
+  SmallVector<Member> gradients;
+  llvm::MapVector<Type, SmallVector<Member>> whole;
+  for (const Member &member : requested) {
+    SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];
+    if (ShapedType::getNumElements(segmentAttr.getShape()) == 0)
       return emitError(loc)
              << "parameter '" << segmentAttr.getName() << "' of shape [" << segmentAttr.getShape()
              << "] has no elements that the optimizer could update; freeze it with requires_grad_(False)";
-    AxisState state = getState(value);
-    bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
-    (isSum ? partial : whole).push_back({static_cast<int64_t>(index), value});
+    Type dtype = cast<RankedTensorType>(member.second.getType()).getElementType();
+    (isGradient(number, member) ? gradients : whole[dtype]).push_back(member);
   }
-  Value chunk;
-  for (bool isPartial : {true, false}) {
-    ArrayRef<Member> members = isPartial ? partial : whole;
-    if (members.empty())
-      continue;
-    Value piece = packAndReduce(unit, members, isPartial);
-    // Each pack is zero where the other has values.
-    chunk = chunk ? create<aten::AddTensorOp>(chunk.getType(), chunk, piece, builder.getI64IntegerAttr(1)) : piece;
+  if (!gradients.empty()) {
+    gradients = takeAlong(number, gradients, [&](const Member &member) { return isGradient(number, member); });
+    Value chunk = packAndReduce(number, gradients, /*partial=*/true);
+    for (const Member &member : gradients)
+      if (!carriers.try_emplace(member.second, Carrier{chunk, Place{number, member.first}, false}).second)
+        placed[{member.second, {number, member.first}}] = chunk;
+    unitIsReduced[number] = isFinal;
   }
-  for (auto [index, value] : llvm::enumerate(bySegment))
-    if (value)
-      carriers[value] = {chunk, Place{unit, static_cast<int64_t>(index)}, false};
+  for (auto &[dtype, members] : whole) {
+    SmallVector<Member> all = takeAlong(number, members, [&, dtype = dtype](const Member &member) {
+      return !isGradient(number, member) &&
+             cast<RankedTensorType>(member.second.getType()).getElementType() == dtype;
+    });
+    Value chunk = packAndReduce(number, all, /*partial=*/false);
+    for (const Member &member : all)
+      placed[{member.second, {number, member.first}}] = chunk;
+  }
   return success();
+}
+
+/// The value on every rank, filled up to `type`'s shape. A gradient that the unit's reduction does not take is reduced
+/// alone.
+Value Partitioner::getWhole(Value value, RankedTensorType type) {
+  auto own = cast<RankedTensorType>(value.getType());
+  bool fills = own.getShape() == type.getShape();
+  if (fills && getState(value).isVarying() && !carriers.count(value)) {
+    Value sum = allReduce(get(value, AxisState::varying()), own, ReduceKind::sum, {});
+    locals.erase(value);
+    setLocal(value, AxisState::replicated(), average(sum));
+  }
+  takeReduced(value);
+  Value whole = get(value, AxisState::replicated());
+  if (fills)
+    return whole;
+  return create<aten::ExpandOp>(getLocalType(type, AxisState::replicated()), whole,
+                                builder.getDenseI64ArrayAttr(type.getShape()));
 }
 
 Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool partial) {
@@ -72,9 +116,12 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   SmallVector<Value> values;
   SmallVector<Attribute> names;
   Operation *last = nullptr;
+  Type dtype = cast<RankedTensorType>(members.front().second.getType()).getElementType();
   for (const Member &member : members) {
-    values.push_back(get(member.second, state));
-    names.push_back(builder.getStringAttr(unit.layout.getSegments()[member.first].getName()));
+    SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];
+    auto type = RankedTensorType::get(segmentAttr.getShape(), dtype);
+    values.push_back(partial ? get(member.second, state) : getWhole(member.second, type));
+    names.push_back(builder.getStringAttr(segmentAttr.getName()));
     Operation *producer = values.back().getDefiningOp();
     if (producer && (!last || last->isBeforeInBlock(producer)))
       last = producer;
@@ -89,7 +136,6 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
     segment = last->getAttr(kSegmentAttr);
   }
   auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
-  Type dtype = cast<RankedTensorType>(values.front().getType()).getElementType();
   auto flatType = RankedTensorType::get({unit.layout.getPadded()}, dtype);
   Value flat = create<PackOp>(getLocalType(flatType, state), values, name, builder.getArrayAttr(names));
   RankedTensorType chunkType = getChunkType(number, dtype);

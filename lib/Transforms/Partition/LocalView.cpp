@@ -57,7 +57,7 @@ LogicalResult Partitioner::reduceVaryingOperands(Operation *op) {
     if (!carriers.count(operand)) {
       if (!place)
         return emitVaryingError(op);
-      if (failed(reduceGradients(place->unit, {Member(place->segment, operand)})))
+      if (failed(bringHome(place->unit, {Member(place->segment, operand)})))
         return failure();
     }
     takeReduced(operand);

@@ -3,39 +3,37 @@
 // [Note: clipping]
 // Each rank has pieces of the gradients, so the norm of a gradient is a partial
 // one (norm2 or max) from its unit's chunk. Stacking partial norms and taking the
-// norm of them keeps them partial: one number is all-reduced in the end.
+// norm of them keeps them partial: one number is all-reduced in the end. Norms of other
+// orders than 2 and infinity are taken of whole gradients.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenView.h"
-#include "dialects/Spmd/Source.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 
 namespace spmd::partition {
 
+/// Norms of values that are wanted in a unit's chunk; their order is one that combines over ranks.
 LogicalResult Partitioner::emitNorm(Operation *op, int64_t unit, ArrayRef<std::pair<Member, Value>> parts) {
-  std::optional<ReduceKind> kind = getNormKind(op);
-  if (!kind)
-    return op->emitError() << "'" << op->getName() << "' of a gradient has order " << op->getAttr("ord")
-                           << ", only 2 and infinity combine over ranks (" << describeSource(loc) << ")";
+  ReduceKind kind = *getNormKind(op);
   SmallVector<Member> members;
   for (auto &[member, result] : parts)
     members.push_back(member);
-  FailureOr<Value> chunk = assemble(unit, members);
+  FailureOr<Value> chunk = assembleChunk(unit, members);
   if (failed(chunk))
     return failure();
-  Value &table = norms[{*chunk, static_cast<int>(*kind)}];
+  Value &table = norms[{*chunk, static_cast<int>(kind)}];
   if (!table) {
     Unit &owner = step.units[unit];
-    AxisState state = owner.sharded ? AxisState::partial(*kind) : AxisState::replicated();
+    AxisState state = owner.sharded ? AxisState::partial(kind) : AxisState::replicated();
     Type dtype = cast<RankedTensorType>(parts.front().second.getType()).getElementType();
     table = create<SegmentNormOp>(getTableType(unit, dtype, state), *chunk,
                                   FlatSymbolRefAttr::get(owner.op.getSymNameAttr()),
-                                  ReduceKindAttr::get(builder.getContext(), *kind));
+                                  ReduceKindAttr::get(builder.getContext(), kind));
   }
   for (auto &[member, result] : parts) {
     carriers[result] = {table, Place{unit, member.first}, true};

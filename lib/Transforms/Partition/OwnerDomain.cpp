@@ -4,6 +4,7 @@
 
 #include "ListOps.h"
 #include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/AtenReduce.h"
 
 using namespace mlir;
 using spmd::aten::AtenOpInterface;
@@ -29,7 +30,7 @@ bool runsOnChunks(Operation *op) {
 }
 
 bool OwnerDomain::isFullNorm(Operation *op) {
-  return op->getName().getStringRef() == "aten.linalg_vector_norm" && shapeOf(op->getResult(0)).empty();
+  return isa<aten::LinalgVectorNormOp>(op) && elementsOf(op->getResult(0)) == 1;
 }
 
 bool OwnerDomain::isNeutral(Operation *op) {
@@ -46,6 +47,7 @@ OwnerDomain::OwnerDomain(const Step &step) {
   for (auto [value, place] : step.places)
     if (!step.tableArguments.contains(value))
       home[value] = place;
+  findDerived(step);
   readReturn(step);
   wanted = home;
   Block &body = getBody(step);
@@ -55,6 +57,16 @@ OwnerDomain::OwnerDomain(const Step &step) {
     voteOf(&op);
   }
   findGradientBound(step);
+}
+
+void OwnerDomain::findDerived(const Step &step) {
+  Block &body = getBody(step);
+  for (BlockArgument arg : body.getArguments())
+    if (step.places.count(arg) || getArgRole<BatchAttr>(step.func, arg.getArgNumber()))
+      derived.insert(arg);
+  for (Operation &op : body.without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return derived.contains(operand); }))
+      derived.insert_range(op.getResults());
 }
 
 void OwnerDomain::readReturn(const Step &step) {
@@ -107,8 +119,10 @@ void OwnerDomain::voteOf(Operation *op) {
   std::optional<Place> place;
   if (runsOnChunks(op))
     place = getHome(op->getResult(0));
-  for (Value operand : op->getOperands())
-    vote(operand, place && shapeOf(operand) == shapeOf(op->getResult(0)) ? place : std::nullopt);
+  for (Value operand : op->getOperands()) {
+    bool belongs = derived.contains(operand) && shapeOf(operand) == shapeOf(op->getResult(0));
+    vote(operand, belongs ? place : std::nullopt);
+  }
 }
 
 /// The user passes a partial `value` on to its results, or takes it home.

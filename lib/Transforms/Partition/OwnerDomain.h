@@ -4,10 +4,17 @@
 // Parameters, gradients and optimizer state live in flat buffers because of their
 // role, never because of their shape. Roles say it of arguments and of their new
 // values; between them it spreads backward from the optimizer by votes: a result
-// that is at home with a parameter votes for its operands of the parameter's shape,
-// any other use votes against. A value is at home only if all votes agree.
+// that is at home with a parameter votes for its operands over the same elements,
+// any other use votes against. A value is at home only if all votes agree. What the
+// optimizer's lists name belongs to the parameter of its position; an operand of other
+// arithmetic does if it is a function of the batch, of parameters or of their state: a
+// mask made from positions, noise or a buffer is as cheap to compute whole.
 // Reductions to one number (norms for clipping) accept any layout and do not vote, nor
 // do functions of one value that only such norms use (|g|^1.5, for a norm of order 3).
+//
+// Being at home is about cost. Whatever else an op on chunks reads is brought to the
+// place where it runs ([Note: gradients]), and what no chunk has a form for is computed
+// on whole values.
 //
 // A value is *gradient-bound* when all its uses are linear and end in the owner
 // domain. Such a value stays partial until its unit's one reduce_scatter; any other
@@ -37,8 +44,7 @@ public:
   /// A norm for clipping, or what only such norms use, element by element.
   static bool isNeutral(mlir::Operation *op);
 
-  /// One result, one operand that is wanted or not, and a single number out: a
-  /// norm over everything.
+  /// A norm over everything: a single number, of whatever rank.
   static bool isFullNorm(mlir::Operation *op);
 
 private:
@@ -47,6 +53,7 @@ private:
     auto found = map.find(value);
     return found == map.end() ? std::nullopt : std::optional(found->second);
   }
+  void findDerived(const Step &step);
   void readReturn(const Step &step);
   void voteOf(mlir::Operation *op);
   void settle(mlir::Value value);
@@ -56,6 +63,8 @@ private:
 
   Map home, wanted;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::optional<Place>>> votes;
+  /// Functions of the batch, of parameters or of their state.
+  llvm::DenseSet<mlir::Value> derived;
   llvm::DenseSet<mlir::Value> gradientBound, normed;
 };
 

@@ -1,17 +1,37 @@
-//===- OwnerOps.cpp - ops on chunks ---------------------------------------===//
+//===- OwnerOps.cpp - pointwise ops on chunks -----------------------------===//
 
 #include "Partitioner.h"
-
-#include "dialects/Spmd/Source.h"
 
 using namespace mlir;
 using spmd::aten::AtenOpInterface;
 
 namespace spmd::partition {
 
-//===----------------------------------------------------------------------===//
-// Pointwise ops
-//===----------------------------------------------------------------------===//
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Of a parameter without dimensions: numbers of other dtypes decide the result's, which they do not beside a chunk.
+static bool promotesOtherwise(ArrayRef<int64_t> shape, ValueRange operands, Value result) {
+  auto differs = [&](Value operand) {
+    Type own = typeOf(operand).getElementType();
+    return isa<FloatType>(own) && own != typeOf(operands.front()).getElementType();
+  };
+  if (!shape.empty() || operands.size() < 2)
+    return false;
+  return llvm::any_of(operands, differs) || differs(result);
+}
+
+/// The value is a segment of a chunk already.
+bool Partitioner::isOnChunk(Value value) const {
+  auto carrier = carriers.find(value);
+  return carrier != carriers.end() && !carrier->second.isTable;
+}
+
+/// An op on chunks reads the value as one number for all elements of `shape`.
+bool Partitioner::isNumber(Value value, ArrayRef<int64_t> shape) const {
+  if (typeOf(value).getShape() != shape)
+    return true;
+  return shape.empty() && !isOnChunk(value) && !domain.getWanted(value);
+}
 
 /// A pointwise op runs on chunks when its result is at home, unless it can run on
 /// gradients that are not reduced yet, so that one reduction serves more of them;
@@ -19,10 +39,10 @@ namespace spmd::partition {
 bool Partitioner::runsAtHome(Operation *op, Place &place) const {
   if (!runsOnChunks(op))
     return false;
-  auto onChunk = [&](Value value) {
-    auto carrier = carriers.find(value);
-    return carrier != carriers.end() && !carrier->second.isTable;
-  };
+  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
+  if (promotesOtherwise(shape, op->getOperands(), op->getResult(0)) ||
+      llvm::all_of(op->getOperands(), [&](Value operand) { return isNumber(operand, shape); }))
+    return false;
   std::optional<Place> home = domain.getHome(op->getResult(0));
   if (!home) {
     Value first = op->getOperand(0);
@@ -32,14 +52,14 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
       return true;
     }
     for (Value operand : op->getOperands())
-      if (onChunk(operand) && !isParameter(operand) && operand.getType() == op->getResult(0).getType()) {
+      if (isOnChunk(operand) && !isParameter(operand) && operand.getType() == op->getResult(0).getType()) {
         place = carriers.find(operand)->second.place;
         return true;
       }
     return false;
   }
   place = *home;
-  if (llvm::any_of(op->getOperands(), onChunk))
+  if (llvm::any_of(op->getOperands(), [&](Value operand) { return isOnChunk(operand); }))
     return true;
   FailureOr<aten::ShardingRule> rule = cast<AtenOpInterface>(op).getShardingRule();
   if (failed(rule))
@@ -55,195 +75,29 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
 }
 
 LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
-    if (cast<RankedTensorType>(operand.getType()).getShape() != shape) {
-      operands.push_back(get(operand, AxisState::replicated()));
+    if (isNumber(operand, shape)) {
+      // A chunk has one dimension: [1, 1] would give it two.
+      auto type = typeOf(operand);
+      Value whole = get(operand, AxisState::replicated());
+      auto one = RankedTensorType::get({1}, type.getElementType());
+      operands.push_back(type.getRank() > 1 ? view(whole, one, AxisState::replicated()) : whole);
       continue;
     }
-    FailureOr<Value> chunk = assemble(place.unit, {Member(place.segment, operand)});
+    FailureOr<Value> chunk = assembleChunk(place.unit, {Member(place.segment, operand)});
     if (failed(chunk))
       return failure();
     operands.push_back(*chunk);
   }
   Value result = op->getResult(0);
-  Type dtype = cast<RankedTensorType>(result.getType()).getElementType();
+  Type dtype = typeOf(result).getElementType();
   RankedTensorType type = getChunkType(place.unit, dtype);
   Operation *clone = cloneOnto(op, operands, type);
   carriers[result] = {clone->getResult(0), place, false};
   states[result] = *partition::getState(type);
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// List ops
-//===----------------------------------------------------------------------===//
-
-std::optional<Place> Partitioner::getPlace(const ListOp &list, int64_t position) const {
-  for (OperandRange operands : list.operandLists)
-    if (!operands.empty()) {
-      Value operand = operands[position];
-      if (auto carrier = carriers.find(operand); carrier != carriers.end())
-        return carrier->second.place;
-      if (std::optional<Place> place = list.isNorm ? domain.getWanted(operand) : domain.getHome(operand))
-        return place;
-    }
-  for (ResultRange results : list.resultLists)
-    if (!results.empty())
-      if (std::optional<Place> place = domain.getHome(results[position]))
-        return place;
-  return std::nullopt;
-}
-
-LogicalResult Partitioner::emitList(Operation *op) {
-  ListOp list = ListOp::get(op);
-  // One op per unit. A list may name a parameter several times (gradients and
-  // parameters in one list): its k-th values are in the unit's k-th op.
-  llvm::MapVector<std::pair<int64_t, int64_t>, SmallVector<int64_t>> byUnit;
-  llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> timesNamed;
-  SmallVector<int64_t> rest;
-  for (int64_t i = 0; i < list.length; ++i) {
-    if (std::optional<Place> place = getPlace(list, i))
-      byUnit[{place->unit, timesNamed[{place->unit, place->segment}]++}].push_back(i);
-    else
-      rest.push_back(i);
-  }
-  for (auto &[key, positions] : byUnit) {
-    int64_t unit = key.first;
-    if (list.isNorm) {
-      SmallVector<std::pair<Member, Value>> parts;
-      for (int64_t i : positions)
-        parts.push_back(
-            {Member(getPlace(list, i)->segment, list.operandLists.front()[i]), list.resultLists.front()[i]});
-      if (failed(emitNorm(op, unit, parts)))
-        return failure();
-    } else if (failed(emitUnitList(list, unit, positions))) {
-      return failure();
-    }
-  }
-  return rest.empty() ? success() : emitRest(list, rest);
-}
-
-LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number, ArrayRef<int64_t> positions) {
-  Unit &unit = step.units[number];
-  SmallVector<int64_t> segments;
-  // Position of each segment in the list; a segment without one takes any.
-  SmallVector<int64_t> entries(unit.numSegments(), positions.front());
-  for (int64_t i : positions) {
-    segments.push_back(getPlace(list, i)->segment);
-    entries[segments.back()] = i;
-  }
-
-  SmallVector<SmallVector<Value>> lists;
-  bool onChunk = false;
-  for (OperandRange operands : list.operandLists) {
-    lists.emplace_back();
-    if (operands.empty())
-      continue;
-    SmallVector<Member> members;
-    for (auto [index, i] : llvm::zip_equal(segments, positions))
-      members.push_back({index, operands[i]});
-    FailureOr<Value> flat = assemble(number, members);
-    if (failed(flat))
-      return failure();
-    auto carrier = carriers.find(members.front().second);
-    onChunk |= carrier != carriers.end() && !carrier->second.isTable;
-    lists.back().push_back(*flat);
-  }
-  SmallVector<Type> types;
-  for (ResultRange results : list.resultLists) {
-    if (results.empty())
-      continue;
-    Type dtype = cast<RankedTensorType>(results[positions.front()].getType()).getElementType();
-    types.push_back(onChunk ? getChunkType(number, dtype) : getTableType(number, dtype, AxisState::replicated()));
-  }
-  Operation *made = createListOp(list, lists, types, entries, FlatSymbolRefAttr::get(unit.op.getSymNameAttr()));
-  unsigned next = 0;
-  for (ResultRange results : list.resultLists) {
-    if (results.empty())
-      continue;
-    Value flat = made->getResult(next++);
-    for (auto [index, i] : llvm::zip_equal(segments, positions)) {
-      carriers[results[i]] = {flat, Place{number, index}, !onChunk};
-      states[results[i]] = *partition::getState(flat.getType());
-    }
-  }
-  return success();
-}
-
-/// Positions that belong to no parameter stay a list op on whole values.
-LogicalResult Partitioner::emitRest(const ListOp &list, ArrayRef<int64_t> positions) {
-  SmallVector<SmallVector<Value>> lists;
-  for (OperandRange operands : list.operandLists) {
-    lists.emplace_back();
-    if (!operands.empty())
-      for (int64_t i : positions)
-        lists.back().push_back(get(operands[i], AxisState::replicated()));
-  }
-  SmallVector<Type> types;
-  for (ResultRange results : list.resultLists)
-    if (!results.empty())
-      for (int64_t i : positions)
-        types.push_back(getLocalType(cast<RankedTensorType>(results[i].getType()), AxisState::replicated()));
-  Operation *made = createListOp(list, lists, types, positions, {});
-  unsigned next = 0;
-  for (ResultRange results : list.resultLists)
-    if (!results.empty())
-      for (int64_t i : positions)
-        setLocal(results[i], AxisState::replicated(), made->getResult(next++));
-  return success();
-}
-
-/// A list op with other lists. `entries[k]` is the captured position whose
-/// attributes entry k of the new lists, or segment k of the unit, gets.
-Operation *Partitioner::createListOp(const ListOp &list, ArrayRef<SmallVector<Value>> lists, TypeRange results,
-                                     ArrayRef<int64_t> entries, FlatSymbolRefAttr unit) {
-  SmallVector<Value> shared;
-  for (Value value : list.shared)
-    shared.push_back(get(value, AxisState::replicated()));
-  SmallVector<Value> operands;
-  SmallVector<int32_t> sizes, resultSizes;
-  for (auto [number, values] : llvm::enumerate(lists)) {
-    if (static_cast<int64_t>(number) == list.listsBeforeShared) {
-      operands.append(shared);
-      sizes.push_back(shared.size());
-    }
-    operands.append(values);
-    sizes.push_back(values.size());
-  }
-  if (list.listsBeforeShared == static_cast<int64_t>(lists.size())) {
-    operands.append(shared);
-    sizes.push_back(shared.size());
-  }
-  int32_t perList = unit ? 1 : entries.size();
-  for (ResultRange range : list.resultLists)
-    resultSizes.push_back(range.empty() ? 0 : perList);
-
-  NamedAttrList attrs;
-  for (NamedAttribute attr : list.op->getAttrs()) {
-    Attribute value = attr.getValue();
-    if (attr.getName() == "operandSegmentSizes")
-      value = builder.getDenseI32ArrayAttr(sizes);
-    else if (attr.getName() == "resultSegmentSizes")
-      value = builder.getDenseI32ArrayAttr(resultSizes);
-    else if (attr.getName() == "groups") {
-      ArrayRef<int64_t> groups = cast<DenseI64ArrayAttr>(value).asArrayRef();
-      value = builder.getDenseI64ArrayAttr(
-          llvm::map_to_vector(entries, [&](int64_t position) { return groups[position]; }));
-    } else if (auto array = dyn_cast<ArrayAttr>(value); array && static_cast<int64_t>(array.size()) == list.length) {
-      // ScalarList overloads: a number per position.
-      value = builder.getArrayAttr(llvm::map_to_vector(entries, [&](int64_t position) { return array[position]; }));
-    }
-    attrs.set(attr.getName(), value);
-  }
-  if (unit)
-    attrs.set("unit", unit);
-  OperationState state(loc, list.op->getName());
-  state.addOperands(operands);
-  state.addTypes(results);
-  state.addAttributes(attrs);
-  return builder.create(state);
 }
 
 } // namespace spmd::partition

@@ -54,12 +54,19 @@ Value Partitioner::unpack(Value chunk, Place place, RankedTensorType type) {
   return op->getResult(0);
 }
 
-/// One entry of a table, as the 0-dimensional value it is in the captured step.
+/// One entry of a table, in the shape of one element that it has in the captured step.
 Value Partitioner::getEntry(Value value, const Carrier &carrier) {
   AxisState state = *partition::getState(carrier.value.getType());
-  Type type = getLocalType(cast<RankedTensorType>(value.getType()), state);
-  return create<aten::SelectIntOp>(type, carrier.value, builder.getI64IntegerAttr(0),
-                                   builder.getI64IntegerAttr(carrier.place.segment));
+  auto type = cast<RankedTensorType>(value.getType());
+  auto number = RankedTensorType::get({}, type.getElementType());
+  Value entry = create<aten::SelectIntOp>(getLocalType(number, state), carrier.value, builder.getI64IntegerAttr(0),
+                                          builder.getI64IntegerAttr(carrier.place.segment));
+  return type.getRank() == 0 ? entry : view(entry, type, state);
+}
+
+/// The same elements in the shape of `type`.
+Value Partitioner::view(Value local, RankedTensorType type, AxisState state) {
+  return create<aten::ViewOp>(getLocalType(type, state), local, builder.getDenseI64ArrayAttr(type.getShape()));
 }
 
 } // namespace spmd::partition

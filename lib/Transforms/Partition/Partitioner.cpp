@@ -12,8 +12,9 @@ namespace spmd::partition {
 Partitioner::Partitioner(Step &step, GradientUse known, bool isFinal)
     : step(step), domain(step), builder(step.func.getContext()), loc(step.func.getLoc()), known(std::move(known)),
       isFinal(isFinal) {
-  this->known.gradients.resize(step.units.size());
-  recorded.gradients.resize(step.units.size());
+  this->known.wanted.resize(step.units.size());
+  recorded.wanted.resize(step.units.size());
+  unitIsReduced.resize(step.units.size());
 }
 
 LogicalResult Partitioner::run(Step &step) {
@@ -114,7 +115,8 @@ LogicalResult Partitioner::emit(Operation *op) {
   }
   if (ListOp::isListOp(op))
     return emitList(op);
-  if (OwnerDomain::isFullNorm(op) && !isParameter(op->getOperand(0)) && !parameterViews.contains(op->getOperand(0)))
+  if (OwnerDomain::isFullNorm(op) && getNormKind(op) && !isParameter(op->getOperand(0)) &&
+      !parameterViews.contains(op->getOperand(0)))
     if (std::optional<Place> place = domain.getWanted(op->getOperand(0)))
       return emitNorm(op, place->unit, {{Member(place->segment, op->getOperand(0)), op->getResult(0)}});
   if (Place place; runsAtHome(op, place))

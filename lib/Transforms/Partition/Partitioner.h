@@ -40,7 +40,7 @@ using Member = std::pair<int64_t, mlir::Value>;
 /// What a first emission finds out for the second; see [Note: gradients].
 struct GradientUse {
   /// Per unit: values that are wanted in its chunk.
-  llvm::SmallVector<llvm::SmallVector<Member>> gradients;
+  llvm::SmallVector<llvm::SmallVector<Member>> wanted;
   /// Ops that need reduced gradients.
   llvm::DenseSet<mlir::Operation *> late;
 };
@@ -93,24 +93,44 @@ private:
   mlir::Value getParameterView(mlir::Value value);
   mlir::Value unpack(mlir::Value chunk, Place place, mlir::RankedTensorType type);
   mlir::Value getEntry(mlir::Value value, const Carrier &carrier);
+  mlir::Value view(mlir::Value local, mlir::RankedTensorType type, AxisState state);
 
   // Chunks.cpp: flat values of a unit.
   mlir::RankedTensorType getChunkType(int64_t unit, mlir::Type dtype) const;
   mlir::RankedTensorType getTableType(int64_t unit, mlir::Type dtype, AxisState state) const;
-  mlir::FailureOr<mlir::Value> assemble(int64_t unit, llvm::ArrayRef<Member> members);
+  /// The chunk that has the value at this place, if one does.
+  mlir::Value findChunk(mlir::Value value, Place place) const;
+  /// The members are one number per parameter.
+  bool isTable(int64_t unit, llvm::ArrayRef<Member> members) const;
+  /// One chunk with every member at its segment.
+  mlir::FailureOr<mlir::Value> assembleChunk(int64_t unit, llvm::ArrayRef<Member> members);
+  /// One table with every member at its entry.
+  mlir::Value assembleTable(int64_t unit, llvm::ArrayRef<Member> members);
+  mlir::Value getWholeTable(mlir::Value table);
   mlir::Value merge(int64_t unit, bool isTable, llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t>> parts);
   mlir::Value stackTable(int64_t unit, llvm::ArrayRef<Member> members);
 
-  // Gradients.cpp: from partial gradients to the chunk.
-  mlir::LogicalResult reduceGradients(int64_t unit, llvm::ArrayRef<Member> requested);
+  // Gradients.cpp: from values to the chunk.
+  bool isGradient(int64_t unit, const Member &member) const;
+  llvm::SmallVector<Member> takeAlong(int64_t unit, llvm::ArrayRef<Member> requested,
+                                      llvm::function_ref<bool(const Member &)> accepted) const;
+  /// Places the values, whatever they are, at segments of the unit's chunk.
+  mlir::LogicalResult bringHome(int64_t unit, llvm::ArrayRef<Member> requested);
+  mlir::Value getWhole(mlir::Value value, mlir::RankedTensorType type);
   mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
 
-  // OwnerOps.cpp: ops of the owner domain.
+  // OwnerOps.cpp: pointwise ops of the owner domain.
+  bool isOnChunk(mlir::Value value) const;
+  bool isNumber(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
   bool runsAtHome(mlir::Operation *op, Place &place) const;
   mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
+
+  // OwnerLists.cpp: list ops.
   mlir::LogicalResult emitList(mlir::Operation *op);
   std::optional<Place> getPlace(const ListOp &list, int64_t position) const;
-  mlir::LogicalResult emitUnitList(const ListOp &list, int64_t unit, llvm::ArrayRef<int64_t> positions);
+  bool fits(const ListOp &list, int64_t position, Place place) const;
+  mlir::LogicalResult emitUnitList(const ListOp &list, int64_t unit,
+                                   llvm::ArrayRef<std::pair<int64_t, int64_t>> positions);
   mlir::LogicalResult emitRest(const ListOp &list, llvm::ArrayRef<int64_t> positions);
   mlir::Operation *createListOp(const ListOp &list, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists,
                                 mlir::TypeRange results, llvm::ArrayRef<int64_t> entries, mlir::FlatSymbolRefAttr unit);
@@ -155,6 +175,12 @@ private:
   /// The op of the captured step that is emitted.
   mlir::Operation *current = nullptr;
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> norms;
+  /// Tables of partial norms, reduced.
+  llvm::DenseMap<mlir::Value, mlir::Value> wholeTables;
+  /// Chunks of values that are elsewhere too, by unit and segment.
+  llvm::DenseMap<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> placed;
+  /// The units whose one reduction is there.
+  llvm::SmallVector<bool> unitIsReduced;
 };
 
 /// Computes a replicated value on shards when only slices of it are used

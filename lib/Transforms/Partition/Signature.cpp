@@ -121,7 +121,8 @@ LogicalResult Partitioner::emitReturn() {
       unsigned arg = number++;
       if (!updated)
         continue;
-      FailureOr<Value> flat = assemble(unitNumber, members);
+      FailureOr<Value> flat =
+          argument.isTable ? assembleTable(unitNumber, members) : assembleChunk(unitNumber, members);
       if (failed(flat))
         return failure();
       values.push_back(*flat);

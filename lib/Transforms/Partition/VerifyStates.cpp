@@ -258,8 +258,10 @@ LogicalResult Verifier::verifyList(Operation *op) {
     bool isChunk = tensor.getRank() == 1 && tensor.getDimSize(0) == chunk &&
                    getGlobalShape(type) == ArrayRef<int64_t>{unitOp.getLayout().getPadded()} &&
                    getState(type)->isOwned() == unitOp.isSharded();
-    bool isTable = tensor.getRank() == 1 && tensor.getDimSize(0) == segments;
-    if (!isChunk && !isTable && tensor.getRank() != 0)
+    bool isNumbers = tensor.getRank() == 0 || (tensor.getRank() == 1 && tensor.getDimSize(0) == segments);
+    if (isNumbers && !isChunk && !getState(type)->isReplicated())
+      return error(op) << "has operand " << type << ", whose numbers are " << getState(type)->str();
+    if (!isChunk && !isNumbers)
       return error(op) << "has operand " << type << ", which is neither a chunk nor a table of unit " << unit;
   }
   return success();

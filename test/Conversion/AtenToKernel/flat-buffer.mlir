@@ -108,3 +108,25 @@ func.func @narrow_norms(%g: tensor<256xbf16>) -> tensor<2xbf16> {
   %0 = spmd.segment_norm norm2 %g unit @unit0 : tensor<256xbf16> -> tensor<2xbf16>
   return %0 : tensor<2xbf16>
 }
+
+// A gradient that every rank has whole: its part is copied for the kernel of the norms, which comes after the copy.
+// CHECK-LABEL: func.func @whole_norms
+// CHECK:         %[[PART:.*]] = kernel.cluster dims [256] parallel 1
+// CHECK:         kernel.segmented chunk 256
+// CHECK-NEXT:      elements(%{{.*}} = %[[PART]] : tensor<256xf32>)
+func.func @whole_norms(%g: tensor<512xf32>) -> tensor<2xf32> {
+  %0 = spmd.slice %g on @mesh ["data"] dim 0 pre 1 chunk 256 : tensor<512xf32> -> tensor<256xf32>
+  %1 = spmd.segment_norm norm2 %0 unit @unit0 : tensor<256xf32> -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+
+// What a chunk has no bytes for becomes a tensor before it, too.
+// CHECK-LABEL: func.func @virtual_norms
+// CHECK:         %[[SPREAD:.*]] = kernel.segmented chunk 256
+// CHECK:         kernel.segmented chunk 256
+// CHECK-NEXT:      elements(%{{.*}} = %[[SPREAD]] : tensor<256xf32>)
+func.func @virtual_norms(%rate: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = spmd.segment_broadcast %rate unit @unit0 : tensor<2xf32> -> tensor<256xf32>
+  %1 = spmd.segment_norm max %0 unit @unit0 : tensor<256xf32> -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}

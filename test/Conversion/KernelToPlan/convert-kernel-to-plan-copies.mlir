@@ -66,6 +66,26 @@ func.func @step(%x: tensor<128xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
 
 // -----
 
+// A mask of the parameters' elements: a byte each, whatever the unit's dtype.
+// CHECK-LABEL: plan.program
+// CHECK: plan.fill(w @[[G:.*]][0 : 128])
+// CHECK: plan.kernel @k0(r @b0[0 : 128], w @[[G]][128 : 128])
+spmd.mesh @mesh ["data" = 1]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] replicate layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"v", shape = [128], group = 0, offset = 0, numel = 128, trainable = true>,
+  #spmd.segment<"w", shape = [128], group = 0, offset = 128, numel = 128, trainable = true>]>
+func.func @step(%x: tensor<128xi1> {spmd.arg = #spmd.batch<"x", dim = 0>})
+    -> (tensor<256xi1> {spmd.result = #spmd.output<"0">}) {
+  %g = kernel.cluster dims [128] parallel 1 ins(%p = %x at (d0) -> (d0) : tensor<128xi1>)
+      outs(at (d0) -> (d0) : tensor<128xi1>) attributes {symbol = "k0"} {
+    kernel.yield %p : i1
+  }
+  %flat = spmd.pack %g unit @unit0 ["w"] : (tensor<128xi1>) -> tensor<256xi1>
+  return %flat : tensor<256xi1>
+}
+
+// -----
+
 // A value that is read while it is reduced is reduced in a copy.
 // CHECK-LABEL: plan.program
 // CHECK: plan.kernel @k0(r @b0[0 : 8], w @[[V:.*]][0 : 4])

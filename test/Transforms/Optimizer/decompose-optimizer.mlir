@@ -96,6 +96,19 @@ func.func @foreach_chunk(%p: tensor<128xf32, #owned>, %t: tensor<2xf32, #table>)
   return %b : tensor<128xf32, #owned>
 }
 
+// A mask on a chunk: what is compared with has the chunk's dtype, and is 1 in the padding.
+// CHECK-LABEL: @mask_chunk(
+// CHECK-SAME: %[[P:.+]]: tensor<128xf32, #{{.+}}>, %[[T:.+]]: tensor<2xf64
+// CHECK: %[[T32:.+]] = aten._to_copy %[[T]] {dtype = f32
+// CHECK: %[[TB:.+]] = spmd.segment_broadcast %[[T32]]
+// CHECK: %[[LIMIT:.+]] = aten.add.Tensor %[[TB]], %{{.*}} -> tensor<128xf32
+// CHECK: aten.ge.Tensor %[[P]], %[[LIMIT]] {{.*}} -> tensor<128xi1
+func.func @mask_chunk(%p: tensor<128xf32, #owned>, %t: tensor<2xf64, #table>) -> tensor<128xi1, #owned> {
+  %a = aten._foreach_map %p, %t {op = "ge.Tensor", options = {}, unit = @unit0, spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<2xf64, #table>) -> tensor<128xi1, #owned>
+  return %a : tensor<128xi1, #owned>
+}
+
 // CHECK-LABEL: @norm_chunk(
 // CHECK: spmd.segment_norm norm2 %{{.+}} unit @unit0 {spmd.segment = 2 : i64}
 // CHECK: spmd.segment_norm max %{{.+}} unit @unit0 {spmd.segment = 2 : i64}

@@ -47,22 +47,6 @@ module {
 module {
   spmd.mesh @mesh ["data" = 2]
   spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
-    #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
-  func.func @step(%w: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>}, %lr: tensor<f32> {spmd.arg = #spmd.hyper<"lr", group = 0>}, %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>}) -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
-    %g = aten.sum.dim_IntList %x {dim = array<i64: 0>} : (tensor<8x4xf32>) -> tensor<4xf32>
-    // expected-error @+1 {{'aten._foreach_norm.Scalar' of a gradient has order 1.000000e+00 : f64, only 2 and infinity combine over ranks}}
-    %n = aten._foreach_norm.Scalar %g {ord = 1.0 : f64} : (tensor<4xf32>) -> tensor<f32>
-    %s = aten._foreach_mul.Tensor %g, %n : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-    %w1 = aten._foreach_add.List %w, %s {alpha = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    return %w1 : tensor<4xf32>
-  }
-}
-
-// -----
-
-module {
-  spmd.mesh @mesh ["data" = 2]
-  spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
     #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
     #spmd.segment<"none", shape = [0, 3], group = 0, offset = 128, numel = 0, trainable = true>]>
   func.func @step(%w: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>}, %n: tensor<0x3xf32> {spmd.arg = #spmd.param<"none", trainable>})

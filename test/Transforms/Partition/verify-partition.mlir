@@ -178,6 +178,22 @@ func.func @step(%x: tensor<128xf32, #O>, %y: tensor<256xf32, #O2>) {
 
 // -----
 
+// 6: a list op divides by norms of which each rank has a part
+#O = #spmd.sharding<global = [256], [owned]>
+#T = #spmd.sharding<global = [1], [partial<norm2>]>
+module {
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+func.func @step(%x: tensor<128xf32, #O>, %n: tensor<1xf32, #T>) {
+  // expected-error @+1 {{has operand 'tensor<1xf32, #spmd.sharding<global = [1], [partial<norm2>]>>', whose numbers are partial<norm2>}}
+  %0 = aten._foreach_div.List %x, %n {unit = @unit0} : (tensor<128xf32, #O>, tensor<1xf32, #T>) -> tensor<128xf32, #O>
+  return
+}
+}
+
+// -----
+
 // 7
 #P = #spmd.sharding<global = [4], [partial<sum>]>
 #F = #spmd.sharding<global = [256], [partial<sum>]>

@@ -183,6 +183,17 @@ func.func @f(%x: tensor<64xf32>) {
 
 // -----
 
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+func.func @f(%x: tensor<4x16xi1>) {
+  // expected-error @+1 {{has 'tensor<4x16xi1>' for segment "w", expected 'tensor<4x16xf32>'}}
+  %0 = spmd.pack %x unit @unit0 ["w"] : (tensor<4x16xi1>) -> tensor<256xf32>
+  return
+}
+
+// -----
+
 // batch: one word for no dimension
 // expected-error @+1 {{expected a dimension or none}}
 func.func private @step(tensor<4xf32> {spmd.arg = #spmd.batch<"x", dim = -1>})

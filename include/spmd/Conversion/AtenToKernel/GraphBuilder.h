@@ -90,7 +90,8 @@ public:
   Ref contiguous(Ref ref);
 
 private:
-  Node *create(NodeKind kind);
+  /// A node that reads `inputs`, which are made before it, as the graph's order wants them.
+  Node *create(NodeKind kind, mlir::ArrayRef<Ref> inputs = {});
   Ref makeTable(mlir::ArrayRef<Ref> entries);
   void readAlone(const Node &node, mlir::SmallVectorImpl<Ref> &inputs);
   /// One pass over [outer, extent, inner].

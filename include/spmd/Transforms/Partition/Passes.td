@@ -144,7 +144,8 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     4. a dimension of a result is sharded only where an operand's dimension of the
        same factor is;
     5. a contraction over padded rows has the neutral element in them;
-    6. chunk operands of one list op are of its unit and have one size;
+    6. chunk operands of one list op are of its unit and have one size, and its numbers
+       are whole;
     7. each parameter of an updated unit is packed into at most one gradient
        reduction, of its own unit; a pack of partial gradients is reduced once, and
        nothing else reads it;
