@@ -15,8 +15,9 @@ from torch.utils import _pytree as pytree
 
 from .arrays import to_torch
 from .capture import StepPackage, capture
-from .capture.baked_values import BakedValue, baked_values, changed as changed_value
+from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall
+from .capture.held import Held, whole
 from .capture.result import unwrap
 from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
@@ -37,6 +38,7 @@ class Program:
     key: tuple[Any, ...]
     options: list[dict[str, str]]  # of each param group, those that are part of the program
     baked: list[BakedValue]  # what the step's code read from objects, dicts and modules
+    held: Held  # what it reaches without an argument, as the last call found it
     package: StepPackage
     artifact: Path
     trainer: Trainer
@@ -44,11 +46,24 @@ class Program:
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
+        self._held_key = self.held.key(_look_at(self.call.model)[0])
 
-    def serves(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> bool:
+    def serves(self, key: tuple[Any, ...], options: list[dict[str, str]], model: list[int]) -> bool:
+        """True for a call that the program computes; `model` has the ids of what the model is made of."""
         return key == self.key and len(options) == len(self.options) and all(
             given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items()) \
-            and changed_value(self.baked) is None
+            and self._finds_what_it_holds(model) and changed_value(self.baked) is None
+
+    def _finds_what_it_holds(self, model: list[int]) -> bool:
+        held = self.held.now()
+        if held is None or held.key(model) != self._held_key:
+            return False
+        if not held.is_same(self.held):
+            baked = baked_values(self.call.train_step, self.call.model, held)
+            if not are_alike(self.baked, baked):
+                return False
+            self.held, self.baked = held, baked
+        return True
 
 
 class CompiledStep:
@@ -114,10 +129,11 @@ class CompiledStep:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
         structure, modes = _look_at(call.model)
         key, options = (*call.key(), modes), _options(call.optimizer)
-        if self._current is not None and (structure != self._structure or self._live.is_replaced()):
+        if self._current is not None and (structure != self._structure or self._live.is_replaced()
+                                          or self._live.trains_other(self._current.held.now())):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
             self._forget()
-        program = next((p for p in self._programs if p.serves(call, key, options)), None)
+        program = next((p for p in self._programs if p.serves(key, options, structure)), None)
         if program is None:
             program = self._compile(call, key, options)
             self._programs.append(program)
@@ -126,9 +142,9 @@ class CompiledStep:
             self._live.fetch_all()
             _carry_rng(self._live.trainer, program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock,
-                                   program.package.unkept_gradients,
-                                   is_fresh=False)
+            self._live = LiveState(call.model, call.optimizer, program.held, program.home, self._lock,
+                                   program.package.unkept_gradients, is_fresh=False)
+        self._live.take(program.held)
         self._current = program
         return program
 
@@ -142,16 +158,20 @@ class CompiledStep:
             remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
         package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
-        artifact = compile_package(package, [*self._options, *self._units.words(call.model)],
-                                   self._units.plan(call.model, self.ranks))
+        everything = whole(call.model, package.held)
+        artifact = compile_package(package, [*self._options, *self._units.words(everything)],
+                                   self._units.plan(everything, self.ranks))
+        if self._live is not None:
+            self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
+            self._live = LiveState(call.model, call.optimizer, package.held, trainer, self._lock,
+                                   package.unkept_gradients)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        values = baked_values(self.train_step, call.model)
-        return Program(call, key, baked, values, package, artifact, trainer, home)
+        values = baked_values(self.train_step, call.model, package.held)
+        return Program(call, key, baked, values, package.held, package, artifact, trainer, home)
 
     def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
         """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
@@ -230,10 +250,8 @@ class CompiledStep:
         with self._lock, tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as work:
             folder = Path(work) / path.name
             shutil.copytree(program.artifact, folder)
-            constants = {f"constant/{i.name}": program.package.weights[f"constant/{i.name}"]
-                         for i in program.trainer.tensors if i.state == "constant"}
             rng = {f"rng/{name}": value for name, value in _rng(program.home).items()}
-            _save(constants | rng | self._live.tensors(), folder / "weights.safetensors")
+            _save(rng | self._live.tensors(), folder / "weights.safetensors")
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)

@@ -53,6 +53,8 @@ class InterpretingTrainer:
         return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in outputs]
 
     def _tensor(self, state: str, name: str) -> torch.Tensor:
+        if state == "constant":
+            return self._run.tensors()[f"constant/{name}"]
         return self._run.tensors()[name if state in ("param", "buffer") else f"optimizer/{state}/{name}"]
 
     def read(self, state: str, name: str, out: np.ndarray | None = None) -> np.ndarray:

@@ -49,43 +49,26 @@ def used_names(function: Callable) -> dict[str, Any]:
         with contextlib.suppress(ValueError):  # an empty cell
             names[name] = cell.cell_contents
     own = getattr(function, "__globals__", {})
-    names.update((name, own[name]) for name in _global_names(code) if name in own)
+    names.update((name, own[name]) for name in global_names(code) if name in own)
     return names
 
 
 @functools.lru_cache(maxsize=1024)
-def _global_names(code: types.CodeType) -> tuple[str, ...]:
+def global_names(code: types.CodeType) -> tuple[str, ...]:
     """The globals that code reads or writes, functions defined in it included. Not `co_names`, which has the names of
     attributes, too: optimizer.step() does not read a global `step`."""
     names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")]
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            names += _global_names(inner)
+            names += global_names(inner)
     return tuple(dict.fromkeys(names))
 
 
-def closure_values(function: Callable, ignored: set[int]) -> tuple[Any, ...]:
-    """Equal for two calls of a step between which no number and no tensor that its code refers to has changed.
-
-    A graph holds both as constants. `ignored` has ids of tensors that are no constants: the model's.
-    """
-    values = []
-    for name, value in sorted(used_names(function).items()):
-        if isinstance(value, NUMBERS):
-            values.append((name, type(value), value))
-        elif isinstance(value, torch.Tensor) and id(value) not in ignored:
-            values.append((name, _Same(value), value._version))
-    return tuple(values)
-
-
-class _Same:
-    """Equal for the same object, which stays alive."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+def closure_numbers(function: Callable) -> tuple[Any, ...]:
+    """Equal for two calls of a step between which no number that its code refers to has changed: a graph holds them as
+    constants."""
+    return tuple((name, type(value), value) for name, value in sorted(used_names(function).items())
+                 if isinstance(value, NUMBERS))
 
 
 def _reached_names(functions: Iterable[Callable]) -> dict[str, Any]:
@@ -116,7 +99,7 @@ def is_users_file(path: str) -> bool:
     return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
 
 
-def _hooks(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[Callable]:
+def users_hooks(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[Callable]:
     """The user's hooks of a model, its parameters and its optimizer."""
     tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post")]
     for module in model.modules():
@@ -136,7 +119,7 @@ class SideEffects:
 
     def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
         self._step, self._mode = step, mode
-        self._functions = [step, *_hooks(model, optimizer)]
+        self._functions = [step, *users_hooks(model, optimizer)]
         self._before = host_state(_reached_names(self._functions), _has_users_class)
         self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
@@ -271,12 +254,12 @@ def warn_of_output_and_clocks() -> Iterator[None]:
             setattr(place, name, value)
 
 
-def check_modules(model: torch.nn.Module, before: dict[int, dict[str, Any]]) -> None:
+def check_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> None:
     """Refuses a step that changes numbers of a module, or leaves traced tensors in it: both are undone after a trace.
 
     Modules of PyTorch and of installed libraries keep notes of their own, which no step depends on.
     """
-    for path, module in model.named_modules():
+    for path, module in modules:
         if not _has_users_class(module):
             continue
         for name, value in vars(module).items():
