@@ -26,6 +26,7 @@ import torch
 from .arrays import to_numpy, to_torch
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
+from .interrupts import uninterrupted
 from .runtime import RunError, TensorInfo, Trainer
 
 _no_torch_function = torch._C.DisableTorchFunctionSubclass
@@ -68,7 +69,7 @@ class Slot:
 
     def fetch(self) -> None:
         """Brings the ranks' value here, if it is away."""
-        with self.owner.lock:
+        with self.owner.lock, uninterrupted():
             if self.is_here:
                 return
             self.owner.check()
@@ -327,7 +328,7 @@ class LiveState:
 
     def release(self) -> None:
         """Gives all tensors back as they are, without fetching."""
-        with self.lock:
+        with self.lock, uninterrupted():
             for slot, parameter in self._unkept:
                 with _no_torch_function():
                     if parameter.grad is slot.tensor:

@@ -42,7 +42,7 @@ class InterpretingTrainer:
                                               dtype=i["dtype"], shape=tuple(i["shape"]))
                         for i in step["inputs"] if i["kind"] in ("param", "buffer", "state", "constant")]
 
-        self.outputs = [types.SimpleNamespace(dtype="f32") for _ in step["outputs"]]
+        self.outputs = [types.SimpleNamespace(dtype="f32", state=o["kind"]) for o in step["outputs"]]
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
         self._lr[group] = value
@@ -81,7 +81,8 @@ def compiler(tmp_path, monkeypatch):
 import shutil, sys
 step, _, out, *options = (word for word in sys.argv[1:] if not word.startswith("--json="))
 if "--policy=class:Missing" in options:
-    sys.exit("error: no module has class 'Missing'")
+    print("spmd-compile: warning: one\\nspmd-compile: error: no module has class 'Missing'\\n  a note", file=sys.stderr)
+    sys.exit(2)
 open({str(log)!r}, "a").write(" ".join(options) + "\\n")
 shutil.copytree(step, out)
 """)

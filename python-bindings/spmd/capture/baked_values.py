@@ -17,7 +17,7 @@ import torch
 
 from .held import Held, named_modules, whole
 from .host_state import NUMBERS
-from .side_effects import is_users_file
+from .code_names import is_users_file
 
 _NOTHING = object()
 _LONGEST = 16  # of lists of numbers that are compared whole

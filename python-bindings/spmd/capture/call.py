@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
-from .side_effects import closure_numbers
+from .code_names import closure_numbers
 
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)

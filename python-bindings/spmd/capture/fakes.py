@@ -19,6 +19,7 @@ from .errors import CaptureError
 from .held import Held, named_modules, whole
 from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
+from .refusals import Refusals
 from .side_effects import check_modules
 
 
@@ -60,7 +61,8 @@ class FakeStep:
                  batch: list[torch.Tensor], with_gradients: bool, first_step: bool = False):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=_shape_env(), static_shapes=True)
+        self.refusals = Refusals()
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.refusals.shape_env(), static_shapes=True)
         self.model, self.optimizer, self.held = model, optimizer, held
         self.whole = whole(model, held)
         self.inputs: list[Input] = []
@@ -298,7 +300,3 @@ def _restore(target: dict, saved: dict) -> None:
     target.clear()
     target.update(saved)
 
-
-def _shape_env():
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-    return ShapeEnv()  # lets .item() become a node instead of an error at once

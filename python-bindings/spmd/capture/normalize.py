@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 import torch
 import torch.fx
 
-from .errors import Frame, depends_on_values, error_at
+from .errors import Frame, depends_on_values, error_at, writes_constant
 from .provenance import Provenance
 
 DTYPES = {
@@ -216,5 +216,4 @@ def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[to
                            "call lr_scheduler.step() after the training step; the learning rate is read from "
                            "optimizer.param_groups at every call")
         if target in constants:
-            raise error_at(provenance(node).stack, f"{node.target} writes into a tensor that is neither model, "
-                           "optimizer nor argument", "register it as a buffer of the model (register_buffer)")
+            raise writes_constant(provenance(node).stack, str(node.target))

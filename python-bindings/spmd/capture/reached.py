@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 import torch
 
 from .host_state import NUMBERS
-from .side_effects import global_names, is_users_file
+from .code_names import global_names, is_users_file
 
 _OPAQUE = (*NUMBERS, bytes, torch.optim.Optimizer, torch.Generator, types.BuiltinFunctionType, types.CodeType,
            types.FrameType)

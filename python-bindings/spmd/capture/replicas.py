@@ -52,8 +52,9 @@ def untouched(view: torch.nn.Module) -> Iterator[None]:
 
 def _not_a_copy(name: str, does: str) -> CaptureError:
     return CaptureError(f"the reference of several ranks trains a copy of the model for each, and a copy {does} "
-                        f"{name!r} of the original\n  cure: keep no lambda and no bound method in a module that calls another, "
-                        "and no trained or moving module outside of the model; or capture without reference_ranks")
+                        f"{name!r} of the original\n  cure: keep no lambda and no bound method in a module that calls "
+                        "another, and no trained or moving module outside of the model; or capture without "
+                        "reference_ranks")
 
 
 class _Originals(TorchDispatchMode):

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from ..torch_versions import make_fx_options
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
+from .code_names import users_hooks
 from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .draws import Draws
@@ -26,7 +27,7 @@ from .normalize import DTYPES, check_pure, is_view_of_any, provenance, written_b
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .reached import Reached
-from .side_effects import SideEffects, users_hooks, warn_of_output_and_clocks
+from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .value_checks import no_value_checks
 
@@ -157,15 +158,15 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: bool, first_st
     result: list[Any] = []
     with meta_kernels(), fakes.installed(), no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
-        effects = SideEffects(call.train_step, fakes.mode, call.model, call.optimizer)
+        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizer)
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizer, fakes.parameters(),
-                                fakes.foreign, around.reached.tensors, around.excluded)
+                                fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with (one_op_composites(), no_value_checks(), _without_onednn(), stamps, stamps.tracking(),
-                  warn_of_output_and_clocks(), Draws(*fakes.rng())):
+            with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
+                  stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
@@ -182,13 +183,19 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: bool, first_st
                     traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
+            if fakes.refusals.error is not None:  # the step has caught it
+                raise fakes.refusals.error
         except CaptureError:
             owner = fakes.held_owner(stamps.met_foreign)
             if owner is not None and by_tensor is not None:
                 by_tensor.append(owner)
             raise
         except Exception as error:
-            raise stamps.refused or explain(error, step_file, stamps.last_op, stamps.last_stack) from error
+            error = fakes.refusals.error or error
+            if isinstance(error, CaptureError):
+                raise error
+            last_op = None if result else stamps.last_op  # of a step that went on after it
+            raise explain(error, step_file, last_op, stamps.last_stack) from error
         finally:
             fx_traceback.current_meta.pop("custom", None)
         for value, stack in stamps.items:
