@@ -141,7 +141,6 @@ class LiveState:
                  lock: threading.RLock, unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
         self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
         self.lost: str | None = None
-        self._held = held
         view = whole(model, held)
         self._parameters = dict(view.named_parameters(remove_duplicate=False))
         tensors = self._parameters | dict(view.named_buffers(remove_duplicate=False))
@@ -245,7 +244,10 @@ class LiveState:
             found = [(slot, tensor) for slot, tensor in self._held_slots(held) if slot.tensor is not tensor]
         for slot, tensor in found:
             self._replace(slot, tensor)
-        self._held = held
+            self._parameters[slot.info.name] = tensor
+        if found:
+            self._gradients = [(slot, self._parameters[slot.info.name]) for slot, _ in self._gradients]
+            self._unkept = [(slot, self._parameters[slot.info.name]) for slot, _ in self._unkept]
 
     def upload_constants(self) -> None:
         """What may have been written of the tensors that the ranks only read goes to them."""

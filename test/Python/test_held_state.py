@@ -179,7 +179,9 @@ class Moco(Method):
     def between(self, number, result):
         moving_average(self.key_encoder, self.model)
         keys = result[1].detach()
-        if number == 1:
+        if number == 0:
+            self.queue = torch.ones(12, 4) / 2
+        elif number == 1:
             self.queue = torch.cat([keys, self.queue[6:]])
         elif number == 2:
             self.queue.numpy()[:6] = keys.numpy()
@@ -205,6 +207,29 @@ class Dpo(Method):
     def between(self, number, result):
         if number % 2:
             self.reference = copy.deepcopy(self.model).requires_grad_(False)
+
+
+class DpoWithGradients(Dpo):
+    """The reference gets gradients that nobody clears, and that a new copy has not."""
+
+    def build(self):
+        self.reference = copy.deepcopy(self.model)
+
+    def step(self, model, optimizer, x, y):
+        gap = model(x) - self.reference(x)
+        return self.finish(F.softplus(gap - model(y)).mean(), optimizer)
+
+    def between(self, number, result):
+        if number % 2:
+            self.reference = copy.deepcopy(self.model)
+
+
+class DpoThatReadsGradients(DpoWithGradients):
+    """And that the step reads: they are state."""
+
+    def step(self, model, optimizer, x, y):
+        loss = super().step(model, optimizer, x, y)
+        return loss, sum(p.grad.square().sum() for p in self.reference.parameters())
 
 
 class Distillation(Method):
@@ -291,7 +316,7 @@ class Projector(Method):
 
 
 METHODS = [MeanTeacher, MeanTeacherByData, MeanTeacherByForeach, MeanTeacherByStateDict, SwaTeacher, Byol, Dino, Moco,
-           Dpo, Distillation, Proximal, ClassWeights, Projector]
+           Dpo, DpoWithGradients, DpoThatReadsGradients, Distillation, Proximal, ClassWeights, Projector]
 
 
 def check(a, b) -> None:

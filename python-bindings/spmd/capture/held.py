@@ -39,7 +39,7 @@ class Held:
         kinds: list[dict[str, Any]] = []
         for kind in (self.modules, self.watched, self.tensors):
             found = {name: (place, old if place is None else place.now()) for name, (place, old) in kind.items()}
-            if not all(type(new[1]) is type(old[1]) for new, old in zip(found.values(), kind.values())):
+            if not all(_is_like(new[1], old[1]) for new, old in zip(found.values(), kind.values())):
                 return None
             kinds.append(found)
         return Held(*kinds)
@@ -63,6 +63,11 @@ class Held:
                         found.append((name, same_as, *_form(tensor), *hooks_of(tensor)))
         found += ((numbers.setdefault(id(tensor), len(numbers)), *_form(tensor)) for _, tensor in self.tensors.values())
         return tuple(found)
+
+
+def _is_like(new: Any, old: torch.nn.Module | torch.Tensor) -> bool:
+    """As far as key() does not tell. The class of a tensor says where its value is (livestate.py)."""
+    return isinstance(new, torch.Tensor) if isinstance(old, torch.Tensor) else type(new) is type(old)
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
