@@ -12,7 +12,8 @@ from .torch_versions import REQUIREMENT
 __version__ = "0.1.0"
 
 _LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
-         "compile": ".compiled", "CompiledStep": ".compiled", "CompileError": ".compiler",
+         "compile": ".compiled", "CompiledStep": ".compiled", "NonFiniteError": ".compiled",
+         "CompileError": ".compiler",
          "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
          "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",

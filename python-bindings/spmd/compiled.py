@@ -6,27 +6,35 @@ import functools
 import shutil
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch.utils import _pytree as pytree
 
 from .arrays import to_torch
 from .capture import StepPackage, capture
-from .capture.baked_values import BakedValue, baked_values, changed as changed_value
+from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall
+from .capture.held import Held, whole
 from .capture.result import unwrap
 from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
+from .interrupts import uninterrupted
 from .livestate import LiveState
 from .native import FAILED
 from .planning import Plan, read_plan
 from .remarks import remark
 from .runtime import RunError, Trainer
 from .units.choice import UnitChoice
+
+
+class NonFiniteError(FloatingPointError):
+    """The loss of a step is nan or infinite; with check_finite=True."""
 
 
 @dataclasses.dataclass
@@ -37,6 +45,7 @@ class Program:
     key: tuple[Any, ...]
     options: list[dict[str, str]]  # of each param group, those that are part of the program
     baked: list[BakedValue]  # what the step's code read from objects, dicts and modules
+    held: Held  # what it reaches without an argument, as the last call found it
     package: StepPackage
     artifact: Path
     trainer: Trainer
@@ -44,11 +53,24 @@ class Program:
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
+        self._held_key = self.held.key(_look_at(self.call.model)[0])
 
-    def serves(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> bool:
+    def serves(self, key: tuple[Any, ...], options: list[dict[str, str]], model: list[int]) -> bool:
+        """True for a call that the program computes; `model` has the ids of what the model is made of."""
         return key == self.key and len(options) == len(self.options) and all(
             given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items()) \
-            and changed_value(self.baked) is None
+            and self._finds_what_it_holds(model) and changed_value(self.baked) is None
+
+    def _finds_what_it_holds(self, model: list[int]) -> bool:
+        held = self.held.now()
+        if held is None or held.key(model) != self._held_key:
+            return False
+        if not held.is_same(self.held):
+            baked = baked_values(self.call.train_step, self.call.model, held)
+            if not are_alike(self.baked, baked):
+                return False
+            self.held, self.baked = held, baked
+        return True
 
 
 class CompiledStep:
@@ -62,16 +84,18 @@ class CompiledStep:
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
-                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice):
+                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice,
+                 check_finite: bool = False):
         functools.update_wrapper(self, train_step)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
-        self.ranks, self.view, self.steps, self.compiles = ranks, view, 0, 0
+        self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), run_options, units
         self._lock = threading.RLock()
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
+        self._optimizer: weakref.ref[torch.optim.Optimizer] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
@@ -85,21 +109,34 @@ class CompiledStep:
         groups = call.optimizer.param_groups
         for name, group in program.hyper:
             trainer.set_hyper(name, group, _hyper_value(groups[group], name))
-        try:
-            arrays = trainer.run(call.batch)
-        except RunError as error:
-            if error.code == FAILED:
-                live.lose(error, self.steps)
-            raise
-        self.steps += 1
-        live.after_step()
-        call.optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
+        with uninterrupted():
+            try:
+                arrays = trainer.run(call.batch)
+            except RunError as error:
+                if error.code == FAILED:
+                    live.lose(error, self.steps)
+                raise
+            self.steps += 1
+            live.after_step()
+            call.optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
+        if self.check_finite:
+            self._check_finite(arrays, trainer)
         outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
         result = pytree.tree_map(
             lambda leaf: leaf.make() if isinstance(leaf, Empty) else leaf if not isinstance(leaf, Output)
             else outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index],
             program.package.result, is_leaf=lambda leaf: isinstance(leaf, (Empty, Output)))
         return unwrap(result)
+
+    def _check_finite(self, arrays: list[np.ndarray], trainer: Trainer) -> None:
+        """Raises when the loss is not finite, which Python sees once the step is over."""
+        for array, info in zip(arrays, trainer.outputs):
+            value = to_torch(array, info.dtype)
+            if info.state == "loss" and not value.isfinite().all():
+                raise NonFiniteError(f"the loss of step {self.steps - 1} of {self.__name__} is {value.tolist()}; "
+                                     "parameters and optimizer state are those after its update\n  cure: load a "
+                                     "checkpoint of an earlier step, and look at the batch, the learning rate and "
+                                     "clipping")
 
     def _check_model(self, call: StepCall) -> None:
         if self._current is None:
@@ -113,24 +150,47 @@ class CompiledStep:
     def _program_for(self, call: StepCall) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
         structure, modes = _look_at(call.model)
-        key, options = (*call.key(), modes), _options(call.optimizer)
-        if self._current is not None and (structure != self._structure or self._live.is_replaced()):
+        key, options, drawn = (*call.key(), modes), _options(call.optimizer), None
+        if self._current is not None and (structure != self._structure or self._live.is_replaced()
+                                          or self._live.trains_other(self._current.held.now())):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
+            drawn = _rng(self._live.trainer)
             self._forget()
-        program = next((p for p in self._programs if p.serves(call, key, options)), None)
+        program = next((p for p in self._programs if p.serves(key, options, structure)), None)
         if program is None:
+            starts, taken = self._live is None, self._steps_taken(call.optimizer)
             program = self._compile(call, key, options)
+            if starts:
+                self._start_draws(program, drawn, taken)
             self._programs.append(program)
             self._structure = structure
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
-            _carry_rng(self._live.trainer, program.home)
+            _write_rng(_rng(self._live.trainer), program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.home, self._lock,
-                                   program.package.unkept_gradients,
-                                   is_fresh=False)
+            self._live = LiveState(call.model, call.optimizer, program.held, program.home, self._lock,
+                                   program.package.unkept_gradients, is_fresh=False)
+        self._live.take(program.held)
         self._current = program
         return program
+
+    def _steps_taken(self, optimizer: torch.optim.Optimizer) -> int:
+        """By what the optimizer counts; 1 when it only shows that there were some. One that keeps nothing: by the steps
+        of this function, as long as it is the same."""
+        counts = [state["step"] if "step" in state else 1 for state in optimizer.state.values() if state]
+        same = self._optimizer is not None and self._optimizer() is optimizer
+        return max((int(count) for count in counts), default=self.steps if same else 0)
+
+    def _start_draws(self, program: Program, drawn: dict[str, torch.Tensor] | None, taken: int) -> None:
+        """Random numbers go on after what has been `drawn`; else they begin, which of a resumed training is told."""
+        if drawn:
+            _write_rng(drawn, program.home)
+        self._optimizer = weakref.ref(program.call.optimizer)
+        if not drawn and taken and any(i["kind"] == "rng" for i in program.package.step["inputs"]):
+            remark(f"{self.__name__} draws random numbers, and starts from an optimizer that has taken {taken} "
+                   f"step{'s' * (taken != 1)}: its draws (dropout masks) begin with those of step 0, as at the "
+                   "beginning of the training that is resumed\n  cure: call torch.manual_seed with another seed before "
+                   "the first call of a resumed training")
 
     def _compile(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
         if self.compiles >= self.max_compiles:
@@ -142,16 +202,20 @@ class CompiledStep:
             remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
         package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
-        artifact = compile_package(package, [*self._options, *self._units.words(call.model)],
-                                   self._units.plan(call.model, self.ranks))
+        everything = whole(call.model, package.held)
+        artifact = compile_package(package, [*self._options, *self._units.words(everything)],
+                                   self._units.plan(everything, self.ranks))
+        if self._live is not None:
+            self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, trainer, self._lock, package.unkept_gradients)
+            self._live = LiveState(call.model, call.optimizer, package.held, trainer, self._lock,
+                                   package.unkept_gradients)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        values = baked_values(self.train_step, call.model)
-        return Program(call, key, baked, values, package, artifact, trainer, home)
+        values = baked_values(self.train_step, call.model, package.held)
+        return Program(call, key, baked, values, package.held, package, artifact, trainer, home)
 
     def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
         """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
@@ -230,10 +294,8 @@ class CompiledStep:
         with self._lock, tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as work:
             folder = Path(work) / path.name
             shutil.copytree(program.artifact, folder)
-            constants = {f"constant/{i.name}": program.package.weights[f"constant/{i.name}"]
-                         for i in program.trainer.tensors if i.state == "constant"}
             rng = {f"rng/{name}": value for name, value in _rng(program.home).items()}
-            _save(constants | rng | self._live.tensors(), folder / "weights.safetensors")
+            _save(rng | self._live.tensors(), folder / "weights.safetensors")
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)
@@ -347,10 +409,10 @@ def _rng(trainer: Trainer) -> dict[str, torch.Tensor]:
     return {i.name: to_torch(trainer.read("rng", i.name), i.dtype) for i in trainer.tensors if i.state == "rng"}
 
 
-def _carry_rng(source: Trainer, target: Trainer) -> None:
+def _write_rng(drawn: dict[str, torch.Tensor], target: Trainer) -> None:
     """Another program goes on with the seed, and with the steps counted so far."""
     known = _rng(target)
-    for name, value in _rng(source).items():
+    for name, value in drawn.items():
         if name in known:
             target.write("rng", name, value)
 
@@ -359,7 +421,7 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
-            ignored_states: Iterable[Any] | None = None) -> Any:
+            ignored_states: Iterable[Any] | None = None, check_finite: bool = False) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -383,6 +445,7 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
+      check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
 
     Returns:
       A CompiledStep.
@@ -401,6 +464,7 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
-        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units)
+        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
+                            check_finite)
 
     return wrap if train_step is None else wrap(train_step)

@@ -4,18 +4,70 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
+import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from .capture.package import StepPackage
 from .remarks import CompilerWarning, remark
-from .tools import find_tool
+from .tools import ToolError, find_runtime, find_tool
 
 
 class CompileError(RuntimeError):
-    """spmd-compile refused the step; the message is its own."""
+    """spmd-compile refused the step: the message begins with its errors, and ends with the command.
+
+    Attributes: `command`, its words; `exit_code` (negative: the number of the signal that ended it); `said`, all that
+    it printed as diagnostics.
+    """
+
+    def __init__(self, message: str, command: Sequence[str] = (), exit_code: int = 0, said: str = ""):
+        super().__init__(message)
+        self.command, self.exit_code, self.said = list(command), exit_code, said
+
+
+_REFUSED, _FAILED = 2, 3  # exit codes: for what was given, and for what is none of the user's doing
+
+
+def run_compiler(command: Sequence[str], step: Path) -> subprocess.CompletedProcess:
+    """Runs spmd-compile on the package `step`. Of a compiler that died, what a report of it needs is kept."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode not in (0, _REFUSED):
+        raise _died(command, done, step)
+    return done
+
+
+def refusal(command: Sequence[str], done: subprocess.CompletedProcess) -> CompileError:
+    """The errors among a compiler's diagnostics, then the command."""
+    said = done.stderr.strip()
+    errors = "\n".join(_diagnostics(said, "error: ")) or said or "spmd-compile says nothing"
+    return CompileError(f"{errors}\n  exit code {done.returncode} of: {shlex.join(command)}", command,
+                        done.returncode, said)
+
+
+def _died(command: Sequence[str], done: subprocess.CompletedProcess, step: Path) -> CompileError:
+    """Keeps the package without weights, the command and the output where the user finds them."""
+    code, said = done.returncode, done.stderr.strip()
+    why = "a failure that is none of the step's" if code == _FAILED else "a mistake of the compiler, not of the step"
+    by_signal = -code in set(signal.Signals)
+    how = f"was ended by {signal.Signals(-code).name}" if by_signal else f"ended with exit code {code}"
+    if code == -signal.SIGKILL:
+        how += ", which is how a machine ends a process when memory is short"
+    name = hashlib.sha256("\0".join([*command[1:2], (step / "step.json").read_text(), said]).encode()).hexdigest()[:12]
+    report = cache_folder() / "reports" / f"{step.stem}-{name}"
+    report.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(step, report / step.name, dirs_exist_ok=True)
+    if (step.parent / "plan.json").is_file():
+        shutil.copy(step.parent / "plan.json", report)
+    (report / "command.txt").write_text(f"{shlex.join(command)}\n{how}\n")
+    (report / "output.txt").write_text(done.stdout + done.stderr)
+    errors = "\n".join(_diagnostics(said, "error: "))
+    return CompileError(f"spmd-compile {how}: {why}" + (f"\n{errors}" if errors else "")
+                        + f"\n  to report it, send the folder {report}: it has the captured step without weights, the "
+                        f"command and the output\n  command: {shlex.join(command)}", command, code, said)
 
 
 def cache_folder() -> Path:
@@ -29,12 +81,11 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
 
     `plan` is the content of a plan file, which then decides the shard units.
 
-    Equal graph, equal options and the same compiler give the artifact that is in the cache. The compiler's warnings are
-    given as CompilerWarning, also when it did not run again.
+    Equal graph, equal options and the very same compiler and runtime, by their content, give the artifact that is in
+    the cache. The compiler's warnings are given as CompilerWarning, also when it did not run again.
     """
     compiler = find_tool("spmd-compile")
-    stat = compiler.stat()
-    identity = json.dumps([package.digest(), list(options), plan, str(compiler), stat.st_size, stat.st_mtime_ns])
+    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler)])
     key = hashlib.sha256(identity.encode()).hexdigest()[:32]
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
@@ -42,6 +93,43 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
     for warning in _warnings(_said(artifact, "diagnostics.txt")):
         remark(warning, CompilerWarning)
     return artifact
+
+
+def _identity(compiler: Path) -> list[str]:
+    """What made an artifact, and what is to load it: the version that the compiler tells, with LLVM's, and the content
+    of compiler and runtime, wherever they lie and whenever they were built."""
+    try:
+        runtime = _content_of(find_runtime())
+    except ToolError:
+        runtime = ""
+    return [_version_of(compiler), _content_of(compiler), runtime]
+
+
+_known: dict[tuple[Any, ...], str] = {}
+
+
+def _once(what: str, file: Path, find: Callable[[], str]) -> str:
+    """Remembered as long as the file is untouched."""
+    stat = file.stat()
+    key = (what, str(file), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    if key not in _known:
+        _known[key] = find()
+    return _known[key]
+
+
+def _content_of(file: Path) -> str:
+    def find() -> str:
+        content = hashlib.sha256()
+        with open(file, "rb") as stream:
+            while block := stream.read(1 << 20):
+                content.update(block)
+        return content.hexdigest()
+    return _once("content", file, find)
+
+
+def _version_of(compiler: Path) -> str:
+    return _once("version", compiler,
+                 lambda: subprocess.run([str(compiler), "--version"], capture_output=True, text=True).stdout)
 
 
 def report_of(artifact: Path) -> str:
@@ -65,9 +153,9 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
             (Path(work) / "plan.json").write_text(json.dumps(plan, indent=2))
             options = [*options, f"--policy-file={Path(work) / 'plan.json'}"]
         command = [*compiler, str(step), "-o", str(folder / artifact.name), *options, f"--json={folder / 'plan.json'}"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_compiler(command, step)
         if done.returncode != 0:
-            raise CompileError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr.strip()}")
+            raise refusal(command, done)
         (folder / "report.txt").write_text(done.stdout)
         (folder / "diagnostics.txt").write_text(done.stderr)
         try:
@@ -83,7 +171,11 @@ def _said(artifact: Path, name: str) -> str:
 
 
 def _warnings(diagnostics: str) -> list[str]:
-    """The warnings among a compiler's diagnostics, each with the indented lines that belong to it."""
+    return [warning.replace("warning: ", "", 1) for warning in _diagnostics(diagnostics, "warning: ")]
+
+
+def _diagnostics(diagnostics: str, kind: str) -> list[str]:
+    """Those of a kind among a compiler's diagnostics, each with the indented lines that belong to it."""
     found: list[str] = []
     is_open = False
     for line in diagnostics.splitlines():
@@ -91,7 +183,7 @@ def _warnings(diagnostics: str) -> list[str]:
             if is_open:
                 found[-1] += "\n" + line
             continue
-        is_open = "warning: " in line
+        is_open = kind in line
         if is_open:
-            found.append(line.replace("warning: ", "", 1))
+            found.append(line)
     return found

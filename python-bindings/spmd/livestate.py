@@ -19,12 +19,14 @@ import copy
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
 
 from .arrays import to_numpy, to_torch
+from .capture.held import Held, whole
 from .capture.normalize import DTYPES
+from .interrupts import uninterrupted
 from .runtime import RunError, TensorInfo, Trainer
 
 _no_torch_function = torch._C.DisableTorchFunctionSubclass
@@ -67,7 +69,7 @@ class Slot:
 
     def fetch(self) -> None:
         """Brings the ranks' value here, if it is away."""
-        with self.owner.lock:
+        with self.owner.lock, uninterrupted():
             if self.is_here:
                 return
             self.owner.check()
@@ -109,6 +111,17 @@ class Slot:
         return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
 
 
+class Constant(Slot):
+    """A tensor that the step reads and belongs to no module: the ranks never write it."""
+
+    def download(self) -> None:
+        pass
+
+    def has_alias(self) -> bool:
+        """Also true of memory that is another library's: an array's writes go by no tensor."""
+        return super().has_alias() or not self.tensor.untyped_storage().resizable()
+
+
 class UnkeptGradient(Slot):
     """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
 
@@ -120,21 +133,26 @@ class UnkeptGradient(Slot):
 class LiveState:
     """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
 
-    `unkept_gradients`: parameters in which the step leaves a gradient that the ranks do not keep. `is_fresh`: the
-    trainer has been loaded with the values that the tensors have.
+    `held`: what the step reaches besides. `unkept_gradients`: parameters in which the step leaves a gradient that the
+    ranks do not keep. `is_fresh`: the trainer has been loaded with the values that the tensors have.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trainer: Trainer,
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, held: Held, trainer: Trainer,
                  lock: threading.RLock, unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
         self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
         self.lost: str | None = None
-        self._parameters = dict(model.named_parameters(remove_duplicate=False))
-        tensors = self._parameters | dict(model.named_buffers(remove_duplicate=False))
+        view = whole(model, held)
+        self._parameters = dict(view.named_parameters(remove_duplicate=False))
+        tensors = self._parameters | dict(view.named_buffers(remove_duplicate=False))
+        constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
         for info in trainer.tensors:
-            if info.state in ("constant", "rng"):
+            if info.state == "rng":
+                continue
+            if info.state == "constant":
+                self.slots.append(Constant(info, constants[info.name], self))
                 continue
             if info.state in ("param", "buffer"):
                 self.slots.append(Slot(info, tensors[info.name], self))
@@ -150,7 +168,11 @@ class LiveState:
                                         torch.empty_like(self._parameters[name]).detach(),
                                         self), self._parameters[name]) for name in unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
-        self._cleared = [(name, p) for name, p in model.named_parameters() if id(p) not in with_gradient]
+        trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        self._cleared = [(name, p) for name, p in view.named_parameters() if id(p) not in with_gradient
+                         and (id(p) in trained or name.split(".")[0] not in held.modules)]
+        self._by_name = {slot.info.name: slot for slot in self.slots
+                         if slot.info.state in ("param", "buffer", "constant")}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
         self._is_fresh = is_fresh  # what is here is what the ranks have
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
@@ -197,6 +219,41 @@ class LiveState:
 
     def _takes(self, slot: Slot, tensor: Any) -> bool:
         return isinstance(tensor, torch.Tensor) and Slot(slot.info, tensor, self).fits()
+
+    def trains_other(self, held: Held | None) -> bool:
+        """True when a parameter that the optimizer trains is another one in `held`."""
+        if held is None:
+            return False
+        trained = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        return any(slot.tensor is not tensor and (id(slot.tensor) in trained or id(tensor) in trained)
+                   for slot, tensor in self._held_slots(held))
+
+    def _held_slots(self, held: Held) -> Iterator[tuple[Slot, torch.Tensor]]:
+        """The slots of what is held, with the tensors that `held` has for them."""
+        for root, (_, module) in held.modules.items():
+            for name, tensor in (*module.named_parameters(root, remove_duplicate=False),
+                                 *module.named_buffers(root, remove_duplicate=False)):
+                if name in self._by_name:  # else it is tied, and has another name
+                    yield self._by_name[name], tensor
+        for name, (_, tensor) in held.tensors.items():
+            yield self._by_name[name], tensor
+
+    def take(self, held: Held) -> None:
+        """What a step reaches without an argument may be other objects than at the call before."""
+        with _no_torch_function():
+            found = [(slot, tensor) for slot, tensor in self._held_slots(held) if slot.tensor is not tensor]
+        for slot, tensor in found:
+            self._replace(slot, tensor)
+            self._parameters[slot.info.name] = tensor
+        if found:
+            self._gradients = [(slot, self._parameters[slot.info.name]) for slot, _ in self._gradients]
+            self._unkept = [(slot, self._parameters[slot.info.name]) for slot, _ in self._unkept]
+
+    def upload_constants(self) -> None:
+        """What may have been written of the tensors that the ranks only read goes to them."""
+        for slot in self.here:
+            if isinstance(slot, Constant):
+                slot.upload()
 
     def before_step(self) -> None:
         """What may have been written since the last step goes to the ranks."""
@@ -263,9 +320,7 @@ class LiveState:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything, by its name in a weights file; here."""
         self.fetch_all()
-        return {slot.info.name if slot.info.state in ("param", "buffer")
-                else f"optimizer/{slot.info.state}/{slot.info.name}":
-                slot.tensor for slot in self.slots}
+        return {_key_in_file(slot.info): slot.tensor for slot in self.slots}
 
     def fetch_all(self) -> None:
         """Brings everything here."""
@@ -275,7 +330,7 @@ class LiveState:
 
     def release(self) -> None:
         """Gives all tensors back as they are, without fetching."""
-        with self.lock:
+        with self.lock, uninterrupted():
             for slot, parameter in self._unkept:
                 with _no_torch_function():
                     if parameter.grad is slot.tensor:
@@ -287,10 +342,22 @@ class LiveState:
             self._hook.remove()
 
 
+def _key_in_file(info: TensorInfo) -> str:
+    if info.state in ("param", "buffer"):
+        return info.name
+    return f"constant/{info.name}" if info.state == "constant" else f"optimizer/{info.state}/{info.name}"
+
+
 def fetch(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Brings everything of a model and an optimizer here, and what else a compiled step trains with them."""
     for slot in _slots((*model.parameters(), *model.buffers(), *optimizer.state.values())):
         slot.owner.fetch_all()
+
+
+def fetch_tensors(tensors: Iterable[torch.Tensor]) -> None:
+    """Brings tensors here, whichever compiled step has them."""
+    for slot in _slots(tensors):
+        slot.fetch()
 
 
 def _owners_of_memory(tensor: torch.Tensor) -> int:

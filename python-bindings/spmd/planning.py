@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .compiler import CompileError
+from .compiler import CompileError, refusal, run_compiler
 from .tools import find_tool
 from .units.choice import policy_words
 
@@ -110,9 +109,9 @@ def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: 
         command = [str(find_tool("spmd-compile")), str(step), "--compile-to=plan", f"--json={report}",
                    f"--ranks={ranks}", *policy_words(policy, Path(work)), f"--mode={mode}",
                    *([] if memory_budget is None else [f"--memory-budget={memory_budget}"]), *options]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_compiler(command, step)
         if done.returncode != 0 and not report.exists():
-            raise CompileError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr.strip()}")
+            raise refusal(command, done)
         plan = read_plan(json.loads(report.read_text()), done.stdout)
     if done.returncode != 0:
         raise MemoryBudgetError(done.stderr.strip(), plan)

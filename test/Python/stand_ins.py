@@ -42,7 +42,7 @@ class InterpretingTrainer:
                                               dtype=i["dtype"], shape=tuple(i["shape"]))
                         for i in step["inputs"] if i["kind"] in ("param", "buffer", "state", "constant")]
 
-        self.outputs = [types.SimpleNamespace(dtype="f32") for _ in step["outputs"]]
+        self.outputs = [types.SimpleNamespace(dtype="f32", state=o["kind"]) for o in step["outputs"]]
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
         self._lr[group] = value
@@ -53,6 +53,8 @@ class InterpretingTrainer:
         return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in outputs]
 
     def _tensor(self, state: str, name: str) -> torch.Tensor:
+        if state == "constant":
+            return self._run.tensors()[f"constant/{name}"]
         return self._run.tensors()[name if state in ("param", "buffer") else f"optimizer/{state}/{name}"]
 
     def read(self, state: str, name: str, out: np.ndarray | None = None) -> np.ndarray:
@@ -79,7 +81,8 @@ def compiler(tmp_path, monkeypatch):
 import shutil, sys
 step, _, out, *options = (word for word in sys.argv[1:] if not word.startswith("--json="))
 if "--policy=class:Missing" in options:
-    sys.exit("error: no module has class 'Missing'")
+    print("spmd-compile: warning: one\\nspmd-compile: error: no module has class 'Missing'\\n  a note", file=sys.stderr)
+    sys.exit(2)
 open({str(log)!r}, "a").write(" ".join(options) + "\\n")
 shutil.copytree(step, out)
 """)

@@ -397,8 +397,9 @@ def test_two_models_or_optimizers() -> None:
         spmd.capture(lambda model, a, b, x: None, model, optimizer, other, example["args"][0])
 
 
-def test_what_closures_hold_is_part_of_a_calls_key() -> None:
-    """A graph holds the numbers and tensors of closures as constants: another value is another graph."""
+def test_what_closures_hold_is_part_of_a_program() -> None:
+    """A graph holds their numbers as constants: another value is another graph. Tensors are read at every call."""
+    from spmd.capture.baked_values import baked_values, changed
     from spmd.capture.call import StepCall
     example = mlp.setup()
     scale, weights = 1.0, torch.ones(6)
@@ -409,15 +410,18 @@ def test_what_closures_hold_is_part_of_a_calls_key() -> None:
     def key():
         return StepCall(step, (example["model"], example["optimizer"], *example["args"]), {}).key()
 
-    first = key()
-    assert key() == first
+    first, held = key(), spmd.capture(step, example["model"], example["optimizer"], *example["args"]).held
+    baked = baked_values(step, example["model"], held)
+    assert key() == first and list(held.tensors) == ["weights"]
     mlp.train_step(example["model"], example["optimizer"], *example["args"])
-    assert key() == first, "parameters are no constants"
     weights.mul_(2)
-    second = key()
-    assert second != first
+    assert key() == first and changed(baked) is None and held.now().is_same(held)
+    weights = torch.zeros(6)
+    assert changed(baked) is None and held.now().tensors["weights"][1] is weights, "another tensor of the same form"
+    weights = torch.zeros(6, dtype=torch.float64)
+    assert held.now().key([]) != held.key([])
     scale = 2.0
-    assert key() != second
+    assert key() != first
 
 
 def test_globals_named_like_attributes_are_no_part_of_a_calls_key() -> None:

@@ -10,8 +10,14 @@ import collections
 import copy
 import dataclasses
 import functools
+import os
+import re
+import shutil
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
+
 import gpt2
 import mlp
 import pytest
@@ -283,11 +289,39 @@ def test_cache(compiler, tmp_path) -> None:
     assert sorted(p.name for p in cache_folder().iterdir() if p.name.startswith(".")) == []
 
 
+def test_the_cache_knows_compilers_by_what_they_are(compiler, tmp_path, monkeypatch) -> None:
+    """Another build of the same size and date is another compiler; the same one in another place is not."""
+    def runs() -> int:
+        example = mlp.setup()
+        spmd.compile(mlp.train_step, ranks=2)(example["model"], example["optimizer"], *example["args"])
+        return len(compiler.read_text().splitlines())
+
+    script = tmp_path / "spmd-compile"
+    assert runs() == 1
+    times, text = script.stat(), script.read_text()
+    script.write_text(text.replace("shutil.copytree(step, out)", "shutil.copytree(step,out) "))
+    os.utime(script, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert runs() == 2
+    moved = tmp_path / "elsewhere"
+    shutil.copy(script, moved)
+    monkeypatch.setenv("SPMD_COMPILE", str(moved))
+    assert runs() == 2
+    runtime = tmp_path / "libspmd_runtime.so"
+    runtime.write_bytes(b"one build")
+    monkeypatch.setenv("SPMD_RUNTIME", str(runtime))
+    assert runs() == 3
+    runtime.write_bytes(b"two build")
+    assert runs() == 4
+
+
 def test_compiler_errors(compiler, monkeypatch, tmp_path) -> None:
     example = mlp.setup()
     step = spmd.compile(mlp.train_step, ranks=2, policy="class:Missing")
-    with pytest.raises(spmd.CompileError, match="exited with 1\nerror: no module has class 'Missing'"):
+    with pytest.raises(spmd.CompileError) as error:
         step(example["model"], example["optimizer"], *example["args"])
+    assert str(error.value).startswith("spmd-compile: error: no module has class 'Missing'\n  a note\n")
+    assert str(error.value).endswith(f"exit code 2 of: {' '.join(error.value.command)}"), "the command comes last"
+    assert error.value.exit_code == 2 and "warning: one" in error.value.said
     assert list(cache_folder().iterdir()) == []
     monkeypatch.setenv("SPMD_COMPILE", str(tmp_path / "nothing"))
     with pytest.raises(spmd.ToolError, match="SPMD_COMPILE is .*nothing"):
@@ -295,6 +329,78 @@ def test_compiler_errors(compiler, monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("SPMD_NO_SUCH_TOOL", raising=False)
     with pytest.raises(spmd.ToolError, match="set SPMD_NO_SUCH_TOOL"):
         find_tool("spmd-no-such-tool")
+
+
+@pytest.mark.parametrize("how, message", [
+    ("os.kill(os.getpid(), 11)", "^spmd-compile was ended by SIGSEGV: a mistake of the compiler, not of the step\n"),
+    ("os.kill(os.getpid(), 9)", "^spmd-compile was ended by SIGKILL, .*memory"),
+    ("print('x.py:3: error: the disk is full', file=sys.stderr); sys.exit(3)",
+     "^spmd-compile ended with exit code 3: a failure that is none of the step's\nx.py:3: error: the disk is full\n")])
+def test_a_compiler_that_dies_leaves_what_a_report_needs(compiler, tmp_path, how: str, message: str) -> None:
+    script = tmp_path / "spmd-compile"
+    script.write_text(f"#!{sys.executable}\nimport os, sys\nprint('half of it', flush=True)\n{how}\n")
+    example = mlp.setup()
+    for run in (lambda: spmd.compile(mlp.train_step, ranks=2, policy=ModuleWrapPolicy({torch.nn.Linear}))(
+            example["model"], example["optimizer"], *example["args"]),
+                lambda: spmd.capture(mlp.train_step, example["model"], example["optimizer"],
+                                     *example["args"]).plan(ranks=2)):
+        with pytest.raises(spmd.CompileError, match=message) as error:
+            run()
+        report = Path(re.search("send the folder (.*): it has", str(error.value))[1])
+        assert sorted(p.name for p in (report / "train_step.step").iterdir()) == ["step.json"]
+        assert "--ranks=2" in (report / "command.txt").read_text()
+        assert (report / "output.txt").read_text().startswith("half of it\n")
+    assert (cache_folder() / "reports").is_dir()
+
+
+def test_a_loss_that_is_not_finite_is_named_with_its_step(compiler) -> None:
+    example = mlp.setup()
+    x, y = example["args"]
+    step = spmd.compile(mlp.train_step, ranks=2, check_finite=True)
+    for _ in range(2):
+        step(example["model"], example["optimizer"], x, y)
+    with pytest.raises(spmd.NonFiniteError, match="the loss of step 2 of train_step is nan.*\n  cure: "):
+        step(example["model"], example["optimizer"], x * float("nan"), y)
+    assert step.steps == 3
+    plain = mlp.setup()
+    assert spmd.compile(mlp.train_step)(plain["model"], plain["optimizer"], x * float("nan"), y).isnan()
+
+
+def dropping(model, optimizer, x, y):
+    loss = F.cross_entropy(model(F.dropout(x, 0.5)), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def test_a_resumed_training_is_told_that_its_draws_begin_again(compiler) -> None:
+    def warned(step, model, optimizer) -> list[str]:
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            step(model, optimizer, *example["args"])
+        return [str(w.message) for w in record if "draws random numbers" in str(w.message)]
+
+    example = mlp.setup()
+    model = example["model"]
+    adam = torch.optim.AdamW(model.parameters(), lr=0.1)
+    first = spmd.compile(dropping, ranks=2)
+    assert [warned(first, model, adam) for _ in range(3)] == [[], [], []], "it begins"
+    saved = adam.state_dict()
+    other = torch.optim.AdamW(model.parameters(), lr=0.1)
+    other.load_state_dict(saved)
+    second = spmd.compile(dropping, ranks=2)
+    message, = warned(second, model, other)
+    assert "taken 3 steps" in message and "cure: call torch.manual_seed with another seed" in message
+    assert warned(second, model, other) == [], "once"
+    second.reset()
+    assert len(warned(second, model, other)) == 1
+    assert warned(spmd.compile(mlp.train_step), model, other) == [], "draws nothing"
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)  # keeps nothing that could tell
+    third = spmd.compile(dropping)
+    assert warned(third, model, sgd) == []
+    third.reset()
+    assert "taken 1 step:" in warned(third, model, sgd)[0]
 
 
 def test_another_model_is_refused(compiler) -> None:

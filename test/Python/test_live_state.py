@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import pickle
+import signal
 import threading
 import weakref
 
@@ -434,6 +435,36 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
     pair.optimizer.load_state_dict(checkpoint["optimizer"])
     pair.step()
     pair.check()
+
+
+def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch) -> None:
+    """Ctrl-C while the ranks work, and while a tensor is fetched: what was begun is finished, and nothing is stale."""
+    run, read = pair.compiled.trainer.run, pair.compiled.trainer.read
+
+    def interrupted(function):
+        def call(*args, **kwargs):
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(100):
+                pass  # where Python would raise
+            return function(*args, **kwargs)
+        return call
+
+    for p in (pair.model.first.weight, pair.twin.first.weight):
+        p.data.mul_(0.5)  # here, and to go to the ranks
+    with monkeypatch.context() as context:
+        context.setattr(pair.compiled.trainer, "run", interrupted(run))
+        with pytest.raises(KeyboardInterrupt):
+            pair.compiled(pair.model, pair.optimizer, *pair.batch)
+    train_step(pair.twin, pair.twin_optimizer, *pair.batch)
+    assert pair.compiled.steps == 3
+    with monkeypatch.context() as context:
+        context.setattr(pair.compiled.trainer, "read", interrupted(read))
+        with pytest.raises(KeyboardInterrupt):
+            pair.model.first.weight.sum()
+    same(pair.model.first.weight.detach(), pair.twin.first.weight.detach())
+    pair.step()
+    pair.check()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_checkpoint_is_eagers(pair, tmp_path, compiler) -> None:

@@ -30,6 +30,7 @@ def test_the_code_of_the_page_runs(compiler, tmp_path, monkeypatch) -> None:
     for x, y in data:
         names["train_step"].train_step(twin, twin_optimizer, x, y)
         schedulers[1].step()
+    assert names["distill"].steps == 3 and names["distill"].compiles == 1
     saved = torch.load(tmp_path / "checkpoint.pt")
     for name, value in twin.state_dict().items():
         if name not in example["zero_gradient"]:

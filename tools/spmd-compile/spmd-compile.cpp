@@ -11,6 +11,7 @@
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/BatchDims.h"
+#include "spmd/Pipelines/CrashMessage.h"
 #include "spmd/Pipelines/Packaging.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 
@@ -282,6 +283,7 @@ LogicalResult Compiler::runAll() {
 }
 
 int main(int argc, char **argv) {
+  spmd::explainCrashes(argc, argv);
   llvm::InitLLVM init(argc, argv);
   std::optional<Options> options = parseOptions(argc, argv);
   if (!options)

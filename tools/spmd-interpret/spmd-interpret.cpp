@@ -4,6 +4,7 @@
 #include "spmd/Interpreter/Compare.h"
 #include "spmd/Interpreter/Evaluator.h"
 #include "spmd/Interpreter/RuleOracle.h"
+#include "spmd/Pipelines/CrashMessage.h"
 
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -292,6 +293,7 @@ static int run(MLIRContext &context) {
 }
 
 int main(int argc, char **argv) {
+  spmd::explainCrashes(argc, argv);
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv,

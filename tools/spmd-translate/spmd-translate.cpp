@@ -3,6 +3,7 @@
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
+#include "spmd/Pipelines/CrashMessage.h"
 
 #include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/AsmState.h"
@@ -68,6 +69,7 @@ static LogicalResult writePlan(const std::string &path, bool manifest, MLIRConte
 }
 
 int main(int argc, char **argv) {
+  spmd::explainCrashes(argc, argv);
   llvm::InitLLVM init(argc, argv);
   Options options;
   registerAsmPrinterCLOptions();

@@ -41,8 +41,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         pytree, is a batch input; Python values become part of the graph.
       batch_dims: which dim of a batch input counts samples, by its name ("x", "batch.mask"); None for an input that
         all ranks share. Default 0.
-      reference: batches (tuples of the arguments other than model and optimizer) that a copy of model and optimizer
-        is trained on, eagerly; losses, learning rates, final parameters and optimizer state are recorded.
+      reference: batches (tuples of the arguments other than model and optimizer) that model and optimizer are trained
+        on, eagerly; losses, learning rates, final parameters and optimizer state are recorded, and everything is put
+        back.
       reference_state: which final optimizer state to record.
       reference_schedule: a factor on the learning rates of the reference by step, as in LambdaLR.
       reference_ranks: for spmd-compile --view=local. Each reference batch holds the rows of this many ranks, in rank

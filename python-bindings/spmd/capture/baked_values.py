@@ -15,8 +15,9 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
+from .held import Held, named_modules, whole
 from .host_state import NUMBERS
-from .side_effects import is_users_file
+from .code_names import is_users_file
 
 _NOTHING = object()
 _LONGEST = 16  # of lists of numbers that are compared whole
@@ -49,18 +50,34 @@ def changed(values: list[BakedValue]) -> BakedValue | None:
     return None
 
 
-def baked_values(step: Callable, model: torch.nn.Module) -> list[BakedValue]:
-    """Those of a step, and of the modules of its model; the model's own tensors and the modes of its modules are not
-    among them."""
-    reader = _Reader({id(t) for t in (*model.parameters(), *model.buffers())})
+def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
+    """True when a step that reaches other objects of the same form reads the same from them: equal numbers, in objects
+    of the same classes."""
+    if [v.path for v in values] != [v.path for v in others]:
+        return False
+    return all(changed([one._replace(get=lambda other=other: other.value)]) is None
+               or type(one.value) is type(other.value) and not isinstance(one.value, (torch.Tensor, tuple, *NUMBERS))
+               and getattr(one.value, "__func__", None) is getattr(other.value, "__func__", None)
+               and not isinstance(one.value, (types.FunctionType, types.BuiltinFunctionType, type))
+               for one, other in zip(values, others))
+
+
+def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held()) -> list[BakedValue]:
+    """Those of a step, and of the modules of its model and of those that are held; their tensors, what is held, and the
+    modes of modules are not among them."""
+    tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
+    reader = _Reader(set(map(id, tensors)))
     step = inspect.unwrap(step)
     owner = getattr(step, "__self__", None)
     function = getattr(step, "__func__", step)
     if not isinstance(function, types.FunctionType) and callable(step):
         owner, function = step, type(step).__call__
     reader.read(function, owner, "self")
-    for path, module in model.named_modules():
+    for path, module in named_modules(model, whole(model, held)):
         reader.read(type(module).forward, module, path or "model")
+    for path, (_, root) in held.watched.items():
+        for below, module in root.named_modules():
+            reader.read(type(module).forward, module, f"{path}.{below}" if below else path)
     return list(reader.found.values())
 
 

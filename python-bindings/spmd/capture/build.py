@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from .call import StepCall
 from .errors import CaptureError, Frame
 from .fakes import Input, tensor_names
+from .held import named_modules, whole
 from .modules import class_name, module_tree
 from .normalize import DTYPES, Values, describe, node_record
 from .package import FORMAT, VERSION, StepPackage
@@ -33,14 +34,17 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                for i, path in enumerate(_paths(traced.result))]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
-    tensors = tensor_names(call.model)
-    persistent = set(call.model.state_dict(keep_vars=True))
+    view = whole(call.model, traced.held)
+    moving = {i.name for i, _ in traced.inputs if i.kind == "buffer"}  # parameters among them, too
+    tensors = {number: ("buffer" if names[0] in moving else kind, tensor, names)
+               for number, (kind, tensor, names) in tensor_names(view).items()}
+    persistent = set(view.state_dict(keep_vars=True))
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
     _warn_of_idle_parameters(call, inputs, nodes)
     step = {
         "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,
-        "module_tree": module_tree(call.model),
+        "module_tree": module_tree(view, moving),
         "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
                        for kind, t, names in tensors.values() if kind == "param"],
         "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": names[0] in persistent}
@@ -51,18 +55,25 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "result_tree": json.dumps(_result_tree(traced.result)),
     }
     # Only what an older reader would get wrong makes a package of a newer version.
-    if units := _annotations(call, tensors):
+    if units := _annotations(view, call, traced, tensors):
         step |= {"version": VERSION, "units": units}
-    return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients)
+    return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients,
+                       held=traced.held)
 
 
-def _annotations(call: StepCall, tensors: dict) -> list[dict]:
+def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: dict) -> list[dict]:
+    """What the model's own code says, and a unit of its own for each held module: most are frozen, and what is frozen
+    is not gathered with what is trained."""
     from ..units.annotations import annotations_of  # which reads modules as this package does
+    parameters = {number: names[0] for number, (kind, _, names) in tensors.items() if kind == "param"}
     try:
-        return annotations_of(call.model, {id(m): path for path, m in call.model.named_modules()},
-                              {number: names[0] for number, (kind, _, names) in tensors.items() if kind == "param"})
+        units = annotations_of(view, {id(m): path for path, m in named_modules(call.model, view)}, parameters)
     except ValueError as error:
         raise CaptureError(str(error)) from error
+    said = {path for unit in units for path in unit["modules"]}
+    own = {name.split(".")[0] for name in parameters.values()}
+    return units + [{"modules": [name], "options": {}} for name in traced.held.modules
+                    if name in own and name not in said]
 
 
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
-from .side_effects import closure_values
+from .code_names import closure_numbers
 
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -62,12 +62,18 @@ class StepCall:
         """The batch tensors, in the order of `batch_names`."""
         return [self._leaves[slot] for slot in self._batch_slots]
 
+    @property
+    def others(self) -> dict[str, Any]:
+        """The Python values among the arguments, by the name of their parameter and the path in it."""
+        paths, _ = pytree.tree_flatten_with_path(self._top_level())
+        return {".".join(map(_key, path)): leaf for path, leaf in paths
+                if leaf is not self.model and leaf is not self.optimizer and not isinstance(leaf, torch.Tensor)}
+
     def key(self) -> tuple[Any, ...]:
         """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same
-        numbers and tensors in the closures and globals that the step's code refers to."""
+        numbers in the closures and globals that the step's code refers to."""
         batch = set(self._batch_slots)
-        own = {id(t) for t in (*self.model.parameters(), *self.model.buffers(), *self._leaves)}
-        return (self._spec, closure_values(self.train_step, own),
+        return (self._spec, closure_numbers(self.train_step),
                 *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
 

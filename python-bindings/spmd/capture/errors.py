@@ -64,6 +64,12 @@ def depends_on_values(stack: Iterable[Frame], op: str, module: str | None) -> Ca
                     _SELECTIONS.get(name, _SAME_SHAPE))
 
 
+def writes_constant(stack: Iterable[Frame], op: str) -> CaptureError:
+    """A tensor that the step only reaches is a constant of its graph."""
+    return error_at(stack, f"{op} writes into a tensor that is neither model, optimizer nor argument",
+                    "register it as a buffer of the model (register_buffer)")
+
+
 # (text found in the exception or its class name, what it means, what to write instead)
 _CURES = (
     ("DataDependent", "Python control flow or arithmetic depends on a tensor's value",

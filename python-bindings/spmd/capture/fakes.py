@@ -16,8 +16,10 @@ from torch.utils import _foreach_utils
 
 from .draws import default_seed
 from .errors import CaptureError
+from .held import Held, named_modules, whole
 from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
+from .refusals import Refusals
 from .side_effects import check_modules
 
 
@@ -55,12 +57,14 @@ class FakeStep:
     tells which real tensors must not turn up in a trace.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch_names: list[str],
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: bool, first_step: bool = False):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=_shape_env(), static_shapes=True)
-        self.model, self.optimizer = model, optimizer
+        self.refusals = Refusals()
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.refusals.shape_env(), static_shapes=True)
+        self.model, self.optimizer, self.held = model, optimizer, held
+        self.whole = whole(model, held)
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
@@ -70,7 +74,8 @@ class FakeStep:
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
         self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
-        self._tensors = tensor_names(model)
+        self._tensors = tensor_names(self.whole)
+        self.with_gradient: set[str] = set()  # parameters of held modules that a gradient reaches
         self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
 
     def fake(self, real: torch.Tensor) -> torch.Tensor:
@@ -92,7 +97,8 @@ class FakeStep:
     @contextlib.contextmanager
     def installed(self) -> Iterator["FakeStep"]:
         """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
-        for path, module in self.model.named_modules():
+        modules = dict(named_modules(self.model, self.whole))
+        for path, module in modules.items():
             if isinstance(module, torch.jit.ScriptModule):
                 raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
                                    "  cure: give the module that it was made from")
@@ -100,8 +106,8 @@ class FakeStep:
                 raise CaptureError(f"module {path!r} is compiled by torch.compile, and nothing traces through that\n"
                                    "  cure: give the module itself (model._orig_mod); its step is compiled here")
         with contextlib.ExitStack() as undo:
-            self._modules_before = {id(m): dict(vars(m)) for m in self.model.modules()}
-            for module in self.model.modules():
+            self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
+            for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
                 for own in (module._parameters, module._buffers):
                     undo.callback(_restore, own, dict(own))
@@ -112,7 +118,6 @@ class FakeStep:
             supported = _foreach_utils._foreach_supported_types
             undo.callback(supported.__setitem__, slice(None), list(supported))
             supported.append(FakeTensor)
-            self._check_memory()
             self._install_model()
             self._install_sentinels(undo)
             self._install_optimizer()
@@ -120,10 +125,11 @@ class FakeStep:
             self._install_batch()
             yield self
 
-    def _check_memory(self) -> None:
-        """Different tensors in one memory: eager's update of one changes the other, which no graph would show."""
+    def check_memory(self, held: Held) -> None:
+        """Different tensors in one memory: eager's update of one changes the other, which no graph would show. Of the
+        held modules, those that the step uses."""
         owners: dict[int, str] = {}
-        for _, tensor, names in self._tensors.values():
+        for _, tensor, names in tensor_names(whole(self.model, held)).values():
             if isinstance(tensor, FakeTensor) or tensor.device.type == "meta" or not tensor.numel():
                 continue
             other = owners.setdefault(tensor.untyped_storage().data_ptr(), names[0])
@@ -139,7 +145,9 @@ class FakeStep:
                                    "of real ones")
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
-        for module in self.model.modules():
+            if tensor.requires_grad and names[0].split(".")[0] in self.held.modules:
+                self.fake(tensor).register_hook(lambda unused, name=names[0]: self.with_gradient.add(name))
+        for module in self.whole.modules():
             for own in (module._parameters, module._buffers):
                 for name, tensor in own.items():
                     if tensor is not None:
@@ -247,10 +255,10 @@ class FakeStep:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
                                    "  cure: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")
-        check_modules(self.model, self._modules_before)
-        for name, _ in self.model.named_parameters():
+        check_modules(named_modules(self.model, self.whole), self._modules_before)
+        for name, _ in self.whole.named_parameters():
             self._check_registered("parameter", name)
-        for name, _ in self.model.named_buffers():
+        for name, _ in self.whole.named_buffers():
             self._check_registered("buffer", name)
         for i in self.inputs:
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
@@ -264,11 +272,16 @@ class FakeStep:
 
     def _check_registered(self, what: str, name: str) -> None:
         module, _, leaf = name.rpartition(".")
-        own = self.model.get_submodule(module)
+        own = self.whole.get_submodule(module)
         tensor = own._parameters.get(leaf) if what == "parameter" else own._buffers.get(leaf)
         if not any(tensor is i.fake for i in self.inputs):
             raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
                                f"  cure: write into it in place: self.{leaf}.copy_(...)")
+
+    def held_owner(self, real: int | None) -> str | None:
+        """The held module whose tensor has the id `real`."""
+        name = self._tensors[real][2][0].split(".")[0] if real in self._tensors else None
+        return name if name in self.held.modules else None
 
     def leftover_gradients(self) -> list[str]:
         """Parameters whose .grad outlives the step."""
@@ -287,7 +300,3 @@ def _restore(target: dict, saved: dict) -> None:
     target.clear()
     target.update(saved)
 
-
-def _shape_env():
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-    return ShapeEnv()  # lets .item() become a node instead of an error at once

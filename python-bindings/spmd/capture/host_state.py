@@ -35,7 +35,7 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[s
         if isinstance(value, NUMBERS):
             found[f"'{path}'"] = value
             continue
-        if isinstance(value, _OPAQUE) or id(value) in seen:
+        if isinstance(value, _OPAQUE) and not _is_small(value) or id(value) in seen:
             continue
         seen.add(id(value))
         position = _position(value)
@@ -46,6 +46,12 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[s
                 found[f"the number of entries of '{path}'"] = len(value)
             queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
     return found
+
+
+def _is_small(value: Any) -> bool:
+    """A tensor of few bytes with values on the CPU."""
+    return isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter) \
+        and value.device.type == "cpu" and 0 < value.nbytes <= 4096 and not value.is_sparse
 
 
 def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
@@ -82,6 +88,8 @@ def _position(value: Any) -> Any:
         return value._num_yielded
     if type(value).__name__.endswith("_iterator") and type(value).__module__ == "builtins":
         return operator.length_hint(value, -1)
+    if isinstance(value, torch.Tensor):  # what is written by way of numpy shows in no graph
+        return bytes(value.detach().contiguous().view(-1).view(torch.uint8).numpy())
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(value, numpy.ndarray):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Container
 
 import torch
 
@@ -17,8 +18,11 @@ def class_name(cls: type) -> str:
     return f"{module}.{cls.__qualname__}"
 
 
-def module_tree(model: torch.nn.Module) -> list[dict]:
-    """Modules in preorder, in registration order; a module registered twice comes once, under its first name."""
+def module_tree(model: torch.nn.Module, as_buffers: Container[str] = ()) -> list[dict]:
+    """Modules in preorder, in registration order; a module registered twice comes once, under its first name.
+
+    `as_buffers` names tensors that count as buffers, whatever they are registered as.
+    """
     def full(path: str, name: str) -> str:
         return f"{path}.{name}" if path else name
 
@@ -28,7 +32,9 @@ def module_tree(model: torch.nn.Module) -> list[dict]:
         tree.append({
             "name": path, "class": class_name(cls),
             "bases": [class_name(b) for b in cls.__mro__[1:] if b is not object],
-            "parameters": [full(path, n) for n, p in module._parameters.items() if p is not None],
-            "buffers": [full(path, n) for n, b in module._buffers.items() if b is not None],
+            "parameters": [full(path, n) for n, p in module._parameters.items()
+                           if p is not None and full(path, n) not in as_buffers],
+            "buffers": [full(path, n) for n, b in (*module._parameters.items(), *module._buffers.items())
+                        if b is not None and (n in module._buffers or full(path, n) in as_buffers)],
             "children": [seen[id(m)] for m in module.children()]})
     return tree

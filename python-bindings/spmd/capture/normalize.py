@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import torch
 import torch.fx
 
-from .errors import Frame, depends_on_values, error_at
+from .errors import Frame, depends_on_values, error_at, writes_constant
 from .provenance import Provenance
 
 DTYPES = {
@@ -195,21 +195,25 @@ def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
                for a, value in zip(schema.arguments, node.args) if isinstance(value, torch.fx.Node))
 
 
-def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[torch.fx.Node]) -> None:
-    """Refuses writes that would be lost between steps: to constants and to the learning rate."""
+def written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """The values that a node writes, as its operator's schema says."""
     op = node.target
-    if not isinstance(op, torch._ops.OpOverload):
+    if node.op != "call_function" or not isinstance(op, torch._ops.OpOverload):
         return
     given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
     for argument in op._schema.arguments:
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        value = given.get(argument.name)
-        for target in value if isinstance(value, (list, tuple)) else [value]:
-            if target in hyper:
-                raise error_at(provenance(node).stack, "the step changes a learning rate",
-                               "call lr_scheduler.step() after the training step; the learning rate is read from "
-                               "optimizer.param_groups at every call")
-            if target in constants:
-                raise error_at(provenance(node).stack, f"{op} writes into a tensor that is neither model, optimizer "
-                               "nor argument", "register it as a buffer of the model (register_buffer)")
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = given.get(argument.name)
+            yield from (v for v in (value if isinstance(value, (list, tuple)) else [value])
+                        if isinstance(v, torch.fx.Node))
+
+
+def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[torch.fx.Node]) -> None:
+    """Refuses writes that would be lost between steps: to constants and to the learning rate."""
+    for target in written_by(node):
+        if target in hyper:
+            raise error_at(provenance(node).stack, "the step changes a learning rate",
+                           "call lr_scheduler.step() after the training step; the learning rate is read from "
+                           "optimizer.param_groups at every call")
+        if target in constants:
+            raise writes_constant(provenance(node).stack, str(node.target))

@@ -14,6 +14,8 @@ import torch
 from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .held import Held
+
 if TYPE_CHECKING:
     from ..planning import Plan
 
@@ -34,6 +36,7 @@ class StepPackage:
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
+    held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
 
     def text(self) -> str:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Container, Iterable, Iterator, NamedTuple
 
 import torch
 import torch.fx.traceback as fx_traceback
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules import module as nn_module
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file
+from .errors import Frame, depends_on_values, error_at, is_user_file, writes_constant
+from .refusals import Refusals
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
 
@@ -33,16 +35,20 @@ class Provenance(NamedTuple):
 class ProvenanceMode(TorchDispatchMode):
     """Stamps each op of the step and refuses the two things a graph would get silently wrong.
 
-    Those are real tensors in place of the traced ones (`foreign` maps their id to a description) and explicit random
+    Those are real tensors in place of the traced ones (`foreign` maps their id to a description), or of a module that
+    is not among what was `reached` (ids of tensors), or is `excluded` (why and the cure, by id), and explicit random
     generators, whose reseeding no graph can see.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, parameters: list[torch.Tensor],
-                 foreign: dict[int, str]):
+    def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizer: torch.optim.Optimizer,
+                 parameters: list[torch.Tensor], foreign: dict[int, str], reached: Container[int],
+                 excluded: dict[int, tuple[str, str]], refusals: Refusals):
         super().__init__()
         self._module_names: dict[int, str] = {}
-        for name, module in model.named_modules(remove_duplicate=False):
+        for name, module in modules:
             self._module_names.setdefault(id(module), name)
+        self._reached, self._excluded, self.refusals = reached, excluded, refusals
+        self.called: set[int] = set()  # ids of modules
         self._optimizer = optimizer
         self._parameters = parameters
         self._foreign = foreign
@@ -51,7 +57,9 @@ class ProvenanceMode(TorchDispatchMode):
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
+        self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
+        self.met_foreign: int | None = None  # the real tensor that the trace has ended at
         self.last_op: str | None = None
         self.last_stack: tuple[Frame, ...] = ()
 
@@ -60,8 +68,11 @@ class ProvenanceMode(TorchDispatchMode):
         """Follows which module and whether the optimizer is running, while entered."""
 
         def enter_module(module, inputs):
+            self.called.add(id(module))
             if id(module) in self._module_names:
                 self._modules.append(self._module_names[id(module)])
+            else:
+                self._refuse_stranger(module)
 
         def leave_module(module, inputs, output):
             if id(module) in self._module_names and self._modules:
@@ -87,14 +98,20 @@ class ProvenanceMode(TorchDispatchMode):
         if kwargs.get("device") is not None:  # a step for the GPU is traced on the CPU, and no device is recorded
             kwargs["device"] = torch.device("cpu")
         stack, caller = _user_stack()
+        with self.refusals.of_operator():
+            return self._run(func, args, kwargs, stack, caller)
+
+    def _run(self, func, args, kwargs, stack, caller):
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
         if func.namespace != "prim":  # reading .device and the like
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
+        self._refuse_writes(func, args, kwargs, stack)
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
         result = func(*args, **kwargs)
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
+        self._note_views(func, leaves, made)
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
             raise depends_on_values(stamp.stack, str(func), stamp.module)
@@ -117,10 +134,41 @@ class ProvenanceMode(TorchDispatchMode):
                 raise error_at(stack,
                                f"{func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
                                "draw from the default generator, or draw outside the step and pass the tensor in")
+            if id(leaf) in self._excluded:
+                why, cure = self._excluded[id(leaf)]
+                raise error_at(stack, f"{func} reads {why}", cure)
             if id(leaf) in self._foreign:
+                self.met_foreign = id(leaf)
                 raise error_at(stack, f"{func} reads {self._foreign[id(leaf)]} through a reference kept outside the "
                                "model and the optimizer, which the captured step would not follow",
                                "reach it through the model inside the step: model.parameters(), model.named_buffers()")
+
+    def _is_constant(self, value: Any) -> bool:
+        """A real tensor, or a view of one."""
+        return isinstance(value, torch.Tensor) and (not isinstance(value, FakeTensor) or id(value) in self._views)
+
+    def _note_views(self, func, leaves, made) -> None:
+        if func is not torch.ops.aten.lift_fresh.default and any(map(self._is_constant, leaves)) \
+                and any(r.alias_info is not None for r in func._schema.returns):
+            self._views.update((id(tensor), tensor) for tensor in made)
+
+    def _refuse_writes(self, func, args, kwargs, stack) -> None:
+        """A write to a real tensor would happen now, and never again."""
+        for number, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            value = args[number] if number < len(args) else kwargs.get(argument.name)
+            for tensor in value if isinstance(value, (list, tuple)) else [value]:
+                if self._is_constant(tensor):
+                    raise writes_constant(stack, str(func))
+
+    def _refuse_stranger(self, module: torch.nn.Module) -> None:
+        """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+            if tensor is not None and not isinstance(tensor, FakeTensor) and id(tensor) not in self._reached:
+                raise error_at(_user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
+                               "reaches in a way that nobody can follow, so that a later change would go unseen",
+                               "hold it in a global, a closure, an attribute or a list, or make it part of the model")
 
     def _stamp(self, leaves, stack, caller) -> Provenance:
         if torch._C._current_graph_task_id() != -1:

@@ -14,7 +14,9 @@ from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError
 from .fakes import tensor_names
-from .replicas import Replicas
+from .held import whole
+from .put_back import put_back
+from .replicas import Original, Replicas, untouched
 from .result import wrap
 from .trace import Output
 
@@ -24,20 +26,33 @@ FinalState = Literal["all", "zero_gradient", "none"]
 def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
                      schedule: Callable[[int], float] | None, ranks: int | None,
                      batch_dims: dict[str, int | None]) -> None:
-    """Trains a copy of model and optimizer on `batches` in order; fills package.reference.
+    """Trains model and optimizer on `batches` in order, and puts everything back; fills package.reference.
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
     is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
-    the rows of that many ranks in rank order, gradients are averaged over them, and losses are the mean of theirs.
+    the rows of that many ranks in rank order, gradients are averaged over copies of the model, one for each, and losses
+    are the mean of theirs.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
-    replicas = Replicas(call.model, call.optimizer, ranks or 1)
+    view = whole(call.model, package.held)
+    several = (ranks or 1) > 1
+    with put_back(call.model, view, call.optimizer), untouched(view) if several else contextlib.nullcontext():
+        replicas = Replicas(call.model, call.optimizer, ranks) if several else Original(call.model, call.optimizer)
+        package.reference = _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
+    package.reference_ranks = ranks
+
+
+def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
+           schedule: Callable[[int], float] | None, ranks: int | None, batch_dims: dict[str, int | None],
+           replicas: Original | Replicas, loss_at: int) -> dict[str, torch.Tensor]:
+    """What reference.safetensors holds."""
     model, optimizer = replicas.members[0]
-    names = [n for _, _, n in tensor_names(call.model).values()]
-    copies = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+    names = [n for _, _, n in tensor_names(whole(call.model, package.held)).values()]
+    view = whole(model, package.held)
+    copies = dict(view.named_parameters(remove_duplicate=False)) | dict(view.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
     losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
     rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]  # seed, steps begun
@@ -77,8 +92,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
             wanted = final_state == "zero_gradient" and own[0] in package.step["zero_gradient"]
             if isinstance(value, torch.Tensor) and (wanted or final_state == "all"):
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
-    package.reference = {key: value.detach().clone() for key, value in reference.items()}
-    package.reference_ranks = ranks
+    return {key: value.detach().clone() for key, value in reference.items()}
 
 
 @contextlib.contextmanager

@@ -6,13 +6,69 @@ too, is the same in every run.
 """
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from .errors import CaptureError
 from .fakes import copy_hooks
+
+
+class Original:
+    """The user's own model and optimizer, as the one member."""
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
+        self.members = [(model, optimizer)]
+
+    def step(self, run: Callable[[int, torch.nn.Module, torch.optim.Optimizer], Any]) -> list[Any]:
+        """run(0, model, optimizer)."""
+        return [run(0, *self.members[0])]
+
+
+@contextlib.contextmanager
+def untouched(view: torch.nn.Module) -> Iterator[None]:
+    """Refuses a training of copies that gets at the modules of `view`, the model that they were made from and what the
+    step reaches besides: those are there once, and each rank would change them."""
+    names = {id(t): n for n, t in (*view.named_parameters(), *view.named_buffers())}
+    tensors = [*view.parameters(), *view.buffers()]
+    before = [(t, t._version, t.grad if t.is_leaf else None) for t in tensors]
+    wrong = []
+    try:
+        yield
+    finally:
+        for tensor, version, gradient in before:
+            if tensor._version != version or tensor.is_leaf and tensor.grad is not gradient:
+                wrong.append(names[id(tensor)])
+            if tensor.is_leaf:
+                tensor.grad = gradient
+    if wrong:
+        raise _not_a_copy(wrong[0], "writes")
+
+
+def _not_a_copy(name: str, does: str) -> CaptureError:
+    return CaptureError(f"the reference of several ranks trains a copy of the model for each, and a copy {does} "
+                        f"{name!r} of the original\n  cure: keep no lambda and no bound method in a module that calls "
+                        "another, and no trained or moving module outside of the model; or capture without "
+                        "reference_ranks")
+
+
+class _Originals(TorchDispatchMode):
+    """Refuses to read tensors of the model that copies were made from."""
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self._names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        for leaf in pytree.tree_leaves((args, kwargs)):
+            if isinstance(leaf, torch.Tensor) and id(leaf) in self._names:
+                raise _not_a_copy(self._names[id(leaf)], "reads")
+        return func(*args, **(kwargs or {}))
 
 
 class Replicas:
@@ -20,6 +76,7 @@ class Replicas:
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ranks: int):
         self.members = [copy.deepcopy((model, optimizer)) for _ in range(ranks)]
+        self._model = model
         self._gradients: list[torch.Tensor] = []
         self._condition = threading.Condition()
         self._turn = 0
@@ -37,7 +94,8 @@ class Replicas:
         def run_rank(rank: int) -> None:
             try:
                 self._wait(rank)
-                results[rank] = run(rank, *self.members[rank])
+                with _Originals(self._model):  # a mode holds for its thread
+                    results[rank] = run(rank, *self.members[rank])
                 self._pass_on(rank)
             except BaseException as error:  # the others must not wait for ever
                 with self._condition:

@@ -2,21 +2,19 @@
 warning.
 
 The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures,
-the object it is a method of), and those that the user's functions among them use, and the hooks of the model: what
-changes in them (host_state.py), and traced values that stay behind in lists, dicts and attributes.
+the object it is a method of), those that the user's functions and classes among them use, the modules' own code, and
+the hooks (code_names.py): what changes in them (host_state.py), and traced values that stay behind in lists, dicts and
+attributes.
 """
 from __future__ import annotations
 
 import builtins
 import contextlib
 import dis
-import functools
 import inspect
 import logging
-import os
 import re
 import sys
-import sysconfig
 import time
 import types
 import warnings
@@ -25,107 +23,12 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from .errors import CaptureError, Frame, error_at, is_user_file, where
+from .code_names import Names, has_users_class, is_users_file, users_hooks
+from .errors import CaptureError, Frame, error_at, where
+from .held import named_modules
 from .host_state import DEPTH, NUMBERS, differences, generator_states, host_state
 
 _SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
-_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
-
-
-def used_names(function: Callable) -> dict[str, Any]:
-    """What the function's own code refers to outside of its arguments, by name: closures, globals, and `self`."""
-    function = inspect.unwrap(function)
-    names: dict[str, Any] = {}
-    owner = getattr(function, "__self__", None)
-    if owner is None and not isinstance(function, types.FunctionType):
-        owner = function
-    if owner is not None and not inspect.isclass(owner) and not inspect.ismodule(owner):
-        names["self"] = owner
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    function = getattr(function, "__func__", function)
-    if code is None:
-        return names
-    for name, cell in zip(code.co_freevars, getattr(function, "__closure__", None) or ()):
-        with contextlib.suppress(ValueError):  # an empty cell
-            names[name] = cell.cell_contents
-    own = getattr(function, "__globals__", {})
-    names.update((name, own[name]) for name in _global_names(code) if name in own)
-    return names
-
-
-@functools.lru_cache(maxsize=1024)
-def _global_names(code: types.CodeType) -> tuple[str, ...]:
-    """The globals that code reads or writes, functions defined in it included. Not `co_names`, which has the names of
-    attributes, too: optimizer.step() does not read a global `step`."""
-    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")]
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            names += _global_names(inner)
-    return tuple(dict.fromkeys(names))
-
-
-def closure_values(function: Callable, ignored: set[int]) -> tuple[Any, ...]:
-    """Equal for two calls of a step between which no number and no tensor that its code refers to has changed.
-
-    A graph holds both as constants. `ignored` has ids of tensors that are no constants: the model's.
-    """
-    values = []
-    for name, value in sorted(used_names(function).items()):
-        if isinstance(value, NUMBERS):
-            values.append((name, type(value), value))
-        elif isinstance(value, torch.Tensor) and id(value) not in ignored:
-            values.append((name, _Same(value), value._version))
-    return tuple(values)
-
-
-class _Same:
-    """Equal for the same object, which stays alive."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-
-def _reached_names(functions: Iterable[Callable]) -> dict[str, Any]:
-    """What the functions refer to, and the user's functions among that. A name that means two things stands once more
-    with its function."""
-    names: dict[str, Any] = {}
-    todo, seen = list(functions), set()
-    while todo:
-        function = todo.pop(0)
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        for name, value in used_names(function).items():
-            if names.setdefault(name, value) is not value:
-                names[f"{getattr(function, '__name__', type(function).__name__)}.{name}"] = value
-            if _is_users_function(value):
-                todo.append(value)
-    return names
-
-
-def _is_users_function(value: Any) -> bool:
-    code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
-    return isinstance(code, types.CodeType) and is_users_file(code.co_filename)
-
-
-def is_users_file(path: str) -> bool:
-    """Defined neither in PyTorch nor in an installed library, Python's own included."""
-    return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
-
-
-def _hooks(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[Callable]:
-    """The user's hooks of a model, its parameters and its optimizer."""
-    tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post")]
-    for module in model.modules():
-        tables += [getattr(module, f"_{name}_hooks", None)
-                   for name in ("forward", "forward_pre", "backward", "backward_pre")]
-    for parameter in model.parameters():
-        tables += [parameter._backward_hooks, parameter._post_accumulate_grad_hooks]
-    for table in tables:
-        yield from (hook for hook in (table or {}).values() if _is_users_function(hook))
 
 
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
@@ -134,10 +37,11 @@ _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random num
 class SideEffects:
     """Compares what a step's code refers to before and after it was traced."""
 
-    def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
+    def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, view: torch.nn.Module,
+                 optimizer: torch.optim.Optimizer):
         self._step, self._mode = step, mode
-        self._functions = [step, *_hooks(model, optimizer)]
-        self._before = host_state(_reached_names(self._functions), _has_users_class)
+        self._functions, self._modules = [step, *users_hooks(view, optimizer)], list(named_modules(model, view))
+        self._before = host_state(self._names().values, has_users_class)
         self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
 
@@ -145,21 +49,25 @@ class SideEffects:
         """A number that .item() gave, and where."""
         self._items.append((value, stack))
 
+    def _names(self) -> Names:
+        return Names(self._functions, self._modules)
+
     def check(self) -> None:
         """After the trace.
 
         Raises:
           CaptureError: naming the variable, and the line where that is known.
         """
-        after = _reached_names(self._functions)
+        names = self._names()
+        after, self._looked_through = names.values, names.functions
         seen: set[int] = set()
         for name, value in after.items():
             self._search(value, name, DEPTH, seen)
-        for what in differences(self._before, host_state(after, _has_users_class)):
+        for what in differences(self._before, host_state(after, has_users_class)):
             cure = ("return it from the step, and keep what the call gives back" if "number of entries" in what else
                     "take it, or draw, outside of the step, and pass tensors in" if "the state of" in what else
                     "count outside of the step, or keep it in a buffer of the model")
-            raise error_at(self._line_of(re.search(r"'(\w*)", what)[1]),
+            raise error_at(self._line_of(re.search(r"'(.*)'", what)[1]),
                            f"the step changes {what}, which a captured step would do once, when it is captured", cure)
         for name in differences(self._generators, generator_states()):
             if name == "torch":
@@ -182,7 +90,7 @@ class SideEffects:
     def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
         if isinstance(value, _SYMBOLS) or (isinstance(value, FakeTensor) and value.fake_mode is self._mode):
             stack = next((s for v, s in self._items if v is value), ())
-            raise error_at(stack or self._line_of(path.split("[")[0].split(".")[0]),
+            raise error_at(stack or self._line_of(path),
                            f"the step keeps a traced value in {path}, where a captured step would put nothing",
                            "return it from the step, and keep what the call gives back")
         skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
@@ -194,40 +102,46 @@ class SideEffects:
             children = [(f"{path}[{k!r}]", v) for k, v in list(value.items())]
         elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
             children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
-        elif _has_users_class(value):
+        elif has_users_class(value):
             children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items()]
         else:
             return
         for name, child in children:
             self._search(child, name, depth - 1, seen)
 
-    def _line_of(self, name: str) -> tuple[Frame, ...]:
-        """The line of the step that assigns `name`, or else its first."""
-        function = inspect.unwrap(self._step)
-        code = getattr(getattr(function, "__func__", function), "__code__", None)
-        if code is None:
-            return ()
-        line, found = code.co_firstlineno, code.co_firstlineno
-        for instruction in dis.get_instructions(code):
-            if instruction.starts_line:
-                starts = instruction.starts_line  # a number, or whether
-                line = instruction.line_number if isinstance(starts, bool) else starts
-            if instruction.argval == name and (instruction.opname.startswith("STORE") or found == code.co_firstlineno):
-                found = line
-                if instruction.opname.startswith("STORE"):
-                    break
-        return (Frame(code.co_filename, found, code.co_name),)
+    def _line_of(self, path: str) -> tuple[Frame, ...]:
+        """The line that sets what `path` names ("trainer.calls", "LOG[0]"), or else the first that mentions it, or the
+        step's first."""
+        root, attribute = re.match(r"\w*", path)[0], re.search(r"\.(\w+)[^.]*$", path)
+        attribute = attribute and attribute[1]
+        codes = [c for function in (self._step, *self._looked_through) for c in _codes(function)]
+        for found in (lambda i: attribute and i.opname == "STORE_ATTR" and i.argval == attribute,
+                      lambda i: i.opname in _SETS and i.argval == root,
+                      lambda i: not attribute and i.argval == root,
+                      lambda i: attribute and i.argval == attribute,
+                      lambda i: i.argval == root):
+            for code in codes:
+                line = code.co_firstlineno
+                for instruction in dis.get_instructions(code):
+                    if instruction.starts_line:
+                        starts = instruction.starts_line  # a number, or whether
+                        line = instruction.line_number if isinstance(starts, bool) else starts
+                    if found(instruction):
+                        return (Frame(code.co_filename, line, code.co_name),)
+        return tuple(Frame(code.co_filename, code.co_firstlineno, code.co_name) for code in codes[:1])
 
 
-def _has_users_class(value: Any) -> bool:
-    """An instance of a class that is defined neither in PyTorch nor in an installed library."""
-    if not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
-        return False
-    try:
-        file = inspect.getsourcefile(type(value)) or "<"
-    except TypeError:  # a class made at run time, or built in
-        return False
-    return is_users_file(file)
+_SETS = ("STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
+
+
+def _codes(function: Callable) -> list[types.CodeType]:
+    """Of a function, and of those that are defined in it."""
+    function = inspect.unwrap(function)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    found = [] if code is None else [code]
+    for code in found:
+        found += (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return found
 
 
 _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
@@ -271,19 +185,22 @@ def warn_of_output_and_clocks() -> Iterator[None]:
             setattr(place, name, value)
 
 
-def check_modules(model: torch.nn.Module, before: dict[int, dict[str, Any]]) -> None:
+def check_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> None:
     """Refuses a step that changes numbers of a module, or leaves traced tensors in it: both are undone after a trace.
 
-    Modules of PyTorch and of installed libraries keep notes of their own, which no step depends on.
+    Modules of installed libraries keep notes of their own, which no step depends on. Those of PyTorch keep none in
+    attributes that are new: a hook has set them.
     """
-    for path, module in model.named_modules():
-        if not _has_users_class(module):
+    for path, module in modules:
+        of_torch = type(module).__module__.split(".")[0] == "torch"
+        if not has_users_class(module) and not of_torch:
             continue
         for name, value in vars(module).items():
-            old = before.get(id(module), {}).get(name)
-            changed = isinstance(value, (int, float)) and not isinstance(value, bool) and type(old) is type(value) \
-                and old != value
-            kept = isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old
+            known = before.get(id(module), {})
+            old = known.get(name)
+            changed = isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
+                and (type(old) is type(value) or name not in known)
+            kept = isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old and not (of_torch and name in known)
             if changed or kept:
                 full = f"{path}.{name}" if path else name
                 what = f"changes {full!r} from {old} to {value}" if changed else f"keeps a traced value in {full!r}"

@@ -15,15 +15,18 @@ from torch.utils import _pytree as pytree
 from ..torch_versions import make_fx_options
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
+from .code_names import users_hooks
 from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
+from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside
 from .meta_kernels import meta_kernels
-from .normalize import DTYPES, check_pure, is_view_of_any, provenance
+from .normalize import DTYPES, check_pure, is_view_of_any, provenance, written_by
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
+from .reached import Reached
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .value_checks import no_value_checks
@@ -38,7 +41,8 @@ class Trace:
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
     the place of each that has none. `unkept_gradients`: parameters whose
-    .grad outlives the step, and that the step clears before it computes it anew.
+    .grad outlives the step, and that the step clears before it computes it anew. `held`: what the step reaches without
+    an argument.
     """
 
     graph: torch.fx.Graph
@@ -46,6 +50,8 @@ class Trace:
     outputs: list[torch.fx.Node]
     result: Any
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)
+    held: Held = dataclasses.field(default_factory=Held)
+    around: _Surroundings | None = None  # of which `held` is what is used
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,23 +77,55 @@ def _is_empty(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor) and not leaf.numel() and leaf.dtype in DTYPES
 
 
+@dataclasses.dataclass
+class _Surroundings:
+    """What a step could reach without an argument: modules that get fakes, all that was found, and of tensors that no
+    trace can go through, why."""
+
+    held: Held
+    reached: Reached
+    excluded: dict[int, tuple[str, str]]
+
+
 def trace(call: StepCall) -> Trace:
     """Traces the call; the model, the optimizer and the batch are left as they were."""
-    traced, leftover = _trace(call, with_gradients=False)
+    functions = [call.train_step, *users_hooks(call.model, call.optimizer)]
+    known = [call.model, call.optimizer, *call.batch, *call.model.parameters(), *call.model.buffers()]
+    around = _Surroundings(*candidates(functions, call.model, call.others, known))
+    from ..livestate import fetch_tensors  # which imports this package
+    fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
+    traced, leftover = _trace_reached(call, around, with_gradients=False)
     if leftover:  # gradients outlive the step: they are part of its state
-        traced, leftover = _trace(call, with_gradients=True)
+        traced, leftover = _trace_reached(call, around, with_gradients=True)
         kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
         traced.unkept_gradients = [name for name in leftover if name not in kept]
+    traced.around = around
     return traced
 
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
-    first, _ = _trace(call, any(i.state == "grad" for i, _ in traced.inputs), first_step=True)
+    first, _ = _trace(call, traced.around, any(i.state == "grad" for i, _ in traced.inputs), first_step=True)
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
     return first
+
+
+def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: bool) -> tuple[Trace, list[str]]:
+    """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
+    through a list of them, made before, has none: its tensors are read as any other tensor is."""
+    while True:
+        found: list[str] = []
+        try:
+            traced = _trace(call, around, with_gradients, by_tensor=found)
+        except CaptureError:
+            if not found:
+                raise
+            around.held = around.held.only(name for name in around.held.modules if name not in found)
+            continue
+        around.held = traced[0].held.only(traced[0].held.modules)
+        return traced
 
 
 @contextlib.contextmanager
@@ -113,20 +151,22 @@ def _without_onednn() -> Iterator[None]:
         torch._C._set_mkldnn_enabled(saved)
 
 
-def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tuple[Trace, list[str]]:
+def _trace(call: StepCall, around: _Surroundings, with_gradients: bool, first_step: bool = False,
+           by_tensor: list[str] | None = None) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
-    fakes = FakeStep(call.model, call.optimizer, call.batch_names, call.batch, with_gradients, first_step)
+    fakes = FakeStep(call.model, call.optimizer, around.held, call.batch_names, call.batch, with_gradients, first_step)
     result: list[Any] = []
-    with meta_kernels(), fakes.installed():
+    with meta_kernels(), fakes.installed(), no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
-        effects = SideEffects(call.train_step, fakes.mode, call.model, call.optimizer)
-        stamps = ProvenanceMode(call.model, call.optimizer, fakes.parameters(), fakes.foreign)
+        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizer)
+        stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizer, fakes.parameters(),
+                                fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with (one_op_composites(), no_value_checks(), _without_onednn(), stamps, stamps.tracking(),
-                  warn_of_output_and_clocks(), Draws(*fakes.rng())):
+            with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
+                  stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
             leaves, spec = pytree.tree_flatten(wrap(returned))
@@ -143,10 +183,19 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
                     traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
+            if fakes.refusals.error is not None:  # the step has caught it
+                raise fakes.refusals.error
         except CaptureError:
+            owner = fakes.held_owner(stamps.met_foreign)
+            if owner is not None and by_tensor is not None:
+                by_tensor.append(owner)
             raise
         except Exception as error:
-            raise explain(error, step_file, stamps.last_op, stamps.last_stack) from error
+            error = fakes.refusals.error or error
+            if isinstance(error, CaptureError):
+                raise error
+            last_op = None if result else stamps.last_op  # of a step that went on after it
+            raise explain(error, step_file, last_op, stamps.last_stack) from error
         finally:
             fx_traceback.current_meta.pop("custom", None)
         for value, stack in stamps.items:
@@ -156,17 +205,26 @@ def _trace(call: StepCall, with_gradients: bool, first_step: bool = False) -> tu
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
-    return _collect(module, fakes, result[0]), leftover
+    traced = _collect(module, fakes, around, result[0])
+    traced.held.watched = {path: found for path, found in traced.held.watched.items()
+                           if any(id(part) in stamps.called for part in found[1].modules())}
+    return traced, leftover
 
 
-def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trace:
+def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, result: Any) -> Trace:
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    _drop_unread_gradients(graph, fakes, placeholders)
+    held = around.held.only(_used_modules(fakes, placeholders))
+    fakes.check_memory(held)
+    unused = set(around.held.modules) - set(held.modules)
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
-              if i.kind not in ("state", "rng") or n.users]
+              if (i.kind not in ("state", "rng") or n.users)
+              and not (i.kind in ("param", "buffer") and i.name.split(".")[0] in unused)]
+    inputs = _moving_parameters_as_buffers(inputs, graph, fakes)
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":
@@ -180,8 +238,56 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, result: Any) -> Trac
                 if is_view_of_any(node, own):
                     own.add(node)
     outputs = list(next(n for n in graph.nodes if n.op == "output").args[0])
-    inputs += [(Input("constant", name, None, getattr(module, name)), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result)
+    tensors = {name: getattr(module, name) for name in constants}
+    places = name_tensors(tensors.items(), around.reached)
+    held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
+    inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
+    return Trace(graph, inputs, outputs, result, held=held)
+
+
+def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:
+    """Those held modules of which the graph reads or writes a tensor, or whose parameters the optimizer has."""
+    used = {i.name for i, n in zip(fakes.inputs, placeholders) if n.users and i.kind in ("param", "buffer")}
+    used = {name.split(".")[0] for name in used | _trained(fakes)}
+    return [name for name in fakes.held.modules if name in used]
+
+
+def _drop_unread_gradients(graph: torch.fx.Graph, fakes: FakeStep, placeholders: list[torch.fx.Node]) -> None:
+    """The gradient of a held parameter that this step neither trains nor clears (a critic's, in its generator's step)
+    grows from call to call, for whoever clears it. Where nothing else reads it here, it need not be computed: it is one
+    that the step leaves behind and does not keep."""
+    trained = _trained(fakes)
+    for i, placeholder in zip(fakes.inputs, placeholders):
+        if i.state != "grad" or i.name in trained or i.name.split(".")[0] not in fakes.held.modules:
+            continue
+        sums = [placeholder]
+        for node in sums:
+            sums += (user for user in node.users if user not in sums)
+        if all(n.target is torch.ops.aten.add_.Tensor and n.args[0] in sums for n in sums[1:]):
+            for node in reversed(sums[1:]):
+                graph.erase_node(node)
+
+
+def _trained(fakes: FakeStep) -> set[str]:
+    """The parameters that the optimizer has."""
+    own = {id(p) for group in fakes.optimizer.param_groups for p in group["params"]}
+    return {i.name for i in fakes.inputs if i.kind == "param" and id(i.fake) in own}
+
+
+def _moving_parameters_as_buffers(inputs: list[tuple[Input, list[torch.fx.Node]]], graph: torch.fx.Graph,
+                                  fakes: FakeStep) -> list[tuple[Input, list[torch.fx.Node]]]:
+    """A parameter that no optimizer has and no gradient reaches, and that the step writes all the same (a moving
+    average of another), is a buffer in all but its class."""
+    trained = _trained(fakes)
+    written = {n for node in graph.nodes for n in written_by(node)}
+
+    def moves(i: Input, nodes: list[torch.fx.Node]) -> bool:
+        is_held = i.name.split(".")[0] in fakes.held.modules
+        still = not i.fake.requires_grad or is_held and i.name not in fakes.with_gradient
+        return i.kind == "param" and i.name not in trained and still and not written.isdisjoint(nodes)
+
+    inputs = [(dataclasses.replace(i, kind="buffer") if moves(i, nodes) else i, nodes) for i, nodes in inputs]
+    return sorted(inputs, key=lambda entry: {"param": 0, "buffer": 1}.get(entry[0].kind, 2))
 
 
 def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:

@@ -1,0 +1,290 @@
+"""What a step does beside its results, in modules' code, hooks and autograd.Functions, forward and backward; and errors
+that it catches: right, or an error that names the line."""
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import spmd
+
+HERE = Path(__file__).resolve()
+LOG: list = []
+COUNTS = {"calls": 0}
+KEPT: dict = {}
+CALLS = 0
+SUMS = torch.zeros(3)
+ARRAY = np.zeros(2)
+
+
+class Meter:
+    total = 0
+    last = None
+
+    def __init__(self):
+        self.count = 0
+
+    def update(self):
+        self.count += 1
+
+
+METER = Meter()
+
+
+def append(value):
+    LOG.append(1)  # HERE append
+
+
+def count(value):
+    global CALLS
+    CALLS += 1  # HERE count
+
+
+def count_in_dict(value):
+    COUNTS["calls"] += 1  # HERE count_in_dict
+
+
+def count_in_class(value):
+    Meter.total += 1  # HERE count_in_class
+
+
+def count_in_method(value):
+    METER.update()
+
+
+def keep(value):
+    KEPT["value"] = value  # HERE keep
+
+
+def keep_in_class(value):
+    Meter.last = value  # HERE keep_in_class
+
+
+def write_tensor(value):
+    SUMS.add_(1)  # HERE write_tensor
+
+
+def write_traced(value):
+    SUMS[0] = value.sum().detach()  # HERE write_traced
+
+
+def write_array(value):
+    ARRAY[0] += 1  # HERE write_array
+
+
+def through_numpy(value):
+    SUMS.numpy()[0] = 5.0  # HERE through_numpy
+
+
+WRITES = {append: "number of entries of 'LOG'", count: "changes 'CALLS'", count_in_dict: "changes 'COUNTS",
+          count_in_class: "changes 'Meter.total'", count_in_method: "changes 'METER.count'",
+          keep: r"keeps a traced value in KEPT\['value'\]", keep_in_class: "keeps a traced value in Meter.last",
+          write_tensor: "aten.add_.Tensor writes into a tensor that is neither", write_array: "the state of 'ARRAY'",
+          write_traced: "writes into a tensor that is neither", through_numpy: "converted to numpy"}
+
+
+def double_forward(write):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            write(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+    return Double
+
+
+def double_backward(write):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.scale = 2  # the context is the function's own
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            write(gradient)
+            return gradient * ctx.scale
+    return Double
+
+
+class Calls(nn.Module):
+    """Its forward, or what that calls, writes."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.linear, self.function = nn.Linear(4, 4), function
+
+    def forward(self, x):
+        return self.function(self.linear(x))
+
+
+def build(place: str, write) -> nn.Module:
+    """A model whose `place` calls `write`."""
+    if place == "module":
+        return Calls(lambda x: (write(x), x)[1])
+    if place.startswith("function"):
+        function = (double_forward if place == "function forward" else double_backward)(write)
+        return Calls(lambda x: function.apply(x))
+    model = nn.Sequential(nn.Linear(4, 4))
+    if place == "forward hook":
+        model[0].register_forward_hook(lambda module, inputs, output: write(output))
+    elif place == "backward hook":
+        model[0].register_full_backward_hook(lambda module, inputs, outputs: write(outputs[0]))
+    else:
+        model[0].weight.register_post_accumulate_grad_hook(lambda parameter: write(parameter.grad))
+    return model
+
+
+def finish(loss, optimizer):
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def plain_step(model, optimizer, x):
+    return finish(model(x).square().mean(), optimizer)
+
+
+PLACES = ["module", "function forward", "function backward", "forward hook", "backward hook", "parameter hook"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_writes_outside_are_errors_at_their_line(place: str) -> None:
+    for write, message in WRITES.items():
+        LOG.clear(), KEPT.clear()
+        Meter.last = None
+        model = build(place, write)
+        before = SUMS.clone()
+        with pytest.raises(spmd.CaptureError, match=message) as error:
+            spmd.capture(plain_step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+        if write is not count_in_method:
+            line = next(n for n, text in enumerate(HERE.read_text().splitlines(), 1)
+                        if text.endswith(f"# HERE {write.__name__}"))
+            assert f'line {line}, in {write.__name__}' in str(error.value), (place, str(error.value))
+        assert torch.equal(SUMS, before), "nothing was written for real"
+    model = build(place, lambda value: None)
+    assert spmd.capture(plain_step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4)).step["nodes"]
+
+
+def set_number(module, value):
+    module.calls = module.calls + 1
+
+
+def set_tensor(module, value):
+    module.last = value.detach()
+
+
+def append_tensor(module, value):
+    module.seen.append(value.detach())
+
+
+@pytest.mark.parametrize("write, message", [(set_number, "changes '0.calls' from 0 to 1"),
+                                            (set_tensor, "keeps a traced value in '0.last'"),
+                                            (append_tensor, r"keeps a traced value in 0.seen\[0\]")])
+def test_attributes_that_hooks_set_on_torchs_modules(write, message: str) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    model[0].calls, model[0].seen = 0, []
+    model[0].register_forward_hook(lambda module, inputs, output: write(module, output))
+    with pytest.raises(spmd.CaptureError, match=message):
+        spmd.capture(plain_step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+    assert model[0].calls == 0 and not hasattr(model[0], "last")
+
+
+def test_old_weight_norm_sets_what_it_always_sets() -> None:
+    model = nn.Sequential(torch.nn.utils.weight_norm(nn.Linear(4, 4)), nn.RNN(4, 4), nn.Flatten())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(model, optimizer, x):
+        return finish(model[1](model[0](x))[0].square().mean(), optimizer)
+
+    assert spmd.capture(step, model, optimizer, torch.randn(2, 3, 4)).step["nodes"]
+
+
+def refused_operator(model, optimizer, x):
+    loss = model(x).square().mean()
+    for attempt in (lambda: x @ torch.ones(99, 3), lambda: loss.view(7), lambda: x.add_(torch.ones(17))):
+        try:
+            attempt()
+        except RuntimeError:
+            loss = loss * 2
+    return finish(loss, optimizer)
+
+
+def test_an_operator_that_raised_leaves_nothing() -> None:
+    """It raises in eager, too, and the step goes on as it does there."""
+    def build():
+        torch.manual_seed(0)
+        model = nn.Linear(4, 4)
+        return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+    x = torch.randn(6, 4)
+    ours, eager = build(), build()
+    compiled = spmd.compile(refused_operator, ranks=2)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(*ours, x), refused_operator(*eager, x), rtol=1e-5, atol=1e-6)
+    forward = {node["op"] for node in compiled.package.step["nodes"] if node["phase"] == "forward"}
+    assert "aten.addmm.default" in forward
+    assert forward.isdisjoint({"aten.mm.default", "aten.view.default", "aten.add_.Tensor"})
+
+
+def on_a_value(loss, x):
+    return loss * 0.5 if loss > 3 else loss
+
+
+def selecting(loss, x):
+    return loss + x[x > 0].sum()
+
+
+def to_numpy(loss, x):
+    return loss * float(loss.detach().numpy())
+
+
+def as_array(loss, x):
+    return loss * np.asarray(loss.detach()).item()
+
+
+def as_number(loss, x):
+    return loss * (1 / float(loss))
+
+
+def as_text(loss, x):
+    return loss * len(f"{loss:.3f}")
+
+
+@pytest.mark.parametrize("use", [on_a_value, selecting, to_numpy, as_array, as_number, as_text])
+def test_a_traces_own_error_ends_the_capture_whoever_catches_it(use) -> None:
+    """Eager would not have raised, so the way that the step goes after it is not eager's."""
+    def step(model, optimizer, x):
+        loss = model(x).square().mean()
+        try:
+            loss = use(loss, x)
+        except Exception:
+            loss = loss * 2
+        return finish(loss, optimizer)
+
+    model = nn.Linear(4, 4)
+    place = f"(?s)File \".*{re.escape(HERE.name)}\", line .*in {use.__name__}.*cure"
+    with pytest.raises(spmd.CaptureError, match=place):
+        spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+
+
+def test_a_tensors_memory_is_no_fakes() -> None:
+    """np.asarray of a tensor that the step reaches gave what lay in no memory of it."""
+    scale = torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+    def step(model, optimizer, x):
+        return finish((model(x) * float(np.asarray(scale).sum())).square().mean(), optimizer)
+
+    model = nn.Linear(4, 4)
+    with pytest.raises(spmd.CaptureError, match="numpy"):
+        spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+    assert functools.reduce(lambda a, b: a + b, scale.numpy()) == 10.0
