@@ -228,12 +228,21 @@ static void sgd(void *const *args, int64_t first, int64_t begin, int64_t end, in
     param[i] -= (float)rate * momentum[i];
   }
 }
-KERNEL(count_steps) {
-  float *steps = args[0];
+static void countSteps(float *steps, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     steps[i] += 1;
 }
 """
+
+
+def kernel_table(plan):
+    """What the kernels take, as the plan launches them; types are for people."""
+    lines = {}
+    for command in plan.commands:
+        if command["op"] == "kernel":
+            arguments = [f"{ref['access']}:f32:{ref['bytes']}" for ref in command["args"]]
+            lines[command["kernel"]] = " ".join([command["kernel"], str(command["parallel"]), *arguments])
+    return "".join(f"{line}\\n" for line in lines.values())
 
 
 def kernel_source(units, ranks, batch, chunk_rows):
@@ -243,6 +252,7 @@ def kernel_source(units, ranks, batch, chunk_rows):
     for unit in units:
         frozen = [s for s in unit["segments"] if not s["trainable"]]
         begin, end = (frozen[0]["offset"], frozen[0]["offset"] + frozen[0]["numel"]) if frozen else (-1, -1)
+        source += f"KERNEL(count_steps_{unit['name']}) {{ countSteps(args[0], begin, end); }}\n"
         source += f"KERNEL(norm_{unit['name']}) {{ norm(args, {unit['chunk']}); }}\n"
         source += (f"KERNEL(sgd_{unit['name']}) {{ sgd(args, coords[0] * {unit['chunk']}, begin, end, "
                    f"{begin}, {end}); }}\n")
@@ -389,7 +399,7 @@ def make_plan(units, ranks, rows):
         plan.kernel(f"sgd_{name}", [ref(at[name, "param"], "rw"), ref(at[name, "momentum_buffer"], "rw"),
                                     ref(chunks[name], "r"), ref(norms, "r"), ref(largest, "r"), ref(lr, "r")],
                     u["chunk"], 16)
-        plan.kernel("count_steps", [ref(at[name, "step"], "rw")], len(u["segments"]))
+        plan.kernel(f"count_steps_{name}", [ref(at[name, "step"], "rw")], len(u["segments"]))
     return plan, at, {"x": x, "t": t, "lr": lr, "loss": loss, "pred": pred}
 
 
@@ -570,7 +580,8 @@ def main():
     for cpu in arguments.cpu:
         subprocess.run([arguments.cc, f"-march={cpu}", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
                         "-shared", "-ffreestanding", "-nostdlib", "-x", "c", "-", "-o", path(f"kernels.{cpu}.so")],
-                       input=kernel_source(units, arguments.ranks, arguments.batch, rows).encode(), check=True)
+                       input=(kernel_source(units, arguments.ranks, arguments.batch, rows) +
+                              f'const char spmd_kernel_table[] = "{kernel_table(plan)}";\n').encode(), check=True)
 
     parameters, batches, rates = make_data(arguments.batch, arguments.steps, arguments.seed)
     losses, final, momentum, prediction = train(parameters, batches, rates, arguments.batch)

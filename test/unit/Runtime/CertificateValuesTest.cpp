@@ -55,7 +55,7 @@ TEST_F(Certificate, Rule8CopyOfOtherBytes) {
 }
 
 TEST_F(Certificate, Rule8StateIsNotUpdated) {
-  remove(kernel("count_steps"));
+  remove(kernel("count_steps_embed"));
   expectError(8, "at the end of the step, table step of embed f32 is 4 bytes from 0 on of table step of embed f32");
 }
 

@@ -33,6 +33,8 @@ namespace spmd::runtime {
 ///     every command is an operation of the table on the operands that it has
 ///     there, and every state and output holds in the end what the table says.
 ///
+/// Rule 9 needs the file of kernels: KernelTable.h.
+///
 /// Ordered means happens-before: the order in a stream, and waits. The error
 /// names the commands, their locations and the number of the rule.
 Status checkCertificate(const Manifest &manifest, const Plan &plan);
