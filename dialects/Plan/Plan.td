@@ -68,4 +68,11 @@ def Plan_EventType : TypeDef<Plan_Dialect, "Event"> {
   let summary = "the completion of one command";
 }
 
+def Plan_BytesType : TypeDef<Plan_Dialect, "Bytes"> {
+  let mnemonic = "bytes";
+  let summary = "a value of this many bytes, wherever they lie";
+  let parameters = (ins "int64_t":$size);
+  let assemblyFormat = "`<` $size `>`";
+}
+
 #endif // SPMD_DIALECTS_PLAN_PLAN_TD

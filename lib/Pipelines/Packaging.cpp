@@ -5,6 +5,7 @@
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Kernels/EmulatedObject.h"
+#include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
@@ -70,6 +71,9 @@ LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResu
 /// Shared objects for the CPUs that were asked for. `code` holds kernel ops, or the kernels of a GPU to emulate.
 LogicalResult Packager::writeSharedObjects(ModuleOp code) {
   bool isEmulated = options.target.kind == kernel::Target::Kind::emulate;
+  FailureOr<std::string> table = kernel::getKernelTable(module);
+  if (failed(table))
+    return failure();
   std::vector<std::string> cpus = options.cpus;
   if (cpus.empty())
     for (StringRef cpu : kernel::getKernelCpus())
@@ -78,7 +82,7 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
     KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", ""};
     std::string file = pathIn(folder, entry.file);
     kernels.hostKernels.clear();
-    if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file)
+    if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file, /*checkedOnly=*/false, *table)
                           : kernel::emitSharedObject(code, cpu, file, &kernels.hostKernels)))
       return failure();
     auto bytes = runtime::readFile(file);

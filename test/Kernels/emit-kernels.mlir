@@ -11,6 +11,11 @@
 // NM-NOT: U
 // NM: T k0
 // NM-NOT: {{ [UT] }}
+// NM: R spmd_kernel_table
+// NM-NOT: {{ [UT] }}
+
+// What the kernels take is in the file.
+// RUN: grep -a -o 'k0 100 r:f32:400 w:f32:400' %t.1.so
 func.func @f(%x: tensor<100xf32>) -> tensor<100xf32> {
   %0 = kernel.cluster dims [100] parallel 1
       ins(%a = %x at (d0) -> (d0) : tensor<100xf32>) outs(at (d0) -> (d0) : tensor<100xf32>) {

@@ -16,9 +16,9 @@ namespace spmd::kernel {
 /// which runs blocks [begin, end) of the grid, and beside them the functions of spmd/Runtime/Emulation.h. Like that of
 /// emitSharedObject it needs no symbol from outside. The same module and CPU give the same bytes. Errors are emitted at
 /// the op or module; nothing is left at `path` then. With `checkedOnly` kernels run with every access checked, whatever
-/// is configured.
+/// is configured. `table` is that of the kernels that `module` was made from (KernelTable.h); empty: it is left out.
 mlir::LogicalResult emitEmulatedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path,
-                                       bool checkedOnly = false);
+                                       bool checkedOnly = false, llvm::StringRef table = "");
 
 } // namespace spmd::kernel
 

@@ -2,6 +2,7 @@
 
 #include "BufferAssignment.h"
 #include "CommandEmitter.h"
+#include "Dataflow.h"
 #include "KernelFunctions.h"
 #include "PlaceBuffers.h"
 #include "dialects/Spmd/Roles.h"
@@ -52,6 +53,7 @@ void ConvertKernelToPlanPass::runOnOperation() {
   program.getBody().emplaceBlock();
   if (failed(emitCommands(step, *assignment, program)))
     return signalPassFailure();
+  addDataflow(step);
   placeBuffers(program);
   addKernelFunctions(step);
   step.erase();

@@ -3,7 +3,9 @@
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Kernels/KernelTable.h"
 #include "spmd/Runtime/Core/Certificate.h"
+#include "spmd/Runtime/Core/KernelTable.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_VERIFYPLANPASS
@@ -37,6 +39,9 @@ void VerifyPlanPass::runOnOperation() {
   writePlanJson(program, planStream);
   if (failed(writeManifestJson(getOperation(), program, {}, manifestStream)))
     return signalPassFailure();
+  FailureOr<std::string> kernels = kernel::getKernelTable(getOperation());
+  if (failed(kernels))
+    return signalPassFailure();
   auto check = [&]() -> runtime::Status {
     auto plan = runtime::parsePlan("plan", planText);
     if (!plan)
@@ -44,7 +49,10 @@ void VerifyPlanPass::runOnOperation() {
     auto manifest = runtime::parseManifest("manifest", manifestText);
     if (!manifest)
       return manifest.error();
-    return runtime::checkCertificate(*manifest, *plan);
+    if (runtime::Status status = runtime::checkCertificate(*manifest, *plan); !status.ok())
+      return status;
+    // A plan that was written by hand comes without kernels.
+    return kernels->empty() ? runtime::Status::success() : runtime::checkKernelTable(*plan, *kernels);
   };
   if (runtime::Status status = check(); !status.ok()) {
     report(program, status);

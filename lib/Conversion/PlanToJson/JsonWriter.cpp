@@ -2,6 +2,7 @@
 
 #include "JsonWriter.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
 
 using namespace mlir;
 

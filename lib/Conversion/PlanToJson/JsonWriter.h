@@ -60,9 +60,6 @@ private:
   bool firstMember = true;
 };
 
-/// The artifact's name of an element type: f32, i64, u8, i1.
-std::string getDTypeName(mlir::Type type);
-
 /// Writes `"key": [1, 2]`.
 void writeInts(llvm::json::OStream &json, llvm::StringRef key, llvm::ArrayRef<int64_t> values);
 

@@ -7,9 +7,11 @@
 #include "spmd/Conversion/PlanToJson/PlanToJson.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Plan.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -39,6 +41,7 @@ private:
   void writeOutputs();
   void writeOutsideArena();
   void writeReplicated();
+  void writeValues();
 
   /// Offset in the arena, and the buffer's number.
   void writePlace(OStream &json, plan::RefAttr ref);
@@ -113,7 +116,7 @@ void ManifestWriter::writeLayout(OStream &json, Attribute layout, RankedTensorTy
 void ManifestWriter::writeHeader() {
   auto compile = module->getAttrOfType<DictionaryAttr>("spmd.compile");
   writer.attribute("format", "spmd-artifact");
-  writer.attribute("version", 1);
+  writer.attribute("version", 2);
   writer.attribute("compiler", SPMD_VERSION);
   writer.attribute("step", getString(module->getAttrOfType<DictionaryAttr>("spmd.step"), "name"));
   StringRef target = getString(compile, "target");
@@ -384,6 +387,86 @@ void ManifestWriter::writeReplicated() {
   });
 }
 
+/// As the runtime calls what it reads of the entries of writeState to writeOutputs.
+static std::string getBindingName(Attribute role, Type type) {
+  using Kind = runtime::StateEntry::Kind;
+  std::string typeName = getDTypeName(cast<RankedTensorType>(type).getElementType());
+  // A type that the runtime does not have is refused when it reads the entry itself.
+  runtime::DType dtype = runtime::parseDType(typeName).value_or(runtime::DType::F32);
+  auto nameState = [&](Kind kind, StringRef owner, StringRef state) {
+    runtime::StateEntry entry;
+    entry.kind = kind, entry.state = state.str(), entry.dtype = dtype;
+    (kind == Kind::Replicated ? entry.name : entry.unit) = owner.str();
+    return runtime::bindingName(entry);
+  };
+  auto nameOutput = [&](StringRef kind, StringRef path) {
+    runtime::Output output;
+    output.kind = kind.str(), output.path = path.str(), output.dtype = dtype;
+    return runtime::bindingName(output);
+  };
+  return llvm::TypeSwitch<Attribute, std::string>(role)
+      .Case([&](ShardAttr shard) { return nameState(Kind::Shard, shard.getUnit().getValue(), shard.getState()); })
+      .Case([&](TableAttr table) { return nameState(Kind::Table, table.getUnit().getValue(), table.getState()); })
+      .Case([&](ParamAttr param) { return nameState(Kind::Replicated, param.getName(), "param"); })
+      .Case([&](BufferAttr buffer) { return nameState(Kind::Replicated, buffer.getName(), "buffer"); })
+      .Case([&](ConstantAttr constant) { return nameState(Kind::Replicated, constant.getName(), "constant"); })
+      .Case([&](StateAttr state) { return nameState(Kind::Replicated, state.getOf(), state.getState()); })
+      .Case([&](RngAttr rng) { return nameState(Kind::Replicated, rng.getName(), "rng"); })
+      .Case([&](BatchAttr batch) {
+        runtime::BatchInput input;
+        input.name = batch.getName().str(), input.dtype = dtype;
+        return runtime::bindingName(input);
+      })
+      .Case([&](HyperAttr hyper) {
+        runtime::HyperParameter parameter;
+        parameter.name = hyper.getName().str(), parameter.group = hyper.getGroup(), parameter.dtype = dtype;
+        return runtime::bindingName(parameter);
+      })
+      .Case([&](LossAttr loss) { return nameOutput("loss", loss.getPath()); })
+      .Case([&](OutputAttr output) { return nameOutput("output", output.getPath()); });
+}
+
+/// What the step computes; see plan.dataflow.
+void ManifestWriter::writeValues() {
+  auto dataflows = module.getOps<plan::DataflowOp>();
+  if (dataflows.empty())
+    return;
+  DenseMap<Value, int64_t> numbers;
+  auto writeNumbers = [&](OStream &json, StringRef key, ValueRange values) {
+    writeInts(json, key, llvm::map_to_vector(values, [&](Value value) { return numbers.at(value); }));
+  };
+  auto sizeOf = [](Value value) { return cast<plan::BytesType>(value.getType()).getSize(); };
+  writer.objects("values", (*dataflows.begin()).getOps(), [&](OStream &json, Operation &op) {
+    if (auto source = dyn_cast<plan::SourceOp>(op)) {
+      json.attribute("source", getBindingName(source.getRole(), source.getTensor()));
+      json.attribute("bytes", sizeOf(source.getValue()));
+    } else if (auto compute = dyn_cast<plan::ComputeOp>(op)) {
+      json.attribute("compute", compute.getWhat());
+      writeNumbers(json, "of", compute.getOperands());
+      writeInts(json, "bytes", llvm::map_to_vector(compute.getValues(), sizeOf));
+    } else if (auto part = dyn_cast<plan::PartOp>(op)) {
+      json.attribute("part", numbers.at(part.getWhole()));
+      json.attribute("at", static_cast<int64_t>(part.getAt()));
+      json.attribute("bytes", sizeOf(part.getValue()));
+      if (part.getSegment()) {
+        json.attribute("segment", *part.getSegment());
+        json.attribute("unit", *part.getUnit());
+      }
+    } else if (auto join = dyn_cast<plan::JoinOp>(op)) {
+      writeNumbers(json, "join", join.getParts());
+      writeInts(json, "at", join.getAt());
+      json.attribute("bytes", sizeOf(join.getValue()));
+      writeStrings(json, "segments", join.getSegments());
+      json.attribute("unit", join.getUnit());
+    } else if (auto target = dyn_cast<plan::TargetOp>(op)) {
+      json.attribute("target", getBindingName(target.getRole(), target.getTensor()));
+      json.attribute("of", numbers.at(target.getValue()));
+    }
+    for (Value result : op.getResults())
+      numbers.try_emplace(result, static_cast<int64_t>(numbers.size()));
+  });
+}
+
 LogicalResult ManifestWriter::write() {
   auto checkLayout = [](Operation *op, Attribute layout) -> LogicalResult {
     auto sharding = dyn_cast_or_null<ShardingAttr>(layout);
@@ -415,6 +498,7 @@ LogicalResult ManifestWriter::write() {
   writeOutputs();
   writeOutsideArena();
   writeReplicated();
+  writeValues();
   writer.finish();
   return success();
 }

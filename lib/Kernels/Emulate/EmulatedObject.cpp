@@ -5,6 +5,7 @@
 #include "DescribeKernels.h"
 #include "EmulatorObject.h"
 #include "ThreadFunction.h"
+#include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/Passes.h"
 
 using namespace mlir;
@@ -31,7 +32,7 @@ static LogicalResult addKernel(ModuleOp functions, std::vector<EmulatedKernel> &
   return success();
 }
 
-LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path, bool checkedOnly) {
+LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path, bool checkedOnly, StringRef table) {
   ObjectParts parts;
   if (failed(beginParts(parts, module, cpu)))
     return failure();
@@ -48,6 +49,8 @@ LogicalResult emitEmulatedObject(ModuleOp module, StringRef cpu, StringRef path,
   return writeParts(parts, module, cpu, path, getEmulatorObject(), [&](unsigned part, llvm::Module &llvmModule) {
     for (const EmulatedKernel &kernel : kernels[part])
       describeKernel(llvmModule, kernel);
+    if (part == 0 && !table.empty())
+      addKernelTable(llvmModule, table);
   });
 }
 

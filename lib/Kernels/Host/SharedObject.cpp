@@ -4,6 +4,7 @@
 #include "../CollectKernels.h"
 #include "LowerKernels.h"
 #include "ObjectParts.h"
+#include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/Passes.h"
 
 using namespace mlir;
@@ -30,7 +31,13 @@ LogicalResult emitSharedObject(ModuleOp module, StringRef cpu, StringRef path, s
       described->push_back({symbol.str(), moved.getInt()});
     }
   }
-  return writeParts(parts, module, cpu, path);
+  FailureOr<std::string> table = getKernelTable(module);
+  if (failed(table))
+    return failure();
+  return writeParts(parts, module, cpu, path, {}, [&](unsigned part, llvm::Module &llvmModule) {
+    if (part == 0)
+      addKernelTable(llvmModule, *table);
+  });
 }
 
 namespace {

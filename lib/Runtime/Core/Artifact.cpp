@@ -48,6 +48,8 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   if (!manifest)
     return manifest.error();
   artifact.manifest = std::move(*manifest);
+  if (!artifact.manifest.values)
+    return Status::badInput("'" + manifestPath + "': /values: is missing");
 
   const ProgramEntry *program = nullptr;
   for (const ProgramEntry &entry : artifact.manifest.programs)

@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Core/Certificate.h"
 #include "CertificateMemory.h"
+#include "CertificateValues.h"
 #include "spmd/Runtime/Core/HappensBefore.h"
 
 #include <algorithm>
@@ -304,5 +305,8 @@ Status StructureChecker::check() {
 Status spmd::runtime::checkCertificate(const Manifest &manifest, const Plan &plan) {
   if (Status s = StructureChecker(manifest, plan).check(); !s.ok())
     return s;
-  return checkMemory(manifest, plan, HappensBefore(plan));
+  HappensBefore order(plan);
+  if (Status s = checkMemory(manifest, plan, order); !s.ok())
+    return s;
+  return manifest.values ? checkValues(manifest, plan, order) : Status::success();
 }

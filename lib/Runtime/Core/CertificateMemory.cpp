@@ -77,32 +77,35 @@ private:
 
 } // namespace
 
+BoundBuffer spmd::runtime::findBoundBuffer(const Plan &plan, std::optional<int64_t> named, int64_t offset,
+                                           int64_t bytes) {
+  BoundBuffer bound;
+  for (const Buffer &buffer : plan.buffers) {
+    bound.isTouched |= buffer.offset < offset + bytes && offset < buffer.offset + buffer.bytes;
+    bool isCandidate = named ? buffer.id == *named : buffer.state || buffer.memoryClass == "io";
+    if (!isCandidate || buffer.offset > offset || offset + bytes > buffer.offset + buffer.bytes)
+      continue;
+    bound.isAmbiguous = bound.buffer != nullptr;
+    bound.buffer = &buffer;
+  }
+  return bound;
+}
+
 /// Finds the buffer of something the manifest places in the arena, and records
 /// the runtime's access to it.
 Status MemoryChecker::bind(const std::string &what, std::optional<int64_t> named, int64_t offset, int64_t bytes,
                            bool isOutput) {
   if (bytes == 0)
     return Status::success();
-  auto contains = [&](const Buffer &buffer) {
-    return buffer.offset <= offset && offset + bytes <= buffer.offset + buffer.bytes;
-  };
-  const Buffer *found = nullptr;
-  bool ambiguous = false, touched = false;
-  for (const Buffer &buffer : plan.buffers) {
-    touched |= buffer.offset < offset + bytes && offset < buffer.offset + buffer.bytes;
-    bool candidate = named ? buffer.id == *named : buffer.state || buffer.memoryClass == "io";
-    if (!candidate || !contains(buffer))
-      continue;
-    ambiguous = found != nullptr;
-    found = &buffer;
-  }
-  if (ambiguous)
+  BoundBuffer bound = findBoundBuffer(plan, named, offset, bytes);
+  const Buffer *found = bound.buffer;
+  if (bound.isAmbiguous)
     return Status::badInput("certificate rule 4: " + what +
                             " lies in several buffers; the manifest must say "
                             "which by \"buffer\"");
   if (!found) {
     // A tensor that the program does not use needs no buffer.
-    if (!touched && !isOutput)
+    if (!bound.isTouched && !isOutput)
       return Status::success();
     return Status::badInput("certificate rule 4: " + what + " at bytes [" + std::to_string(offset) + ", " +
                             std::to_string(offset + bytes) + ") lies in no state or io buffer");

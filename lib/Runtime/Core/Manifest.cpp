@@ -1,6 +1,7 @@
 //===- Manifest.cpp -------------------------------------------------------===//
 
 #include "spmd/Runtime/Core/Manifest.h"
+#include "ValuesReader.h"
 #include "spmd/Runtime/Core/Json.h"
 
 #include <algorithm>
@@ -32,6 +33,26 @@ std::vector<int64_t> Manifest::coordinatesOf(int64_t rank) const {
     rank /= mesh[axis].size;
   }
   return coordinates;
+}
+
+std::string spmd::runtime::bindingName(const StateEntry &entry) {
+  std::string owner = entry.kind == StateEntry::Kind::Replicated ? entry.name : entry.unit;
+  const char *kind = entry.kind == StateEntry::Kind::Shard   ? "shard "
+                     : entry.kind == StateEntry::Kind::Table ? "table "
+                                                             : "";
+  return kind + entry.state + " of " + owner + " " + nameOf(entry.dtype);
+}
+
+std::string spmd::runtime::bindingName(const BatchInput &input) {
+  return "batch " + input.name + " " + nameOf(input.dtype);
+}
+
+std::string spmd::runtime::bindingName(const HyperParameter &hyper) {
+  return "hyper " + hyper.name + " " + std::to_string(hyper.group) + " " + nameOf(hyper.dtype);
+}
+
+std::string spmd::runtime::bindingName(const Output &output) {
+  return output.kind + " " + output.path + " " + nameOf(output.dtype);
 }
 
 static std::optional<int64_t> optionalInt(JsonValue value, const char *key) {
@@ -322,8 +343,8 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   if (format != "spmd-artifact")
     root["format"].fail("expected 'spmd-artifact', found '" + format + "'");
   int64_t version = root["version"].asInt();
-  if (version != 1)
-    root["version"].fail("this runtime reads version 1, the artifact has "
+  if (version != 2)
+    root["version"].fail("this runtime reads version 2, the artifact has "
                          "version " +
                          std::to_string(version) + "; compile the step again with this release");
   if (!document.status().ok())
@@ -356,6 +377,10 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
     root["replicated"].forEach([&](JsonValue value) {
       manifest.replicated.push_back({value["op"].asString(), optionalString(value, "loc"), value["bytes"].asSize()});
     });
+  if (root.has("values")) {
+    manifest.values.emplace();
+    root["values"].forEach([&](JsonValue value) { manifest.values->push_back(readValueEntry(value)); });
+  }
   if (!document.status().ok())
     return document.status();
   return manifest;

@@ -3,6 +3,7 @@
 #include "spmd/Runtime/Host/KernelLibrary.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
+#include "spmd/Runtime/Core/KernelTable.h"
 
 #include <climits>
 #include <cstdlib>
@@ -52,8 +53,15 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
     void *opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!opened)
       return Status::badInput("cannot load kernels: " + std::string(::dlerror()));
+    const auto *table = static_cast<const char *>(::dlsym(opened, kKernelTableSymbol));
+    Status status = table ? checkKernelTable(artifact.plan, table)
+                          : Status::badInput("does not say what its kernels take; compile the step again");
     KernelLibrary library;
     library.handle = std::shared_ptr<void>(opened, ::dlclose);
+    if (!status.ok()) {
+      status.message = "'" + path + "': " + status.message;
+      return status;
+    }
     library.level = best->cpu;
     library.emulator = Emulation::find(opened);
     return library;

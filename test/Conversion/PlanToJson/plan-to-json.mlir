@@ -40,6 +40,28 @@ module attributes {
   // MANIFEST-NEXT: {"kind":"loss","path":"loss","state":"replicated","dtype":"f32","shape":[],"local_shape":[],"offset":832,"buffer":5}
   // MANIFEST: "result_tree": "leaf",
   // MANIFEST-NEXT: "zero_gradient": ["b"],
+  // MANIFEST: "values": [
+  // MANIFEST-NEXT: {"source":"shard param of unit0 f32","bytes":512},
+  // MANIFEST-NEXT: {"source":"hyper lr 0 f64","bytes":8},
+  // MANIFEST-NEXT: {"compute":"all_gather f32 128 of unit0","of":[0],"bytes":[1024]},
+  // MANIFEST-NEXT: {"part":2,"at":0,"bytes":256,"segment":"w","unit":"unit0"},
+  // MANIFEST-NEXT: {"part":2,"at":16,"bytes":16},
+  // MANIFEST-NEXT: {"compute":"kernel k0 4 rrww","of":[3,1],"bytes":[16,4]},
+  // MANIFEST-NEXT: {"join":[5],"at":[512],"bytes":1024,"segments":["b"],"unit":"unit0"},
+  // MANIFEST-NEXT: {"target":"loss loss f32","of":6},
+  // MANIFEST-NEXT: {"target":"table step of unit0 f32","of":5}
+  // MANIFEST-NEXT: ]
+  plan.dataflow {
+    %p = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : <512>
+    %lr = plan.source #spmd.hyper<"lr", group = 0, value = 0.5> type tensor<f64> : <8>
+    %w = plan.compute "all_gather f32 128 of unit0"(%p) : (!plan.bytes<512>) -> !plan.bytes<1024>
+    %v = plan.part %w at 0 segment "w" of "unit0" : <1024> -> <256>
+    %q = plan.part %w at 16 : <1024> -> <16>
+    %g, %l = plan.compute "kernel k0 4 rrww"(%v, %lr) : (!plan.bytes<256>, !plan.bytes<8>) -> (!plan.bytes<16>, !plan.bytes<4>)
+    %f = plan.join(%g) at [512] segments ["b"] of "unit0" : (!plan.bytes<16>) -> !plan.bytes<1024>
+    plan.target %l is #spmd.loss<"loss"> type tensor<f32> : <4>
+    plan.target %g is #spmd.table<@unit0, "step", init = 0.0> type tensor<2xf32> : <16>
+  }
   plan.program @train_step ranks 2 streams ["compute", "gather"] communicators ["gather"] state 576 transient 1344
       lower_bound 1344 peak {gathered = 1024 : i64} {
     plan.buffer @p parameters at 0 bytes 512 state "unit0 param"

@@ -228,8 +228,7 @@ static void sgd(void *const *args, int64_t first, int64_t begin, int64_t end, in
     param[i] -= (float)rate * momentum[i];
   }
 }
-KERNEL(count_steps) {
-  float *steps = args[0];
+static void countSteps(float *steps, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     steps[i] += 1;
 }
@@ -245,6 +244,16 @@ void spmd_emulation_counts(int64_t *counts) { counts[0] = counts[1] = counts[2] 
 """
 
 
+def kernel_table(plan):
+    """What the kernels take, as the plan launches them; types are for people."""
+    lines = {}
+    for command in plan.commands:
+        if command["op"] == "kernel":
+            arguments = [f"{ref['access']}:f32:{ref['bytes']}" for ref in command["args"]]
+            lines[command["kernel"]] = " ".join([command["kernel"], str(command["parallel"]), *arguments])
+    return "".join(f"{line}\\n" for line in lines.values())
+
+
 def kernel_source(units, ranks, batch, chunk_rows):
     constants = {"VOCABULARY": VOCABULARY, "WIDTH": WIDTH, "HIDDEN": HIDDEN, "OUT": OUT, "BATCH": batch,
                  "CHUNK_ROWS": chunk_rows, "MOMENTUM": f"{MOMENTUM}f", "MAX_NORM": f"{MAX_NORM}f"}
@@ -252,6 +261,7 @@ def kernel_source(units, ranks, batch, chunk_rows):
     for unit in units:
         frozen = [s for s in unit["segments"] if not s["trainable"]]
         begin, end = (frozen[0]["offset"], frozen[0]["offset"] + frozen[0]["numel"]) if frozen else (-1, -1)
+        source += f"KERNEL(count_steps_{unit['name']}) {{ countSteps(args[0], begin, end); }}\n"
         source += f"KERNEL(norm_{unit['name']}) {{ norm(args, {unit['chunk']}); }}\n"
         source += (f"KERNEL(sgd_{unit['name']}) {{ sgd(args, coords[0] * {unit['chunk']}, begin, end, "
                    f"{begin}, {end}); }}\n")
@@ -398,7 +408,7 @@ def make_plan(units, ranks, rows):
         plan.kernel(f"sgd_{name}", [ref(at[name, "param"], "rw"), ref(at[name, "momentum_buffer"], "rw"),
                                     ref(chunks[name], "r"), ref(norms, "r"), ref(largest, "r"), ref(lr, "r")],
                     u["chunk"], 16)
-        plan.kernel("count_steps", [ref(at[name, "step"], "rw")], len(u["segments"]))
+        plan.kernel(f"count_steps_{name}", [ref(at[name, "step"], "rw")], len(u["segments"]))
     return plan, at, {"x": x, "t": t, "lr": lr, "loss": loss, "pred": pred}
 
 
@@ -434,7 +444,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
     split = {"dim": 0, "pre": 1, "chunk": rows}
     batch = arguments.batch
     return {
-        "format": "spmd-artifact", "version": 1, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
+        "format": "spmd-artifact", "version": 2, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
         "mode": "fully_shard", "policy": "by hand", "mesh": [{"name": "data", "size": arguments.ranks}],
         "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
@@ -454,6 +464,98 @@ def make_manifest(arguments, units, plan, at, io, rows):
         "result_tree": "", "outside_arena": [{"name": "workspace of f32 products, per thread", "bytes": 2179072}],
         "zero_gradient": arguments.zero_gradient,
     }
+
+
+class ValuesWriter:
+    """The table of values, read off the plan: each byte is (value, position in it), or None for zero."""
+
+    def __init__(self, manifest, plan):
+        self.lines, self.sizes, self.numbers = [], [], {}
+        self.memory = [[None] * buffer["bytes"] for buffer in plan.buffers]
+        bound = [(f"{e['kind']} {e['state']} of {e['unit']} {e['dtype']}", e, 4 * e["numel"]) for e in manifest["state"]]
+        sizes = {"i64": 8, "f64": 8, "f32": 4}
+        given = [(f"batch {e['name']} {e['dtype']}", e, math.prod(e["local_shape"]) * sizes[e["dtype"]])
+                 for e in manifest["batch"]]
+        given += [(f"hyper {e['name']} {e['group']} {e['dtype']}", e, 8) for e in manifest["hyper"]]
+        results = [(f"{e['kind']} {e['path']} {e['dtype']}", e, 4 * math.prod(e.get("local_shape", e["shape"])))
+                   for e in manifest["outputs"]]
+        for name, entry, size in bound + given:
+            self.write(self.place(plan, entry, size), self.define({"source": name, "bytes": size}, [size])[0])
+        for command in plan.commands:
+            self.run(command)
+        for name, entry, size in bound + results:
+            self.lines.append({"target": name, "of": self.number(self.read(self.place(plan, entry, size)))})
+
+    @staticmethod
+    def place(plan, entry, size):
+        buffer = next(b for b in plan.buffers if b["offset"] <= entry["offset"] < b["offset"] + b["bytes"]
+                      and (b["state"] or b["class"] == "io"))
+        return {"buffer": buffer["id"], "offset": entry["offset"] - buffer["offset"], "bytes": size}
+
+    def define(self, line, sizes):
+        """The contents of the values that a new line defines."""
+        self.lines.append(line)
+        contents = []
+        for size in sizes:
+            contents.append([(len(self.sizes), at) for at in range(size)])
+            self.sizes.append(size)
+        return contents
+
+    def read(self, ref):
+        return self.memory[ref["buffer"]][ref["offset"]:ref["offset"] + ref["bytes"]]
+
+    def write(self, ref, content):
+        self.memory[ref["buffer"]][ref["offset"]:ref["offset"] + ref["bytes"]] = content
+
+    def number(self, content):
+        """The number of a value with this content: one that there is, a part of one, or a join of parts."""
+        key = tuple(content)
+        if key not in self.numbers:
+            pieces = []  # [value, position in it, bytes, position in the content]
+            for at, byte in enumerate(content):
+                last = pieces[-1] if pieces else None
+                if last and byte and last[0] == byte[0] and last[1] + last[2] == byte[1] and last[3] + last[2] == at:
+                    last[2] += 1
+                elif byte:
+                    pieces.append([*byte, 1, at])
+            if len(pieces) == 1 and pieces[0][2] == len(content):
+                value, start, size, _ = pieces[0]
+                if size != self.sizes[value]:
+                    self.define({"part": value, "at": start, "bytes": size}, [size])
+                    value = len(self.sizes) - 1
+                self.numbers[key] = value
+            else:
+                parts = [self.number(content[at:at + size]) for _, _, size, at in pieces]
+                self.define({"join": parts, "at": [piece[3] for piece in pieces], "bytes": len(content),
+                             "segments": [], "unit": ""}, [len(content)])
+                self.numbers[key] = len(self.sizes) - 1
+        return self.numbers[key]
+
+    def run(self, command):
+        op = command["op"]
+        if op == "wait":
+            return
+        if op in ("copy", "fill"):
+            source = self.read(command["src"]) if op == "copy" else [None] * command["bytes"]
+            return self.write(command["dst"], source)
+        refs = command.get("args") or command.get("buffers") or [command[k] for k in ("send", "recv", "a", "b", "c")
+                                                                 if k in command]
+        if op == "kernel":
+            access = "".join({"rw": "b"}.get(ref["access"], ref["access"]) for ref in refs)
+            what = f"kernel {command['kernel']} {command['parallel']} {access}"
+        elif op == "gemm":
+            sizes, rows = (",".join(str(command[k]) for k in keys) for keys in (("m", "n", "k"), ("lda", "ldb", "ldc")))
+            what = f"gemm f32 {sizes} ld {rows}" + "".join(f" {t}" for t in ("trans_a", "trans_b") if command[t])
+        else:
+            kinds = command.get("kinds") or [command[k] for k in ("kind",) if k in command]
+            counts = command.get("counts") or [command["count"]]
+            what = " ".join([op, "f32", *([",".join(kinds)] if kinds else []), ",".join(map(str, counts))])
+            what += f" of {command['unit']}" if "unit" in command else ""
+        operands = [self.number(self.read(ref)) for ref in refs if "r" in ref["access"]]
+        written = [ref for ref in refs if "w" in ref["access"]]
+        sizes = [ref["bytes"] for ref in written]
+        for ref, content in zip(written, self.define({"compute": what, "of": operands, "bytes": sizes}, sizes)):
+            self.write(ref, content)
 
 
 def main():
@@ -477,13 +579,16 @@ def main():
     def path(name):
         return os.path.join(arguments.folder, name)
 
+    manifest = make_manifest(arguments, units, plan, at, io, rows)
+    manifest["values"] = ValuesWriter(manifest, plan).lines
     with open(path("manifest.json"), "w") as file:
-        json.dump(make_manifest(arguments, units, plan, at, io, rows), file, indent=1)
+        json.dump(manifest, file, indent=1)
     with open(path("train_step.plan.json"), "w") as file:
         json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
                    "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
                    "commands": plan.commands}, file, indent=1)
     source = kernel_source(units, arguments.ranks, arguments.batch, rows)
+    source += f'const char spmd_kernel_table[] = "{kernel_table(plan)}";\n'
     if arguments.target == "emulate":
         source += EMULATION
     for cpu in arguments.cpu:

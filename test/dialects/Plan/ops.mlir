@@ -43,3 +43,23 @@ plan.program @train_step ranks 2 streams ["compute", "gather", "reduce", "scalar
   // CHECK: plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on "compute"
   %9 = plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on "compute"
 }
+
+// What the plan computes. Values are told by their bytes alone.
+
+// CHECK-LABEL: plan.dataflow {
+plan.dataflow {
+  // CHECK-NEXT: %[[P:.*]] = plan.source "param" type tensor<128xf32> : <512>
+  %0 = plan.source "param" type tensor<128xf32> : <512>
+  // CHECK-NEXT: %[[W:.*]] = plan.compute "all_gather f32 128 of unit0"(%[[P]]) : (!plan.bytes<512>) -> !plan.bytes<1024>
+  %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
+  // CHECK-NEXT: %[[PART:.*]] = plan.part %[[W]] at 64 segment "b" of "unit0" : <1024> -> <16>
+  %2 = plan.part %1 at 64 segment "b" of "unit0" : <1024> -> <16>
+  // CHECK-NEXT: plan.part %[[PART]] at 0 : <16> -> <4>
+  %3 = plan.part %2 at 0 : <16> -> <4>
+  // CHECK-NEXT: plan.compute "check_index i64 2,0,65 for embedding"(%[[PART]]) : (!plan.bytes<16>) -> ()
+  plan.compute "check_index i64 2,0,65 for embedding"(%2) : (!plan.bytes<16>) -> ()
+  // CHECK-NEXT: %[[G:.*]] = plan.join(%[[PART]], %[[PART]]) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
+  %4 = plan.join(%2, %2) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
+  // CHECK-NEXT: plan.target %[[P]] is "param" type tensor<128xf32> : <512>
+  plan.target %0 is "param" type tensor<128xf32> : <512>
+}

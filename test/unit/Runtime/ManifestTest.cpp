@@ -33,9 +33,9 @@ TEST(Manifest, CoordinatesHaveTheLastAxisFastest) {
 
 TEST(Manifest, RejectsOtherFormatsAndVersions) {
   expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""), "manifest.json: /format: expected 'spmd-artifact'");
-  expectContains(errorOf("\"version\": 1", "\"version\": 2"),
-                 "/version: this runtime reads version 1, the artifact has "
-                 "version 2");
+  expectContains(errorOf("\"version\": 2", "\"version\": 1"),
+                 "/version: this runtime reads version 2, the artifact has "
+                 "version 1");
 }
 
 TEST(Manifest, NamesTheBadPlace) {

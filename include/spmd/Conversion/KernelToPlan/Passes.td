@@ -23,6 +23,9 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     after it, where it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there
     is a `plan.copy`, and a remark says of what and how many bytes.
 
+    **Values.** A `plan.dataflow` says what `@step` computed, made from its ops alone: spmd-verify-plan and the loader
+    hold the plan against it.
+
     **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream
     first waits for the last command that the compute stream was given before it: where the collective stands in the
     block is the schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all
@@ -62,6 +65,13 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
       %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
       %1 = plan.wait for %0 on "compute"
       %2 = plan.kernel @k0(r @b1[0 : 256], w @b2[0 : 4]) parallel 1 grain 1 on "compute"
+    }
+    plan.dataflow {
+      %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : <512>
+      %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
+      %2 = plan.part %1 at 0 segment "w" of "unit0" : <1024> -> <256>
+      %3 = plan.compute "kernel k0 1 rw"(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
+      plan.target %3 is #spmd.loss<""> type tensor<f32> : <4>
     }
     func.func private @k0(%w: tensor<4x16xf32>) -> tensor<f32> {
       %loss = kernel.cluster dims [64] parallel 0 ins(%a = %w at (d0) -> (d0) : tensor<4x16xf32>)
@@ -116,7 +126,7 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
   let description = [{
     **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the
     runtime's certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes,
-    nothing read before it is written, every gradient reduced exactly once. An error is reported at the command, with
+    nothing read before it is written, every gradient reduced exactly once, and what is computed is the `plan.dataflow`. An error is reported at the command, with
     module path and Python line.
 
     **Input IR.** A `plan.program`. **Output IR.** The input, unchanged.

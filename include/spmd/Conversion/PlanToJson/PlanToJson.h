@@ -34,6 +34,9 @@ struct ArtifactKernels {
   std::vector<std::pair<std::string, kernel::GpuKernel>> launches;
 };
 
+/// The artifact's name of an element type: f32, i64, u8, i1.
+std::string getDTypeName(mlir::Type elementType);
+
 /// The one program of `module`; emits an error and returns null when there is none or more than one.
 plan::ProgramOp getProgram(mlir::ModuleOp module);
 

@@ -28,7 +28,12 @@ namespace spmd::runtime {
 ///     because it is state, batch or hyper-parameter, and every output byte is
 ///     written;
 ///  7. the gradients of every trainable unit are reduced exactly once, unless
-///     every rank computes them in full.
+///     every rank computes them in full;
+///  8. the plan computes the table of values of the manifest, if it has one:
+///     every command is an operation of the table on the operands that it has
+///     there, and every state and output holds in the end what the table says.
+///
+/// Rule 9 needs the file of kernels: KernelTable.h.
 ///
 /// Ordered means happens-before: the order in a stream, and waits. The error
 /// names the commands, their locations and the number of the rule.

@@ -11,6 +11,7 @@
 
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Core/Values.h"
 
 #include <map>
 #include <optional>
@@ -190,6 +191,8 @@ struct Manifest {
   std::vector<OutsideArena> outsideArena;
   std::vector<ReplicatedValue> replicated;
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
+  /// What the step computes; absent only while a plan without a program that it comes from is checked.
+  std::optional<std::vector<ValueEntry>> values;
 
   const Unit *findUnit(const std::string &name) const;
 
@@ -199,6 +202,12 @@ struct Manifest {
   /// Mesh coordinates of a rank; the last axis varies fastest.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
 };
+
+/// What the table of values calls something that is bound to bytes: "shard unit0 param f32", "batch x i64".
+std::string bindingName(const StateEntry &entry);
+std::string bindingName(const BatchInput &input);
+std::string bindingName(const HyperParameter &hyper);
+std::string bindingName(const Output &output);
 
 /// Reads and validates a manifest; `name` is what errors call the text.
 Expected<Manifest> parseManifest(const std::string &name, std::string_view text);

@@ -1,0 +1,26 @@
+//===- KernelTable.h - What the kernels in a file take ----------*- C++ -*-===//
+
+#ifndef SPMD_KERNELS_KERNELTABLE_H
+#define SPMD_KERNELS_KERNELTABLE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LLVM.h"
+#include <string>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace spmd::kernel {
+
+/// A line for each generated kernel of `module` with its symbol, its parallel trips and its arguments, operands before
+/// results: "k12 512 r:f32:2048 w:f32:64". A plan that launches it otherwise could make it leave its bytes, so a loader
+/// compares (spmd/Runtime/Core/KernelTable.h).
+mlir::FailureOr<std::string> getKernelTable(mlir::ModuleOp module);
+
+/// Exports the table from `module` as constant text, under runtime::kKernelTableSymbol.
+void addKernelTable(llvm::Module &module, llvm::StringRef table);
+
+} // namespace spmd::kernel
+
+#endif // SPMD_KERNELS_KERNELTABLE_H

@@ -1,0 +1,270 @@
+//===- Dataflow.cpp - The step in values, for the certificate -------------===//
+//
+// Nothing here may use BufferAssignment: a value that was given the wrong bytes must not be described by them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dataflow.h"
+#include "dialects/Kernel/Kernel.h"
+#include "dialects/Plan/Plan.h"
+#include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/Roles.h"
+#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Runtime/Core/Values.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace spmd;
+using kernel::KernelOpInterface;
+using runtime::Access;
+using runtime::Command;
+using runtime::CommandKind;
+
+namespace {
+
+class DataflowBuilder {
+public:
+  explicit DataflowBuilder(func::FuncOp step) : step(step), builder(step) {}
+
+  void run();
+
+private:
+  void addOp(Operation *op);
+  void addGemm(kernel::GemmOp gemm);
+  void addKernel(KernelOpInterface kernel);
+  void addCheck(kernel::CheckIndexOp check);
+  void addCollective(Operation *op);
+  void addUnpack(UnpackOp unpack);
+  void addPack(PackOp pack);
+  void addTargets(func::ReturnOp op);
+  /// The operation of `command` on `operands`; its results become `results`.
+  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc);
+
+  static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
+  static int64_t bytesOf(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getNumElements() * sizeOf(tensor.getElementType());
+  }
+  /// A type that the runtime does not have is refused when it reads the plan.
+  static runtime::DType dtypeOf(Value value) {
+    Type type = cast<RankedTensorType>(value.getType()).getElementType();
+    return runtime::parseDType(getDTypeName(type)).value_or(runtime::DType::F32);
+  }
+  plan::BytesType typeOf(int64_t bytes) { return plan::BytesType::get(builder.getContext(), bytes); }
+  /// Bytes [at, at + bytes) of a value; all of them are the value itself.
+  Value partOf(Value whole, int64_t at, int64_t bytes, StringAttr segment, StringAttr unit, Location loc) {
+    if (!segment && whole.getType() == typeOf(bytes))
+      return whole;
+    return plan::PartOp::create(builder, loc, typeOf(bytes), whole, at, segment, unit);
+  }
+  SmallVector<Value> lookup(ValueRange operands) const {
+    return llvm::map_to_vector(operands, [&](Value value) { return values.at(value); });
+  }
+  FlatAttr layoutOf(Operation *op, FlatSymbolRefAttr unit) const {
+    return SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(op, unit).getLayout();
+  }
+
+  func::FuncOp step;
+  OpBuilder builder;
+  DenseMap<Value, Value> values; ///< of the step, in bytes
+};
+
+} // namespace
+
+void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc) {
+  SmallVector<Type> types;
+  for (Value result : results)
+    types.push_back(typeOf(bytesOf(result.getType())));
+  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands);
+  for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
+    values[result] = value;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// References with these accesses: an operation is told by how many operands it reads and writes, in which order.
+static std::vector<runtime::Ref> makeRefs(size_t reads, size_t writes) {
+  std::vector<runtime::Ref> refs(reads + writes);
+  for (size_t i = reads; i < refs.size(); ++i)
+    refs[i].access = Access::Write;
+  return refs;
+}
+
+void DataflowBuilder::addKernel(KernelOpInterface kernel) {
+  Operation *op = kernel;
+  Command command;
+  command.kind = CommandKind::Kernel;
+  command.kernel = kernel.getSymbolAttr().getValue().str();
+  command.parallel = kernel.getParallelTrips();
+  command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
+  compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc());
+}
+
+void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
+  Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
+  int64_t size = sizeOf(type);
+  Command command;
+  command.kind = CommandKind::Gemm;
+  command.dtype = dtypeOf(gemm.getResult());
+  runtime::GemmShape &shape = command.gemm;
+  shape.m = gemm.getM(), shape.n = gemm.getN(), shape.k = gemm.getK(), shape.batch = gemm.getBatch();
+  shape.lda = gemm.getLda(), shape.ldb = gemm.getLdb(), shape.ldc = shape.n;
+  shape.transA = gemm.getTransA(), shape.transB = gemm.getTransB();
+  shape.strideA = gemm.getAStride(), shape.strideB = gemm.getBStride();
+  shape.strideC = shape.batch > 1 ? shape.m * shape.n : 0;
+  // A matrix of a view is what lies between the first and the last of its elements.
+  auto addMatrix = [&](Value matrix, int64_t rows, int64_t columns, int64_t offset, int64_t ld, int64_t stride) {
+    int64_t elements = (rows - 1) * ld + columns + (shape.batch - 1) * stride;
+    return partOf(values.at(matrix), offset * size, elements * size, {}, {}, gemm.getLoc());
+  };
+  SmallVector<Value> operands = {
+      addMatrix(gemm.getA(), shape.transA ? shape.k : shape.m, shape.transA ? shape.m : shape.k, gemm.getAOffset(),
+                shape.lda, shape.strideA),
+      addMatrix(gemm.getB(), shape.transB ? shape.n : shape.k, shape.transB ? shape.k : shape.n, gemm.getBOffset(),
+                shape.ldb, shape.strideB)};
+  if (gemm.getBias()) {
+    shape.bias = operands.size();
+    operands.push_back(values.at(gemm.getBias()));
+  }
+  if (gemm.getResidual()) {
+    shape.residual = operands.size();
+    operands.push_back(values.at(gemm.getResidual()));
+  }
+  if (gemm.getActivation())
+    for (auto activation : {runtime::Activation::Relu, runtime::Activation::Gelu, runtime::Activation::GeluTanh})
+      if (kernel::stringifyActivation(*gemm.getActivation()) == runtime::nameOf(activation))
+        shape.activation = activation;
+  SmallVector<Value> results = {gemm.getResult()};
+  if (gemm.getPreActivation()) {
+    shape.preActivation = operands.size();
+    results.push_back(gemm.getPreActivation());
+  }
+  compute(command, operands, results, gemm.getLoc());
+}
+
+void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
+  auto ids = cast<RankedTensorType>(check.getIds().getType());
+  Command command;
+  command.kind = CommandKind::CheckIndex;
+  command.dtype = dtypeOf(check.getIds());
+  command.counts = {ids.getNumElements()};
+  command.low = check.getLow(), command.high = check.getHigh();
+  if (auto ignored = check.getIgnoreIndexAttr())
+    command.ignoreIndex = ignored.getInt();
+  command.use = check.getUse().str();
+  compute(command, {values.at(check.getIds())}, {}, check.getLoc());
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives and flat buffers
+//===----------------------------------------------------------------------===//
+
+static runtime::ReductionKind kindOf(ReduceKind kind) {
+  using runtime::ReductionKind;
+  for (ReductionKind candidate : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
+    if (stringifyReduceKind(kind) == runtime::nameOf(candidate))
+      return candidate;
+  llvm_unreachable("a kind that the runtime does not have");
+}
+
+void DataflowBuilder::addCollective(Operation *op) {
+  // A started collective has its results at its wait.
+  SmallVector<Value> results(op->getResults());
+  if (isa<HandleType>(op->getResult(0).getType()))
+    results = llvm::to_vector(ValueRange(op->getResult(0).getUsers().begin()->getResults()));
+  Command command;
+  if (auto unit = cast<CollectiveOpInterface>(op).getUnitAttr())
+    command.unit = unit.getValue().str();
+  auto addGather = [&](auto gather) {
+    command.kind = CommandKind::AllGather;
+    command.counts = {cast<RankedTensorType>(gather.getInput().getType()).getNumElements()};
+    return SmallVector<Value>{gather.getInput()};
+  };
+  auto addScatter = [&](auto scatter) {
+    command.kind = CommandKind::ReduceScatter;
+    command.counts = {cast<RankedTensorType>(results[0].getType()).getNumElements()};
+    command.kinds = {kindOf(scatter.getKind())};
+    return SmallVector<Value>{scatter.getInput()};
+  };
+  auto addReduce = [&](auto reduce) {
+    command.kind = CommandKind::AllReduce;
+    for (auto [input, kind] : llvm::zip_equal(reduce.getInputs(), reduce.getKinds())) {
+      command.counts.push_back(cast<RankedTensorType>(input.getType()).getNumElements());
+      command.kinds.push_back(kindOf(cast<ReduceKindAttr>(kind).getValue()));
+    }
+    return SmallVector<Value>(reduce.getInputs());
+  };
+  SmallVector<Value> inputs = llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
+                                  .Case<AllGatherOp, AllGatherStartOp>(addGather)
+                                  .Case<ReduceScatterOp, ReduceScatterStartOp>(addScatter)
+                                  .Case<AllReduceOp, AllReduceStartOp>(addReduce);
+  command.dtype = dtypeOf(inputs[0]);
+  compute(command, lookup(inputs), results, op->getLoc());
+}
+
+void DataflowBuilder::addUnpack(UnpackOp unpack) {
+  FlatAttr layout = layoutOf(unpack, unpack.getUnitAttr());
+  int64_t size = sizeOf(cast<RankedTensorType>(unpack.getFlat().getType()).getElementType());
+  for (auto [value, name] : llvm::zip_equal(unpack.getValues(), unpack.getNames().getAsRange<StringAttr>()))
+    values[value] = partOf(values.at(unpack.getFlat()), findSegment(layout, name).getOffset() * size,
+                           bytesOf(value.getType()), name, unpack.getUnitAttr().getAttr(), unpack.getLoc());
+}
+
+void DataflowBuilder::addPack(PackOp pack) {
+  FlatAttr layout = layoutOf(pack, pack.getUnitAttr());
+  int64_t size = sizeOf(cast<RankedTensorType>(pack.getFlat().getType()).getElementType());
+  // In the order of the buffer.
+  SmallVector<std::tuple<int64_t, Value, Attribute>> parts;
+  for (auto [value, name] : llvm::zip_equal(pack.getValues(), pack.getNames().getAsRange<StringAttr>()))
+    parts.push_back({findSegment(layout, name).getOffset() * size, values.at(value), name});
+  llvm::sort(parts, [](const auto &a, const auto &b) { return std::get<0>(a) < std::get<0>(b); });
+  SmallVector<int64_t> at;
+  SmallVector<Value> operands;
+  SmallVector<Attribute> names;
+  for (auto &[offset, value, name] : parts) {
+    at.push_back(offset);
+    operands.push_back(value);
+    names.push_back(name);
+  }
+  values[pack.getFlat()] =
+      plan::JoinOp::create(builder, pack.getLoc(), typeOf(bytesOf(pack.getFlat().getType())), operands, at,
+                           builder.getArrayAttr(names), pack.getUnitAttr().getAttr());
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+void DataflowBuilder::addTargets(func::ReturnOp op) {
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    Attribute role = getResultRole(step, index);
+    if (auto update = dyn_cast<UpdateAttr>(role))
+      role = update.getArg();
+    plan::TargetOp::create(builder, op.getLoc(), values.at(value), role, TypeAttr::get(value.getType()));
+  }
+}
+
+void DataflowBuilder::addOp(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](kernel::GemmOp gemm) { addGemm(gemm); })
+      .Case([&](kernel::CheckIndexOp check) { addCheck(check); })
+      .Case([&](KernelOpInterface kernel) { addKernel(kernel); })
+      .Case([&](UnpackOp unpack) { addUnpack(unpack); })
+      .Case([&](PackOp pack) { addPack(pack); })
+      .Case([&](CollectiveOpInterface) { addCollective(op); })
+      .Case([&](func::ReturnOp ret) { addTargets(ret); });
+}
+
+void DataflowBuilder::run() {
+  auto dataflow = plan::DataflowOp::create(builder, step.getLoc());
+  builder.setInsertionPointToStart(&dataflow.getBody().emplaceBlock());
+  for (BlockArgument argument : step.getArguments())
+    values[argument] = plan::SourceOp::create(builder, argument.getLoc(), typeOf(bytesOf(argument.getType())),
+                                              getArgRole(step, argument.getArgNumber()), argument.getType());
+  for (Operation &op : step.getBody().front())
+    addOp(&op);
+}
+
+void spmd::addDataflow(func::FuncOp step) { DataflowBuilder(step).run(); }

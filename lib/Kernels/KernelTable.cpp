@@ -1,0 +1,44 @@
+//===- KernelTable.cpp - What the kernels in a file take ------------------===//
+
+#include "spmd/Kernels/KernelTable.h"
+#include "CollectKernels.h"
+#include "dialects/Kernel/Kernel.h"
+#include "spmd/Runtime/Core/KernelTable.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace spmd::kernel {
+
+FailureOr<std::string> getKernelTable(ModuleOp module) {
+  auto kernels = collectKernels(module);
+  if (failed(kernels))
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto print = [&](char access, ValueRange values) {
+    for (Value value : values) {
+      auto tensor = cast<RankedTensorType>(value.getType());
+      int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+      os << ' ' << access << ':' << tensor.getElementType() << ':' << bytes;
+    }
+  };
+  for (Operation *op : *kernels) {
+    auto kernel = cast<KernelOpInterface>(op);
+    os << kernel.getSymbolAttr().getValue() << ' ' << kernel.getParallelTrips();
+    print('r', op->getOperands());
+    print('w', op->getResults());
+    os << '\n';
+  }
+  return text;
+}
+
+void addKernelTable(llvm::Module &module, StringRef table) {
+  llvm::Constant *text = llvm::ConstantDataArray::getString(module.getContext(), table);
+  new llvm::GlobalVariable(module, text->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage, text,
+                           runtime::kKernelTableSymbol);
+}
+
+} // namespace spmd::kernel

@@ -1,0 +1,86 @@
+//===- Values.cpp - Commands as operations on values ----------------------===//
+
+#include "spmd/Runtime/Core/Values.h"
+
+using namespace spmd::runtime;
+
+static const char *textOf(Access access) { return access == Access::Read ? "r" : access == Access::Write ? "w" : "b"; }
+
+static std::string join(const std::vector<int64_t> &numbers) {
+  std::string text;
+  for (int64_t number : numbers)
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+/// Beta 1 is a residual that lies where the result goes.
+static bool hasResidual(const GemmShape &gemm) { return gemm.residual >= 0 || gemm.beta != 0; }
+
+static std::string gemmOf(const Command &command) {
+  const GemmShape &g = command.gemm;
+  std::string text =
+      "gemm " + std::string(nameOf(command.dtype)) + " " + join({g.m, g.n, g.k}) + " ld " + join({g.lda, g.ldb, g.ldc});
+  text += std::string(g.transA ? " trans_a" : "") + (g.transB ? " trans_b" : "");
+  if (g.batch != 1)
+    text += " batch " + join({g.batch, g.strideA, g.strideB, g.strideC});
+  text += std::string(g.bias >= 0 ? " bias" : "") + (hasResidual(g) ? " residual" : "");
+  if (g.activation != Activation::None)
+    text += std::string(" ") + nameOf(g.activation);
+  return text + (g.preActivation >= 0 ? " pre_activation" : "");
+}
+
+std::string spmd::runtime::operationOf(const Command &command) {
+  std::string text = nameOf(command.kind);
+  switch (command.kind) {
+  case CommandKind::Kernel: {
+    text += " " + command.kernel + " " + std::to_string(command.parallel) + " ";
+    for (const Ref &ref : command.refs)
+      text += textOf(ref.access);
+    return text;
+  }
+  case CommandKind::Gemm:
+    return gemmOf(command);
+  case CommandKind::AllGather:
+  case CommandKind::ReduceScatter:
+  case CommandKind::AllReduce: {
+    std::string kinds;
+    for (ReductionKind kind : command.kinds)
+      kinds += (kinds.empty() ? " " : ",") + std::string(nameOf(kind));
+    return text + " " + nameOf(command.dtype) + kinds + " " + join(command.counts) +
+           (command.unit.empty() ? "" : " of " + command.unit);
+  }
+  case CommandKind::CheckIndex:
+    return text + " " + nameOf(command.dtype) + " " + join({command.counts[0], command.low, command.high}) +
+           (command.ignoreIndex ? " or " + std::to_string(*command.ignoreIndex) : "") + " for " + command.use;
+  case CommandKind::Wait:
+  case CommandKind::Copy:
+  case CommandKind::Fill:
+    return "";
+  }
+  return "";
+}
+
+std::vector<const Ref *> spmd::runtime::operandsOf(const Command &command) {
+  std::vector<const Ref *> operands;
+  if (command.kind == CommandKind::Gemm) {
+    const GemmShape &gemm = command.gemm;
+    operands = {&command.refs[0], &command.refs[1]};
+    if (gemm.bias >= 0)
+      operands.push_back(&command.refs[static_cast<size_t>(gemm.bias)]);
+    if (hasResidual(gemm))
+      operands.push_back(&command.refs[gemm.residual >= 0 ? static_cast<size_t>(gemm.residual) : 2]);
+    return operands;
+  }
+  for (const Ref &ref : command.refs)
+    if (ref.reads())
+      operands.push_back(&ref);
+  return operands;
+}
+
+std::vector<const Ref *> spmd::runtime::resultsOf(const Command &command) {
+  std::vector<const Ref *> results;
+  for (const Ref &ref : command.refs)
+    if (ref.writes())
+      results.push_back(&ref);
+  return results;
+}

@@ -1,0 +1,193 @@
+// Rule 8: the plan computes the table of values.
+#include "CertificateFixture.h"
+
+using namespace spmd::runtime;
+
+TEST_F(Certificate, Rule8OperandsExchanged) {
+  std::swap(kernel("sgd_embed").refs[0], kernel("sgd_embed").refs[1]);
+  expectError(8, "operand 0 of 'kernel sgd_embed 48 bbrrrr' is 192 bytes from 0 on of shard momentum_buffer of embed "
+                 "f32; the compiled step has 192 bytes from 0 on of shard param of embed f32");
+}
+
+TEST_F(Certificate, Rule8OtherKernel) {
+  kernel("norm_embed").kernel = "norm_fc";
+  expectError(8, "operand 0 of 'kernel norm_fc 1 rww' is");
+}
+
+TEST_F(Certificate, Rule8Iterations) {
+  kernel("sgd_fc").parallel -= 1;
+  expectError(8, "the compiled step has no operation 'kernel sgd_fc");
+}
+
+TEST_F(Certificate, Rule8HowIterationsAreCutIsFree) {
+  kernel("sgd_fc").grain += 1;
+  EXPECT_TRUE(checkCertificate(manifest, plan).ok());
+}
+
+TEST_F(Certificate, Rule8Access) {
+  kernel("bias_relu").refs[1].access = Access::ReadWrite;
+  expectError(8, "has no operation 'kernel bias_relu 4 bb'");
+}
+
+TEST_F(Certificate, Rule8GemmSizes) {
+  of(CommandKind::Gemm).gemm.k -= 1;
+  expectError(8, "has no operation 'gemm f32 4,5,5 ld");
+}
+
+TEST_F(Certificate, Rule8ReductionKind) {
+  of(CommandKind::AllReduce, 1).kinds[0] = ReductionKind::Sum;
+  expectError(8, "has no operation 'all_reduce f32 sum,max 2,2'");
+}
+
+TEST_F(Certificate, Rule8UnitOfAGather) {
+  of(CommandKind::AllGather).unit = "fc";
+  expectError(8, "operand 0 of 'all_gather f32 48 of fc' is");
+}
+
+TEST_F(Certificate, Rule8PaddingIsZero) {
+  of(CommandKind::Fill, 1).value = 1;
+  expectError(8, "(reduce_scatter of fc): operand 0");
+}
+
+TEST_F(Certificate, Rule8CopyOfOtherBytes) {
+  of(CommandKind::Copy).refs[0].buffer = buffer("t").id;
+  expectError(8, "at the end of the step, output 1 f32 is 48 bytes from 0 on of batch t f32");
+}
+
+TEST_F(Certificate, Rule8StateIsNotUpdated) {
+  remove(kernel("count_steps_embed"));
+  expectError(8, "at the end of the step, table step of embed f32 is 4 bytes from 0 on of table step of embed f32");
+}
+
+TEST_F(Certificate, Rule8ReducedTwice) {
+  Command again = of(CommandKind::AllReduce, 1);
+  Command &wait = waitOn("scalar", 1);
+  again.stream = wait.stream;
+  plan.commands.push_back(again);
+  EXPECT_FALSE(checkCertificate(manifest, plan).ok());
+}
+
+TEST_F(Certificate, Rule8StatesExchanged) {
+  std::swap(manifest.state[0].offset, manifest.state[1].offset);
+  expectError(8, "");
+}
+
+TEST_F(Certificate, Rule8ParametersExchanged) {
+  // A named part of the gathered buffer lies where the unit has the parameter.
+  for (ValueEntry &entry : *manifest.values)
+    if (entry.kind == ValueEntry::Kind::Part) {
+      entry.segments = {"fc2.bias"};
+      entry.unit = "fc";
+    }
+  expectError(8, "are not the 3 elements from");
+}
+
+TEST_F(Certificate, Rule8ComputingAgainIsFree) {
+  plan.commands.push_back(of(CommandKind::Copy));
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(Certificate, Rule8TableNamesAValueBeforeItIsDefined) {
+  manifest.values->back().of = {1000000};
+  expectError(8, "value 1000000 is not defined before");
+}
+
+TEST_F(Certificate, Rule8TableLeavesAValue) {
+  ValueEntry part;
+  part.kind = ValueEntry::Kind::Part;
+  part.of = {0};
+  part.at = {0};
+  part.bytes = {1 << 20};
+  manifest.values->push_back(part);
+  expectError(8, "leave a value of 192");
+}
+
+TEST_F(Certificate, Rule8TableJoinsOverlappingValues) {
+  ValueEntry join;
+  join.kind = ValueEntry::Kind::Join;
+  join.of = {0, 0};
+  join.at = {0, 4};
+  join.bytes = {1 << 20};
+  manifest.values->push_back(join);
+  expectError(8, "overlaps what is before it");
+}
+
+namespace {
+/// Row numbers that a check looks at before a kernel reads them.
+struct CheckedRows : ::testing::Test {
+  Manifest manifest;
+  Plan plan;
+
+  CheckedRows() {
+    manifest.mesh = {{"data", 1}};
+    manifest.arenaBytes = manifest.transientBytes = 128;
+    BatchInput ids;
+    ids.name = "ids";
+    ids.dtype = DType::I64;
+    ids.shape = ids.localShape = {8};
+    Output rows;
+    rows.kind = "output";
+    rows.shape = rows.localShape = {16};
+    rows.offset = 64;
+    manifest.batch = {ids};
+    manifest.outputs = {rows};
+    plan.streams = {"compute"};
+    plan.buffers.resize(2);
+    for (int32_t id : {0, 1}) {
+      plan.buffers[static_cast<size_t>(id)].id = id;
+      plan.buffers[static_cast<size_t>(id)].memoryClass = "io";
+      plan.buffers[static_cast<size_t>(id)].offset = 64 * id;
+      plan.buffers[static_cast<size_t>(id)].bytes = 64;
+    }
+    Command check, take;
+    check.kind = CommandKind::CheckIndex;
+    check.dtype = DType::I64;
+    check.counts = {8};
+    check.high = 65;
+    check.use = "embedding";
+    check.refs = {{0, 0, {}, 64, Access::Read}};
+    take.kind = CommandKind::Kernel;
+    take.kernel = "take";
+    take.refs = {{0, 0, {}, 64, Access::Read}, {1, 0, {}, 64, Access::Write}};
+    plan.commands = {check, take};
+    manifest.values.emplace();
+    add(ValueEntry::Kind::Source, "batch ids i64", {}, {64});
+    add(ValueEntry::Kind::Compute, operationOf(check), {0}, {});
+    add(ValueEntry::Kind::Compute, operationOf(take), {0}, {64});
+    add(ValueEntry::Kind::Target, "output  f32", {1}, {});
+  }
+
+  void add(ValueEntry::Kind kind, const std::string &what, std::vector<int32_t> of, std::vector<int64_t> bytes) {
+    ValueEntry entry;
+    entry.kind = kind;
+    entry.what = what;
+    entry.of = std::move(of);
+    entry.bytes = std::move(bytes);
+    manifest.values->push_back(entry);
+  }
+};
+} // namespace
+
+TEST_F(CheckedRows, Hold) {
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(CheckedRows, AreCheckedBeforeTheyAreRead) {
+  std::swap(plan.commands[0], plan.commands[1]);
+  expectContains(checkCertificate(manifest, plan).message,
+                 "certificate rule 8: command 0 (kernel take): reads row numbers that are not checked before; the "
+                 "compiled step has 'check_index i64 8,0,65 for embedding'");
+}
+
+TEST_F(CheckedRows, AreCheckedAtAll) {
+  manifest.values->erase(manifest.values->begin() + 2);
+  manifest.values->back().of = {0};
+  manifest.values->back().what = "output  f32";
+  plan.commands.erase(plan.commands.begin());
+  plan.commands[0].kind = CommandKind::Copy;
+  plan.commands[0].bytes = 64;
+  expectContains(checkCertificate(manifest, plan).message,
+                 "certificate rule 8: 'check_index i64 8,0,65 for embedding' of the compiled step never runs");
+}

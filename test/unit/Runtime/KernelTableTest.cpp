@@ -1,0 +1,65 @@
+// Rule 9: kernels are launched as they were compiled.
+#include "spmd/Runtime/Core/KernelTable.h"
+#include "TestSupport.h"
+
+using namespace spmd::runtime;
+
+namespace {
+struct KernelTable : ::testing::Test {
+  Plan plan;
+  const std::string table = "k0 16 r:f32:64 w:bf16:32\nk1 1\n";
+
+  KernelTable() {
+    Command command;
+    command.kind = CommandKind::Kernel;
+    command.kernel = "k0";
+    command.parallel = 16;
+    command.refs = {{0, 0, {}, 64, Access::Read}, {0, 64, {}, 32, Access::Write}};
+    plan.commands = {command};
+    command.kernel = "k1";
+    command.parallel = 1;
+    command.refs.clear();
+    plan.commands.push_back(command);
+  }
+  void expectError(const std::string &part, const std::string &text) {
+    Status status = checkKernelTable(plan, text);
+    EXPECT_EQ(status.code, StatusCode::BadInput);
+    expectContains(status.message, "certificate rule 9: command 0 (kernel k0): " + part);
+  }
+};
+} // namespace
+
+TEST_F(KernelTable, Holds) {
+  Status status = checkKernelTable(plan, table);
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(KernelTable, NamesEveryKernel) {
+  expectError("the file of kernels has no 'k0'", "k1 1\n");
+  expectError("the file of kernels has no 'k0'", "");
+}
+
+TEST_F(KernelTable, Iterations) {
+  plan.commands[0].parallel = 17;
+  expectError("has 17 iterations; the kernel was compiled for 16", table);
+}
+
+TEST_F(KernelTable, NumberOfArguments) {
+  plan.commands[0].refs.pop_back();
+  expectError("has 1 arguments; the kernel takes 2", table);
+}
+
+TEST_F(KernelTable, BytesOfAnArgument) {
+  plan.commands[0].refs[1].bytes = 30;
+  expectError("argument 1 is w of 30 bytes; the kernel takes w of 32 bytes of bf16", table);
+}
+
+TEST_F(KernelTable, AccessOfAnArgument) {
+  plan.commands[0].refs[0].access = Access::ReadWrite;
+  expectError("argument 0 is rw of 64 bytes; the kernel takes r of 64 bytes of f32", table);
+}
+
+TEST_F(KernelTable, TextThatIsNone) {
+  expectError("argument 0 is r of 64 bytes; the kernel takes", "k0 16 r w\n");
+  expectError("has 16 iterations; the kernel was compiled for 0", "k0 many\n");
+}
