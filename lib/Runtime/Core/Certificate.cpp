@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Core/Certificate.h"
 #include "CertificateMemory.h"
+#include "CertificateOrigins.h"
 #include "CertificateValues.h"
 #include "spmd/Runtime/Core/HappensBefore.h"
 
@@ -308,5 +309,9 @@ Status spmd::runtime::checkCertificate(const Manifest &manifest, const Plan &pla
   HappensBefore order(plan);
   if (Status s = checkMemory(manifest, plan, order); !s.ok())
     return s;
-  return manifest.values ? checkValues(manifest, plan, order) : Status::success();
+  if (!manifest.values)
+    return Status::success();
+  if (Status s = checkValues(manifest, plan, order); !s.ok())
+    return s;
+  return checkOrigins(manifest);
 }

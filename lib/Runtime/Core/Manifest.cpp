@@ -355,6 +355,7 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   manifest.target = root["target"].asString();
   manifest.mode = optionalString(root, "mode");
   manifest.policy = optionalString(root, "policy");
+  manifest.view = optionalString(root, "view");
   manifest.resultTree = optionalString(root, "result_tree");
   manifest.zeroGradient = optionalStrings(root, "zero_gradient");
   readMesh(root, manifest);

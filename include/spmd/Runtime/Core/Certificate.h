@@ -33,6 +33,10 @@ namespace spmd::runtime {
 ///     every command is an operation of the table on the operands that it has
 ///     there, and every state and output holds in the end what the table says.
 ///
+/// 10. in that table, what ranks have apart (their chunks, their rows) is combined
+///     by a collective before a state or output that all ranks share, or the
+///     chunk of a state, is computed from it; a unit's chunks alone are gathered
+///     for it.
 /// Rule 9 needs the file of kernels: KernelTable.h.
 ///
 /// Ordered means happens-before: the order in a stream, and waits. The error

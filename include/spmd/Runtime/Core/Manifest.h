@@ -173,7 +173,7 @@ struct ReplicatedValue {
 };
 
 struct Manifest {
-  std::string compiler, step, target, mode, policy;
+  std::string compiler, step, target, mode, policy, view;
   std::vector<MeshAxis> mesh;
   int64_t ranks = 1;
   int64_t stateBytes = 0, transientBytes = 0, arenaBytes = 0;
