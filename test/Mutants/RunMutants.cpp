@@ -10,7 +10,8 @@
 
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Text.h"
-#include "spmd/Runtime/Host/Trainer.h"
+#include "spmd/Runtime/Host/HostBackend.h"
+#include "spmd/Runtime/Train/Trainer.h"
 #include "tools/spmd-mutate/Mutant.h"
 #include "tools/spmd-run/Reference.h"
 
@@ -200,6 +201,7 @@ int main(int argc, char **argv) {
   app.add_option("--steps", arguments.steps, "steps that each is trained");
   app.add_flag("--verbose", arguments.verbose, "a line per mutant");
   CLI11_PARSE(app, argc, argv);
+  registerHost();
 
   fs::create_directories(arguments.work);
   Expected<std::vector<Subject>> subjects = findSubjects(arguments);
