@@ -20,7 +20,7 @@ from spmd.tools import find_tool
 sys.path.insert(0, os.path.join(os.environ["SPMD_SOURCE"], "examples"))
 import gpt2  # noqa: E402
 
-BUILD = Path(os.environ["SPMD_BIN"]).parent
+MUTATE = Path(os.environ["SPMD_BIN"]).parent / "test" / "bin" / "spmd-mutate-ir"
 COUNT = int(os.environ.get("SPMD_MUTANTS", "25"))
 
 
@@ -86,7 +86,7 @@ def test_no_broken_program_gets_through(setup, policy, tmp_path) -> None:
         ir = tmp_path / f"{phase}.mlir"
         subprocess.run([find_tool("spmd-compile"), folder, "--ranks=2", f"--policy={policy}", f"--compile-to={phase}",
                         "-o", ir, "--quiet"], check=True)
-        done = subprocess.run([BUILD / "test/bin/spmd-mutate-ir", ir, f"--count={COUNT}", "--seed=7"],
+        done = subprocess.run([MUTATE, ir, f"--count={COUNT}", "--seed=7"],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         refused, harmless = map(int, re.search(r"mutants: (\d+) refused, (\d+) harmless, 0 survived", done.stdout).groups())

@@ -72,7 +72,7 @@ MISTAKES = [
             "(*rows == 0 || ⟦start.getInt() % *rows != 0⟧)", "false",
             "A slice that begins inside one of several batches is taken for a whole batch.",
             ("Execution/interp/small", "Transforms/Partition/partition")),
-    Mistake("partition-unverified-fill", "lib/Transforms/Partition/VerifyPartition.cpp",
+    Mistake("partition-unverified-fill", "lib/Transforms/Partition/VerifyStates.cpp",
             "if (⟦mask.getFill().convertToDouble() != neutral⟧)", "false",
             "Padded rows may be filled with anything.",
             ("Transforms/Partition/verify-partition",)),

@@ -155,11 +155,12 @@ LogicalResult Verifier::verifyPartials(AtenOpInterface op, const ShardingRule *r
   for (unsigned index : partials)
     if (stateOf(op->getOperand(index)) != first)
       return error(op) << "has operands that are " << first.str() << " and " << stateOf(op->getOperand(index)).str();
-  // Largest values and norms do not add up.
+  // Largest values and norms do not add up; what gives a part of its operand, as its schema says, adds nothing.
   bool isSum = first.kind == ReduceKind::sum;
+  bool movesOnly = onlyMovesElements(op) || op.getSchema().contains("-> Tensor(a)");
   bool linear = !rule; // view-like
   if (rule && rule->linearity == Linearity::additive)
-    linear = partials.size() == counted && (isSum || onlyMovesElements(op));
+    linear = partials.size() == counted && (isSum || movesOnly);
   if (rule && rule->linearity == Linearity::multilinear)
     linear = isSum && partials.size() == 1 && llvm::is_contained(rule->multilinearOperands, partials.front());
   bool isNorm = op->getName().getStringRef() == "aten.linalg_vector_norm" &&

@@ -141,19 +141,3 @@ func.func @step(%a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "par
   return %0 : tensor<128xf32, #owned>
 }
 }
-
-// -----
-
-// 12: another state, as it was
-#owned = #spmd.sharding<global = [256], [owned]>
-module {
-spmd.mesh @mesh ["data" = 2]
-spmd.shard_unit @unit0 modules ["a"] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
-  #spmd.segment<"a.w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
-// expected-error @+1 {{result 0 of @step, #spmd.update<#spmd.shard<@unit0, "param">>, is what #spmd.shard<@unit0, "exp_avg"> was before the step}}
-func.func @step(%a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
-                %b: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "exp_avg">})
-    -> (tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>}) {
-  return %b : tensor<128xf32, #owned>
-}
-}

@@ -154,11 +154,10 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     9. an op with a varying operand gives varying results, and its other operands are
        varying or replicated;
     10. a rank has whole chunks of its units, parameters in the unit's type, and a
-       unit's gather sends one of them, in forward and backward the parameters, on the
-       unit's mesh and axes;
+       unit's gather sends one of them, on the unit's mesh and axes; where nothing is
+       recorded (13), gathers of forward and backward send parameters;
     11. no op mixes chunks, flat buffers or tables of two units;
-    12. the new value of a unit's state comes from that unit, and is not another
-       state as it was before the step;
+    12. the new value of a unit's state comes from that unit;
     13. gradients and results are the expressions that `spmd-record-values` found, if
        it has run.
 
