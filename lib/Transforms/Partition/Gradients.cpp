@@ -32,7 +32,7 @@ namespace spmd::partition {
 bool Partitioner::isGradient(int64_t number, const Member &member) const {
   const Unit &unit = step.units[number];
   AxisState state = getState(member.second);
-  bool isSum = state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum);
+  bool isSum = state.isVarying() ? isAveraged(member.second) : state.isPartial() && state.kind == ReduceKind::sum;
   auto type = cast<RankedTensorType>(member.second.getType());
   return isSum && !unitIsReduced[number] && type.getElementType() == unit.layout.getDtype() &&
          type.getShape() == unit.layout.getSegments()[member.first].getShape();
@@ -96,7 +96,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
 Value Partitioner::getWhole(Value value, RankedTensorType type) {
   auto own = cast<RankedTensorType>(value.getType());
   bool fills = own.getShape() == type.getShape();
-  if (fills && getState(value).isVarying() && !carriers.count(value)) {
+  if (fills && getState(value).isVarying() && isAveraged(value) && !carriers.count(value)) {
     Value sum = allReduce(get(value, AxisState::varying()), own, ReduceKind::sum, {});
     locals.erase(value);
     setLocal(value, AxisState::replicated(), average(sum));

@@ -36,6 +36,20 @@ InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
          << "); with view=local only gradients are averaged; use view=global, or compute it outside the step";
 }
 
+/// A varying value that ranks average is a gradient: none that they have of their own (an argument), and none that is
+/// computed after the last backward.
+bool Partitioner::isAveraged(Value value) const {
+  Operation *op = value.getDefiningOp();
+  auto number = op ? op->getAttrOfType<IntegerAttr>(kSegmentAttr) : IntegerAttr();
+  if (!number)
+    return op != nullptr;
+  auto module = step.func->getParentOfType<ModuleOp>();
+  int64_t segment = number.getInt();
+  while (!getPhase(module, segment).empty() && getPhase(module, segment) != "backward")
+    ++segment;
+  return !getPhase(module, segment).empty();
+}
+
 /// A gradient that has been reduced is what the chunk holds, and no rank's own value any more.
 void Partitioner::takeReduced(Value value) {
   auto carrier = carriers.find(value);

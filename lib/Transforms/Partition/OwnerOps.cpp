@@ -44,6 +44,9 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
       llvm::all_of(op->getOperands(), [&](Value operand) { return isNumber(operand, shape); }))
     return false;
   std::optional<Place> home = domain.getHome(op->getResult(0));
+  auto isOwn = [&](Value operand) { return getState(operand).isVarying() && !isAveraged(operand); };
+  if (!home && llvm::any_of(op->getOperands(), isOwn))
+    return false; // each rank's own, and so is the result
   if (!home) {
     Value first = op->getOperand(0);
     if (std::optional<Place> own = domain.getHome(first);

@@ -75,6 +75,7 @@ private:
 
   // LocalView.cpp: the captured step is one rank's.
   mlir::FailureOr<bool> emitVarying(mlir::Operation *op);
+  bool isAveraged(mlir::Value value) const;
   void takeReduced(mlir::Value value);
   mlir::LogicalResult reduceVaryingOperands(mlir::Operation *op);
   mlir::Value average(mlir::Value sum);
