@@ -51,9 +51,10 @@ class Held:
 
     def key(self, model: Iterable[int]) -> tuple[Any, ...]:
         """Equal for what one graph serves: the form of each tensor, which are one (`model` has the ids of the model's
-        own), which modules train, hooks."""
+        own), which modules train, hooks, and how much is in the lists and dicts on the way."""
         numbers = {number: index for index, number in enumerate(model)}
-        found: list[Any] = []
+        found: list[Any] = [place.sizes() for kind in (self.modules, self.watched, self.tensors)
+                            for place, _ in kind.values() if place is not None]
         for _, root in (*self.modules.values(), *self.watched.values()):
             for path, part in root.named_modules():
                 found.append((path, type(part), part.training, *hooks_of(part)))
