@@ -477,6 +477,46 @@ def test_another_form_is_another_program() -> None:
     check(ours.state(), eager.state())
 
 
+def test_lists_that_grow_and_criteria_that_change() -> None:
+    """What a step goes through, and modules without tensors: another number of them, or another one, is another
+    program; another value is read as it is."""
+    class Scale(nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = factor
+
+        def forward(self, x):
+            return x * self.factor
+
+    torch.manual_seed(5)
+    ours = nn.Linear(6, 4)
+    eager = copy.deepcopy(ours)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (ours, eager)]
+    held = types.SimpleNamespace(criterion=nn.MSELoss(), teachers=[nn.Linear(6, 4)], scales=[Scale(1.0), Scale(2.0)])
+
+    def step(model, optimizer, x):
+        target = sum(teacher(x).detach() for teacher in held.teachers)
+        for scale in held.scales:
+            x = scale(x)
+        loss = held.criterion(model(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    compiled = spmd.compile(step, ranks=2)
+    for number, (change, compiles) in enumerate((
+            (lambda: None, 1), (lambda: held.teachers.append(nn.Linear(6, 4)), 2), (lambda: held.teachers.pop(0), 2),
+            (lambda: setattr(held, "criterion", nn.L1Loss()), 3), (lambda: setattr(held, "criterion", nn.L1Loss()), 3),
+            (lambda: setattr(held.scales[0], "factor", 3.0), 4), (lambda: held.scales.append(Scale(0.5)), 5))):
+        change()
+        x = torch.randn(6, 6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            check(compiled(ours, optimizers[0], x), step(eager, optimizers[1], x))
+        assert compiled.compiles == compiles, number
+
+
 def test_batches_of_two_shapes_share_what_is_held() -> None:
     ours, eager = Moco(), Moco()
     compiled = spmd.compile(ours.step, ranks=2)

@@ -75,7 +75,8 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held()) ->
     reader.read(function, owner, "self")
     for path, module in named_modules(model, whole(model, held)):
         reader.read(type(module).forward, module, path or "model")
-    for path, (_, root) in held.watched.items():
+    for place, root in held.watched.values():
+        path = place.path
         for below, module in root.named_modules():
             reader.read(type(module).forward, module, f"{path}.{below}" if below else path)
     return list(reader.found.values())

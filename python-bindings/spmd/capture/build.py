@@ -35,16 +35,14 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
     view = whole(call.model, traced.held)
-    moving = {i.name for i, _ in traced.inputs if i.kind == "buffer"}  # parameters among them, too
-    tensors = {number: ("buffer" if names[0] in moving else kind, tensor, names)
-               for number, (kind, tensor, names) in tensor_names(view).items()}
+    tensors = tensor_names(view)
     persistent = set(view.state_dict(keep_vars=True))
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
     _warn_of_idle_parameters(call, inputs, nodes)
     step = {
         "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,
-        "module_tree": module_tree(view, moving),
+        "module_tree": module_tree(view),
         "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
                        for kind, t, names in tensors.values() if kind == "param"],
         "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": names[0] in persistent}

@@ -75,7 +75,6 @@ class FakeStep:
         self._fakes: dict[int, torch.Tensor] = {}
         self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
         self._tensors = tensor_names(self.whole)
-        self.with_gradient: set[str] = set()  # parameters of held modules that a gradient reaches
         self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
 
     def fake(self, real: torch.Tensor) -> torch.Tensor:
@@ -145,8 +144,6 @@ class FakeStep:
                                    "of real ones")
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
-            if tensor.requires_grad and names[0].split(".")[0] in self.held.modules:
-                self.fake(tensor).register_hook(lambda unused, name=names[0]: self.with_gradient.add(name))
         for module in self.whole.modules():
             for own in (module._parameters, module._buffers):
                 for name, tensor in own.items():

@@ -24,7 +24,7 @@ from .reached import Place, Reached
 class Held:
     """`modules` and `tensors` by the name they have in the step, each with its place. `tensors` without a place were
     made while the step was traced, or reached in a way that nobody can follow: they stay the objects they are.
-    `watched` are modules that bring no tensors of their own, by path: another one there may be another program."""
+    `watched` are modules that bring no tensors of their own: another one in its place may be another program."""
 
     modules: dict[str, tuple[Place, torch.nn.Module]] = dataclasses.field(default_factory=dict)
     watched: dict[str, tuple[Place, torch.nn.Module]] = dataclasses.field(default_factory=dict)
@@ -51,17 +51,23 @@ class Held:
 
     def key(self, model: Iterable[int]) -> tuple[Any, ...]:
         """Equal for what one graph serves: the form of each tensor, which are one (`model` has the ids of the model's
-        own), which modules train, hooks."""
+        own), which modules train, hooks, and how much is in the lists and dicts on the way."""
         numbers = {number: index for index, number in enumerate(model)}
-        found: list[Any] = []
-        for _, root in (*self.modules.values(), *self.watched.values()):
-            for path, part in root.named_modules():
-                found.append((path, type(part), part.training, *hooks_of(part)))
-                for name, tensor in (*part._parameters.items(), *part._buffers.items()):
-                    if tensor is not None:
-                        same_as = numbers.setdefault(id(tensor), len(numbers))
-                        found.append((name, same_as, *_form(tensor), *hooks_of(tensor)))
-        found += ((numbers.setdefault(id(tensor), len(numbers)), *_form(tensor)) for _, tensor in self.tensors.values())
+        found: list[Any] = [place.sizes() for kind in (self.modules, self.watched, self.tensors)
+                            for place, _ in kind.values() if place is not None]
+        with torch._C.DisableTorchFunctionSubclass():
+            for _, root in (*self.modules.values(), *self.watched.values()):
+                if id(root) in numbers:  # the model's, which the caller has looked at
+                    found.append(numbers[id(root)])
+                    continue
+                for path, part in root.named_modules():
+                    found.append((path, type(part), part.training, *_hooks_of(part)))
+                    for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+                        if tensor is not None:
+                            same_as = numbers.setdefault(id(tensor), len(numbers))
+                            found.append((name, same_as, *_form(tensor), *_hooks_of(tensor)))
+            for _, tensor in self.tensors.values():
+                found.append((numbers.setdefault(id(tensor), len(numbers)), *_form(tensor)))
         return tuple(found)
 
 
@@ -71,16 +77,14 @@ def _is_like(new: Any, old: torch.nn.Module | torch.Tensor) -> bool:
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
-    with torch._C.DisableTorchFunctionSubclass():
-        return tuple(tensor.shape), tensor.dtype, tensor.requires_grad
+    return tuple(tensor.shape), tensor.dtype, tensor.requires_grad
 
 
-def hooks_of(owner: Any) -> tuple[Any, ...]:
+def _hooks_of(owner: Any) -> tuple[Any, ...]:
     """The hooks of a module or of a parameter, by their numbers: what has other ones is another program."""
     names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
              "_post_accumulate_grad_hooks")
-    with torch._C.DisableTorchFunctionSubclass():
-        return tuple((name, tuple(hooks)) for name in names if (hooks := getattr(owner, name, None)))
+    return tuple((name, tuple(hooks)) for name in names if (hooks := getattr(owner, name, None)))
 
 
 def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
@@ -93,11 +97,12 @@ def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments:
     taken = set(dict(model.named_children())) | {name for name, _ in model.named_parameters(recurse=False)} | {
         name for name, _ in model.named_buffers(recurse=False)}
     held, excluded = Held(), {}
-    held.watched |= {place.path: (place, module) for place, module in reached.aliases}
+    for place, module in reached.aliases:
+        held.watched[f"{place.path} {len(held.watched)}"] = place, module
     for place, module in reached.modules:
         tensors = [t for t in (*module.parameters(), *module.buffers()) if id(t) not in own]
         if not tensors:
-            held.watched[place.path] = place, module
+            held.watched[f"{place.path} {len(held.watched)}"] = place, module
             continue
         why = _why_not(module, inside)
         if why is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Container
 
 import torch
 
@@ -18,11 +17,8 @@ def class_name(cls: type) -> str:
     return f"{module}.{cls.__qualname__}"
 
 
-def module_tree(model: torch.nn.Module, as_buffers: Container[str] = ()) -> list[dict]:
-    """Modules in preorder, in registration order; a module registered twice comes once, under its first name.
-
-    `as_buffers` names tensors that count as buffers, whatever they are registered as.
-    """
+def module_tree(model: torch.nn.Module) -> list[dict]:
+    """Modules in preorder, in registration order; a module registered twice comes once, under its first name."""
     def full(path: str, name: str) -> str:
         return f"{path}.{name}" if path else name
 
@@ -32,9 +28,7 @@ def module_tree(model: torch.nn.Module, as_buffers: Container[str] = ()) -> list
         tree.append({
             "name": path, "class": class_name(cls),
             "bases": [class_name(b) for b in cls.__mro__[1:] if b is not object],
-            "parameters": [full(path, n) for n, p in module._parameters.items()
-                           if p is not None and full(path, n) not in as_buffers],
-            "buffers": [full(path, n) for n, b in (*module._parameters.items(), *module._buffers.items())
-                        if b is not None and (n in module._buffers or full(path, n) in as_buffers)],
+            "parameters": [full(path, n) for n, p in module._parameters.items() if p is not None],
+            "buffers": [full(path, n) for n, b in module._buffers.items() if b is not None],
             "children": [seen[id(m)] for m in module.children()]})
     return tree

@@ -22,16 +22,19 @@ from .code_names import global_names, is_users_file
 _OPAQUE = (*NUMBERS, bytes, torch.optim.Optimizer, torch.Generator, types.BuiltinFunctionType, types.CodeType,
            types.FrameType)
 _CONTAINERS = (list, tuple, collections.deque)
+_SIZED = (dict, *_CONTAINERS, set, frozenset)
 _ENTRIES = 10_000  # a larger container is data, not models
 _OBJECTS = 200_000  # in all
 
 
 class Place(NamedTuple):
     """Where something was reached: `path` for people ("self.teachers[0]"), `get` gives what is there now, or raises
-    LookupError, AttributeError or ValueError when that way has gone."""
+    LookupError, AttributeError or ValueError when that way has gone. `containers` gives the lists and dicts on the way:
+    code may go through all that they have."""
 
     path: str
     get: Callable[[], Any]
+    containers: tuple[Callable[[], Any], ...] = ()
 
     def __repr__(self) -> str:
         return f"Place({self.path!r})"
@@ -42,6 +45,10 @@ class Place(NamedTuple):
             return self.get()
         except (LookupError, AttributeError, ValueError, TypeError):
             return None
+
+    def sizes(self) -> tuple[int, ...]:
+        """How many entries the containers on the way have."""
+        return tuple(len(container()) for container in self.containers)
 
 
 class Reached:
@@ -79,8 +86,8 @@ class Reached:
                             whole = ".".join(part for part in (place.path, path, name) if part)
                             owner = functools.partial(_submodule, place.get, path)
                             self.tensors.setdefault(id(tensor), (Place(
-                                whole, functools.partial(_entry, functools.partial(_member, owner, table), name)),
-                                tensor))
+                                whole, functools.partial(_entry, functools.partial(_member, owner, table), name),
+                                place.containers), tensor))
 
     def _add(self, place: Place, value: Any) -> None:
         if not isinstance(value, _OPAQUE) and value is not None:
@@ -100,10 +107,12 @@ class Reached:
             self._modules[id(value)] = place, value
             for path, module in value.named_modules():
                 inner = Place(f"{place.path}.{path}" if path else place.path,
-                              functools.partial(_submodule, place.get, path))
+                              functools.partial(_submodule, place.get, path), place.containers)
                 self._queue.extend(self._loose_parts(inner, module))
         else:
-            self._queue.extend((p, v) for p, v in _parts(place, value) if not isinstance(v, _OPAQUE))
+            inside = place.containers + ((place.get,) if isinstance(value, _SIZED) else ())
+            self._queue.extend((p._replace(containers=inside), v) for p, v in _parts(place, value)
+                               if not isinstance(v, _OPAQUE))
 
     def _loose_parts(self, place: Place, module: torch.nn.Module) -> Iterator[tuple[Place, Any]]:
         """What hangs on a module without being registered in it, and its code."""
@@ -111,7 +120,7 @@ class Reached:
         for name, value in list(vars(module).items()):
             if name not in skipped and not isinstance(value, _OPAQUE):
                 yield Place(f"{place.path}.{name}" if place.path else name,
-                            functools.partial(_attribute, place.get, name)), value
+                            functools.partial(_attribute, place.get, name), place.containers), value
         yield Place(place.path, functools.partial(_class_of, place.get)), type(module)
 
 
@@ -141,7 +150,7 @@ def _class_of(get: Callable[[], Any]) -> type:
 
 def _parts(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
     """What a value leads to."""
-    path, get = place
+    path, get = place.path, place.get
 
     def below(name: str) -> str:
         return f"{path}.{name}" if path else name

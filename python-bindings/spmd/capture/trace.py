@@ -23,7 +23,7 @@ from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside
 from .meta_kernels import meta_kernels
-from .normalize import DTYPES, check_pure, is_view_of_any, provenance, written_by
+from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .reached import Reached
@@ -224,7 +224,6 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
               if (i.kind not in ("state", "rng") or n.users)
               and not (i.kind in ("param", "buffer") and i.name.split(".")[0] in unused)]
-    inputs = _moving_parameters_as_buffers(inputs, graph, fakes)
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":
@@ -272,22 +271,6 @@ def _trained(fakes: FakeStep) -> set[str]:
     """The parameters that the optimizer has."""
     own = {id(p) for group in fakes.optimizer.param_groups for p in group["params"]}
     return {i.name for i in fakes.inputs if i.kind == "param" and id(i.fake) in own}
-
-
-def _moving_parameters_as_buffers(inputs: list[tuple[Input, list[torch.fx.Node]]], graph: torch.fx.Graph,
-                                  fakes: FakeStep) -> list[tuple[Input, list[torch.fx.Node]]]:
-    """A parameter that no optimizer has and no gradient reaches, and that the step writes all the same (a moving
-    average of another), is a buffer in all but its class."""
-    trained = _trained(fakes)
-    written = {n for node in graph.nodes for n in written_by(node)}
-
-    def moves(i: Input, nodes: list[torch.fx.Node]) -> bool:
-        is_held = i.name.split(".")[0] in fakes.held.modules
-        still = not i.fake.requires_grad or is_held and i.name not in fakes.with_gradient
-        return i.kind == "param" and i.name not in trained and still and not written.isdisjoint(nodes)
-
-    inputs = [(dataclasses.replace(i, kind="buffer") if moves(i, nodes) else i, nodes) for i, nodes in inputs]
-    return sorted(inputs, key=lambda entry: {"param": 0, "buffer": 1}.get(entry[0].kind, 2))
 
 
 def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:
