@@ -1,104 +1,13 @@
 //===- Trainer.cpp --------------------------------------------------------===//
 
 #include "spmd/Runtime/Train/Trainer.h"
-#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Train/BatchCutter.h"
-#include "spmd/Runtime/Train/Registry.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
-#include <thread>
-#include <unistd.h>
 #include <utility>
 
 using namespace spmd::runtime;
-
-/// "'host' and 'emulate'".
-static std::string listTargets() {
-  std::vector<std::string> targets = registeredTargets();
-  std::string text;
-  for (size_t i = 0; i < targets.size(); ++i)
-    text += (i == 0 ? "'" : i + 1 < targets.size() ? ", '" : " and '") + targets[i] + "'";
-  return targets.empty() ? "nothing" : text;
-}
-
-Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, const TrainerOptions &options) {
-  Expected<Artifact> artifact = loadArtifact(folder);
-  if (!artifact)
-    return artifact.error();
-  const Manifest &loaded = artifact->manifest;
-  std::shared_ptr<const Backend> backend = findBackend(loaded.target);
-  if (!backend)
-    return Status::badInput(
-        "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
-        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs " : "this runtime runs ") +
-        listTargets());
-  if (Status status = backend->checkPlan(*artifact); !status.ok())
-    return status;
-  if (options.ranks != 0 && options.ranks != loaded.ranks)
-    return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
-                            std::to_string(options.ranks) +
-                            "; compile the step again with --ranks=" + std::to_string(options.ranks));
-  if (options.threads < 0)
-    return Status::badInput("threads must be at least 1, not " + std::to_string(options.threads));
-  if (!(options.timeoutSeconds > 0 && options.timeoutSeconds < 1e6))
-    return Status::badInput("the time-out must be more than 0 and less than "
-                            "1000000 seconds, not " +
-                            std::to_string(options.timeoutSeconds));
-  std::unique_ptr<Trainer> trainer(new Trainer);
-  ExecutorOptions &executorOptions = trainer->executorOptions;
-  executorOptions.threads =
-      options.threads ? options.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
-  executorOptions.timeout = std::chrono::duration<double>(options.timeoutSeconds);
-  if (!options.fault.empty()) {
-    Expected<Fault> fault = parseFault(options.fault);
-    if (!fault)
-      return fault.error();
-    executorOptions.fault = *fault;
-  }
-
-  trainer->content = std::make_unique<Content>(std::move(*artifact));
-  Content &content = *trainer->content;
-  const Manifest &manifest = content.artifact.manifest;
-  Expected<std::unique_ptr<Device>> device = backend->open(content.artifact, options.device);
-  if (!device)
-    return device.error();
-  content.device = std::move(*device);
-  if (Status status = trainer->join(std::move(backend), options); !status.ok())
-    return status;
-  if (options.profile)
-    content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
-  executorOptions.profile = content.profile.get();
-  trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / content.ranks.count) * content.ranks.count;
-
-  if (Status status = trainer->initializeState(options); !status.ok())
-    return status;
-  for (const HyperParameter &entry : manifest.hyper)
-    trainer->hyper.push_back(entry.value);
-  if (Status status = trainer->startRanks(); !status.ok())
-    return status;
-  if (Status status = trainer->loadFirstStep(folder + "/first_step", options); !status.ok())
-    return status;
-  return trainer;
-}
-
-/// Loads the artifact of the first step, if there is one and it is still to be run.
-Status Trainer::loadFirstStep(const std::string &folder, TrainerOptions options) {
-  if (options.shares || !startsCold || ::access((folder + "/manifest.json").c_str(), R_OK) != 0)
-    return Status::success();
-  std::string own = content->artifact.pathOf("weights.safetensors");
-  if (options.weights.empty() && ::access(own.c_str(), R_OK) == 0)
-    options.weights = own;
-  options.shares = this;
-  options.fault.clear();
-  Expected<std::unique_ptr<Trainer>> loaded = load(folder, options);
-  if (!loaded)
-    return loaded.error();
-  first = std::move(*loaded);
-  return Status::success();
-}
 
 Status Trainer::SharedState::settle() {
   Executor *running = std::exchange(issued, nullptr);
@@ -116,99 +25,6 @@ Status Trainer::SharedState::read(const Body &body) {
   if (!status.ok() && failure.ok())
     failure = abort.status();
   return status;
-}
-
-/// Finds the other processes of the job, or takes those of the trainer whose state is shared.
-Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOptions &options) {
-  if (options.shares) {
-    content->shared = options.shares->content->shared;
-    if (content->shared->backend != backend)
-      return Status::badInput("the programs cannot share a state: this one is for target '" + manifest().target +
-                              "', not '" + options.shares->manifest().target + "'");
-  } else {
-    content->shared = std::make_shared<SharedState>();
-    content->shared->backend = std::move(backend);
-    std::string name = options.communicators.empty() ? content->device->communicators() : options.communicators;
-    Expected<std::shared_ptr<CommunicatorFactory>> processes = makeCommunicators(
-        name, std::chrono::duration_cast<std::chrono::steady_clock::duration>(executorOptions.timeout));
-    if (!processes)
-      return processes.error();
-    content->shared->processes = std::move(*processes);
-  }
-  Expected<RanksHere> ranks = content->shared->processes->ranksHere(manifest().ranks);
-  if (!ranks)
-    return ranks.error();
-  content->ranks = *ranks;
-  return compareProcesses();
-}
-
-/// Checks that all processes have loaded the same program, so that a mistake is not found in the middle of a step.
-Status Trainer::compareProcesses() {
-  std::vector<uint64_t> hashes(static_cast<size_t>(manifest().ranks), content->artifact.traceHash);
-  for (int64_t rank = 0; rank < manifest().ranks && !content->ranks.areAll(); ++rank)
-    if (Status status = content->shared->processes->share(rank, &hashes[static_cast<size_t>(rank)], sizeof(uint64_t),
-                                                          content->shared->abort);
-        !status.ok())
-      return status;
-  for (int64_t rank = 1; rank < manifest().ranks; ++rank)
-    if (hashes[static_cast<size_t>(rank)] != hashes[0])
-      return Status::badInput("rank " + std::to_string(rank) +
-                              " loaded another program than rank 0: the hash of its "
-                              "collectives is " +
-                              formatHash(hashes[static_cast<size_t>(rank)]) + ", not " + formatHash(hashes[0]));
-  return Status::success();
-}
-
-/// Makes the arenas and their state, or takes those of another trainer.
-Status Trainer::initializeState(const TrainerOptions &options) {
-  std::string own = content->artifact.pathOf("weights.safetensors");
-  std::string path = options.weights;
-  if (path.empty() && ::access(own.c_str(), R_OK) == 0)
-    path = own;
-  std::optional<SafetensorsFile> weights;
-  if (!path.empty()) {
-    Expected<SafetensorsFile> file = SafetensorsFile::open(path);
-    if (!file)
-      return file.error();
-    weights = std::move(*file);
-  }
-  if (options.shares)
-    return shareState(*options.shares, weights ? &*weights : nullptr);
-  Expected<std::unique_ptr<RankMemory>> memory = content->device->allocate(content->ranks, manifest().arenaBytes, *content->shared->processes);
-  if (!memory)
-    return memory.error();
-  content->shared->memory = std::move(*memory);
-  startsCold =
-      std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
-        return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
-      });
-  return content->state.initialize(weights ? &*weights : nullptr, content->memory());
-}
-
-Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights) {
-  if (!content->shared->failure.ok())
-    return content->shared->failure;
-  if (Status status = content->shared->settle(); !status.ok())
-    return status;
-  std::string difference = content->state.findDifference(other.state());
-  if (difference.empty() && manifest().stateBytes != other.manifest().stateBytes)
-    difference = "a state of " + std::to_string(manifest().stateBytes) + " bytes";
-  if (!difference.empty())
-    return Status::badInput("the programs cannot share a state: this one has " + difference);
-  for (const StateTensor &tensor : content->state.tensors()) {
-    if (tensor.state != "constant")
-      continue;
-    const TensorView *stored = weights ? weights->find(tensor.fileKey(tensor.name)) : nullptr;
-    std::vector<char> shared(static_cast<size_t>(tensor.bytes()));
-    if (Status status = content->state.read(tensor, content->reader(), shared.data()); !status.ok())
-      return status;
-    bool same = stored && stored->bytes == tensor.bytes() && stored->dtype == tensor.dtype &&
-                std::memcmp(stored->data, shared.data(), shared.size()) == 0;
-    if (!same)
-      return Status::badInput("the programs cannot share a state: constant '" + tensor.name + "' " +
-                              (stored ? "is another" : "is in no weights file"));
-  }
-  return content->memory().grow(manifest().arenaBytes, manifest().stateBytes);
 }
 
 /// Starts the ranks on the arenas as they are.

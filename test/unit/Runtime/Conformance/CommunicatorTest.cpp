@@ -197,7 +197,7 @@ TEST_P(Communicators, TimeOutNamesTheMissingRank) {
 
 TEST_P(Communicators, OneFailureEndsAllWaits) {
   auto begin = std::chrono::steady_clock::now();
-  onRanks(3, std::chrono::minutes(10), [](Rank &rank) {
+  onRanks(3, std::chrono::seconds(90), [](Rank &rank) {
     Status status;
     if (rank.number == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -216,7 +216,7 @@ TEST_P(Communicators, OneFailureEndsAllWaits) {
 
 TEST_P(Communicators, AProcessThatEndsEndsAll) {
   auto begin = std::chrono::steady_clock::now();
-  onRanks(3, std::chrono::minutes(10), [](Rank &rank) {
+  onRanks(3, std::chrono::seconds(90), [](Rank &rank) {
     if (rank.memory.ranks().areAll())
       return;
     ASSERT_TRUE(rank.meet().ok());
