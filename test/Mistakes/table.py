@@ -220,7 +220,7 @@ MISTAKES = [
     Mistake("host-unfilled-padding", "lib/Kernels/Host/EmitSegmented.cpp",
             "⟦fillZero(clip(last[0], b.getBegin(), true), b.getEnd());⟧", "",
             "What stands behind the last parameter of a flat buffer is left as it was.",
-            ("Execution/host/kernels/test_cluster", "Kernels/lower-kernels")),
+            ("Execution/host/kernels/test_movement", "Kernels/lower-kernels")),
     Mistake("gpu-dropped-barrier", "lib/Kernels/Gpu/BlockOps.cpp",
             "if (isInLoop)\n    ⟦b.barrier();⟧", "",
             "Sums of one iteration are overwritten while threads still read those of the one before.",
