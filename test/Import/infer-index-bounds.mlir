@@ -80,3 +80,20 @@ func.func @step(%w: tensor<65x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
   %e = aten.embedding %w, %kc : (tensor<65x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
   return %e : tensor<2x3x4xf32>
 }
+
+// -----
+
+// Some are what a mask fills in.
+// CHECK-LABEL: func.func @step
+// CHECK: %[[FILLED:.*]] = aten.masked_fill.Scalar
+// CHECK: aten.check_index %[[FILLED]] {high = 65
+func.func @step(%w: tensor<65x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                %y: tensor<2x3xi64> {spmd.arg = #spmd.batch<"y", dim = 0>},
+                %m: tensor<2x3xi1> {spmd.arg = #spmd.batch<"m", dim = 0>})
+    -> (tensor<2x3x4xf32> {spmd.result = #spmd.output<"0">}) {
+  %k = aten.clamp %y {min = 0 : i64, max = 64 : i64} : (tensor<2x3xi64>) -> tensor<2x3xi64>
+  %f = aten.masked_fill.Scalar %k, %m {value = 70 : i64} : (tensor<2x3xi64>, tensor<2x3xi1>) -> tensor<2x3xi64>
+  %kc = aten.check_index %f {low = 0 : i64, high = 65 : i64, use = "embedding"} : (tensor<2x3xi64>) -> tensor<2x3xi64>
+  %e = aten.embedding %w, %kc : (tensor<65x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  return %e : tensor<2x3x4xf32>
+}

@@ -285,7 +285,9 @@ def test_cache(compiler, tmp_path) -> None:
     assert first == run(ranks=2) and first.parent.parent == cache_folder() == tmp_path / "cache/spmd"
     assert not (first / "weights.safetensors").exists()
     assert run(ranks=4) != first
-    assert len(compiler.read_text().splitlines()) == 2
+    by_object = run(ranks=2, policy=ModuleWrapPolicy({torch.nn.Linear}))
+    assert by_object != first and by_object == run(ranks=2, policy=ModuleWrapPolicy({torch.nn.Linear}))
+    assert len(compiler.read_text().splitlines()) == 3
     assert sorted(p.name for p in cache_folder().iterdir() if p.name.startswith(".")) == []
 
 

@@ -61,3 +61,17 @@ func.func @tiled(%q: tensor<2x6x4x8xf32>, %k: tensor<2x1x2x4x8xf32>) -> tensor<2
   %out, %l = aten.sdpa %q, %kr, %kr {dropout_p = 0.0, is_causal = true} : (tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> (tensor<2x6x4x8xf32>, tensor<2x6x4xf32>)
   return %out : tensor<2x6x4x8xf32>
 }
+
+// -----
+
+// Repeated over the batch as well: there are no keys of each sample to read.
+// CHECK-LABEL: @oneSample
+// CHECK: aten.expand
+// CHECK: aten.sdpa
+// CHECK-SAME: (tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>)
+func.func @oneSample(%q: tensor<2x6x4x8xf32>, %k: tensor<1x2x1x4x8xf32>) -> tensor<2x6x4x8xf32> {
+  %k2 = aten.expand %k {size = array<i64: 2, 2, 3, 4, 8>} : (tensor<1x2x1x4x8xf32>) -> tensor<2x2x3x4x8xf32>
+  %kr = aten.view %k2 {size = array<i64: 2, 6, 4, 8>} : (tensor<2x2x3x4x8xf32>) -> tensor<2x6x4x8xf32>
+  %out, %l = aten.sdpa %q, %kr, %kr {dropout_p = 0.0, is_causal = true} : (tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> (tensor<2x6x4x8xf32>, tensor<2x6x4xf32>)
+  return %out : tensor<2x6x4x8xf32>
+}
