@@ -152,7 +152,7 @@ LAYERS = (
     row("rows_seen", "self.n$i.add_(h.shape[0])", init="self.register_buffer('n$i', torch.zeros(1, dtype=torch.int64))"),
     row("center", "h = h - self.m$i", "self.m$i = (0.9 * self.m$i + 0.1 * h.mean(0).detach()).detach()",
         init="self.register_buffer('m$i', torch.zeros($C))", when="rows"),
-    row("queue", "k = F.normalize(h.detach().flatten(0, -2)[:2], dim=-1)", "h = h + $c * (h @ self.q$i.t()).softmax(-1) @ self.q$i",
+    row("queue", "k = F.normalize(h.detach().flatten(0, -2)[:2], dim=-1)", "q = self.q$i.clone()", "h = h + $c * (h @ q.t()).softmax(-1) @ q",
         "self.q$i.copy_(torch.cat([k, self.q$i])[:5])", init="self.register_buffer('q$i', torch.randn(5, $C))"),
 
     # of the batch

@@ -112,10 +112,12 @@ class Program:
     def _step(self) -> str:
         names = [name for name, _ in self.data.batch]
         entries = "".join(f", {text!r}: {line}" for piece in self.results for text, line in [_entry(piece)])
-        forward = [*self.data.prepare, f"out = {self.data.out}", f"loss = {self.data.loss}",
+        compute = [f"out = {self.data.out}", f"loss = {self.data.loss}",
                    *(line for piece in self.terms for line in piece.code)]
+        forward = [*self.data.prepare, *compute]
         return _STYLES[self.style].format(
             names=", ".join(names), forward=_lines(forward, 4), inner=_lines(forward, 8),
+            prepare=_lines(list(self.data.prepare), 4), compute=_lines(compute, 8),
             chunks=", ".join(f"{n}.chunk(2)" for n in names), under=", ".join(names),
             gradients=_indent(self.gradients), updates=_indent(self.updates),
             returned="{'loss': loss" + entries + "}" if entries else "loss")
@@ -181,8 +183,8 @@ def train_step(model, optimizer, {names}):
     return {returned}""",
     "two updates": """\
 def train_step(model, optimizer, {names}):
-    for _ in range(2):
-{inner}        loss.backward()
+{prepare}    for _ in range(2):
+{compute}        loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 {updates}    return {returned}""",

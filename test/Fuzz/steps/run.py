@@ -35,7 +35,7 @@ LIMIT = 300  # seconds for one program
 class Child:
     """A program that is checked in a process of its own: it may crash, hang, and leave anything behind."""
 
-    def __init__(self, program: Program, path: Path, ranks: tuple[int, ...]):
+    def __init__(self, program: Program, path: Path, ranks: tuple[int, ...], sample: bool):
         self.program, self.path = program, path
         path.write_text(program.source())
         self.read, write = os.pipe()
@@ -49,7 +49,7 @@ class Child:
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
             try:
-                found = [(one.kind, one.where, one.text) for one in check(path, ranks)]
+                found = [(one.kind, one.where, one.text) for one in check(path, ranks, sample)]
             except BaseException as error:
                 found = [("internal", "check", repr(error))]
             with os.fdopen(write, "w") as file:
@@ -79,14 +79,14 @@ class Child:
         return [Finding(*one) for one in json.loads(self.text)]
 
 
-def run_all(programs: Iterator[Program], folder: Path, ranks: tuple[int, ...], jobs: int,
+def run_all(programs: Iterator[Program], folder: Path, ranks: tuple[int, ...], sample: bool, jobs: int,
             seen: Callable[[Program, list[Finding]], None]) -> None:
     running: list[Child] = []
     remaining = iter(programs)
     program = next(remaining, None)
     while program is not None or running:
         while program is not None and len(running) < jobs:
-            running.append(Child(program, folder / f"step{program.seed}.py", ranks))
+            running.append(Child(program, folder / f"step{program.seed}.py", ranks, sample))
             program = next(remaining, None)
         for child in list(running):
             if child.poll():
@@ -94,9 +94,9 @@ def run_all(programs: Iterator[Program], folder: Path, ranks: tuple[int, ...], j
                 seen(child.program, child.findings())
 
 
-def check_one(program: Program, folder: Path, ranks: tuple[int, ...]) -> list[Finding]:
+def check_one(program: Program, folder: Path, ranks: tuple[int, ...], sample: bool) -> list[Finding]:
     found: list[Finding] = []
-    run_all(iter([program]), folder, ranks, 1, lambda _, findings: found.extend(findings))
+    run_all(iter([program]), folder, ranks, sample, 1, lambda _, findings: found.extend(findings))
     return found
 
 
@@ -113,10 +113,10 @@ def warm_up() -> None:
     spmd.capture(step, model, torch.optim.AdamW(model.parameters(), lr=0.1), torch.ones(2, 2))
 
 
-def ranks_of(finding: Finding, ranks: tuple[int, ...]) -> tuple[int, ...]:
+def ranks_of(finding: Finding, ranks: tuple[int, ...], sample: bool) -> tuple[int, ...]:
     """Those that show a failure."""
     where = finding.where.split()
-    return (int(where[1]),) if where[0] in ("host", "f64") and len(where) == 2 else () if where[0] == "interpreter" else ranks
+    return () if where[0] == "interpreter" else ranks
 
 
 def main() -> int:
@@ -124,6 +124,7 @@ def main() -> int:
     parser.add_argument("seeds", help="FIRST:END, or one")
     parser.add_argument("-j", dest="jobs", type=int, default=1, help="programs at a time")
     parser.add_argument("--ranks", default="1,2,3,5", help="on the host")
+    parser.add_argument("--sample", action="store_true", help="of each program one number of ranks, drawn by its seed")
     parser.add_argument("--keep", type=Path, help="folder for scripts, all failures and what was found")
     parser.add_argument("--show-invalid", action="store_true", help="what eager PyTorch says of scripts that are no test")
     parser.add_argument("--no-minimize", action="store_true")
@@ -144,7 +145,7 @@ def main() -> int:
             counts.update({one.kind for one in findings})
             counts["programs"] += 1
             if findings[0].kind == "invalid" and given.show_invalid:
-                print(f"seed {program.seed}: {findings[0].text}\n{program.source()}", flush=True)
+                print(f"seed {program.seed}: {findings[0].text.splitlines()[0]}", flush=True)
             bad = {one.signature(): one for one in reversed(findings) if one.is_failure}
             for signature, finding in bad.items():
                 known = failures.setdefault(signature, [])
@@ -154,16 +155,15 @@ def main() -> int:
                 print(f"seed {program.seed}, {finding.where}: {finding.kind}\n{finding.text}\n", flush=True)
                 if given.no_minimize or any(signature.startswith(text) for text in given.expect):
                     continue
-                alone = ranks_of(finding, ranks)
 
                 def fails(candidate: Program) -> bool:
-                    return any(one.signature() == signature for one in check_one(candidate, Path(work), alone))
+                    return any(one.signature() == signature for one in check_one(candidate, Path(work), ranks_of(finding, ranks), given.sample))
                 small = minimize(program, fails)
                 path = folder / f"small{program.seed}-{finding.kind}.py"
                 symptom = "\n".join(f"# {line}" for line in [finding.where, *finding.text.splitlines()[:8]])
                 path.write_text(f"{symptom}\n{small.source()}")
                 print(small.source(), flush=True)
-        run_all(map(generate, seeds), folder, ranks, given.jobs, seen)
+        run_all(map(generate, seeds), folder, ranks, given.sample, given.jobs, seen)
     print(", ".join(f"{kind}: {counts[kind]}" for kind in ("programs", "ok", "refused", "invalid", "not finite",
                                                              "unlisted", "crash", "internal", "wrong")))
     for signature, numbers in sorted(failures.items(), key=lambda one: -len(one[1])):

@@ -198,14 +198,12 @@ BETWEEN = (
     row("reset_bias", "if step == 1:", "    model.head.bias.data.zero_()", weight=2),
     row("load", "model.load_state_dict({k: v * $decay if v.is_floating_point() else v for k, v in model.state_dict().items()})"),
     row("evaluate", "model.state_dict()['head.weight'].sum()"),
-    row("freeze", "if step == 1:", "    model.head.bias.requires_grad_(False)", weight=0.3),
     row("eval_mode", "if step == 1:", "    model.eval()", weight=0.3),
     row("weight_decay", "if step == 1:", "    optimizer.param_groups[0]['weight_decay'] = 0.1", weight=0.3),
 )
 
 SETUP = (
-    row("freeze_head_bias", "model.head.bias.requires_grad_(False)"),
-    row("freeze_one", "$p.requires_grad_(False)", weight=2),
+    row("freeze_embed", "for p in list(model.parameters())[:1]:", "    if p is not model.head.weight:", "        p.requires_grad_(False)", weight=2),
     row("eval_part", "model.head.eval()", weight=0.3),
     row("tie_head", "model.start_again = model.head.weight", weight=0.3),
     row("buffer_start", "model.register_buffer('start', model.head.weight.detach().clone())", when="start", weight=0),
