@@ -7,7 +7,8 @@ A script (program.py writes them) has
     setup(dtype) -> model, optimizer          batches(dtype): tuples, one per step
     train_step(model, optimizer, *batch)      between(model, optimizer, step): optional, what happens after each step
     SEED, OPTIONS                             of spmd.compile
-    BATCH_DIMS, DTYPE                         optional; float32
+    BATCH_DIMS, DTYPE, STEPS                  optional: of spmd.compile; what is trained, float32; see below
+    TEACHER                                   optional: a module that between() changes
 
 With view="local" batches are those of one rank, as many as STEPS steps of all ranks need.
 """

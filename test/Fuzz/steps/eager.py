@@ -1,7 +1,6 @@
 """Runs a script in eager PyTorch: what a compiled step is compared with."""
 from __future__ import annotations
 
-import copy
 import dataclasses
 import importlib.util
 import itertools
@@ -30,7 +29,7 @@ class Run:
     final: Trace = dataclasses.field(default_factory=dict)
     batches: list[Batch] = dataclasses.field(default_factory=list)
     rates: list[list[float]] = dataclasses.field(default_factory=list)
-    is_alone: list[bool] = dataclasses.field(default_factory=list)  # nothing but rates changed after this step
+    is_alone: list[bool] = dataclasses.field(default_factory=list)  # between() has changed nothing but rates
 
     def steps_of_one_program(self) -> int:
         """How many steps there are before batches have other shapes or the user changes what is trained."""
@@ -61,10 +60,8 @@ def batches_of(script: types.ModuleType, dtype: torch.dtype, ranks: int) -> Iter
     if not is_local(script):
         yield from each
         return
-    names = script.train_step.__code__.co_varnames[2:]
-    dims = getattr(script, "BATCH_DIMS", {})
     while len(group := tuple(itertools.islice(each, ranks))) == ranks:
-        yield tuple(parts[0] if dims.get(name, 0) is None else torch.cat(parts) for name, parts in zip(names, zip(*group)))
+        yield tuple(parts[0] if dim is None else torch.cat(parts) for dim, parts in zip(_dims(script), zip(*group)))
 
 
 def results_of(returned: Any, step: int) -> Trace:
@@ -104,6 +101,17 @@ def _move(model: torch.nn.Module, script: types.ModuleType, dtype: torch.dtype) 
                 p.mul_(1 + sign * torch.finfo(dtype).eps)
 
 
+def _rows_of(script: types.ModuleType, batch: Batch, ranks: int, rank: int) -> Batch:
+    return tuple(t.clone() if dim is None else t.chunk(ranks)[rank].clone() for t, dim in zip(batch, _dims(script)))
+
+
+def _dims(script: types.ModuleType) -> list[int | None]:
+    """The batch dim of each input."""
+    code = script.train_step.__code__
+    given = getattr(script, "BATCH_DIMS", {})
+    return [given.get(name, 0) for name in code.co_varnames[2:code.co_argcount]]
+
+
 def _averaged(results: list[Trace]) -> Trace:
     """Losses of ranks are given as their mean, all else as rank 0 has it."""
     return {name: sum(one[name] for one in results) / len(results) if t.dim() == 0 and t.is_floating_point() else t
@@ -126,7 +134,7 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
         run.rates.append([float(g["lr"]) for g in optimizer.param_groups])
 
         def run_rank(rank: int, *members: Any) -> Trace:
-            rows = [t.chunk(ranks)[rank].clone() for t in batch] if replicas else batch
+            rows = _rows_of(script, batch, ranks, rank) if replicas else batch
             with Draws(torch.tensor(script.SEED), torch.tensor(step)):
                 return results_of(script.train_step(*members, *rows), step)
         with _whole_ops():
@@ -136,7 +144,7 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
         for members in replicas.members if replicas else [(model, optimizer)]:
             between(*members, step)
         after = state_of(model, optimizer)
-        run.is_alone.append(modes == _modes_of(model, optimizer) and all(
+        run.is_alone.append(not hasattr(script, "TEACHER") and modes == _modes_of(model, optimizer) and all(
             torch.equal(t, after[name]) for name, t in run.states[-1].items()))
         if replicas and len(run.states) == script.STEPS:
             break

@@ -68,8 +68,8 @@ class _Generator:
         if style == "chunks" and any(dim != 0 for _, dim in data.batch_dims):
             style = "plain"
         values = {"C": str(self.width), "K": str(self.classes), "T": str(self.time), "B": str(self.rows)}
-        for word in ("start", "ema", "shadow"):
-            if self.chance(0.12):
+        for word in ("start", "ema", "shadow", "teacher"):
+            if self.chance(0.1):
                 has.add(word)
         scope = Scope(rng, values, has)
         parts: dict[str, Any] = {}
@@ -85,14 +85,16 @@ class _Generator:
         parts["results"] = self.some(scope, RESULTS, 3, 0.4)
         parts["between"] = self.some(scope, BETWEEN, 2, 0.3)
         return Program(self.seed, data, self.width, self.classes, self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)),
-                       style, self._options(repeat), repeat, **parts)
+                       style, "torch.bfloat16" if self.chance(0.06) else "torch.float32", self._options(repeat, style),
+                       repeat, **parts)
 
     def _buffers(self, has: set[str]) -> list[Piece]:
         made = {"start": "model.register_buffer('start', model.head.weight.detach().clone())",
                 "ema": "model.register_buffer('ema', torch.zeros((), dtype=dtype))",
                 "shadow": "model.shadow = nn.ParameterList([nn.Parameter(p.detach().clone(), requires_grad=False) "
-                          "for p in model.parameters()])"}
-        return [Piece(word, (made[word],)) for word in made if word in has]
+                          "for p in model.parameters()])",
+                "teacher": "global TEACHER\nTEACHER = copy.deepcopy(model).requires_grad_(False)"}
+        return [Piece(word, tuple(made[word].splitlines())) for word in made if word in has]
 
     def _data(self) -> tuple[Data, set[str]]:
         rng, rows, time, width, classes = self.rng, self.rows, self.time, self.width, self.classes
@@ -175,7 +177,7 @@ class _Generator:
             params = "model.head.parameters()"
         return f"{name}({params}, {', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
-    def _options(self, repeat: int) -> tuple[tuple[str, Any], ...]:
+    def _options(self, repeat: int, style: str) -> tuple[tuple[str, Any], ...]:
         options: dict[str, Any] = {}
         if self.chance(0.5):
             options["policy"] = self.rng.choice(("always", "class:Block" if repeat else "class:Linear", "class:Linear", "none", "size:20"))
@@ -183,6 +185,8 @@ class _Generator:
                 options["policy"] = "name:head"
         if self.chance(0.25):
             options["mode"] = "replicate"
+        if self.chance(0.08):
+            options["view"] = "local"
         words = [word for word, probability in (("--prefetch=0", 0.1), ("--reshard-after-forward=false", 0.1), ("--fuse=false", 0.05))
                  if self.chance(probability)]
         if words:

@@ -37,6 +37,8 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield change(style="plain")
     if program.optimizer != _PLAIN:
         yield change(optimizer=_PLAIN)
+    if program.dtype != "torch.float32":
+        yield change(dtype="torch.float32")
     for option in program.options:
         yield change(options=tuple(one for one in program.options if one is not option))
     if program.repeat > 1 and program.block:

@@ -47,6 +47,7 @@ class Program:
     optimizer: str
     steps: int
     style: str  # of the step; see _STYLES
+    dtype: str  # what is trained on the host
     options: tuple[tuple[str, Any], ...]
     repeat: int = 0  # how many blocks there are
     block: tuple[Piece, ...] = ()
@@ -67,7 +68,7 @@ class Program:
         return "".join(f"{part.rstrip()}\n" for part in self._parts())
 
     def _parts(self) -> Iterator[str]:
-        yield "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
+        yield "import copy\nimport math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
         top = dict.fromkeys(text for piece in self.pieces() for text in piece.top)
         yield "\n".join(line for line in top if "\n" not in line)
         yield from (f"\n\n{text}" for text in top if "\n" in text)
@@ -80,7 +81,7 @@ class Program:
         if self.between:
             yield f"\n\ndef between(model, optimizer, step):\n{_indent(self.between)}"
         options = ", ".join(f"{key}={value!r}" for key, value in self.options)
-        yield f"\n\nSEED, OPTIONS = {self.seed}, dict({options})"
+        yield f"\n\nSEED, DTYPE, STEPS, OPTIONS = {self.seed}, {self.dtype}, {self.steps}, dict({options})"
 
     def _module(self, name: str, argument: str, pieces: tuple[Piece, ...], init: list[str], result: str) -> str:
         lines = [f"class {name}(nn.Module):", "    def __init__(self):", "        super().__init__()"]
@@ -105,8 +106,9 @@ class Program:
         made = "".join(f"        {name} = {text}\n" for name, text in self.data.batch)
         names = ", ".join(name for name, _ in self.data.batch)
         dims = dict(self.data.batch_dims)
+        count = self.steps * 5 if ("view", "local") in self.options else self.steps  # of up to 5 ranks
         return (f"def batches(dtype):\n    generator = torch.Generator().manual_seed({self.seed})\n"
-                f"    for _ in range({self.steps}):\n{made}        yield {names}"
+                f"    for _ in range({count}):\n{made}        yield {names}"
                 + (f"\n\n\nBATCH_DIMS = {dims!r}" if dims else ""))
 
     def _step(self) -> str:

@@ -1,11 +1,43 @@
-"""The sentences by which a random step may be refused, each with a step that is."""
+"""The sentences by which a random step may be refused, each with lines of a step that is refused so.
+
+A sentence says what is not supported, at the user's line. Any other one, however well written, is a failure of a random
+step: whoever adds an error that a user may meet adds it here.
+"""
 from __future__ import annotations
 
+import dataclasses
 import re
 
-LISTED: dict[str, str] = {
-}
+from program import Data, Piece, Program
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """`pattern` is looked for in the message; `lines`, by place (program.PLACES), are of a step that it refuses."""
+
+    pattern: str
+    lines: dict[str, tuple[str, ...]]
+    options: tuple[tuple[str, object], ...] = ()
+
+    def program(self) -> Program:
+        """A small step with these lines."""
+        data = Data(batch=(("x", "torch.randn(6, 4, generator=generator).to(dtype)"),), batch_dims=(),
+                    embed=Piece("embed", ("h = torch.tanh(self.embed(x))",), ("self.embed = nn.Linear(4, 4)",)),
+                    pool=(), prepare=(), out="model(x)", loss="out.square().mean()")
+        return Program(1, data, 4, 3, "SGD(model.parameters(), lr=0.1)", 1, "plain", "torch.float32", self.options,
+                       **{place: (Piece("refused", lines),) for place, lines in self.lines.items()})
+
+
+LISTED = (
+    Refusal(r"error: unknown op '\w+'\n",
+            {"terms": ("loss = loss + torch.special.bessel_j1(out.detach()).mean()",)}),
+    Refusal(r"error: '\w+' is not supported: ", {"layers": ("h = h @ torch.linalg.matrix_exp(self.embed.weight)",)}),
+    Refusal(r"error: an update of one parameter takes the value of another, .* keep a moving average in buffers",
+            {"setup": ("model.average = nn.Parameter(model.head.weight.detach().clone(), requires_grad=False)",),
+             "updates": ("with torch.no_grad():", "    model.average.lerp_(model.head.weight, 0.1)")}),
+    Refusal(r"error: policy '.*' chooses no module: ", {}, (("policy", "size:1000"),)),
+)
 
 
 def is_listed(text: str) -> bool:
-    return any(re.search(pattern, text) for pattern in LISTED)
+    return any(re.search(refusal.pattern, text) for refusal in LISTED)

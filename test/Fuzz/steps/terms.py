@@ -104,6 +104,11 @@ TERMS = (
     row("teacher", "with torch.no_grad():", "    target = model(x).flatten(0, -2).softmax(-1)",
         "loss = loss - $c * (target * F.log_softmax(out, -1)).sum(-1).mean()"),
 
+    # of other modules
+    row("distilled", "with torch.no_grad():", "    target = TEACHER(x).flatten(0, -2).softmax(-1)",
+        "loss = loss + $c * F.kl_div(F.log_softmax(out, -1), target, reduction='batchmean')", when="teacher", weight=8),
+    row("consistent", "loss = loss + $c * F.mse_loss(out, TEACHER(x).flatten(0, -2))", when="teacher", weight=4),
+
     # of other inputs
     row("shared", "loss = loss + $c * (out @ shared).square().mean()", when="shared", weight=4),
     row("shared_weight", "loss = loss + $c * (model.head.weight.t() @ shared).square().sum()", when="shared", weight=4),
@@ -194,6 +199,9 @@ RESULTS = (
 BETWEEN = (
     row("lr", "for group in optimizer.param_groups:", "    group['lr'] *= $decay", weight=5),
     row("warm_up", "optimizer.param_groups[0]['lr'] = 0.05 * (step + 1)", weight=2),
+    row("teacher_moves", "with torch.no_grad():", "    for a, p in zip(TEACHER.parameters(), model.parameters()):",
+        "        a.mul_(0.9).add_(p, alpha=0.1)", when="teacher", weight=10),
+    row("teacher_loads", "TEACHER.load_state_dict(model.state_dict(), strict=False)", when="teacher", weight=3),
     row("scale_weight", "with torch.no_grad():", "    model.head.weight.mul_($decay)", weight=2),
     row("reset_bias", "if step == 1:", "    model.head.bias.data.zero_()", weight=2),
     row("load", "model.load_state_dict({k: v * $decay if v.is_floating_point() else v for k, v in model.state_dict().items()})"),

@@ -36,10 +36,11 @@ class Tolerance:
             self.largest[kind] = max(self.largest.get(kind, 1e-3), float(tensor.double().norm()))
 
     def of(self, name: str) -> float:
+        epsilon = max(self.epsilon, torch.finfo(self.expected[name].dtype).eps)
         expected = self.expected[name].double()
         rounding = max(float((other[name].double() - expected).norm()) for other in self.others)
-        return max(SAMPLES * rounding, EPSILONS * self.epsilon * float(expected.norm()),
-                   NOISE * self.epsilon * self.largest[_kind_of(name)])
+        return max(SAMPLES * rounding, EPSILONS * epsilon * float(expected.norm()),
+                   NOISE * epsilon * self.largest[_kind_of(name)])
 
     def differences(self, got: Trace) -> list[str]:
         """A line for each tensor of `got` that is wrong."""
