@@ -42,8 +42,8 @@ CPU = "x86-64-v4" if "avx512vl" in Path("/proc/cpuinfo").read_text() else "x86-6
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """`kind`: ok; refused (by a listed sentence), unlisted (refused by another), crash, internal, wrong; or invalid, not
-    finite: the script is no test."""
+    """`kind`: ok; refused (by a listed sentence), unlisted (refused by another), crash, internal, wrong; or invalid,
+    not finite: the script is no test."""
 
     kind: str
     where: str = ""
@@ -131,6 +131,7 @@ class Checker:
             runs = [self.run(dtype, 1, moved) for dtype in (torch.float64, self.dtype) for moved in (False, True)]
         except Exception as error:
             raise NotComparable("invalid", f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from error
+        self.has_autocast = "autocast(" in self.path.read_text()
         self.is_exact = _is_exact(start(self.script, torch.float64)[1])
         if not all(run.is_finite() for run in runs):
             raise NotComparable("not finite", "")
@@ -162,7 +163,8 @@ class Checker:
 
         def state_after(one: Run) -> Trace:
             return one.final if steps is None else one.states[steps - 1]
-        epsilon = torch.finfo(dtype).eps if self.is_exact else max(torch.finfo(dtype).eps, torch.finfo(torch.float32).eps)
+        coarsest = torch.bfloat16 if self.has_autocast and dtype == torch.float32 else dtype
+        epsilon = max(torch.finfo(one).eps for one in (coarsest, *([] if self.is_exact else [torch.float32])))
         found = Tolerance(run.results, (one.results for one in others), epsilon).differences(results)
         found += Tolerance(state_after(run), map(state_after, others), epsilon).differences(state)
         if found:
@@ -215,9 +217,9 @@ class Checker:
             between(model, optimizer, number)
         state = state_of(model, optimizer)
         step.reset()
-        missing = [name for names in ((run.results, results), (run.final, state)) for name in names[0].keys() - names[1]]
+        missing = sorted((run.results.keys() - results.keys()) | (run.final.keys() - state.keys()))
         if missing:
-            yield Finding("wrong", f"compile {ranks}", f"there is no {', '.join(sorted(missing))}")
+            yield Finding("wrong", f"compile {ranks}", f"there is no {', '.join(missing)}")
         yield from self._compare(f"compile {ranks}", self.dtype, ranks, results, state)
 
     def _interpret(self) -> Iterator[Finding]:
@@ -229,7 +231,8 @@ class Checker:
             steps = run.steps_of_one_program()
             if package.first_step is not None:
                 steps, package = 1, dataclasses.replace(package.first_step, weights=package.weights)
-            step = _with_reference(package, run, steps, ranks if is_local(self.script) else None).save(self.folder / "s.step")
+            recorded = _with_reference(package, run, steps, ranks if is_local(self.script) else None)
+            step = recorded.save(self.folder / "s.step")
             if ranks:
                 tool("spmd-compile", step, "--compile-to=collectives", "--quiet", "-o", program, *self._words(ranks))
             else:
@@ -237,7 +240,8 @@ class Checker:
             out = self.folder / "out.safetensors"
             tool("spmd-interpret", program, f"--weights={step}", f"--steps={steps}", f"--save={out}")
             results, state = _read_saved(out)
-            found = list(self._compare(f"interpreter {ranks or 'imported'}", torch.float64, ranks or 1, results, state, steps))
+            where = f"interpreter {ranks or 'imported'}"
+            found = list(self._compare(where, torch.float64, ranks or 1, results, state, steps))
             if found:
                 yield from found
                 return

@@ -119,8 +119,8 @@ def _averaged(results: list[Trace]) -> Trace:
 
 
 def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, moved: bool = False) -> Run:
-    """The script as it stands; random numbers are those that the captured step draws. `ranks` are those of a local view,
-    `moved` begins from parameters that one rounding has moved."""
+    """The script as it stands; random numbers are those that the captured step draws. `ranks` are those of a local
+    view, `moved` begins from parameters that one rounding has moved."""
     model, optimizer = start(script, dtype)
     if moved:
         _move(model, script, dtype)

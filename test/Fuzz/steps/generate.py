@@ -21,22 +21,23 @@ _LABELS = ("F.cross_entropy(out, y)", "F.cross_entropy(out, y, label_smoothing=0
            "(F.one_hot(y, {K}) - out.softmax(-1)).square().sum(-1).mean()",
            "-out.log_softmax(-1).gather(1, y.unsqueeze(1)).mean()",
            "F.binary_cross_entropy_with_logits(out, F.one_hot(y, {K}).to(out.dtype))",
-           "((1 - F.log_softmax(out, -1).exp().gather(1, y[:, None])[:, 0]) ** 2 * F.cross_entropy(out, y, reduction='none')).mean()")
-_IGNORED = ("F.cross_entropy(out, y, ignore_index=-100)", "F.cross_entropy(out, y, ignore_index=-100, label_smoothing=0.2)",
+           "((1 - out.softmax(-1)[:, 0]) ** 2 * F.cross_entropy(out, y, reduction='none')).mean()")
+_IGNORED = ("F.cross_entropy(out, y, ignore_index=-100)",
+            "F.cross_entropy(out, y, ignore_index=-100, label_smoothing=0.2)",
             "(F.cross_entropy(out, y.clamp(min=0), reduction='none') * (y >= 0)).sum() / (y >= 0).sum()",
             "F.cross_entropy(out, y, ignore_index=-100, reduction='sum') / (y != -100).sum().clamp(min=1)")
 _VALUES = ("F.mse_loss(out, y)", "F.l1_loss(out, y)", "F.smooth_l1_loss(out, y)", "F.huber_loss(out, y, delta=0.5)",
            "F.mse_loss(out, y, reduction='sum') / {N}", "(out - y).square().sum(-1).sqrt().mean()",
-           "F.gaussian_nll_loss(out, y, out.exp())", "F.kl_div(F.log_softmax(out, -1), y.softmax(-1), reduction='batchmean')",
+           "F.gaussian_nll_loss(out, y, out.exp())",
+           "F.kl_div(F.log_softmax(out, -1), y.softmax(-1), reduction='batchmean')",
            "(out - y).abs().amax(-1).mean()", "torch.log(torch.cosh(out - y)).mean()", "(out - y).norm()",
            "1 - F.cosine_similarity(out, y, dim=-1).mean()", "F.cross_entropy(out, y.softmax(-1))",
            "F.margin_ranking_loss(out[:, 0], out[:, 1], y[:, 0].sign())", "F.poisson_nll_loss(out, y.abs())",
            "F.triplet_margin_loss(out, y, out.detach().flip(0))", "F.binary_cross_entropy(out.sigmoid(), y.sigmoid())",
            "F.pairwise_distance(out, y).mean()", "(out * y).mean().square()")
 
-_RANDOM = {"dropout", "dropout_module", "noise"}
-_STYLES = {"plain": 10, "zero first": 2, "zeros": 1, "chunks": 3, "two backwards": 1, "autograd.grad": 1, "two updates": 1,
-           "autocast": 0.7}
+_STYLES = {"plain": 10, "zero first": 2, "zeros": 1, "chunks": 3, "two backwards": 1, "autograd.grad": 1,
+           "two updates": 1, "autocast": 0.7}
 
 
 def generate(seed: int) -> Program:
@@ -84,9 +85,9 @@ class _Generator:
         parts["updates"] = self.some(scope, UPDATES, 2, 0.25)
         parts["results"] = self.some(scope, RESULTS, 3, 0.4)
         parts["between"] = self.some(scope, BETWEEN, 2, 0.3)
-        return Program(self.seed, data, self.width, self.classes, self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)),
-                       style, "torch.bfloat16" if self.chance(0.06) else "torch.float32", self._options(repeat, style),
-                       repeat, **parts)
+        dtype = "torch.bfloat16" if self.chance(0.06) else "torch.float32"
+        return Program(self.seed, data, self.width, self.classes, self._optimizer(),
+                       rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), style, dtype, self._options(repeat), repeat, **parts)
 
     def _buffers(self, has: set[str]) -> list[Piece]:
         made = {"start": "model.register_buffer('start', model.head.weight.detach().clone())",
@@ -105,7 +106,8 @@ class _Generator:
         features = rng.choice((3, 4, 5, width))
         if kind == "vectors":
             batch.append(("x", f"torch.randn({rows}, {features}, generator=generator).to(dtype)"))
-            embed = Piece("embed", ("h = torch.tanh(self.embed(x))",), (f"self.embed = nn.Linear({features}, {width})",))
+            embed = Piece("embed", ("h = torch.tanh(self.embed(x))",),
+                          (f"self.embed = nn.Linear({features}, {width})",))
             if features == width and self.chance(0.5):
                 embed = Piece("embed", ("h = x",))
         elif kind == "bytes":
@@ -128,16 +130,15 @@ class _Generator:
                           (f"self.embed = nn.Conv2d(2, {width}, 3, padding=1)",))
         timed = kind in ("tokens", "sequences", "images")
         has.add("time" if timed else "rows")
-        pool = () if not timed or per_token else (rng.choice(("h = h.mean(1)", "h = h[:, -1]", "h = h.amax(1)", "h = h.sum(1)")),)
+        pools = ("h = h.mean(1)", "h = h[:, -1]", "h = h.amax(1)", "h = h.sum(1)")
+        pool = (rng.choice(pools),) if timed and not per_token else ()
         shape = f"{rows}, {time}" if per_token else f"{rows},"
         if self.chance(0.6):
             has.add("labels")
             ignored = self.chance(0.25)
-            low = "-1" if ignored else "0"
-            batch.append(("y", f"torch.randint({low}, {classes}, ({shape}), generator=generator)"))
+            batch.append(("y", f"torch.randint({'-1' if ignored else '0'}, {classes}, ({shape}), generator=generator)"))
             loss = rng.choice(_IGNORED if ignored else _LABELS)
             if ignored:
-                batch[-1] = ("y", batch[-1][1])
                 prepare.append("y = torch.where(y < 0, -100, y)")
             if per_token:
                 prepare.append("y = y.flatten()")
@@ -149,8 +150,7 @@ class _Generator:
                 prepare.append("y = y.flatten(0, 1)")
         if self.chance(0.15):
             has.add("weights")
-            batch.append(("weights", f"torch.rand({shape} generator=generator).to(dtype)".replace(", ge", ", ge") if shape[-1] == ","
-                          else f"torch.rand({shape}, generator=generator).to(dtype)"))
+            batch.append(("weights", f"torch.rand({shape.rstrip(',')}, generator=generator).to(dtype)"))
             if per_token:
                 prepare.append("weights = weights.flatten()")
         if self.chance(0.12):
@@ -158,7 +158,8 @@ class _Generator:
             batch.append(("shared", f"torch.randn({classes}, 2, generator=generator).to(dtype)"))
             dims.append(("shared", None))
         if self.chance(0.08) and kind in ("vectors", "sequences"):
-            prepare.append(rng.choice(("x = x * 2", "x = (x - x.mean(0)) / (x.std(0) + 0.1)", "x.mul_(0.5)", "x = x.flip(0)")))
+            prepare.append(rng.choice(("x = x * 2", "x = (x - x.mean(0)) / (x.std(0) + 0.1)", "x.mul_(0.5)",
+                                       "x = x.flip(0)")))
         out = "model(x).flatten(0, 1)" if per_token else "model(x)"
         return Data(tuple(batch), tuple(dims), embed, pool, tuple(prepare), out,
                     loss.format(N=count, K=classes)), has
@@ -167,7 +168,8 @@ class _Generator:
         rng = self.rng
         name = "SGD" if self.chance(0.6) else rng.choice(("Adam", "AdamW", "AdamW", *OPTIONS))
         option = "plain" if self.chance(0.4) else rng.choice(list(OPTIONS[name]))
-        implementation = rng.choice(("default", "default", *(k for k in IMPLEMENTATIONS if k != "fused" or name in FUSED)))
+        implementations = [k for k in IMPLEMENTATIONS if k != "fused" or name in FUSED]
+        implementation = rng.choice(("default", "default", *implementations))
         given = {"lr": LR.get(name, 1e-2), **OPTIONS[name][option], **IMPLEMENTATIONS[implementation]}
         params = "model.parameters()"
         if option == "groups":
@@ -177,18 +179,17 @@ class _Generator:
             params = "model.head.parameters()"
         return f"{name}({params}, {', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
-    def _options(self, repeat: int, style: str) -> tuple[tuple[str, Any], ...]:
+    def _options(self, repeat: int) -> tuple[tuple[str, Any], ...]:
         options: dict[str, Any] = {}
         if self.chance(0.5):
-            options["policy"] = self.rng.choice(("always", "class:Block" if repeat else "class:Linear", "class:Linear", "none", "size:20"))
-            if options["policy"] == "class:Linear":
-                options["policy"] = "name:head"
+            options["policy"] = self.rng.choice(("always", "name:head", "none", "size:20",
+                                                 *(["class:Block"] * 2 if repeat else [])))
         if self.chance(0.25):
             options["mode"] = "replicate"
         if self.chance(0.08):
             options["view"] = "local"
-        words = [word for word, probability in (("--prefetch=0", 0.1), ("--reshard-after-forward=false", 0.1), ("--fuse=false", 0.05))
-                 if self.chance(probability)]
+        rare = ("--prefetch=0", "--reshard-after-forward=false", "--fuse=false")
+        words = [word for word in rare if self.chance(0.08)]
         if words:
             options["options"] = words
         return tuple(options.items())

@@ -1,7 +1,7 @@
 """A random training step: pieces that stand in a template, written out as a script that a person could have written.
 
-A piece can be left out, and what remains is a program (or raises NameError, and then it is none); so a failure can be made
-small by leaving out pieces (minimize.py).
+A piece can be left out, and what remains is a program (or raises NameError, and then it is none); so a failure can be
+made small by leaving out pieces (minimize.py).
 """
 from __future__ import annotations
 

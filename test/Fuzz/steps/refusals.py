@@ -35,6 +35,9 @@ LISTED = (
     Refusal(r"error: an update of one parameter takes the value of another, .* keep a moving average in buffers",
             {"setup": ("model.average = nn.Parameter(model.head.weight.detach().clone(), requires_grad=False)",),
              "updates": ("with torch.no_grad():", "    model.average.lerp_(model.head.weight, 0.1)")}),
+    Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  cure: write into it in place",
+            {"setup": ("model.register_buffer('mean', torch.zeros(3, dtype=dtype))",),
+             "updates": ("model.mean = out.detach().mean(0)",)}),
     Refusal(r"error: policy '.*' chooses no module: ", {}, (("policy", "size:1000"),)),
 )
 

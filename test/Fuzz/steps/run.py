@@ -113,7 +113,7 @@ def warm_up() -> None:
     spmd.capture(step, model, torch.optim.AdamW(model.parameters(), lr=0.1), torch.ones(2, 2))
 
 
-def ranks_of(finding: Finding, ranks: tuple[int, ...], sample: bool) -> tuple[int, ...]:
+def ranks_of(finding: Finding, ranks: tuple[int, ...]) -> tuple[int, ...]:
     """Those that show a failure."""
     where = finding.where.split()
     return () if where[0] == "interpreter" else ranks
@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("--ranks", default="1,2,3,5", help="on the host")
     parser.add_argument("--sample", action="store_true", help="of each program one number of ranks, drawn by its seed")
     parser.add_argument("--keep", type=Path, help="folder for scripts, all failures and what was found")
-    parser.add_argument("--show-invalid", action="store_true", help="what eager PyTorch says of scripts that are no test")
+    parser.add_argument("--show-invalid", action="store_true", help="what eager says of scripts that are no test")
     parser.add_argument("--no-minimize", action="store_true")
     parser.add_argument("--expect", nargs="*", default=[], help="beginnings of signatures that are known")
     given = parser.parse_args()
@@ -157,7 +157,8 @@ def main() -> int:
                     continue
 
                 def fails(candidate: Program) -> bool:
-                    return any(one.signature() == signature for one in check_one(candidate, Path(work), ranks_of(finding, ranks), given.sample))
+                    found = check_one(candidate, Path(work), ranks_of(finding, ranks), given.sample)
+                    return any(one.signature() == signature for one in found)
                 small = minimize(program, fails)
                 path = folder / f"small{program.seed}-{finding.kind}.py"
                 symptom = "\n".join(f"# {line}" for line in [finding.where, *finding.text.splitlines()[:8]])

@@ -14,8 +14,8 @@ from eager import Trace
 
 # A multiple of the rounding errors that eager itself shows, which are one sample of a random walk.
 SAMPLES = 32
-# Of |b|, of each tensor, in float64; in other dtypes as many of their epsilons. Sums here have some hundred terms.
-EPSILONS = 1e-12 / torch.finfo(torch.float64).eps
+# Of |b|, of each tensor. Sums here have some hundred terms, of which a step has some tens in a row.
+RELATIVE, EPSILONS = 1e-12, 128
 # A tensor that is zero but for rounding, next to the largest of its kind.
 NOISE = 64
 
@@ -39,7 +39,7 @@ class Tolerance:
         epsilon = max(self.epsilon, torch.finfo(self.expected[name].dtype).eps)
         expected = self.expected[name].double()
         rounding = max(float((other[name].double() - expected).norm()) for other in self.others)
-        return max(SAMPLES * rounding, EPSILONS * epsilon * float(expected.norm()),
+        return max(SAMPLES * rounding, max(RELATIVE, EPSILONS * epsilon) * float(expected.norm()),
                    NOISE * epsilon * self.largest[_kind_of(name)])
 
     def differences(self, got: Trace) -> list[str]:
