@@ -20,12 +20,16 @@ class Refusal:
     options: tuple[tuple[str, object], ...] = ()
 
     def program(self) -> Program:
-        """A small step with these lines."""
-        data = Data(batch=(("x", "torch.randn(6, 4, generator=generator).to(dtype)"),), batch_dims=(),
-                    embed=Piece("embed", ("h = torch.tanh(self.embed(x))",), ("self.embed = nn.Linear(4, 4)",)),
-                    pool=(), prepare=(), out="model(x)", loss="out.square().mean()")
-        return Program(1, data, 4, 3, "SGD(model.parameters(), lr=0.1)", 1, "plain", "torch.float32", self.options,
-                       **{place: (Piece("refused", lines),) for place, lines in self.lines.items()})
+        return small_program(self.lines, self.options)
+
+
+def small_program(lines: dict[str, tuple[str, ...]], options: tuple[tuple[str, object], ...] = ()) -> Program:
+    """One layer and a head, with these lines."""
+    data = Data(batch=(("x", "torch.randn(6, 4, generator=generator).to(dtype)"),), batch_dims=(),
+                embed=Piece("embed", ("h = torch.tanh(self.embed(x))",), ("self.embed = nn.Linear(4, 4)",)),
+                pool=(), prepare=(), out="model(x)", loss="out.square().mean()")
+    return Program(1, data, 4, 3, "SGD(model.parameters(), lr=0.1)", 1, "plain", "torch.float32", options,
+                   **{place: (Piece("own", text),) for place, text in lines.items()})
 
 
 LISTED = (
