@@ -127,7 +127,7 @@ LAYERS = (
     row("codebook", "d = (h.unsqueeze(-2) - self.w$i).square().sum(-1)", "h = h + (-d).softmax(-1) @ self.w$i",
         init="self.w$i = nn.Parameter(torch.randn(5, $C))", matrices="w$i", weight=2),
     row("quantized_vectors", "q = self.w$i[torch.cdist(h.detach().flatten(0, -2), self.w$i.detach()).argmin(-1)]",
-        "h = h + (q.view_as(h) - h).detach() + $c * q.view_as(h)", init="self.w$i = nn.Parameter(torch.randn(5, $C))",
+        "h = q.view_as(h) + $c * h", init="self.w$i = nn.Parameter(torch.randn(5, $C))",
         matrices="w$i"),
     row("bilinear", "h = self.l$i(h, h)", init="self.l$i = nn.Bilinear($C, $C, $C)"),
     row("prelu", "h = self.l$i(h)", init="self.l$i = nn.PReLU()"),
