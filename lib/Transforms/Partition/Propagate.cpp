@@ -28,7 +28,8 @@ namespace spmd::partition {
 bool onlyMovesElements(Operation *op) {
   if (cast<AtenOpInterface>(op).isViewLike())
     return true;
-  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack"}, op->getName().stripDialect());
+  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack", "select.int", "slice.Tensor"},
+                            op->getName().stripDialect());
 }
 
 namespace {
