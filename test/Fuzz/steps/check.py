@@ -100,7 +100,7 @@ class Checker:
         except NotComparable as error:
             yield Finding(error.kind, "eager", str(error))
             return
-        if self.sample:
+        if self.sample and self.ranks:
             self.ranks = self.ranks[self.seed % 7 % len(self.ranks):][:1]
         yield from self._guarded("interpreter", self._interpret)
         for number, ranks in enumerate(self.ranks):
