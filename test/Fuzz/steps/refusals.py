@@ -39,7 +39,7 @@ LISTED = (
     Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  cure: write into it in place",
             {"setup": ("model.register_buffer('mean', torch.zeros(3, dtype=dtype))",),
              "updates": ("model.mean = out.detach().mean(0)",)}),
-    Refusal(r"of the optimizer reads a value that differs from rank to rank .* with view=local only gradients are averaged",
+    Refusal(r"reads a value that differs from rank to rank .* with view=local only gradients are averaged",
             {"updates": ("with torch.no_grad():", "    model.head.weight.mul_(loss.detach())")},
             (("view", "local"),)),
     Refusal(r"error: policy '.*' chooses no module: ", {}, (("policy", "size:1000"),)),
