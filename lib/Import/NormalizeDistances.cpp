@@ -20,9 +20,16 @@ static Value emitDifferences(Emitter &emitter, Arithmetic &a, Value x1, Value x2
 static LogicalResult checkRows(Emitter &emitter, Call &call) {
   RankedTensorType x1 = typeOf(call.value("x1")), x2 = typeOf(call.value("x2"));
   BoundArg *p = call.find("p");
-  if (x1.getRank() < 2 || x2.getRank() < 2 || !p || !p->isNumber() || x1.getShape().back() != x2.getShape().back())
+  if (x1.getRank() < 2 || x2.getRank() < 2 || (p && !p->isNumber()) || x1.getShape().back() != x2.getShape().back())
     return emitter.error("'") << call.op << "' of " << x1 << " and " << x2;
   return success();
+}
+
+/// The order of the norm. PyTorch has an op of its own, without one, for Euclidean distances of many rows: by a product,
+/// which rounds more.
+static double getOrder(Call &call) {
+  BoundArg *p = call.find("p");
+  return p ? p->number() : 2;
 }
 
 /// The norm of the difference of every two rows: one pass over both for each.
@@ -35,7 +42,7 @@ static LogicalResult emitCdist(Emitter &emitter, Call &call, Results &results) {
   Builder &b = emitter.builder;
   int64_t last = typeOf(differences).getRank() - 1;
   results.push_back(emitter.createValue("linalg_vector_norm", differences,
-                                        {emitter.named("ord", b.getF64FloatAttr(call.find("p")->number())),
+                                        {emitter.named("ord", b.getF64FloatAttr(getOrder(call))),
                                          emitter.named("dim", b.getDenseI64ArrayAttr({last})),
                                          emitter.named("keepdim", b.getBoolAttr(false))},
                                         type));
@@ -49,7 +56,7 @@ static LogicalResult emitCdistBackward(Emitter &emitter, Call &call, Results &re
     return failure();
   RankedTensorType type = call.resultTypes[0];
   Arithmetic a(emitter, type.getElementType());
-  double p = call.find("p")->number();
+  double p = getOrder(call);
   Value differences = emitDifferences(emitter, a, call.value("x1"), call.value("x2"));
   int64_t rank = typeOf(differences).getRank();
   auto column = [&](Value value) {
@@ -119,6 +126,7 @@ static LogicalResult emitCross(Emitter &emitter, Call &call, Results &results) {
 
 void spmd::addDistanceNormalizers(NormalizerTable &table) {
   table["_cdist_forward"] = {&emitCdist, {"x1", "x2"}};
+  table["_euclidean_dist"] = {&emitCdist, {"x1", "x2"}};
   table["_cdist_backward"] = {&emitCdistBackward, {"grad", "x1", "x2", "cdist"}};
   table["_trilinear"] = {&emitTrilinear, {"i1", "i2", "i3"}};
   table["linalg_cross"] = {&emitCross, {"self", "other"}};

@@ -206,6 +206,29 @@ def test_gradients_that_outlive_the_step_are_state() -> None:
         ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
 
 
+@pytest.mark.filterwarnings("ignore:the step does not update")
+def test_gradients_that_nobody_clears_leave_the_others_cleared() -> None:
+    """The optimizer trains a part of the model: it clears that part's gradients, and only the others' are state."""
+    example = mlp.setup()
+    optimizer = torch.optim.SGD(example["model"].fc2.parameters(), lr=0.1, momentum=0.9)
+    package = check_against_eager(mlp.train_step, example["model"], optimizer, example["reference"], 3e-8)
+    assert [i["of"] for i in inputs(package, "state") if i["state"] == "grad"] == ["fc1.weight", "fc1.bias"]
+
+
+def test_a_gradient_that_is_kept_every_other_time_is_refused() -> None:
+    def step(model, optimizer, x, y):
+        had = model.fc1.bias.grad is not None
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad() if had else [setattr(p, "grad", None) for p in model.fc2.parameters()]
+        return loss
+
+    example = mlp.setup()
+    with pytest.raises(spmd.CaptureError, match="the gradient of 'fc1.weight' outlives a step that begins without"):
+        spmd.capture(step, example["model"], example["optimizer"], *example["args"])
+
+
 def test_zero_grad_first_keeps_no_gradients() -> None:
     def step(model, optimizer, x, y):
         optimizer.zero_grad()

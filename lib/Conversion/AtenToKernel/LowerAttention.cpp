@@ -214,6 +214,7 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
       return dim < maskType.getRank() ? maskType.getDimSize(maskType.getRank() - 1 - dim) : 1;
     };
     Ref grad = g.addResult(anchor, {sizeAt(3), sizeAt(2), s.getQLen(), s.getKvLen()}, Float32Type::get(context));
+    grad.node->shapeIsFixed = true; // it says what the kernel sums over
     g.set(op.getGradMask(), g.cast(sumTo(g, grad, maskType.getShape()), maskType.getElementType()));
   }
   return success();

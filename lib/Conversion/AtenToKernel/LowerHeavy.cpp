@@ -170,9 +170,14 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
   }
   Node *anchor =
       g.addAnchor({g.contiguous(table), g.contiguous(ids)},
-                  [](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+                  [rows = table.shape[0]](OpBuilder &b, Location loc, ValueRange operands,
+                                          TypeRange results) -> SmallVector<Value> {
+                    // The table may be a view, and the operand a tensor of another shape.
+                    auto stored = cast<RankedTensorType>(operands[0].getType());
+                    bool isFirstDim = stored.getRank() > 0 && stored.getDimSize(0) == rows;
                     return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*batch=*/1,
-                                                         /*rows=*/IntegerAttr(), /*symbol=*/StringAttr())};
+                                                         isFirstDim ? IntegerAttr() : b.getI64IntegerAttr(rows),
+                                                         /*symbol=*/StringAttr())};
                   });
   g.set(op.getResult(), g.addResult(anchor, type.getShape(), type.getElementType()));
   return success();

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import defaultdict
-from typing import Iterator
+from typing import Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -58,7 +58,7 @@ class FakeStep:
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, held: Held, batch_names: list[str],
-                 batch: list[torch.Tensor], with_gradients: bool, first_step: bool = False):
+                 batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -216,7 +216,7 @@ class FakeStep:
                 self.inputs.append(Input("state", name, value, real, state=state, init=initial.get(id(value))))
                 if real is not None:
                     self.foreign[id(real)] = f"optimizer state {state!r} of {name!r}"
-        if self._with_gradients and parameter.requires_grad:
+        if name in self._with_gradients:
             with self.mode:
                 parameter.grad = torch.empty_like(parameter).requires_grad_(False)
             self.inputs.append(Input("state", name, parameter.grad, state="grad", init=0.0))
@@ -259,6 +259,9 @@ class FakeStep:
             self._check_registered("buffer", name)
         for i in self.inputs:
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
+            if i.state == "grad" and owner is None:
+                raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "
+                                   "outlive one that begins with it\n  cure: clear it in every step, or in none")
             if owner is not i.fake and owner is not None:
                 raise CaptureError(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")

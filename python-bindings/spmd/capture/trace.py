@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-from typing import Any, Iterator
+from typing import Any, Collection, Iterator
 
 import torch
 import torch.fx
@@ -94,9 +94,9 @@ def trace(call: StepCall) -> Trace:
     around = _Surroundings(*candidates(functions, call.model, call.others, known))
     from ..livestate import fetch_tensors  # which imports this package
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
-    traced, leftover = _trace_reached(call, around, with_gradients=False)
-    if leftover:  # gradients outlive the step: they are part of its state
-        traced, leftover = _trace_reached(call, around, with_gradients=True)
+    traced, leftover = _trace_reached(call, around, with_gradients=())
+    if leftover:  # these gradients outlive the step: they are part of its state. All others begin as they do: with none
+        traced, leftover = _trace_reached(call, around, with_gradients=leftover)
         kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
         traced.unkept_gradients = [name for name in leftover if name not in kept]
     traced.around = around
@@ -105,14 +105,15 @@ def trace(call: StepCall) -> Trace:
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
-    first, _ = _trace(call, traced.around, any(i.state == "grad" for i, _ in traced.inputs), first_step=True)
+    kept = [i.name for i, _ in traced.inputs if i.state == "grad"]
+    first, _ = _trace(call, traced.around, kept, first_step=True)
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
     return first
 
 
-def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: bool) -> tuple[Trace, list[str]]:
+def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collection[str]) -> tuple[Trace, list[str]]:
     """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
     through a list of them, made before, has none: its tensors are read as any other tensor is."""
     while True:
@@ -151,7 +152,7 @@ def _without_onednn() -> Iterator[None]:
         torch._C._set_mkldnn_enabled(saved)
 
 
-def _trace(call: StepCall, around: _Surroundings, with_gradients: bool, first_step: bool = False,
+def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
            by_tensor: list[str] | None = None) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizer, around.held, call.batch_names, call.batch, with_gradients, first_step)

@@ -94,3 +94,13 @@ func.func @bias(%q: tensor<2x4x16x8xf32>, %table: tensor<16x16x4xf32>, %g: tenso
   %dq, %dk, %dv, %dmask = aten.sdpa_backward %g, %q, %q, %q, %mask, %out, %lse {dropout_p = 0.0, is_causal = false} : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<1x4x16x16xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<1x4x16x16xf32>)
   return %dmask : tensor<1x4x16x16xf32>
 }
+
+// A bias that all heads share has two dims; the kernel's gradient has four, which say what it sums over.
+// CHECK-LABEL: func.func @shared_bias
+// CHECK:         kernel.attention_backward
+// CHECK:         mask_grad(tensor<1x1x16x16xf32>)
+func.func @shared_bias(%g: tensor<2x4x16x8xf32>, %q: tensor<2x4x16x8xf32>, %bias: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %out, %lse = aten.sdpa %q, %q, %q, %bias {dropout_p = 0.0, is_causal = false} : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<16x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16xf32>)
+  %dq, %dk, %dv, %dmask = aten.sdpa_backward %g, %q, %q, %q, %bias, %out, %lse {dropout_p = 0.0, is_causal = false} : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<16x16xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<16x16xf32>)
+  return %dmask : tensor<16x16xf32>
+}

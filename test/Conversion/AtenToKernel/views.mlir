@@ -58,3 +58,12 @@ func.func @positions(%table: tensor<10x3xf32>) -> tensor<4x3xf32> {
   %2 = aten.neg %1 : (tensor<4x3xf32>) -> tensor<4x3xf32>
   return %2 : tensor<4x3xf32>
 }
+
+// A table that is a view of a tensor with other rows.
+// CHECK-LABEL: func.func @view_as_table
+// CHECK:         kernel.gather_rows %arg0, %arg1 rows 10 : (tensor<5x8xf32>, tensor<6xi64>) -> tensor<6x4xf32>
+func.func @view_as_table(%table: tensor<5x8xf32>, %ids: tensor<6xi64>) -> tensor<6x4xf32> {
+  %rows = aten.view %table {size = array<i64: 10, 4>} : (tensor<5x8xf32>) -> tensor<10x4xf32>
+  %result = aten.embedding %rows, %ids : (tensor<10x4xf32>, tensor<6xi64>) -> tensor<6x4xf32>
+  return %result : tensor<6x4xf32>
+}

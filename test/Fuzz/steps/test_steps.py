@@ -1,0 +1,74 @@
+"""A sample of random training steps agrees with eager PyTorch, or is refused by a listed sentence; run.py has more."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from generate import generate
+from minimize import minimize
+from refusals import LISTED, Refusal, is_listed, small_program
+
+HERE = Path(__file__).resolve().parent
+SEEDS = range(10)  # 30 seconds
+
+
+def test_a_sample_agrees_with_eager(tmp_path) -> None:
+    done = subprocess.run([sys.executable, HERE / "run.py", f"{SEEDS.start}:{SEEDS.stop}", "--sample"],
+                          capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    print("counts: random steps:", done.stdout.splitlines()[-1])
+
+
+def test_a_seed_is_one_script() -> None:
+    assert generate(3).source() == generate(3).source() != generate(4).source()
+
+
+@pytest.mark.parametrize("refusal", LISTED, ids=lambda refusal: refusal.pattern)
+def test_refusal(refusal: Refusal, tmp_path) -> None:
+    """Its example is refused by it."""
+    from check import check
+    script = tmp_path / "refused.py"
+    script.write_text(refusal.program().source())
+    texts = [one.text for one in check(script, ranks=(), sample=True) if one.kind == "refused"]
+    assert texts and all(re.search(refusal.pattern, text) for text in texts)
+
+
+# What a capture computes, and eager does not.
+TRACED = "isinstance(out, torch._subclasses.FakeTensor)"
+
+
+@pytest.mark.parametrize("line, kind", [
+    (f"loss = loss * (1 + 1e-9 * {TRACED})", "wrong interpreter"),
+    (f"loss = loss + {{True: None, False: 0.0}}[{TRACED}]", "unlisted"),
+])
+def test_failures_are_found(line: str, kind: str, tmp_path) -> None:
+    from check import check
+    script = tmp_path / "failing.py"
+    script.write_text(small_program({"terms": (line,)}).source())
+    assert any(one.signature().startswith(kind) for one in check(script, ranks=(), sample=True))
+
+
+def test_a_crash_is_found(tmp_path) -> None:
+    script = f"import sys\nsys.path.insert(0, {str(HERE)!r})\n" + """
+import pathlib, run
+from refusals import small_program
+program = small_program({"terms": ("import os", "os.abort() if isinstance(out, torch._subclasses.FakeTensor) else 0")})
+print(*(one.signature() for one in run.check_one(program, pathlib.Path(sys.argv[1]), (), True)))
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    assert done.stdout.startswith("crash signal # in the training process"), done.stdout + done.stderr
+
+
+def test_what_a_failure_does_not_need_is_left_out() -> None:
+    program = next(one for one in map(generate, range(1000)) if len(one.terms) > 1 and len(one.layers) > 2)
+    needed = program.layers[1].code
+    small = minimize(program, lambda candidate: any(piece.code == needed for piece in candidate.pieces()))
+    assert [piece.code for piece in small.layers] == [needed] and not small.terms and small.steps == 1
+
+
+def test_other_sentences_are_failures() -> None:
+    assert not is_listed("error: certificate rule 7: command 76 reduces the gradients of unit0 again")
