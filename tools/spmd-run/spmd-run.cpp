@@ -67,7 +67,7 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--rtol", arguments.tolerances.parameters,
                  "tolerance of |a-b|/|b| of each parameter (default 1e-3, or 8 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
-  app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
+  app.add_option("--save", arguments.save, "write the final parameters and buffers, without optimizer state, to this safetensors file");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
   app.add_option("--seed", arguments.seed,
                  "seed of random numbers such as dropout (default: the captured one, or that of --weights)");
@@ -114,6 +114,21 @@ static int fail(const Status &status) {
   if (!status.location.empty() && status.message.find(status.location) == std::string::npos)
     std::fprintf(stderr, "  at %s\n", status.location.c_str());
   return static_cast<int>(status.code);
+}
+
+static void warn(const std::string &text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "spmd-run: warning: %s\n", text.c_str());
+}
+
+/// What a run from the saved file begins anew.
+static void warnOfUnsaved(const Trainer &trainer, const std::string &path) {
+  std::string kinds;
+  for (const std::string &kind : trainer.unsavedState())
+    kinds += (kinds.empty() ? "" : ", ") + kind;
+  if (!kinds.empty())
+    warn("'" + path + "' has parameters and buffers only, not " + kinds +
+         ": training from it starts these anew; in Python, save_parameters(path, with_optimizer=True) saves them");
 }
 
 /// Tokens (or rows, when the first input holds no ids) of a global batch.
@@ -263,6 +278,8 @@ static int runTool(Arguments arguments) {
   if (!loaded)
     return fail(loaded.error());
   Trainer &trainer = **loaded;
+  for (const std::string &text : trainer.warnings())
+    warn(text);
   if (Status status = setSeed(trainer, arguments); !status.ok())
     return fail(status);
   Expected<Reference> reference =
@@ -293,6 +310,7 @@ static int runTool(Arguments arguments) {
     if (Status status = trainer.save(arguments.save, false); !status.ok())
       return fail(status);
     std::printf("saved %s\n", arguments.save.c_str());
+    warnOfUnsaved(trainer, arguments.save);
   }
   if (arguments.check)
     if (Status status = checkRun(trainer, *reference, run.losses, arguments.tolerances); !status.ok())
