@@ -50,6 +50,22 @@ static LogicalResult emitBinary(Emitter &emitter, Call &call, Results &results) 
   return emitSameOp(emitter, call, results);
 }
 
+/// PyTorch compares in the type of the operands, which a number is rounded to; of 16 bits it computes in f32 otherwise.
+static LogicalResult emitComparison(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *other = call.find("other");
+  Type type = typeOf(call.value("self")).getElementType();
+  if (other && other->literal.kind == step::Arg::Kind::real && !isa<FloatType>(type))
+    type = emitter.defaultFloat;
+  if (other && other->isNumber() && (type.isF16() || type.isBF16())) {
+    llvm::APFloat rounded(other->number());
+    bool losesInfo;
+    rounded.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    other->literal.real = rounded.convertToDouble();
+    other->literal.kind = step::Arg::Kind::real;
+  }
+  return emitBinary(emitter, call, results);
+}
+
 static LogicalResult emitPow(Emitter &emitter, Call &call, Results &results) {
   if (BoundArg *exponent = call.find("exponent"); call.op == "pow.Tensor_Scalar" && exponent && exponent->isValue())
     call.op = "pow.Tensor_Tensor";
@@ -110,10 +126,9 @@ static LogicalResult emitMaskedFill(Emitter &emitter, Call &call, Results &resul
 static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
   BoundArg *other = call.find("other");
   Type exponent = typeOf(other->values[0]).getElementType();
-  Type type = isa<FloatType>(exponent) ? exponent : Type(emitter.builder.getF32Type());
-  other->values[0] =
-      emitter.createValue("pow.Scalar", other->values[0], emitter.named("self", emitter.builder.getF64FloatAttr(2)),
-                          typeOf(other->values[0]).clone(type));
+  Value power = emitter.cast(other->values[0], isa<FloatType>(exponent) ? exponent : emitter.defaultFloat);
+  other->values[0] = emitter.createValue(
+      "pow.Scalar", power, emitter.named("self", emitter.builder.getF64FloatAttr(2)), typeOf(power));
   call.op = "mul.Tensor";
   return emitSameOp(emitter, call, results);
 }
@@ -136,11 +151,12 @@ static LogicalResult emitMvlgamma(Emitter &emitter, Call &call, Results &results
 }
 
 void spmd::addArithmeticNormalizers(NormalizerTable &table) {
-  for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor",  "sub.Scalar",  "mul.Tensor", "mul.Scalar",
-                       "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor", "eq.Tensor",  "eq.Scalar",
-                       "ne.Tensor",  "ne.Scalar",  "lt.Tensor",   "lt.Scalar",   "le.Tensor",  "le.Scalar",
-                       "gt.Tensor",  "gt.Scalar",  "ge.Tensor",   "ge.Scalar"})
+  for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar",
+                       "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor"})
     table[op] = {&emitBinary, {"self"}};
+  for (StringRef predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
+    for (StringRef overload : {".Tensor", ".Scalar"})
+      table[(predicate + overload).str()] = {&emitComparison, {"self"}};
   for (StringRef op : {"pow.Tensor_Scalar", "pow.Scalar", "pow.Tensor_Tensor"})
     table[op] = &emitPow;
   for (StringRef op : {"clamp_min", "clamp_max", "clamp_min.Tensor", "clamp_max.Tensor"})

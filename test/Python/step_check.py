@@ -64,7 +64,7 @@ def interpret(package: StepPackage, inputs: Sequence[torch.Tensor], folder: Path
     save_file(values, given)
     run(tool("spmd-interpret"), program, f"--calls={given}", f"--results={results}", "--dtype=program")
     got = load_file(results)
-    return [got[f"step/{i}"] for i, output in enumerate(package.step["outputs"]) if output["kind"] == "output"]
+    return [got[f"step/{i}"] for i, output in enumerate(package.step["outputs"]) if output["path"] != "(backward)"]
 
 
 class StepCheck:
