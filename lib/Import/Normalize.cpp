@@ -93,6 +93,7 @@ static const NormalizerTable &getTable() {
     addViewNormalizers(entries);
     addFactoryNormalizers(entries);
     addArithmeticNormalizers(entries);
+    addDivisionNormalizers(entries);
     addReductionNormalizers(entries);
     addActivationNormalizers(entries);
     addLossNormalizers(entries);

@@ -133,6 +133,36 @@ static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
   return emitSameOp(emitter, call, results);
 }
 
+/// self = mantissa 2^exponent, 1/2 <= |mantissa| < 1; what is zero or not finite has the exponent 0.
+static LogicalResult emitFrexp(Emitter &emitter, Call &call, Results &results) {
+  Type element = call.resultTypes[0].getElementType();
+  Arithmetic a(emitter, Arithmetic::computeType(element));
+  Value self = emitter.cast(call.value("self"), a.elementType()), magnitude = a.unary("abs", self);
+  auto below = [&](Value value, double bound) { return a.compare("lt.Tensor", value, a.constant(bound)); };
+  // Below the normal numbers it is taken of a multiple.
+  int shift = a.elementType().isF64() ? 54 : 25;
+  Value isTiny = below(magnitude, a.elementType().isF64() ? 0x1p-1022 : 0x1p-126);
+  Value scaled = a.where(isTiny, a.mul(self, std::ldexp(1.0, shift)), self);
+  // The logarithm is rounded, and may be off by one near powers of two.
+  Value exponent = a.add(a.unary("floor", a.unary("log2", a.unary("abs", scaled))), 1);
+  Value mantissa = a.mul(scaled, a.unary("exp2", a.unary("neg", exponent)));
+  Value tooLarge = a.compare("ge.Tensor", a.unary("abs", mantissa), a.constant(1));
+  mantissa = a.where(tooLarge, a.mul(mantissa, 0.5), mantissa);
+  exponent = a.where(tooLarge, a.add(exponent, 1), exponent);
+  Value tooSmall = below(a.unary("abs", mantissa), 0.5);
+  mantissa = a.where(tooSmall, a.mul(mantissa, 2), mantissa);
+  exponent = a.where(tooSmall, a.add(exponent, -1), exponent);
+  exponent = a.where(isTiny, a.add(exponent, -shift), exponent);
+  Value isOrdinary = emitter.createValue(
+      "logical_and",
+      {a.compare("gt.Tensor", magnitude, a.constant(0)), below(magnitude, std::numeric_limits<double>::infinity())}, {},
+      typeOf(self).clone(emitter.builder.getI1Type()));
+  results.push_back(emitter.cast(a.where(isOrdinary, mantissa, self), element));
+  results.push_back(
+      emitter.cast(a.where(isOrdinary, exponent, a.constant(0)), call.resultTypes[1].getElementType()));
+  return success();
+}
+
 /// log of the multivariate gamma function: sum over i < p of lgamma(self - i / 2), and p (p - 1) / 4 log pi.
 static LogicalResult emitMvlgamma(Emitter &emitter, Call &call, Results &results) {
   RankedTensorType type = call.resultTypes[0];
@@ -165,6 +195,7 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
     for (StringRef overload : {".Tensor", ".Scalar"})
       table[(op + overload).str()] = &emitPythonOperator;
   table["ldexp.Tensor"] = {&emitLdexp, {"self", "other"}};
+  table["frexp.Tensor"] = {&emitFrexp, {"self"}, 2};
   table["mvlgamma"] = {&emitMvlgamma, {"self"}};
   for (StringRef op : {"addcmul", "addcdiv"})
     table[op] = &emitAddc;

@@ -27,8 +27,8 @@ def run(*command: Any) -> str:
     return done.stdout + done.stderr
 
 
-def capture_function(function: Callable, inputs: Sequence[torch.Tensor]) -> StepPackage:
-    """A step that computes `function` of its batch, of which every rank has all."""
+def capture_function(function: Callable, inputs: Sequence[torch.Tensor], batch_dim: int | None = None) -> StepPackage:
+    """A step that computes `function` of its batch, of which every rank has all, or rows along `batch_dim`."""
     def train_step(model, optimizer, *batch):
         (model.weight * 2).sum().backward()
         optimizer.step()
@@ -37,8 +37,8 @@ def capture_function(function: Callable, inputs: Sequence[torch.Tensor]) -> Step
     model = torch.nn.Module()
     model.register_parameter("weight", torch.nn.Parameter(torch.ones(2)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    whole = {f"batch.{i}": None for i in range(len(inputs))}
-    return spmd.capture(train_step, model, optimizer, *inputs, batch_dims=whole)
+    dims = {f"batch.{i}": batch_dim for i in range(len(inputs))}
+    return spmd.capture(train_step, model, optimizer, *inputs, batch_dims=dims)
 
 
 def compute(function: Callable, inputs: Sequence[torch.Tensor], folder: Path, *options: str) -> list[torch.Tensor]:
