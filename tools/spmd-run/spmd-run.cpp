@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
+#include "CheckFinite.h"
 #include "Processes.h"
 #include "Reference.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
@@ -29,7 +30,7 @@ namespace {
 struct Arguments {
   std::string artifact;
   int64_t steps = 0; ///< 0: as many as the reference has
-  bool check = false, quiet = false;
+  bool check = false, checkFinite = false, quiet = false;
   Tolerances tolerances;
   std::string save;
   std::optional<int64_t> seed;
@@ -61,6 +62,9 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
+  app.add_flag("--check-finite", arguments.checkFinite,
+               "stop after the first step whose loss, outputs, parameters or optimizer state have an infinity or a "
+               "not-a-number, and name it");
   app.add_option("--rtol-loss", arguments.tolerances.loss,
                  "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
@@ -187,6 +191,9 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
 
   if (!arguments.quiet)
     std::printf("%6s  %12s  %12s  %10s\n", "step", "loss", "eager", "difference");
+  if (arguments.checkFinite)
+    if (Status status = checkFinite(trainer, "before the first step", /*withOutputs=*/false); !status.ok())
+      return status;
   for (int64_t step = 0; step < steps; ++step) {
     int64_t recorded = step % reference.steps();
     if (Status status = reference.applyHyper(recorded, trainer); !status.ok())
@@ -211,6 +218,9 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
       std::printf("%6lld  %12.6f  %12.6f  %10.1e\n", static_cast<long long>(step), loss, *eager, loss - *eager);
     else if (!arguments.quiet)
       std::printf("%6lld  %12.6f  %12s  %10s\n", static_cast<long long>(step), loss, "-", "-");
+    if (arguments.checkFinite)
+      if (Status status = checkFinite(trainer, "after step " + std::to_string(step), /*withOutputs=*/true); !status.ok())
+        return status;
     if (progress)
       std::fprintf(stderr, "\rstep %lld of %lld", static_cast<long long>(step + 1), static_cast<long long>(steps));
   }
