@@ -58,7 +58,8 @@ LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t
 static void castToDefault(Emitter &emitter, Operation *op) {
   Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
   auto scalar = op->getAttrOfType<FloatAttr>("other"); // which comparisons are made with, whatever they give
-  bool isWhole = llvm::none_of(op->getOperands(), [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
+  bool isWhole = llvm::none_of(op->getOperands(),
+                               [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
   if (!type || !isWhole || !(isa<FloatType>(type) || scalar))
     return;
   emitter.builder.setInsertionPoint(op);

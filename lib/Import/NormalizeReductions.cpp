@@ -43,8 +43,8 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
 }
 
 namespace {
-/// A norm by one that ranks combine, of order 2 or infinity: that of |x|^power, or of 1 where x is not zero, to the power
-/// of 1 / power.
+/// A norm by one that ranks combine, of order 2 or infinity: that of |x|^power, or of 1 where x is not zero, to the
+/// power of 1 / power.
 struct NormForm {
   Attribute order;
   double power;
@@ -152,7 +152,8 @@ static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results
   ValueRange powers = map(map(list->values, "abs", {}), "pow.Tensor_Scalar",
                           emitter.named("exponent", builder.getF64FloatAttr(form->power)));
   SmallVector<Type> types(call.resultTypes.begin(), call.resultTypes.end());
-  for (Value norm : emitter.create("_foreach_norm.Scalar", powers, emitter.named("ord", form->order), types)->getResults())
+  NamedAttribute order = emitter.named("ord", form->order);
+  for (Value norm : emitter.create("_foreach_norm.Scalar", powers, order, types)->getResults())
     results.push_back(emitPower(emitter, norm, 1 / form->power));
   return success();
 }

@@ -26,7 +26,7 @@ Value Arithmetic::power(Value x, bool isBase2) {
   }
   x = select(less(x, c(low)), c(low), x);
   x = select(less(c(high), x), c(high), x);
-  // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits: n, and the exponent bias of both powers.
+  // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits: n, and both powers' exponent bias.
   int64_t mantissa = isF64() ? 52 : 23;
   Value magic = c(isF64() ? 6755399441055744.0 + 2 * 1023 : 12582912.0 + 2 * 127);
   Value shifted = isBase2 ? add(x, magic) : fma(x, c(1.4426950408889634), magic);

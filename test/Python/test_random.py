@@ -177,8 +177,8 @@ def test_weights_without_a_step_are_said(tmp_path, recwarn):
         trainer.save_parameters(tmp_path / "parameters.safetensors")
     spmd.load(artifact, weights=tmp_path / "whole.safetensors").close()
     assert not [str(w.message) for w in recwarn if "random numbers" in str(w.message)]
-    with pytest.warns(UserWarning, match=r"parameters.safetensors' does not say how many steps have drawn random numbers "
-                                         r"\('rng/step'\): dropout and the like begin again with those of the first"):
+    with pytest.warns(UserWarning, match=r"parameters.safetensors' does not say how many steps have drawn random "
+                                         r"numbers \('rng/step'\): dropout and the like begin again with those of the"):
         spmd.load(artifact, weights=tmp_path / "parameters.safetensors").close()
 
 

@@ -21,8 +21,8 @@ def check(function, inputs: tuple[torch.Tensor, ...], target: str, folder) -> No
 def test_frexp(dtype: torch.dtype, target: str, tmp_path) -> None:
     info = torch.finfo(dtype)
     tiny, normal = info.smallest_normal * info.eps, info.smallest_normal
-    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, tiny, -tiny, 3 * tiny, normal, -normal, normal - tiny, info.max, info.min,
-             INF, -INF, 1 - info.eps / 2, 1 + info.eps, -0.1, 1024.0]
+    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, tiny, -tiny, 3 * tiny, normal, -normal, normal - tiny, info.max,
+             info.min, INF, -INF, 1 - info.eps / 2, 1 + info.eps, -0.1, 1024.0]
     torch.manual_seed(0)
     random = torch.randn(200, dtype=torch.float64) * torch.exp2(torch.randint(-12, 12, (200,)).double())
     x = torch.cat([torch.tensor(edges, dtype=torch.float64), random]).to(dtype)

@@ -45,8 +45,8 @@ FUNCTIONS = {
     "elu": lambda x, s: F.elu(-s),
     "lgamma": lambda x, s: torch.lgamma(s),
 }
-# Where it is more: powers are exponentials of y log |x|, rounded at the exponent's magnitude, below 1024; PyTorch's lgamma
-# is off by 1e-12.
+# Where it is more: powers are exponentials of y log |x|, rounded at the exponent's magnitude, below 1024; PyTorch's
+# lgamma is off by 1e-12.
 UNITS_F64 = {"pow": 1024, "lgamma": 8192}
 
 
