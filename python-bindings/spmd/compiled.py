@@ -239,7 +239,7 @@ class CompiledStep:
         if key != last.key:
             before, now = _shapes(last.call), _shapes(call)
             return f"the batch is {now}, it was {before}" if before != now else _new_constants(key, last.key) or \
-                "a Python argument, train() or eval(), requires_grad, torch's default dtype or what has hooks is another"
+                "a Python argument, train() or eval(), requires_grad, the default dtype, or what has hooks is another"
         value = changed_value(last.baked)
         if value is not None:
             return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"
