@@ -160,21 +160,22 @@ Value ScalarBuilder::mul(Value x, Value y) {
 }
 
 Value ScalarBuilder::divisor(Value y) {
-  return arith::SelectOp::create(b, compare("eq", y, 0), constant(1), y);
+  Value traps = arith::OrIOp::create(b, compare("eq", y, 0), compare("eq", y, -1));
+  return arith::SelectOp::create(b, traps, constant(1), y);
 }
 
 Value ScalarBuilder::div(Value x, Value y) {
   if (isFloat())
     return arith::DivFOp::create(b, x, y);
   Value quotient = arith::DivSIOp::create(b, x, divisor(y));
+  quotient = select(compare("eq", y, -1), neg(x), quotient);
   return select(compare("eq", y, 0), constant(0), quotient);
 }
 
 Value ScalarBuilder::fmod(Value x, Value y) {
   if (isFloat())
     return arith::RemFOp::create(b, x, y);
-  Value rest = arith::RemSIOp::create(b, x, divisor(y));
-  return select(compare("eq", y, 0), constant(0), rest);
+  return arith::RemSIOp::create(b, x, divisor(y));
 }
 
 Value ScalarBuilder::remainder(Value x, Value y) {

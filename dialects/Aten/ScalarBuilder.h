@@ -49,7 +49,7 @@ public:
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value sub(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, mlir::Value y);
-  /// Of integers: rounded to zero, and 0 by zero.
+  /// Of integers: rounded to zero, and 0 by zero; modulo their range.
   mlir::Value div(mlir::Value x, mlir::Value y);
   mlir::Value neg(mlir::Value x);
   mlir::Value abs(mlir::Value x);
@@ -135,7 +135,7 @@ public:
 
 private:
   bool isFloat() const { return mlir::isa<mlir::FloatType>(type); }
-  /// y, or 1 where it is zero: no division traps.
+  /// y, or 1 where it is 0 or -1: no division traps, that of the smallest integer neither.
   mlir::Value divisor(mlir::Value y);
 };
 

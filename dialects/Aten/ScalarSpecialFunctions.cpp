@@ -83,7 +83,7 @@ Value lgamma(ScalarBuilder &s, Value x) {
   // gamma(x) gamma(1 - x) = pi / sin(pi x). The sine of the fraction, where pi x is exact.
   Value fraction = s.sub(x, s.floor(x));
   Value sine = s.abs(s.sin(s.mul(s.constant(M_PI), fraction)));
-  Value reflected = s.sub(s.log(s.div(s.constant(M_PI), sine)), result);
+  Value reflected = s.sub(s.sub(s.constant(std::log(M_PI)), s.log(sine)), result);
   reflected = s.select(s.compare("eq", fraction, 0), s.constant(kInfinity), reflected);
   return s.select(isReflected, reflected, result);
 }

@@ -37,7 +37,8 @@ static Type combine(Type higher, Type lower) {
   return kindOf(lower) > kindOf(higher) ? spmd::aten::promoteElementTypes(higher, lower) : higher;
 }
 
-Type spmd::aten::promoteTypes(ArrayRef<RankedTensorType> tensors, ArrayRef<Attribute> scalars, MLIRContext *context) {
+Type spmd::aten::promoteTypes(ArrayRef<RankedTensorType> tensors, ArrayRef<Attribute> scalars, MLIRContext *context,
+                              Type defaultFloat) {
   Type dimensioned, zeroDim, scalar;
   for (RankedTensorType tensor : tensors) {
     Type &slot = tensor.getRank() ? dimensioned : zeroDim;
@@ -46,7 +47,7 @@ Type spmd::aten::promoteTypes(ArrayRef<RankedTensorType> tensors, ArrayRef<Attri
   for (Attribute attr : scalars) {
     Type type = IntegerType::get(context, isa<BoolAttr>(attr) ? 1 : 64);
     if (isa<FloatAttr>(attr))
-      type = Float32Type::get(context);
+      type = defaultFloat ? defaultFloat : Float32Type::get(context);
     scalar = promoteElementTypes(scalar, type);
   }
   return combine(dimensioned, combine(zeroDim, scalar));

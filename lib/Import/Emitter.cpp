@@ -115,7 +115,7 @@ static void wrapNumber(Emitter &emitter, Call &call, BoundArg &arg) {
       if (value)
         tensors.push_back(typeOf(value));
   Attribute number = emitter.scalar(arg.literal);
-  Type type = aten::promoteTypes(tensors, {number}, emitter.builder.getContext());
+  Type type = aten::promoteTypes(tensors, {number}, emitter.builder.getContext(), emitter.defaultFloat);
   arg.values = {emitter.createValue("scalar_tensor", {}, emitter.named("s", number), RankedTensorType::get({}, type))};
   arg.literal.kind = Kind::value;
 }

@@ -69,6 +69,8 @@ public:
 
   mlir::OpBuilder builder;
   mlir::Location loc;
+  /// What whole numbers are computed as where an op needs floating ones: torch's default dtype at the capture.
+  mlir::Type defaultFloat = builder.getF32Type();
   int64_t segment = 0;
   /// Where the present call stands in the package, for errors.
   std::string place;

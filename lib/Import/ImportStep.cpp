@@ -220,6 +220,7 @@ OwningOpRef<ModuleOp> StepImporter::run() {
   module->push_back(func);
   Block *body = func.addEntryBlock();
   Emitter emitter(body);
+  emitter.defaultFloat = getElementType(step.defaultDType, context);
   Functionalizer values(emitter);
   for (auto [index, input] : llvm::enumerate(step.inputs)) {
     func.setArgAttr(index, kArgAttr, roles[index]);

@@ -66,6 +66,12 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
   Type element = typeOf(value).getElementType();
   if (!isa<IntegerType>(element) || typeOf(value).getNumElements() == 0)
     return std::nullopt;
+  if (auto equal = dyn_cast_or_null<aten::EqScalarOp>(op)) {
+    auto range = get(equal.getSelf());
+    auto number = getInteger(equal.getOther());
+    if (range && number && (*number < range->low || *number > range->high))
+      return IntegerRange{0, 0};
+  }
   if (element.isInteger(1))
     return IntegerRange{0, 1};
   if (!op)

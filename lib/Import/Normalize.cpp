@@ -53,10 +53,27 @@ LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t
   return emitter.error("'") << call.op << "' of dimension " << dim << " of a tensor of rank " << rank;
 }
 
+/// An op that computes whole numbers as floating ones does so in the default type. The dialect's rule says f32: for
+/// another one the operands are of it.
+static void castToDefault(Emitter &emitter, Operation *op) {
+  Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
+  auto scalar = op->getAttrOfType<FloatAttr>("other"); // which comparisons are made with, whatever they give
+  bool isWhole = llvm::none_of(op->getOperands(),
+                               [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
+  if (!type || !isWhole || !(isa<FloatType>(type) || scalar))
+    return;
+  emitter.builder.setInsertionPoint(op);
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(emitter.cast(operand.get(), emitter.defaultFloat));
+  emitter.builder.setInsertionPointAfter(op);
+}
+
 LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   Operation *op = emitter.createFromSchema(call);
   if (!op)
     return failure();
+  if (!emitter.defaultFloat.isF32())
+    castToDefault(emitter, op);
   // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
   if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
       type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
@@ -77,6 +94,7 @@ static const NormalizerTable &getTable() {
     addViewNormalizers(entries);
     addFactoryNormalizers(entries);
     addArithmeticNormalizers(entries);
+    addDivisionNormalizers(entries);
     addReductionNormalizers(entries);
     addActivationNormalizers(entries);
     addLossNormalizers(entries);

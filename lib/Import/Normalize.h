@@ -46,6 +46,7 @@ llvm::LogicalResult emitSameOp(Emitter &emitter, Call &call, Results &results);
 void addViewNormalizers(NormalizerTable &table);
 void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);
+void addDivisionNormalizers(NormalizerTable &table);
 void addActivationNormalizers(NormalizerTable &table);
 void addLossNormalizers(NormalizerTable &table);
 void addReductionNormalizers(NormalizerTable &table);

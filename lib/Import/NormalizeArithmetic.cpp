@@ -50,6 +50,22 @@ static LogicalResult emitBinary(Emitter &emitter, Call &call, Results &results) 
   return emitSameOp(emitter, call, results);
 }
 
+/// PyTorch compares in the type of the operands, which a number is rounded to; of 16 bits it computes in f32 otherwise.
+static LogicalResult emitComparison(Emitter &emitter, Call &call, Results &results) {
+  BoundArg *other = call.find("other");
+  Type type = typeOf(call.value("self")).getElementType();
+  if (other && other->literal.kind == step::Arg::Kind::real && !isa<FloatType>(type))
+    type = emitter.defaultFloat;
+  if (other && other->isNumber() && (type.isF16() || type.isBF16())) {
+    llvm::APFloat rounded(other->number());
+    bool losesInfo;
+    rounded.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    other->literal.real = rounded.convertToDouble();
+    other->literal.kind = step::Arg::Kind::real;
+  }
+  return emitBinary(emitter, call, results);
+}
+
 static LogicalResult emitPow(Emitter &emitter, Call &call, Results &results) {
   if (BoundArg *exponent = call.find("exponent"); call.op == "pow.Tensor_Scalar" && exponent && exponent->isValue())
     call.op = "pow.Tensor_Tensor";
@@ -110,12 +126,41 @@ static LogicalResult emitMaskedFill(Emitter &emitter, Call &call, Results &resul
 static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
   BoundArg *other = call.find("other");
   Type exponent = typeOf(other->values[0]).getElementType();
-  Type type = isa<FloatType>(exponent) ? exponent : Type(emitter.builder.getF32Type());
-  other->values[0] =
-      emitter.createValue("pow.Scalar", other->values[0], emitter.named("self", emitter.builder.getF64FloatAttr(2)),
-                          typeOf(other->values[0]).clone(type));
+  Value power = emitter.cast(other->values[0], isa<FloatType>(exponent) ? exponent : emitter.defaultFloat);
+  other->values[0] = emitter.createValue(
+      "pow.Scalar", power, emitter.named("self", emitter.builder.getF64FloatAttr(2)), typeOf(power));
   call.op = "mul.Tensor";
   return emitSameOp(emitter, call, results);
+}
+
+/// self = mantissa 2^exponent, 1/2 <= |mantissa| < 1; what is zero or not finite has the exponent 0.
+static LogicalResult emitFrexp(Emitter &emitter, Call &call, Results &results) {
+  Type element = call.resultTypes[0].getElementType();
+  Arithmetic a(emitter, Arithmetic::computeType(element));
+  Value self = emitter.cast(call.value("self"), a.elementType()), magnitude = a.unary("abs", self);
+  auto below = [&](Value value, double bound) { return a.compare("lt.Tensor", value, a.constant(bound)); };
+  // Below the normal numbers it is taken of a multiple.
+  int shift = a.elementType().isF64() ? 54 : 25;
+  Value isTiny = below(magnitude, a.elementType().isF64() ? 0x1p-1022 : 0x1p-126);
+  Value scaled = a.where(isTiny, a.mul(self, std::ldexp(1.0, shift)), self);
+  // The logarithm is rounded, and may be off by one near powers of two.
+  Value exponent = a.add(a.unary("floor", a.unary("log2", a.unary("abs", scaled))), 1);
+  Value mantissa = a.mul(scaled, a.unary("exp2", a.unary("neg", exponent)));
+  Value tooLarge = a.compare("ge.Tensor", a.unary("abs", mantissa), a.constant(1));
+  mantissa = a.where(tooLarge, a.mul(mantissa, 0.5), mantissa);
+  exponent = a.where(tooLarge, a.add(exponent, 1), exponent);
+  Value tooSmall = below(a.unary("abs", mantissa), 0.5);
+  mantissa = a.where(tooSmall, a.mul(mantissa, 2), mantissa);
+  exponent = a.where(tooSmall, a.add(exponent, -1), exponent);
+  exponent = a.where(isTiny, a.add(exponent, -shift), exponent);
+  Value isOrdinary = emitter.createValue(
+      "logical_and",
+      {a.compare("gt.Tensor", magnitude, a.constant(0)), below(magnitude, std::numeric_limits<double>::infinity())}, {},
+      typeOf(self).clone(emitter.builder.getI1Type()));
+  results.push_back(emitter.cast(a.where(isOrdinary, mantissa, self), element));
+  results.push_back(
+      emitter.cast(a.where(isOrdinary, exponent, a.constant(0)), call.resultTypes[1].getElementType()));
+  return success();
 }
 
 /// log of the multivariate gamma function: sum over i < p of lgamma(self - i / 2), and p (p - 1) / 4 log pi.
@@ -136,11 +181,12 @@ static LogicalResult emitMvlgamma(Emitter &emitter, Call &call, Results &results
 }
 
 void spmd::addArithmeticNormalizers(NormalizerTable &table) {
-  for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor",  "sub.Scalar",  "mul.Tensor", "mul.Scalar",
-                       "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor", "eq.Tensor",  "eq.Scalar",
-                       "ne.Tensor",  "ne.Scalar",  "lt.Tensor",   "lt.Scalar",   "le.Tensor",  "le.Scalar",
-                       "gt.Tensor",  "gt.Scalar",  "ge.Tensor",   "ge.Scalar"})
+  for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar",
+                       "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor"})
     table[op] = {&emitBinary, {"self"}};
+  for (StringRef predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
+    for (StringRef overload : {".Tensor", ".Scalar"})
+      table[(predicate + overload).str()] = {&emitComparison, {"self"}};
   for (StringRef op : {"pow.Tensor_Scalar", "pow.Scalar", "pow.Tensor_Tensor"})
     table[op] = &emitPow;
   for (StringRef op : {"clamp_min", "clamp_max", "clamp_min.Tensor", "clamp_max.Tensor"})
@@ -149,6 +195,7 @@ void spmd::addArithmeticNormalizers(NormalizerTable &table) {
     for (StringRef overload : {".Tensor", ".Scalar"})
       table[(op + overload).str()] = &emitPythonOperator;
   table["ldexp.Tensor"] = {&emitLdexp, {"self", "other"}};
+  table["frexp.Tensor"] = {&emitFrexp, {"self"}, 2};
   table["mvlgamma"] = {&emitMvlgamma, {"self"}};
   for (StringRef op : {"addcmul", "addcdiv"})
     table[op] = &emitAddc;

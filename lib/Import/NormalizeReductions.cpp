@@ -42,88 +42,104 @@ static LogicalResult emitReduction(Emitter &emitter, Call &call, Results &result
   return emitSameOp(emitter, call, results);
 }
 
-/// The order of a norm where ranks cannot combine its values: p > 0 but 2 and infinity.
-static std::optional<double> powerOrder(Call &call) {
-  BoundArg *order = call.find("ord");
-  if (!order || !order->isNumber())
-    return std::nullopt;
-  double p = order->number();
-  return p > 0 && p != 2 && std::isfinite(p) ? std::optional(p) : std::nullopt;
+namespace {
+/// A norm by one that ranks combine, of order 2 or infinity: that of |x|^power, or of 1 where x is not zero, to the
+/// power of 1 / power.
+struct NormForm {
+  Attribute order;
+  double power;
+  bool counts = false;
+
+  /// (sum |x|^p)^(1/p) = norm2(|x|^(p/2))^(2/p); the smallest by the largest reciprocal; the number of what is not zero
+  /// by its square root. None of orders 2 and infinity themselves.
+  static std::optional<NormForm> of(Builder &b, Call &call) {
+    BoundArg *order = call.find("ord");
+    if (!order || !order->isNumber())
+      return std::nullopt;
+    double p = order->number(), infinity = std::numeric_limits<double>::infinity();
+    if (p == 2 || p == infinity || std::isnan(p))
+      return std::nullopt;
+    if (p == -infinity)
+      return NormForm{b.getF64FloatAttr(infinity), -1};
+    return p == 0 ? NormForm{b.getI64IntegerAttr(2), 0.5, true} : NormForm{b.getI64IntegerAttr(2), p / 2};
+  }
+};
+} // namespace
+
+static Value emitPower(Emitter &emitter, Value value, double exponent) {
+  return emitter.createValue("pow.Tensor_Scalar", value,
+                             emitter.named("exponent", emitter.builder.getF64FloatAttr(exponent)), typeOf(value));
 }
 
-/// A norm over everything by one of order 2, which ranks combine: (sum |x|^p)^(1/p) = norm2(|x|^(p/2))^(2/p).
-static Value emitPowerNorm(Emitter &emitter, Value self, double p, bool keepdim, RankedTensorType result) {
+static Value emitPowerNorm(Emitter &emitter, Value self, NormForm form, bool keepdim, RankedTensorType result) {
   RankedTensorType computed = result.clone(Arithmetic::computeType(result.getElementType()));
   OpBuilder &builder = emitter.builder;
-  auto power = [&](Value value, double exponent) {
-    return emitter.createValue("pow.Tensor_Scalar", value,
-                               emitter.named("exponent", builder.getF64FloatAttr(exponent)), typeOf(value));
-  };
+  Arithmetic a(emitter, computed.getElementType());
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(self).getRank()));
-  Value powers = power(Arithmetic(emitter, computed.getElementType()).unary("abs", self), p / 2);
+  Value powers = form.counts ? emitter.cast(a.compare("ne.Tensor", self, a.constant(0)), a.elementType())
+                             : emitPower(emitter, a.unary("abs", self), form.power);
   Value norm = emitter.createValue("linalg_vector_norm", powers,
-                                   {emitter.named("dim", builder.getDenseI64ArrayAttr(dims)),
+                                   {emitter.named("ord", form.order),
+                                    emitter.named("dim", builder.getDenseI64ArrayAttr(dims)),
                                     emitter.named("keepdim", builder.getBoolAttr(keepdim))},
                                    computed);
-  return emitter.cast(power(norm, 2 / p), result.getElementType());
+  return emitter.cast(emitPower(emitter, norm, 1 / form.power), result.getElementType());
 }
 
 /// The norm of norms of one order is one of everything. Of a stack of n_i^(2/p), n_i of order 2, it is
 /// norm2(n_i)^(2/p), so that ranks combine one number for clipping: what emitPowerNorm made of each gradient does not
-/// come between.
-static Value emitNormOfNorms(Emitter &emitter, Value self, double p, RankedTensorType result) {
+/// come between. A count of counts is not one of everything.
+static Value emitNormOfNorms(Emitter &emitter, Value self, NormForm form, RankedTensorType result) {
   auto stack = self.getDefiningOp<aten::StackOp>();
-  if (!stack)
+  if (!stack || form.counts)
     return {};
   SmallVector<Value> norms;
   for (Value entry : stack.getTensors()) {
     auto power = entry.getDefiningOp<aten::PowTensorScalarOp>();
     auto exponent = power ? dyn_cast<FloatAttr>(power.getExponent()) : FloatAttr();
     Operation *norm = power ? power.getSelf().getDefiningOp() : nullptr;
-    auto order = norm ? norm->getAttrOfType<IntegerAttr>("ord") : IntegerAttr();
-    bool isNorm = order && order.getInt() == 2 && typeOf(entry).getRank() == 0;
-    if (!isNorm || !exponent || exponent.getValueAsDouble() != 2 / p)
+    bool isNorm = norm && norm->getAttr("ord") == form.order && typeOf(entry).getRank() == 0;
+    if (!isNorm || !exponent || exponent.getValueAsDouble() != 1 / form.power)
       return {};
     norms.push_back(power.getSelf());
   }
   OpBuilder &builder = emitter.builder;
   Value joined = emitter.createValue("stack", norms, emitter.named("dim", builder.getI64IntegerAttr(0)),
                                      typeOf(self).clone(typeOf(norms.front()).getElementType()));
-  Value norm = emitter.createValue("linalg_vector_norm", joined,
-                                   emitter.named("dim", builder.getDenseI64ArrayAttr(0)), typeOf(norms.front()));
-  Value power = emitter.createValue("pow.Tensor_Scalar", norm,
-                                    emitter.named("exponent", builder.getF64FloatAttr(2 / p)), typeOf(norm));
-  return emitter.cast(power, result.getElementType());
+  Value norm = emitter.createValue(
+      "linalg_vector_norm", joined,
+      {emitter.named("ord", form.order), emitter.named("dim", builder.getDenseI64ArrayAttr(0))}, typeOf(norms.front()));
+  return emitter.cast(emitPower(emitter, norm, 1 / form.power), result.getElementType());
 }
 
 static LogicalResult emitVectorNorm(Emitter &emitter, Call &call, Results &results) {
-  std::optional<double> p = powerOrder(call);
-  if (!p || static_cast<int64_t>(reducedDims(call).size()) != typeOf(call.value("self")).getRank())
+  std::optional<NormForm> form = NormForm::of(emitter.builder, call);
+  if (!form || static_cast<int64_t>(reducedDims(call).size()) != typeOf(call.value("self")).getRank())
     return emitReduction(emitter, call, results);
   if (!call.boolean("keepdim"))
-    if (Value norm = emitNormOfNorms(emitter, call.value("self"), *p, call.resultTypes[0])) {
+    if (Value norm = emitNormOfNorms(emitter, call.value("self"), *form, call.resultTypes[0])) {
       results.push_back(norm);
       return success();
     }
-  results.push_back(emitPowerNorm(emitter, call.value("self"), *p, call.boolean("keepdim"), call.resultTypes[0]));
+  results.push_back(emitPowerNorm(emitter, call.value("self"), *form, call.boolean("keepdim"), call.resultTypes[0]));
   return success();
 }
 
 /// The norms of gradients, for clipping.
 static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results) {
-  std::optional<double> p = powerOrder(call);
+  std::optional<NormForm> form = NormForm::of(emitter.builder, call);
   BoundArg *list = call.find("self");
-  if (!p || !list || list->values.empty() || list->values.size() != call.resultTypes.size() ||
+  if (!form || !list || list->values.empty() || list->values.size() != call.resultTypes.size() ||
       llvm::is_contained(list->values, Value()))
     return emitSameOp(emitter, call, results);
   Type element = typeOf(list->values.front()).getElementType();
   bool isPlain =
-      Arithmetic::computeType(element) == element &&
+      !form->counts && Arithmetic::computeType(element) == element &&
       llvm::all_of(call.resultTypes, [&](RankedTensorType type) { return type.getElementType() == element; }) &&
       llvm::all_of(list->values, [&](Value value) { return typeOf(value).getElementType() == element; });
   if (!isPlain) {
     for (auto [value, type] : llvm::zip_equal(list->values, call.resultTypes))
-      results.push_back(emitPowerNorm(emitter, value, *p, false, type));
+      results.push_back(emitPowerNorm(emitter, value, *form, false, type));
     return success();
   }
   // As lists: a unit's gradients are one op on its flat buffer.
@@ -133,12 +149,12 @@ static LogicalResult emitListNorm(Emitter &emitter, Call &call, Results &results
                               emitter.named("options", builder.getDictionaryAttr(options))};
     return emitter.create("_foreach_map", values, attrs, values.getTypes())->getResults();
   };
-  NamedAttribute half = emitter.named("exponent", builder.getF64FloatAttr(*p / 2));
-  ValueRange powers = map(map(list->values, "abs", {}), "pow.Tensor_Scalar", half);
+  ValueRange powers = map(map(list->values, "abs", {}), "pow.Tensor_Scalar",
+                          emitter.named("exponent", builder.getF64FloatAttr(form->power)));
   SmallVector<Type> types(call.resultTypes.begin(), call.resultTypes.end());
-  for (Value norm : emitter.create("_foreach_norm.Scalar", powers, {}, types)->getResults())
-    results.push_back(emitter.createValue("pow.Tensor_Scalar", norm,
-                                          emitter.named("exponent", builder.getF64FloatAttr(2 / *p)), typeOf(norm)));
+  NamedAttribute order = emitter.named("ord", form->order);
+  for (Value norm : emitter.create("_foreach_norm.Scalar", powers, order, types)->getResults())
+    results.push_back(emitPower(emitter, norm, 1 / form->power));
   return success();
 }
 
@@ -247,6 +263,11 @@ static LogicalResult emitCountNonzero(Emitter &emitter, Call &call, Results &res
 static LogicalResult emitLogSumExp(Emitter &emitter, Call &call, Results &results) {
   Reducer r(emitter, call);
   Type type = call.resultTypes[0].getElementType();
+  if (typeOf(call.value("self")).getNumElements() == 0) { // the logarithm of a sum of nothing
+    auto nothing = emitter.builder.getF64FloatAttr(-std::numeric_limits<double>::infinity());
+    results.push_back(emitter.full(call.resultTypes[0], nothing));
+    return success();
+  }
   Value self = emitter.cast(call.value("self"), type);
   Value max = r.reduce("amax", self, type, /*keep=*/true);
   Value isInfinite = emitter.createValue("isinf", max, {}, typeOf(max).clone(emitter.builder.getI1Type()));

@@ -93,6 +93,33 @@ static LogicalResult emitKthValue(Emitter &emitter, Call &call, Results &results
   return success();
 }
 
+/// The median of the numbers of each row: not-a-number is sorted to the end, and the row that is chosen depends on how
+/// many there are.
+static LogicalResult emitNanMedian(Emitter &emitter, Call &call, Results &results) {
+  Value self = call.value("self");
+  bool isWhole = call.op == "nanmedian";
+  if (isWhole)
+    self = emitter.view(self, {typeOf(self).getNumElements()});
+  auto sorted = emitSorted(emitter, call, self, isWhole ? 0 : call.integer("dim", -1), /*descending=*/false);
+  if (failed(sorted))
+    return failure();
+  RankedTensorType type = typeOf(sorted->values);
+  int64_t dim = sorted->dim, rank = type.getRank();
+  Arithmetic a(emitter, type.getElementType()), ids(emitter, emitter.builder.getI64Type());
+  // Of n numbers the one at (n - 1) / 2, rounded to zero; of none the first, which is none.
+  Value count = ids.sum(a.compare("eq.Tensor", sorted->values, sorted->values), {dim}, /*keepDims=*/true);
+  Value row = emitter.createValue("div.Scalar_mode", ids.add(count, -1),
+                                  {emitter.named("other", emitter.builder.getI64IntegerAttr(2)),
+                                   emitter.named("rounding_mode", emitter.builder.getStringAttr("trunc"))},
+                                  typeOf(count));
+  Value isChosen = ids.compare("eq.Tensor", ids.positions(type.getDimSize(dim), dim, rank), row);
+  Value values = a.sum(a.where(isChosen, sorted->values, a.constant(0)), {dim});
+  Value places = ids.sum(ids.where(isChosen, sorted->indices, ids.constant(0)), {dim});
+  for (auto [value, result] : llvm::zip(SmallVector<Value>{values, places}, call.resultTypes))
+    results.push_back(emitter.view(value, result.getShape()));
+  return success();
+}
+
 /// The most frequent value of a row, the smallest of several, and where it stands last: every element is compared with
 /// every other, which is one pass over the row for each and no memory.
 static LogicalResult emitMode(Emitter &emitter, Call &call, Results &results) {
@@ -167,6 +194,8 @@ void spmd::addSortingNormalizers(NormalizerTable &table) {
   table["topk"] = {&emitTopk, {"self"}};
   for (StringRef op : {"kthvalue", "median", "median.dim"})
     table[op] = {&emitKthValue, {"self"}};
+  for (StringRef op : {"nanmedian", "nanmedian.dim"})
+    table[op] = {&emitNanMedian, {"self"}};
   table["mode"] = {&emitMode, {"self"}, 2};
   for (StringRef op : {"searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Tensor", "bucketize.Scalar"})
     table[op] = &emitBuckets;

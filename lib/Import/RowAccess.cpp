@@ -132,6 +132,10 @@ Value spmd::checkIndex(Emitter &emitter, Value index, int64_t low, int64_t high,
   return emitter.createValue("check_index", index, attrs, typeOf(index));
 }
 
+Value spmd::refuseWhere(Emitter &emitter, Value condition, const Twine &what) {
+  return checkIndex(emitter, condition, 0, 1, what.str());
+}
+
 static Value arithmetic(Emitter &emitter, StringRef op, Value value, int64_t number) {
   return emitter.createValue(op, value, emitter.named("other", emitter.builder.getI64IntegerAttr(number)),
                              typeOf(value));

@@ -72,6 +72,8 @@ mlir::FailureOr<IndexAccess> getIndexAccess(Emitter &emitter, llvm::ArrayRef<int
 /// `index`, checked at run time to lie in [low, high) or be `ignored`.
 mlir::Value checkIndex(Emitter &emitter, mlir::Value index, int64_t low, int64_t high, llvm::StringRef use,
                        std::optional<int64_t> ignored = std::nullopt);
+/// `condition` (i1), or an error of the step where it holds, that says `what`.
+mlir::Value refuseWhere(Emitter &emitter, mlir::Value condition, const llvm::Twine &what);
 
 /// The dimension along which `value` is 0, 1, 2, … while it is the same along
 /// all others.

@@ -1,6 +1,7 @@
 //===- RowWrites.cpp - What rows become that are written to ----------------===//
 
 #include "RowWrites.h"
+#include "llvm/ADT/APSInt.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -35,8 +36,9 @@ static Value neutralFor(Emitter &emitter, RankedTensorType type, Reduction reduc
   unsigned bits = type.getElementTypeBitWidth();
   if (bits == 1)
     return emitter.full(type.clone(ArrayRef<int64_t>()), emitter.builder.getI64IntegerAttr(isMax ? 0 : 1));
-  APInt bound = isMax ? APInt::getSignedMinValue(bits) : APInt::getSignedMaxValue(bits);
-  return emitter.full(type.clone(ArrayRef<int64_t>()), emitter.builder.getI64IntegerAttr(bound.getSExtValue()));
+  bool isUnsigned = type.getElementType().isUnsignedInteger();
+  APSInt bound = isMax ? APSInt::getMinValue(bits, isUnsigned) : APSInt::getMaxValue(bits, isUnsigned);
+  return emitter.full(type.clone(ArrayRef<int64_t>()), emitter.builder.getI64IntegerAttr(bound.getExtValue()));
 }
 
 static Value addNumber(Emitter &emitter, Value value, double number) {

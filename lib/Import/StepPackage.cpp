@@ -11,7 +11,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 2;
+static constexpr int64_t kVersion = 3;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -308,6 +308,11 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
 
   step.torch = root["torch"].asString();
   step.name = root["name"].asString();
+  if (root.has("default_dtype")) {
+    step.defaultDType = root["default_dtype"].asDType();
+    if (step.defaultDType > runtime::DType::BF16)
+      root["default_dtype"].fail("expected a floating dtype: f32, f64, f16 or bf16");
+  }
   readModel(root, step);
   root["stacks"].forEach([&](JsonValue json) {
     std::vector<Frame> &stack = step.stacks.emplace_back();

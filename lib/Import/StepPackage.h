@@ -135,6 +135,7 @@ struct Output {
 
 struct Step {
   std::string fileName, torch, name, optimizer, resultTree;
+  runtime::DType defaultDType = runtime::DType::F32; ///< torch's, at the capture
   std::vector<TreeModule> moduleTree;
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;

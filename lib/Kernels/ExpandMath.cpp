@@ -14,13 +14,21 @@
 using namespace mlir;
 
 namespace spmd::kernel {
-/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). The scale is added to the exponent's bits, which is right
-/// wherever the result is a normal number; below, it is 0. Infinity and NaN come from x itself. exp2(x) is the same
+/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). 2^n is the product of two powers of two that are normal
+/// numbers, from which results below the normal range come rounded, and those above it infinite. exp2(x) is the same
 /// with x = n + r / ln 2; in f32, ln 2 is in the coefficients.
 Value Arithmetic::power(Value x, bool isBase2) {
-  // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits.
+  // Bounds beyond which the result is 0 or infinite. Not-a-number is within.
+  double low = isF64() ? -746 : -104, high = isF64() ? 710 : 89;
+  if (isBase2) {
+    low = isF64() ? -1076 : -151;
+    high = isF64() ? 1025 : 129;
+  }
+  x = select(less(x, c(low)), c(low), x);
+  x = select(less(c(high), x), c(high), x);
+  // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits: n, and both powers' exponent bias.
   int64_t mantissa = isF64() ? 52 : 23;
-  Value magic = c(isF64() ? 6755399441055744.0 : 12582912.0);
+  Value magic = c(isF64() ? 6755399441055744.0 + 2 * 1023 : 12582912.0 + 2 * 127);
   Value shifted = isBase2 ? add(x, magic) : fma(x, c(1.4426950408889634), magic);
   Value n = sub(shifted, magic);
   Value r;
@@ -50,18 +58,9 @@ Value Arithmetic::power(Value x, bool isBase2) {
   }
   Value p = polynomial(r, coefficients);
   // The magic number's own bits are shifted out.
-  Value scale = arith::ShLIOp::create(b, toBits(shifted), ci(mantissa));
-  Value result = fromBits(arith::AddIOp::create(b, toBits(p), scale));
-  double low = isF64() ? -708.39641853226408 : -87.33654, high = isF64() ? 709.78271289338397 : 88.72283;
-  if (isBase2) {
-    low = isF64() ? -1022 : -126;
-    high = isF64() ? 1023.9999999999999 : 127.99999;
-  }
-  Value tooLow = less(x, c(low));
-  // Also true for NaN.
-  Value tooHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, x, c(high));
-  result = select(tooLow, c(0), result);
-  return select(tooHigh, add(x, c(std::numeric_limits<double>::infinity())), result);
+  Value sum = toBits(shifted), half = arith::ShRUIOp::create(b, sum, ci(1));
+  auto powerOfTwo = [&](Value biased) { return fromBits(arith::ShLIOp::create(b, biased, ci(mantissa))); };
+  return mul(mul(p, powerOfTwo(half)), powerOfTwo(arith::SubIOp::create(b, sum, half)));
 }
 
 /// x = 2^n m, sqrt(1/2) <= m < sqrt(2); log(m) = 2 atanh(s) with s = (m - 1) / (m + 1). For f64.
@@ -160,7 +159,7 @@ Value Arithmetic::erfc(Value x) {
                            1.70814450747565897222e1, 9.60896809063285878198e0, 3.36907645100081516050e0});
   Value far = mul(gauss, select(less(a, c(8)), div(p, q), div(r, s)));
   // Beyond, the quotients are of infinities, and the Gaussian is zero.
-  far = select(less(c(27), a), c(0), far);
+  far = select(less(c(28), a), c(0), far);
   far = select(less(x, c(0)), sub(c(2), far), far);
   Value result = select(less(a, c(1)), sub(c(1), erf(x)), far);
   Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
@@ -187,7 +186,7 @@ Value Arithmetic::remainder(Value x, Value y) {
   Value r = fma(sub(c(0), quotient), y, x);
   // The quotient may have been rounded across an integer.
   Value step = copySign(abs(y), x);
-  Value tooFar = less(mul(r, step), c(0));
+  Value tooFar = less(mul(r, copySign(c(1), x)), c(0));
   r = select(tooFar, add(r, step), r);
   Value tooShort = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, abs(r), abs(y));
   r = select(tooShort, sub(r, step), r);
@@ -203,11 +202,12 @@ static bool isComputedWide(Operation &op) {
              math::AcoshOp, math::AtanhOp>(op);
 }
 
-/// MLIR's approximation takes subnormals for the smallest normal number, so they are scaled. For f32.
-static Value scaledLog(Arithmetic &m, ImplicitLocOpBuilder &b, Value x) {
+/// MLIR's approximations take subnormals for the smallest normal number, so they are scaled. For f32.
+template <typename LogOp>
+static Value scaledLog(Arithmetic &m, ImplicitLocOpBuilder &b, Value x, double logOfTwo) {
   Value tiny = m.less(x, m.c(1.1754943508222875e-38));
-  Value log = math::LogOp::create(b, m.select(tiny, m.mul(x, m.c(33554432.0)), x));
-  return m.select(tiny, m.sub(log, m.c(25 * 0.6931471805599453)), log);
+  Value log = LogOp::create(b, m.select(tiny, m.mul(x, m.c(33554432.0)), x));
+  return m.select(tiny, m.sub(log, m.c(25 * logOfTwo)), log);
 }
 
 /// Our expansion of `op` on operands of the arithmetic's type, or null.
@@ -252,7 +252,9 @@ static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
   if (!getElementTypeOrSelf(type).isF32() || !isComputedWide(op)) {
     Arithmetic m(b, type);
     if (isa<math::LogOp>(op) && !m.isF64())
-      return scaledLog(m, b, op.getOperand(0));
+      return scaledLog<math::LogOp>(m, b, op.getOperand(0), 0.6931471805599453);
+    if (isa<math::Log2Op>(op) && !m.isF64())
+      return scaledLog<math::Log2Op>(m, b, op.getOperand(0), 1);
     return expand(m, op, op.getOperands());
   }
   Type wide = b.getF64Type();

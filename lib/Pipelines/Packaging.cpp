@@ -9,6 +9,7 @@
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
+#include "spmd/Transforms/Units/CheckUnitOptions.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -181,28 +182,8 @@ LogicalResult Packager::write() {
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
 
-/// Options of shard units that only later targets can keep.
-static LogicalResult checkUnits(ModuleOp module) {
-  for (ShardUnitOp unit : module.getOps<ShardUnitOp>()) {
-    std::string name = unit.getModules().empty() ? "" : cast<StringAttr>(unit.getModules()[0]).getValue().str();
-    auto fail = [&] {
-      return unit.emitError() << "shard unit '" << (name.empty() ? "(root)" : name) << "' (@" << unit.getSymName()
-                              << ") ";
-    };
-    for (NamedAttribute entry :
-         unit.getPrecisionAttr() ? unit.getPrecisionAttr().getValue() : ArrayRef<NamedAttribute>())
-      if (Type type = cast<TypeAttr>(entry.getValue()).getValue(); type != unit.getLayout().getDtype())
-        return fail() << "has mixed precision (" << entry.getName().getValue() << " = " << type << ", parameters are "
-                      << unit.getLayout().getDtype() << "), for which no code can be generated yet";
-    if (std::optional<int64_t> group = unit.getReshardGroup())
-      return fail() << "reshards after forward to groups of " << *group
-                    << " ranks, for which no code can be generated yet; use true or false";
-  }
-  return success();
-}
-
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
-  if (!getProgram(module) || failed(checkUnits(module)))
+  if (!getProgram(module) || failed(checkUnitOptions(module)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };

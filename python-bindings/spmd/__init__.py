@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":
             raise
         raise ImportError(f"spmd.{name} needs PyTorch: pip install '{REQUIREMENT}'") from error
-    value = module if name == "capture" else getattr(module, "Trainer" if name == "load" else name)
+    value = module if name == "capture" else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -150,7 +150,7 @@ class CompiledStep:
     def _program_for(self, call: StepCall) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
         structure, modes = _look_at(call.model)
-        key, options, drawn = (*call.key(), modes), _options(call.optimizer), None
+        key, options, drawn = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizer), None
         if self._current is not None and (structure != self._structure or self._live.is_replaced()
                                           or self._live.trains_other(self._current.held.now())):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
@@ -239,7 +239,7 @@ class CompiledStep:
         if key != last.key:
             before, now = _shapes(last.call), _shapes(call)
             return f"the batch is {now}, it was {before}" if before != now else _new_constants(key, last.key) or \
-                "a Python argument, train() or eval(), requires_grad of a parameter, or what has hooks is another"
+                "a Python argument, train() or eval(), requires_grad, the default dtype, or what has hooks is another"
         value = changed_value(last.baked)
         if value is not None:
             return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"

@@ -49,6 +49,8 @@ _FUNCTIONS = {
     "spmd_arena_bytes": (c_int64, [_TRAINER]),
     "spmd_cpu": (c_char_p, [_TRAINER]),
     "spmd_result_tree": (c_char_p, [_TRAINER]),
+    "spmd_num_warnings": (c_size_t, [_TRAINER]),
+    "spmd_warning": (c_char_p, [_TRAINER, c_size_t]),
     "spmd_num_inputs": (c_size_t, [_TRAINER]),
     "spmd_input": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
     "spmd_num_outputs": (c_size_t, [_TRAINER]),

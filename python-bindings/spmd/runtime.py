@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 import json
 import os
+import warnings
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -107,6 +108,8 @@ class Trainer:
         self.threads: int = self._library.spmd_threads(self._handle)
         self.arena_bytes: int = self._library.spmd_arena_bytes(self._handle)
         self.cpu: str = self._library.spmd_cpu(self._handle).decode()
+        self.warnings = [self._library.spmd_warning(self._handle, index).decode()
+                         for index in range(self._library.spmd_num_warnings(self._handle))]
         self.inputs = self._infos("input", "spmd_input")
         self.outputs = self._infos("output", "spmd_output")
         self.tensors = self._infos("tensor", "spmd_tensor_at")
@@ -239,6 +242,15 @@ class Trainer:
             texts = (getattr(info, field).decode() for field in ("op", "communicator", "unit", "location"))
             collectives.append(Collective(*texts, info.bytes))
         return collectives
+
+
+def load(artifact: str | os.PathLike, **options: Any) -> Trainer:
+    """The artifact as a Trainer, with its options. What a user of `weights` should know becomes a Python warning:
+    tensors that the artifact has no place for, random state that they leave out."""
+    trainer = Trainer(artifact, **options)
+    for text in trainer.warnings:
+        warnings.warn(text, stacklevel=2)
+    return trainer
 
 
 def _rebuild(tree: Any, outputs: list[Any], convert: Callable[[np.ndarray, str], Any]) -> Any:

@@ -53,7 +53,7 @@ def check(model: nn.Module, clip, folder: Path) -> None:
 
 def check_norm(order: float, foreach: bool, folder: Path) -> None:
     torch.manual_seed(1)
-    model, limit = Net(), 0.05
+    model, limit = Net(), 0.05 if order >= 0 else 1e-9  # the smallest gradient is the largest that such a norm can be
 
     def clip(parameters):
         return clip_grad_norm_(parameters, limit, norm_type=order, foreach=foreach)
@@ -70,14 +70,9 @@ def test_clipped_by_the_largest(foreach, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("foreach", [True, False])
-@pytest.mark.parametrize("order", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("order", [0.5, 1.0, 3.0, 0.0, -1.5, float("-inf")])
 def test_clipped_by_another_norm(order, foreach, tmp_path) -> None:
     check_norm(order, foreach, tmp_path)
-
-
-def test_counting_norm_is_an_error(tmp_path) -> None:
-    with pytest.raises(pipeline.StageError, match=r"test_clipping.py:\d+: error: .*order 0"):
-        check(Net(), lambda parameters: clip_grad_norm_(parameters, 0.05, norm_type=0.0), tmp_path)
 
 
 def test_clipped_by_value(tmp_path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Sequence
 
 import spmd
 import torch
+from safetensors.torch import load_file, save_file
 from spmd import StepPackage
 from spmd.tools import find_tool
 
@@ -26,8 +27,8 @@ def run(*command: Any) -> str:
     return done.stdout + done.stderr
 
 
-def compute(function: Callable, inputs: Sequence[torch.Tensor], folder: Path, *options: str) -> list[torch.Tensor]:
-    """What a step gives that computes `function` of its batch, of which every rank has all."""
+def capture_function(function: Callable, inputs: Sequence[torch.Tensor], batch_dim: int | None = None) -> StepPackage:
+    """A step that computes `function` of its batch, of which every rank has all, or rows along `batch_dim`."""
     def train_step(model, optimizer, *batch):
         (model.weight * 2).sum().backward()
         optimizer.step()
@@ -36,11 +37,34 @@ def compute(function: Callable, inputs: Sequence[torch.Tensor], folder: Path, *o
     model = torch.nn.Module()
     model.register_parameter("weight", torch.nn.Parameter(torch.ones(2)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    whole = {f"batch.{i}": None for i in range(len(inputs))}
-    spmd.capture(train_step, model, optimizer, *inputs, batch_dims=whole).save(folder / "s.step")
+    dims = {f"batch.{i}": batch_dim for i in range(len(inputs))}
+    return spmd.capture(train_step, model, optimizer, *inputs, batch_dims=dims)
+
+
+def compute(function: Callable, inputs: Sequence[torch.Tensor], folder: Path, *options: str) -> list[torch.Tensor]:
+    """What such a step gives, compiled with `options` and run; or in the interpreter, if the only one is that."""
+    package = capture_function(function, inputs)
+    package.save(folder / "s.step")
+    if options == ("interpreter",):
+        return interpret(package, inputs, folder)
     run(tool("spmd-compile"), folder / "s.step", "--quiet", *options, "-o", folder / "s.spmd")
     with spmd.load(folder / "s.spmd") as trainer:
         return list(trainer.step(*inputs))
+
+
+def interpret(package: StepPackage, inputs: Sequence[torch.Tensor], folder: Path) -> list[torch.Tensor]:
+    """The outputs of a step of such a package, saved as s.step, with results rounded to the program's types."""
+    program, given, results = folder / "s.mlir", folder / "in.safetensors", folder / "out.safetensors"
+    run(tool("spmd-translate"), "--import-step", folder / "s.step", "-o", program)
+    batch, values = iter(inputs), {}
+    for position, entry in enumerate(package.step["inputs"]):
+        value = {"param": torch.ones(2), "hyper": torch.tensor(0.5, dtype=torch.float64),
+                 "constant": package.weights.get(f"constant/{entry.get('name')}")}.get(entry["kind"])
+        values[f"step/{position}"] = (next(batch) if entry["kind"] == "batch" else value).clone()
+    save_file(values, given)
+    run(tool("spmd-interpret"), program, f"--calls={given}", f"--results={results}", "--dtype=program")
+    got = load_file(results)
+    return [got[f"step/{i}"] for i, output in enumerate(package.step["outputs"]) if output["path"] != "(backward)"]
 
 
 class StepCheck:

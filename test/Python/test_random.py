@@ -166,6 +166,22 @@ def test_draws_continue_where_a_checkpoint_stopped(tmp_path):
         assert [float(second.step(*b)) for b in BATCHES[2:]] == losses[2:]
 
 
+def test_weights_without_a_step_are_said(tmp_path, recwarn):
+    """Training from parameters alone draws the first masks again; a step package's are of the first step."""
+    package = spmd.capture(train_step, *_model(), *BATCHES[0])
+    package.save(tmp_path / "random.step")
+    artifact = compile_package(package, ["--ranks=2"])
+    with spmd.load(artifact, weights=tmp_path / "random.step/weights.safetensors") as trainer:
+        trainer.step(*BATCHES[0])
+        trainer.save_parameters(tmp_path / "whole.safetensors", with_optimizer=True)
+        trainer.save_parameters(tmp_path / "parameters.safetensors")
+    spmd.load(artifact, weights=tmp_path / "whole.safetensors").close()
+    assert not [str(w.message) for w in recwarn if "random numbers" in str(w.message)]
+    with pytest.warns(UserWarning, match=r"parameters.safetensors' does not say how many steps have drawn random "
+                                         r"numbers \('rng/step'\): dropout and the like begin again with those of the"):
+        spmd.load(artifact, weights=tmp_path / "parameters.safetensors").close()
+
+
 def _model():
     torch.manual_seed(4)
     model = Noisy()

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
+#include "CheckFinite.h"
 #include "Processes.h"
 #include "Reference.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
@@ -29,7 +30,7 @@ namespace {
 struct Arguments {
   std::string artifact;
   int64_t steps = 0; ///< 0: as many as the reference has
-  bool check = false, quiet = false;
+  bool check = false, checkFinite = false, quiet = false;
   Tolerances tolerances;
   std::string save;
   std::optional<int64_t> seed;
@@ -61,13 +62,16 @@ static void defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
+  app.add_flag("--check-finite", arguments.checkFinite,
+               "stop after the first step whose loss, outputs, parameters or optimizer state have an infinity or a "
+               "not-a-number, and name it");
   app.add_option("--rtol-loss", arguments.tolerances.loss,
                  "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
   app.add_option("--rtol", arguments.tolerances.parameters,
                  "tolerance of |a-b|/|b| of each parameter (default 1e-3, or 8 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
-  app.add_option("--save", arguments.save, "write the final parameters to this safetensors file");
+  app.add_option("--save", arguments.save, "write the final parameters and buffers, without optimizer state, to this safetensors file");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
   app.add_option("--seed", arguments.seed,
                  "seed of random numbers such as dropout (default: the captured one, or that of --weights)");
@@ -114,6 +118,21 @@ static int fail(const Status &status) {
   if (!status.location.empty() && status.message.find(status.location) == std::string::npos)
     std::fprintf(stderr, "  at %s\n", status.location.c_str());
   return static_cast<int>(status.code);
+}
+
+static void warn(const std::string &text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "spmd-run: warning: %s\n", text.c_str());
+}
+
+/// What a run from the saved file begins anew.
+static void warnOfUnsaved(const Trainer &trainer, const std::string &path) {
+  std::string kinds;
+  for (const std::string &kind : trainer.unsavedState())
+    kinds += (kinds.empty() ? "" : ", ") + kind;
+  if (!kinds.empty())
+    warn("'" + path + "' has parameters and buffers only, not " + kinds +
+         ": training from it starts these anew; in Python, save_parameters(path, with_optimizer=True) saves them");
 }
 
 /// Tokens (or rows, when the first input holds no ids) of a global batch.
@@ -172,6 +191,9 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
 
   if (!arguments.quiet)
     std::printf("%6s  %12s  %12s  %10s\n", "step", "loss", "eager", "difference");
+  if (arguments.checkFinite)
+    if (Status status = checkFinite(trainer, "before the first step", /*withOutputs=*/false); !status.ok())
+      return status;
   for (int64_t step = 0; step < steps; ++step) {
     int64_t recorded = step % reference.steps();
     if (Status status = reference.applyHyper(recorded, trainer); !status.ok())
@@ -196,6 +218,9 @@ static Status train(const Arguments &arguments, int64_t steps, const Reference &
       std::printf("%6lld  %12.6f  %12.6f  %10.1e\n", static_cast<long long>(step), loss, *eager, loss - *eager);
     else if (!arguments.quiet)
       std::printf("%6lld  %12.6f  %12s  %10s\n", static_cast<long long>(step), loss, "-", "-");
+    if (arguments.checkFinite)
+      if (Status status = checkFinite(trainer, "after step " + std::to_string(step), /*withOutputs=*/true); !status.ok())
+        return status;
     if (progress)
       std::fprintf(stderr, "\rstep %lld of %lld", static_cast<long long>(step + 1), static_cast<long long>(steps));
   }
@@ -263,6 +288,8 @@ static int runTool(Arguments arguments) {
   if (!loaded)
     return fail(loaded.error());
   Trainer &trainer = **loaded;
+  for (const std::string &text : trainer.warnings())
+    warn(text);
   if (Status status = setSeed(trainer, arguments); !status.ok())
     return fail(status);
   Expected<Reference> reference =
@@ -293,6 +320,7 @@ static int runTool(Arguments arguments) {
     if (Status status = trainer.save(arguments.save, false); !status.ok())
       return fail(status);
     std::printf("saved %s\n", arguments.save.c_str());
+    warnOfUnsaved(trainer, arguments.save);
   }
   if (arguments.check)
     if (Status status = checkRun(trainer, *reference, run.losses, arguments.tolerances); !status.ok())

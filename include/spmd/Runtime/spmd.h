@@ -134,6 +134,11 @@ SPMD_API int64_t spmd_arena_bytes(const spmd_trainer *trainer); /* per rank */
 SPMD_API const char *spmd_cpu(const spmd_trainer *trainer);
 SPMD_API const char *spmd_result_tree(const spmd_trainer *trainer);
 
+/* What a user of the weights that were given should know: tensors that the
+   artifact has no place for, state that they leave out. */
+SPMD_API size_t spmd_num_warnings(const spmd_trainer *trainer);
+SPMD_API const char *spmd_warning(const spmd_trainer *trainer, size_t index); /* NULL: there are fewer */
+
 /* Counts and descriptions; an index out of range is SPMD_BAD_INPUT. */
 SPMD_API size_t spmd_num_inputs(const spmd_trainer *trainer);
 SPMD_API int32_t spmd_input(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status);

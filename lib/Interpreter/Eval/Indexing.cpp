@@ -131,7 +131,9 @@ static LogicalResult evaluateCheckIndex(OpCall &call) {
   int64_t low = call.integer("low"), high = call.integer("high");
   bool hasIgnored = call.has("ignore_index");
   for (auto [i, value] : llvm::enumerate(self.integers()))
-    if ((value < low || value >= high) && !(hasIgnored && value == call.integer("ignore_index")))
+    if (value && self.dtype() == DType::i1)
+      return call.error() << call.string("use") << " at element " << i;
+    else if ((value < low || value >= high) && !(hasIgnored && value == call.integer("ignore_index")))
       return call.error() << "element " << i << " is " << value << ", '" << call.string("use") << "' allows [" << low
                           << ", " << high << ")";
   call.result(self);

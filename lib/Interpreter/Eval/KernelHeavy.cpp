@@ -139,7 +139,9 @@ LogicalResult evaluateCheckIndex(OpCall &call) {
   auto op = cast<kernel::CheckIndexOp>(call.op);
   int64_t low = op.getLow(), high = op.getHigh();
   for (auto [i, value] : llvm::enumerate(call.operands()[0].integers()))
-    if ((value < low || value >= high) && op.getIgnoreIndex() != value)
+    if (value && call.operands()[0].dtype() == DType::i1)
+      return call.error() << op.getUse() << " at element " << i;
+    else if ((value < low || value >= high) && op.getIgnoreIndex() != value)
       return call.error() << "element " << i << " is " << value << ", '" << op.getUse() << "' allows [" << low << ", "
                           << high << ")";
   return success();

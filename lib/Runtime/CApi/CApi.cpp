@@ -102,6 +102,13 @@ int64_t spmd_arena_bytes(const spmd_trainer *trainer) { return trainer->trainer-
 
 const char *spmd_cpu(const spmd_trainer *trainer) { return trainer->trainer->device().kernels().c_str(); }
 
+size_t spmd_num_warnings(const spmd_trainer *trainer) { return trainer->trainer->warnings().size(); }
+
+const char *spmd_warning(const spmd_trainer *trainer, size_t index) {
+  const std::vector<std::string> &all = trainer->trainer->warnings();
+  return index < all.size() ? all[index].c_str() : nullptr;
+}
+
 const char *spmd_result_tree(const spmd_trainer *trainer) { return trainer->trainer->manifest().resultTree.c_str(); }
 
 /// Inputs, outputs and state tensors have the same description.

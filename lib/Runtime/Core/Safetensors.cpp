@@ -4,11 +4,13 @@
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Json.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 using namespace spmd::runtime;
@@ -42,6 +44,30 @@ static Expected<std::shared_ptr<void>> mapFile(const std::string &path, size_t &
   return std::shared_ptr<void>(address, [length](void *p) { ::munmap(p, length); });
 }
 
+namespace {
+/// The bytes of one tensor, and where the header says so.
+struct ByteRange {
+  int64_t begin, end;
+  JsonValue place;
+};
+} // namespace
+
+/// The format leaves no byte of the data to no tensor or to two: a file that does is another's rest, or damaged.
+static void checkCoverage(std::vector<ByteRange> ranges, int64_t dataSize, JsonValue root) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange &a, const ByteRange &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  int64_t covered = 0;
+  for (const ByteRange &range : ranges) {
+    if (range.begin != covered)
+      return range.place.fail("begins at byte " + std::to_string(range.begin) + " of the data, the tensors before it " +
+                              "end at byte " + std::to_string(covered));
+    covered = range.end;
+  }
+  if (covered != dataSize)
+    root.fail("the file has " + std::to_string(dataSize) + " bytes of data, its tensors only " +
+              std::to_string(covered));
+}
+
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   SafetensorsFile file;
   file.fileName = path;
@@ -61,6 +87,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   auto dataSize = static_cast<int64_t>(size - 8 - headerSize);
 
   JsonDocument document("'" + path + "'", std::string_view(bytes + 8, headerSize));
+  std::vector<ByteRange> ranges;
   document.root().forEachMember([&](const std::string &name, JsonValue value) {
     if (name == "__metadata__") {
       value.forEachMember([&](const std::string &key, JsonValue text) { file.notes[key] = text.asString(); });
@@ -84,8 +111,11 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
       return value["data_offsets"].fail(std::to_string(tensor.bytes) + " bytes do not hold " + dtype +
                                         formatShape(tensor.shape));
     tensor.data = data + range[0];
+    ranges.push_back({range[0], range[1], value["data_offsets"]});
     file.entries.emplace(name, std::move(tensor));
   });
+  if (document.status().ok())
+    checkCoverage(std::move(ranges), dataSize, document.root());
   if (!document.status().ok())
     return document.status();
   return file;

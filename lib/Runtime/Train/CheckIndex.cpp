@@ -48,10 +48,12 @@ Status spmd::runtime::runCheckIndex(const Command &command, int32_t id, int64_t 
       findBadIndex(ids, command.dtype, command.counts[0], command.low, command.high, command.ignoreIndex);
   if (bad < 0)
     return Status::success();
+  std::string place = " at position " + std::to_string(bad) + " of rank " + std::to_string(rank);
+  if (command.dtype == DType::I1)
+    return Status::failed(command.use + place, static_cast<int32_t>(rank), id, command.location);
   int64_t value = command.dtype == DType::I64 ? static_cast<const int64_t *>(ids)[bad]
                                               : static_cast<int64_t>(loadAsDouble(ids, command.dtype, bad));
-  std::string text = "'" + command.use + "': row number " + std::to_string(value) + " at position " +
-                     std::to_string(bad) + " of rank " + std::to_string(rank) + " is not in [" +
+  std::string text = "'" + command.use + "': row number " + std::to_string(value) + place + " is not in [" +
                      std::to_string(command.low) + ", " + std::to_string(command.high) + ")";
   if (command.ignoreIndex)
     text += " nor the ignored " + std::to_string(*command.ignoreIndex);

@@ -3,6 +3,7 @@
 #include "spmd/Runtime/Train/StateMap.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace spmd::runtime;
 
@@ -130,6 +131,20 @@ static Status fillWith(double value, DType dtype, RankMemory &memory, int64_t ra
         !status.ok())
       return status;
   return Status::success();
+}
+
+std::vector<std::string> StateMap::findUnknown(const SafetensorsFile &weights) const {
+  std::set<std::string> known;
+  for (const StateTensor &tensor : all) {
+    known.insert(tensor.fileKey(tensor.name));
+    for (const std::string &alias : tensor.aliases)
+      known.insert(tensor.fileKey(alias));
+  }
+  std::vector<std::string> unknown;
+  for (const auto &[name, tensor] : weights.tensors())
+    if (!known.count(name))
+      unknown.push_back(name);
+  return unknown;
 }
 
 Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory) const {

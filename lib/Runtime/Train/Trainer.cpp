@@ -210,6 +210,15 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
 }
 
+std::vector<std::string> Trainer::unsavedState() const {
+  std::vector<std::string> kinds;
+  for (const StateTensor &tensor : content->state.tensors())
+    if ((tensor.isOptimizerState() || tensor.isRng()) &&
+        std::find(kinds.begin(), kinds.end(), tensor.state) == kinds.end())
+      kinds.push_back(tensor.state);
+  return kinds;
+}
+
 Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;

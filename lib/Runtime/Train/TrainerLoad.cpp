@@ -163,7 +163,30 @@ Status Trainer::initializeState(const TrainerOptions &options) {
       std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
         return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));
       });
+  if (weights && !options.weights.empty())
+    noteGaps(*weights);
   return content->state.initialize(weights ? &*weights : nullptr, content->memory());
+}
+
+/// Of a file that somebody gave; nothing here makes it wrong.
+void Trainer::noteGaps(const SafetensorsFile &weights) {
+  constexpr size_t kNamed = 8;
+  std::vector<std::string> unknown = content->state.findUnknown(weights);
+  if (!unknown.empty()) {
+    std::string names;
+    for (size_t i = 0; i < std::min(unknown.size(), kNamed); ++i)
+      names += (i ? ", '" : "'") + unknown[i] + "'";
+    if (unknown.size() > kNamed)
+      names += " and " + std::to_string(unknown.size() - kNamed) + " more";
+    notices.push_back("'" + weights.path() + "': the artifact has no place for " + names);
+  }
+  // A step package's weights are those before the first step.
+  auto format = weights.metadata().find("format");
+  bool isInitial = format != weights.metadata().end() && format->second == "spmd-weights";
+  const StateTensor *step = content->state.find("rng", "step");
+  if (step && !isInitial && !weights.find(step->fileKey(step->name)))
+    notices.push_back("'" + weights.path() + "' does not say how many steps have drawn random numbers ('" +
+                      step->fileKey(step->name) + "'): dropout and the like begin again with those of the first step");
 }
 
 Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights) {

@@ -4,6 +4,7 @@
 
 #include "dialects/Aten/AtenDialect.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Units/CheckUnitOptions.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_PARTITION
@@ -36,6 +37,8 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       module.emitError() << "view '" << view << "' is not one of: global, local";
       return signalPassFailure();
     }
+    if (failed(checkUnitOptions(module)))
+      return signalPassFailure();
     FailureOr<partition::Step> step = partition::Step::read(module);
     if (succeeded(step))
       step->isLocalView = view == "local" && step->ranks > 1;

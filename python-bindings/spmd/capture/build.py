@@ -54,7 +54,9 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     }
     # Only what an older reader would get wrong makes a package of a newer version.
     if units := _annotations(view, call, traced, tensors):
-        step |= {"version": VERSION, "units": units}
+        step |= {"version": 2, "units": units}
+    if (default := torch.get_default_dtype()) != torch.float32:
+        step |= {"version": VERSION, "default_dtype": DTYPES[default]}
     return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients,
                        held=traced.held)
 

@@ -147,7 +147,7 @@ def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
 @pytest.mark.parametrize("options, error", [
     ({"precision": {"param": "bf16"}},
      r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16', parameters are "
-     r"'f32'\), for which no code can be generated yet"),
+     r"'f32'\), for which no code can be generated yet; leave 'precision' out of its options"),
     ({"reshard_after_forward": 2},
      r"shard unit 'h.0' \(@unit1\) reshards after forward to groups of 2 ranks, for which no "
      "code can be generated yet; use true or false")])
@@ -158,6 +158,9 @@ def test_options_without_code_are_errors(options: dict, error: str, tmp_path) ->
     done = subprocess.run([*command, "-o", str(tmp_path / "nano.spmd")], capture_output=True, text=True)
     assert done.returncode == 2 and re.search(error, done.stderr), done.stderr
     assert not (tmp_path / "nano.spmd").exists()
+    planned = subprocess.run([*command, "--compile-to=plan", "-o", "-"], capture_output=True, text=True)
+    assert planned.returncode == 2 and re.search(error, planned.stderr), planned.stderr
+    assert not planned.stdout
     kept = subprocess.run([*command, "--compile-to=units", "-o", "-"], capture_output=True, text=True)
     assert "precision = {param = bf16, reduce = bf16}" in kept.stdout or "reshard_group = 2 : i64" in kept.stdout
 

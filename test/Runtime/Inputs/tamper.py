@@ -2,7 +2,7 @@
 """Copies an artifact and damages the copy, for tests of bad input.
 
     tamper.py FROM TO json FILE /pointer VALUE     sets a value (JSON) in a file
-    tamper.py FROM TO truncate FILE BYTES          cuts a file
+    tamper.py FROM TO truncate FILE BYTES          cuts a file, or makes it longer
     tamper.py FROM TO remove FILE
     tamper.py FROM TO tensor FILE NAME INDEX NUMBER    changes an element, with +NUMBER by that much
     tamper.py FROM TO drop FILE NAME               drops a tensor
@@ -50,6 +50,15 @@ def set_element(header, data, name, index, number):
     struct.pack_into(form, data, at, before + kind(number))
 
 
+def drop_tensor(header, data, name):
+    """With its bytes: what comes after moves up."""
+    begin, end = header.pop(name)["data_offsets"]
+    del data[begin:end]
+    for entry in header.values():
+        if "data_offsets" in entry and entry["data_offsets"][0] >= end:
+            entry["data_offsets"] = [offset - (end - begin) for offset in entry["data_offsets"]]
+
+
 def main():
     source, target, action, name, *rest = sys.argv[1:]
     shutil.rmtree(target, ignore_errors=True)
@@ -64,7 +73,7 @@ def main():
     elif action == "tensor":
         edit_tensors(path, lambda header, data: set_element(header, data, *rest))
     elif action == "drop":
-        edit_tensors(path, lambda header, data: header.pop(rest[0]))
+        edit_tensors(path, lambda header, data: drop_tensor(header, data, *rest))
     elif action == "cast":
         edit_tensors(path, lambda header, data: header[rest[0]].update(dtype=rest[1]))
     else:

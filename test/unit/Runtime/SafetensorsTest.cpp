@@ -60,7 +60,31 @@ TEST(Safetensors, RejectsDamagedFiles) {
   expectContains(errorOf(fileWith(R"({"w":{"dtype":"F8","shape":[8],"data_offsets":[0,8]}})", 8)),
                  "unsupported dtype 'F8'");
   expectContains(errorOf(fileWith(R"({"w":{"dtype":"F32"}})", 8)), "/w/shape: is missing");
+  auto tensor = [](const std::string &name, int elements, int begin, int end) {
+    return "\"" + name + R"(":{"dtype":"F32","shape":[)" + std::to_string(elements) + R"(],"data_offsets":[)" +
+           std::to_string(begin) + "," + std::to_string(end) + "]}";
+  };
+  expectContains(errorOf(good + "more"), "the file has 12 bytes of data, its tensors only 8");
+  expectContains(errorOf(fileWith("{}", 4)), "the file has 4 bytes of data, its tensors only 0");
+  expectContains(errorOf(fileWith("{" + tensor("v", 1, 12, 16) + "," + tensor("w", 2, 0, 8) + "}", 16)),
+                 "/v/data_offsets: begins at byte 12 of the data, the tensors before it end at byte 8");
+  expectContains(errorOf(fileWith("{" + tensor("w", 2, 4, 12) + "}", 12)), "/w/data_offsets: begins at byte 4");
+  expectContains(errorOf(fileWith("{" + tensor("v", 2, 0, 8) + "," + tensor("w", 1, 4, 8) + "}", 8)),
+                 "/w/data_offsets: begins at byte 4 of the data, the tensors before it end at byte 8");
+  expectContains(errorOf(fileWith("{" + tensor("v", 2, 0, 8) + "," + tensor("w", 2, 0, 8) + "}", 8)),
+                 "/w/data_offsets: begins at byte 0 of the data, the tensors before it end at byte 8");
   Expected<SafetensorsFile> none = SafetensorsFile::open("/nowhere/file");
   ASSERT_FALSE(none);
   expectContains(none.error().message, "cannot read '/nowhere/file'");
+}
+
+TEST(Safetensors, TakesTensorsInAnyOrderAndEmptyOnesBetween) {
+  std::string path = temporaryPath("file");
+  writeBytes(path, fileWith(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},)"
+                            R"("b":{"dtype":"F32","shape":[0],"data_offsets":[8,8]},)"
+                            R"("c":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                            12));
+  Expected<SafetensorsFile> file = SafetensorsFile::open(path);
+  EXPECT_TRUE(file) << file.error().message;
+  std::remove(path.c_str());
 }

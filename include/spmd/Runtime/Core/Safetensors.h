@@ -30,7 +30,7 @@ struct TensorView {
 class SafetensorsFile {
 public:
   /// Maps `path` and checks the header: every byte range lies in the file and
-  /// matches its dtype and shape.
+  /// matches its dtype and shape, and every byte of the data is of one tensor.
   static Expected<SafetensorsFile> open(const std::string &path);
 
   /// The tensor `name`, or null.

@@ -60,6 +60,9 @@ public:
   /// Copies the pieces of the ranks here into their arenas.
   Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
 
+  /// Tensors of `weights` that have no place here, in order of their names.
+  std::vector<std::string> findUnknown(const SafetensorsFile &weights) const;
+
   /// Fills the state of the ranks here from `weights` (may be null), or from the
   /// initial values. Arenas must be zero, so that padding is neutral. A missing
   /// tensor or one of another dtype or shape is an error that names it.

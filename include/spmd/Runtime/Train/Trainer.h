@@ -54,6 +54,9 @@ public:
   int64_t threads() const { return numThreads; }
   const Device &device() const { return *content->device; }
 
+  /// What a user of the weights should know: tensors without a place, a state that they leave out.
+  const std::vector<std::string> &warnings() const { return notices; }
+
   /// Sets a hyper-parameter for the following steps.
   Status setHyper(const std::string &name, int64_t group, double value);
 
@@ -78,6 +81,8 @@ public:
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". The
   /// process of rank 0 writes the file.
   Status save(const std::string &path, bool withOptimizer) const;
+  /// The kinds of state that such a file without the optimizer leaves out ("exp_avg", "rng"), in order.
+  std::vector<std::string> unsavedState() const;
 
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
@@ -121,6 +126,7 @@ private:
   Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
   Status compareProcesses();
   Status initializeState(const TrainerOptions &options);
+  void noteGaps(const SafetensorsFile &weights);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
   bool stopRanks();
@@ -135,6 +141,7 @@ private:
   std::unique_ptr<Trainer> first;
   bool ranFirst = false;
   bool startsCold = false;   ///< the weights hold no optimizer state
+  std::vector<std::string> notices;
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
   ExecutorOptions executorOptions;

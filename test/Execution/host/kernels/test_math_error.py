@@ -1,4 +1,5 @@
-"""exp, exp2, log, tanh and erf in f32 over the whole range of f32: the errors that docs/kernels.md states."""
+"""exp, exp2, log, log2, tanh and erf in f32 over the whole range of f32, numbers below the normal ones included: the
+errors that docs/kernels.md states."""
 import math
 
 import numpy as np
@@ -6,17 +7,17 @@ import pytest
 from harness import compile_kernels, run, runnable_cpus
 
 STRIDE = 4093  # a prime, so that every exponent meets all kinds of low bits: a million numbers
-SMALLEST = np.float32(2.0**-126)  # results below may be 0
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
 # Largest error in units in the last place of the exact result.
-STATED = {"exp": (np.exp, 0.9), "exp2": (np.exp2, 0.9), "log": (np.log, 1.0), "tanh": (np.tanh, 4.5), "erf": (erf, 4.0)}
+STATED = {"exp": (np.exp, 0.9), "exp2": (np.exp2, 0.9), "log": (np.log, 1.0), "log2": (np.log2, 1.5),
+          "tanh": (np.tanh, 4.5), "erf": (erf, 4.0)}
 
 
 def all_floats():
     """Every STRIDE-th of the 2^32 bit patterns, and the special ones."""
     bits = np.arange(0, 2**32, STRIDE, dtype=np.int64).astype(np.uint32)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, SMALLEST, 3e38, -3e38], np.float32)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0**-126, 2.0**-149, 3e38, -3e38], np.float32)
     return np.concatenate([bits.view(np.float32), special])
 
 
@@ -43,10 +44,8 @@ def test_error(name):
     assert (np.isnan(first) == np.isnan(rounded)).all()
     infinite = np.isinf(rounded)
     assert (first[infinite] == rounded[infinite]).all()
-    normal = np.isfinite(rounded) & (np.abs(rounded) >= SMALLEST)
-    small = np.isfinite(rounded) & ~normal
-    assert (np.abs(first[small]) <= SMALLEST).all()
-    error = np.abs(first[normal] - want[normal]) / np.spacing(np.abs(rounded[normal])).astype(np.float64)
+    finite = np.isfinite(rounded)
+    error = np.abs(first[finite] - want[finite]) / np.spacing(np.abs(rounded[finite])).astype(np.float64)
     worst = np.argmax(error)
-    print(f"{name}: {error[worst]:.3f} ulp at {x[normal][worst]}, of {len(x)} numbers")
+    print(f"{name}: {error[worst]:.3f} ulp at {x[finite][worst]}, of {len(x)} numbers")
     assert error[worst] <= stated
