@@ -20,10 +20,11 @@ struct State {
     entry.numel = 100003;
     entry.init = init;
     manifest.state.push_back(entry);
-    memory = std::move(*HostMemory::allocate(RanksHere::all(2), 64 + entry.bytes() + 64));
+    memory = std::move(*HostMemory::allocate(RanksHere::all(2), 64 + entry.bytes() + 64, threads));
   }
 
   Manifest manifest;
+  ThreadsFactory threads;
   std::unique_ptr<RankMemory> memory;
 };
 } // namespace
