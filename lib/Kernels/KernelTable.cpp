@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-FailureOr<std::string> getKernelTable(ModuleOp module) {
+FailureOr<std::string> getKernelTable(ModuleOp module, const llvm::StringMap<int64_t> &blocks) {
   auto kernels = collectKernels(module);
   if (failed(kernels))
     return failure();
@@ -27,7 +27,9 @@ FailureOr<std::string> getKernelTable(ModuleOp module) {
   };
   for (Operation *op : *kernels) {
     auto kernel = cast<KernelOpInterface>(op);
-    os << kernel.getSymbolAttr().getValue() << ' ' << kernel.getParallelTrips();
+    StringRef symbol = kernel.getSymbolAttr().getValue();
+    auto grid = blocks.find(symbol);
+    os << symbol << ' ' << (grid == blocks.end() ? kernel.getParallelTrips() : grid->second);
     print('r', op->getOperands());
     print('w', op->getResults());
     os << '\n';

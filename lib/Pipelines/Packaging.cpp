@@ -69,10 +69,18 @@ LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResu
   return success();
 }
 
+/// The blocks of each kernel's grid.
+static llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels) {
+  llvm::StringMap<int64_t> blocks;
+  for (const auto &[chip, kernel] : kernels.launches)
+    blocks[kernel.symbol] = kernel.blocks;
+  return blocks;
+}
+
 /// Shared objects for the CPUs that were asked for. `code` holds kernel ops, or the kernels of a GPU to emulate.
 LogicalResult Packager::writeSharedObjects(ModuleOp code) {
   bool isEmulated = options.target.kind == kernel::Target::Kind::emulate;
-  FailureOr<std::string> table = kernel::getKernelTable(module);
+  FailureOr<std::string> table = kernel::getKernelTable(module, isEmulated ? getBlocks(kernels) : llvm::StringMap<int64_t>());
   if (failed(table))
     return failure();
   std::vector<std::string> cpus = options.cpus;
@@ -143,9 +151,7 @@ LogicalResult Packager::writeKernels() {
 
 /// The iterations of an emulated kernel are the blocks of its grid.
 static void launchBlocks(plan::ProgramOp program, const ArtifactKernels &kernels) {
-  llvm::StringMap<int64_t> blocks;
-  for (const auto &[chip, kernel] : kernels.launches)
-    blocks[kernel.symbol] = kernel.blocks;
+  llvm::StringMap<int64_t> blocks = getBlocks(kernels);
   program.walk([&](plan::KernelOp op) {
     op.setParallel(blocks.lookup(op.getKernel()));
     op.setGrain(1);

@@ -97,7 +97,6 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Command command;
   command.kind = CommandKind::Kernel;
   command.kernel = kernel.getSymbolAttr().getValue().str();
-  command.parallel = kernel.getParallelTrips();
   command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
   compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc());
 }

@@ -33,7 +33,8 @@ std::string spmd::runtime::operationOf(const Command &command) {
   std::string text = nameOf(command.kind);
   switch (command.kind) {
   case CommandKind::Kernel: {
-    text += " " + command.kernel + " " + std::to_string(command.parallel) + " ";
+    // How often it runs is for the kernel file to say (rule 9): a GPU launches other numbers than a loop has trips.
+    text += " " + command.kernel + " ";
     for (const Ref &ref : command.refs)
       text += textOf(ref.access);
     return text;

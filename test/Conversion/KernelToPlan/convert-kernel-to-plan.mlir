@@ -100,13 +100,13 @@ module attributes {spmd.step = {name = "linear"}} {
     // CHECK-NEXT: %[[VWF:.*]] = plan.part %[[VF]] at 0 segment "w" of "unit0" : <1024> -> <256>
     // CHECK-NEXT: %[[VBF:.*]] = plan.part %[[VF]] at 512 segment "b" of "unit0" : <1024> -> <16>
     // CHECK: %[[VY:.*]] = plan.compute "gemm f32 4,4,16 ld 16,16,4 trans_b"(
-    // CHECK-NEXT: %[[VDY:.*]]:2 = plan.compute "kernel k0 {{[0-9]+}} rrww"(%[[VY]], %[[VBF]])
+    // CHECK-NEXT: %[[VDY:.*]]:2 = plan.compute "kernel k0 rrww"(%[[VY]], %[[VBF]])
     // CHECK: %[[VGW:.*]] = plan.compute "gemm f32 4,16,4 ld 4,16,16 trans_a"(
-    // CHECK-NEXT: %[[VGB:.*]] = plan.compute "kernel k1 {{[0-9]+}} rw"(%[[VDY]]#0)
+    // CHECK-NEXT: %[[VGB:.*]] = plan.compute "kernel k1 rw"(%[[VDY]]#0)
     // CHECK-NEXT: %[[VG:.*]] = plan.join(%[[VGW]], %[[VGB]]) at [0, 512] segments ["w", "b"] of "unit0"
     // CHECK-NEXT: %[[VS:.*]] = plan.compute "reduce_scatter f32 sum 128 of unit0"(%[[VG]])
     // CHECK-NEXT: %[[VL:.*]] = plan.compute "all_reduce f32 sum 1"(%[[VDY]]#1)
-    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute "kernel k2 {{[0-9]+}} rrrrww"(%[[VW]], %[[VS]], %[[VM]], %[[VR]])
+    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute "kernel k2 rrrrww"(%[[VW]], %[[VS]], %[[VM]], %[[VR]])
     // CHECK-NEXT: plan.target %[[VL]] is #spmd.loss<""> type tensor<f32>
     // CHECK-NEXT: plan.target %[[VN]]#0 is #spmd.shard<@unit0, "param"> type tensor<128xf32>
     // CHECK-NEXT: plan.target %[[VN]]#1 is #spmd.shard<@unit0, "momentum_buffer", init = 0.000000e+00 : f64> type tensor<128xf32>

@@ -50,7 +50,7 @@ plan.program @train_step ranks 1 streams ["compute", "gather"] communicators ["g
 plan.dataflow {
   %0 = plan.source #spmd.batch<"x", dim = none> type tensor<16xf32> : <64>
   %1 = plan.part %0 at 0 : <64> -> <32>
-  %2 = plan.compute "kernel k0 8 rw"(%1) : (!plan.bytes<32>) -> !plan.bytes<4>
+  %2 = plan.compute "kernel k0 rw"(%1) : (!plan.bytes<32>) -> !plan.bytes<4>
   plan.target %2 is #spmd.loss<""> type tensor<f32> : <4>
 }
 plan.program @train_step ranks 1 streams ["compute"] communicators [] state 0 transient 128 lower_bound 128 peak {} {
@@ -58,7 +58,7 @@ plan.program @train_step ranks 1 streams ["compute"] communicators [] state 0 tr
   plan.buffer @y io at 64 bytes 64 "y"
   plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
   plan.output r @y[0 : 4] as #spmd.loss<""> type tensor<f32>
-  // expected-error @+1 {{certificate rule 8: command 0 (kernel k0): operand 0 of 'kernel k0 8 rw' is 32 bytes from 32 on of batch x f32; the compiled step has 32 bytes from 0 on of batch x f32}}
+  // expected-error @+1 {{certificate rule 8: command 0 (kernel k0): operand 0 of 'kernel k0 rw' is 32 bytes from 32 on of batch x f32; the compiled step has 32 bytes from 0 on of batch x f32}}
   %0 = plan.kernel @k0(r @x[32 : 32], w @y[0 : 4]) parallel 8 grain 1 on "compute"
 }
 

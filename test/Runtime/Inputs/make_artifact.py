@@ -542,7 +542,7 @@ class ValuesWriter:
                                                                  if k in command]
         if op == "kernel":
             access = "".join({"rw": "b"}.get(ref["access"], ref["access"]) for ref in refs)
-            what = f"kernel {command['kernel']} {command['parallel']} {access}"
+            what = f"kernel {command['kernel']} {access}"
         elif op == "gemm":
             sizes, rows = (",".join(str(command[k]) for k in keys) for keys in (("m", "n", "k"), ("lda", "ldb", "ldc")))
             what = f"gemm f32 {sizes} ld {rows}" + "".join(f" {t}" for t in ("trans_a", "trans_b") if command[t])

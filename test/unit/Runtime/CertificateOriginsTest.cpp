@@ -17,7 +17,7 @@ struct Origins : Certificate {
   }
   ValueEntry &target(const std::string &what) { return line(what, what.rfind("loss", 0) == 0 ? 0 : 1); }
   /// What an operation is called that a collective becomes.
-  static void forget(ValueEntry &entry) { entry.what = "kernel copy 1 rw"; }
+  static void forget(ValueEntry &entry) { entry.what = "kernel copy rw"; }
   void expectError(const std::string &part) {
     Status status = checkOrigins(manifest);
     expectContains(status.message, "certificate rule 10: the manifest's /values/");
@@ -42,7 +42,7 @@ TEST_F(Origins, GradientsAreNotReduced) {
 }
 
 TEST_F(Origins, NormIsNotReduced) {
-  line("all_reduce f32 norm2,max").what = "kernel copy 1 rrww";
+  line("all_reduce f32 norm2,max").what = "kernel copy rrww";
   expectError("is computed from the result of reduce_scatter f32 sum");
 }
 
