@@ -287,8 +287,10 @@ TEST_P(Training, RefusesAProgramThatIsNotRank0s) {
   };
   // Another unit's name is another trace.
   std::string before = traceHash();
-  replace("train_step.plan.json", "\"embed\"", "\"other\"");
-  replace("manifest.json", "\"embed\"", "\"other\"");
+  replace("train_step.plan.json", R"("unit": "embed")", R"("unit": "other")");
+  for (const char *key : {"unit", "name"})
+    replace("manifest.json", "\"" + std::string(key) + R"(": "embed")", "\"" + std::string(key) + R"(": "other")");
+  replace("manifest.json", " of embed", " of other");
   replace("manifest.json", before, traceHash());
   onProcesses(2, [&] {
     // Which rank this process is says a trainer that loads.
