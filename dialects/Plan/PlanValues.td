@@ -16,7 +16,7 @@ def Plan_DataflowOp : Plan_Op<"dataflow", [IsolatedFromAbove, NoTerminator, Sing
       %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : !plan.bytes<512>
       %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
       %2 = plan.part %1 at 0 segment "w" of "unit0" : !plan.bytes<1024> -> !plan.bytes<256>
-      %3 = plan.compute "kernel k0 1 rw"(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
+      %3 = plan.compute "kernel k0 rw"(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
       plan.target %3 is #spmd.loss<""> type tensor<f32> : !plan.bytes<4>
     }
     ```
