@@ -3,7 +3,8 @@
 // [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, or as its rows of the
 // batch, and everything that is computed from it differs too, until a collective combines it. So each value is followed
 // back to what it comes from, but not through collectives. A value that all ranks compute alike has no such origin; one
-// that a kernel makes of the rank's number alone is not found.
+// that a kernel makes of the rank's number alone is not found, nor one of a kernel with several results and operands of both
+// kinds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,8 +129,15 @@ Status OriginChecker::check() {
   readBindings();
   for (const ValueEntry &entry : *manifest.values) {
     Origin origin;
-    for (int32_t value : entry.of)
-      origin.add(values[static_cast<size_t>(value)]);
+    bool isMixed = false;
+    for (int32_t value : entry.of) {
+      const Origin &of = values[static_cast<size_t>(value)];
+      isMixed |= of.any().empty();
+      origin.add(of);
+    }
+    // Several results may be loops that were fused side by side: of which operand each is made, the table does not say.
+    if (isMixed && entry.kind == ValueEntry::Kind::Compute && entry.bytes.size() > 1)
+      origin = Origin();
     Status status = Status::success();
     switch (entry.kind) {
     case ValueEntry::Kind::Source:

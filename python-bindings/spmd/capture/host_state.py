@@ -89,7 +89,7 @@ def _position(value: Any) -> Any:
     if type(value).__name__.endswith("_iterator") and type(value).__module__ == "builtins":
         return operator.length_hint(value, -1)
     if isinstance(value, torch.Tensor):  # what is written by way of numpy shows in no graph
-        return bytes(value.detach().contiguous().view(-1).view(torch.uint8).numpy())
+        return bytes(value.detach().flatten().clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy())
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(value, numpy.ndarray):
