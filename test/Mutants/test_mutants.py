@@ -95,7 +95,7 @@ def test_the_tool(artifacts: list[Path], tmp_path: Path) -> None:
     for file in ("manifest.json", "train_step.plan.json"):
         assert (made[0] / file).read_bytes() == (made[1] / file).read_bytes()
     refused = subprocess.run([tool("spmd-run"), made[0], "--quiet"], capture_output=True, text=True)
-    assert refused.returncode == 2 and "certificate rule 8: command" in refused.stderr
+    assert refused.returncode == 2 and "certificate rule 9: command" in refused.stderr
 
     first = tmp_path / "first.spmd"
     run(mutate, artifact, "--first-step", "--class=kernel-symbol", "-o", first)

@@ -437,8 +437,11 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
     pair.check()
 
 
-def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch) -> None:
+def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) -> None:
     """Ctrl-C while the ranks work, and while a tensor is fetched: what was begun is finished, and nothing is stale."""
+    # A shell starts what runs in the background with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     run, read = pair.compiled.trainer.run, pair.compiled.trainer.read
 
     def interrupted(function):

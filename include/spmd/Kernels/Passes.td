@@ -302,6 +302,8 @@ def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
     Option<"path", "path", "std::string", "", "file to write">,
     Option<"checkedOnly", "checked-only", "bool", "false",
            "leave out the code that runs at full speed: half the time to compile">,
+    Option<"table", "table", "std::string", "\"\"",
+           "file with a line for each kernel and what it takes, as spmd/Kernels/KernelTable.h has them: the runtime asks for it">,
   ];
 }
 

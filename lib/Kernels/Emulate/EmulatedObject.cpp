@@ -7,6 +7,7 @@
 #include "ThreadFunction.h"
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -63,7 +64,16 @@ struct EmulateKernels : impl::EmulateKernelsBase<EmulateKernels> {
       getOperation().emitError("spmd-emulate-kernels needs the option path");
       return signalPassFailure();
     }
-    if (failed(emitEmulatedObject(getOperation(), cpu, path, checkedOnly)))
+    std::string text;
+    if (!table.empty()) {
+      auto file = llvm::MemoryBuffer::getFile(table);
+      if (!file) {
+        getOperation().emitError("cannot read '") << table << "': " << file.getError().message();
+        return signalPassFailure();
+      }
+      text = (*file)->getBuffer().str();
+    }
+    if (failed(emitEmulatedObject(getOperation(), cpu, path, checkedOnly, text)))
       signalPassFailure();
   }
 };
