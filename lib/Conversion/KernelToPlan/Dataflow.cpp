@@ -71,6 +71,39 @@ private:
 
 } // namespace
 
+/// The numbers of the operands that each result of a cluster is computed from: loops that share nothing may be one
+/// cluster.
+static SmallVector<SmallVector<int32_t>> findOperandsOfResults(kernel::ClusterOp cluster) {
+  Block &body = cluster->getRegion(0).front();
+  llvm::DenseMap<Value, llvm::BitVector> from;
+  unsigned count = cluster->getNumOperands();
+  auto add = [&](llvm::BitVector &bits, Operation *op) {
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (auto found = from.find(operand); found != from.end())
+          bits |= found->second;
+    });
+  };
+  for (auto [number, argument] : llvm::enumerate(body.getArguments()))
+    if (number < count)
+      from.try_emplace(argument, count).first->second.set(number);
+  for (Operation &op : body.without_terminator()) {
+    llvm::BitVector bits(count);
+    add(bits, &op);
+    for (Value result : op.getResults())
+      from[result] = bits;
+  }
+  SmallVector<SmallVector<int32_t>> reads;
+  for (Value yielded : body.getTerminator()->getOperands()) {
+    auto found = from.find(yielded);
+    reads.emplace_back();
+    for (unsigned number = 0; number < count; ++number)
+      if (found != from.end() && found->second.test(number))
+        reads.back().push_back(static_cast<int32_t>(number));
+  }
+  return reads;
+}
+
 void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc) {
   SmallVector<Type> types;
   for (Value result : results)
@@ -78,6 +111,18 @@ void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, 
   auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands);
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
     values[result] = value;
+  // What says which operands each result is made of; otherwise it is all of them.
+  if (auto cluster = results.empty() ? kernel::ClusterOp() : results.front().getDefiningOp<kernel::ClusterOp>();
+      cluster && results.size() > 1) {
+    SmallVector<Attribute> reads;
+    bool isAll = true;
+    for (ArrayRef<int32_t> ofResult : findOperandsOfResults(cluster)) {
+      isAll &= ofResult.size() == operands.size();
+      reads.push_back(builder.getDenseI32ArrayAttr(ofResult));
+    }
+    if (!isAll)
+      op->setAttr("reads", builder.getArrayAttr(reads));
+  }
 }
 
 //===----------------------------------------------------------------------===//

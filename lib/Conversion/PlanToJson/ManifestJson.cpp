@@ -444,6 +444,14 @@ void ManifestWriter::writeValues() {
       json.attribute("compute", compute.getWhat());
       writeNumbers(json, "of", compute.getOperands());
       writeInts(json, "bytes", llvm::map_to_vector(compute.getValues(), sizeOf));
+      if (auto reads = compute->getAttrOfType<ArrayAttr>("reads"))
+        json.attributeArray("reads", [&] {
+          for (auto ofResult : reads.getAsRange<DenseI32ArrayAttr>())
+            json.array([&] {
+              for (int32_t number : ofResult.asArrayRef())
+                json.value(number);
+            });
+        });
     } else if (auto part = dyn_cast<plan::PartOp>(op)) {
       json.attribute("part", numbers.at(part.getWhole()));
       json.attribute("at", static_cast<int64_t>(part.getAt()));

@@ -3,8 +3,7 @@
 // [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, or as its rows of the
 // batch, and everything that is computed from it differs too, until a collective combines it. So each value is followed
 // back to what it comes from, but not through collectives. A value that all ranks compute alike has no such origin; one
-// that a kernel makes of the rank's number alone is not found, nor one of a kernel with several results and operands of both
-// kinds.
+// that a kernel makes of the rank's number alone is not found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,15 +128,11 @@ Status OriginChecker::check() {
   readBindings();
   for (const ValueEntry &entry : *manifest.values) {
     Origin origin;
-    bool isMixed = false;
+    std::vector<Origin> before;
     for (int32_t value : entry.of) {
-      const Origin &of = values[static_cast<size_t>(value)];
-      isMixed |= of.any().empty();
-      origin.add(of);
+      before.push_back(values[static_cast<size_t>(value)]);
+      origin.add(before.back());
     }
-    // Several results may be loops that were fused side by side: of which operand each is made, the table does not say.
-    if (isMixed && entry.kind == ValueEntry::Kind::Compute && entry.bytes.size() > 1)
-      origin = Origin();
     Status status = Status::success();
     switch (entry.kind) {
     case ValueEntry::Kind::Source:
@@ -148,7 +143,14 @@ Status OriginChecker::check() {
       values.push_back(std::move(origin));
       break;
     case ValueEntry::Kind::Compute:
-      status = checkCompute(entry, std::move(origin));
+      if (entry.reads.empty())
+        status = checkCompute(entry, std::move(origin));
+      // Loops that were fused side by side.
+      for (const std::vector<int32_t> &operands : entry.reads) {
+        Origin &ofValue = values.emplace_back();
+        for (int32_t operand : operands)
+          ofValue.add(before[static_cast<size_t>(operand)]);
+      }
       break;
     case ValueEntry::Kind::Target:
       status = checkTarget(entry, origin);

@@ -29,6 +29,16 @@ ValueEntry spmd::runtime::readValueEntry(JsonValue value) {
     entry.what = value["compute"].asString();
     entry.of = readList(value["of"]);
     entry.bytes = value["bytes"].asSizes();
+    if (value.has("reads")) {
+      value["reads"].forEach([&](JsonValue list) {
+        entry.reads.push_back(readList(list));
+        for (int32_t number : entry.reads.back())
+          if (static_cast<size_t>(number) >= entry.of.size())
+            list.fail("expected numbers of operands, of which there are " + std::to_string(entry.of.size()));
+      });
+      if (entry.reads.size() != entry.bytes.size())
+        value["reads"].fail("expected one list per value");
+    }
   } else if (value.has("part")) {
     entry.kind = ValueEntry::Kind::Part;
     entry.of = {readValue(value["part"])};
