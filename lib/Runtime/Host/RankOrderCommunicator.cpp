@@ -8,6 +8,33 @@
 
 using namespace spmd::runtime;
 
+Status RankOrderCommunicator::timedOut(const Collective &call) const {
+  std::vector<int64_t> missing;
+  for (int64_t other = 0; other < ranks; ++other)
+    if (meetingsOf(other) < meetingsOf(rank))
+      missing.push_back(other);
+  return collectiveTimeOut(name, std::chrono::duration<double>(timeout).count(), missing, call);
+}
+
+Status RankOrderCommunicator::compareCalls() const {
+  for (int64_t other = 1; other < ranks; ++other)
+    if (hashOf(other) != hashOf(0))
+      return collectiveMismatch(name, textOf(0), other, textOf(other));
+  return Status::success();
+}
+
+Status RankOrderCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
+  Status status = publish(call, buffers, count);
+  if (status.ok())
+    status = meet(call);
+  if (!status.ok())
+    return status;
+  status = compareCalls();
+  if (!status.ok())
+    abort.fail(status);
+  return status;
+}
+
 Status RankOrderCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *) {
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;

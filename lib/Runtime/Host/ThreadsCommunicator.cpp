@@ -11,16 +11,20 @@ namespace spmd::runtime {
 class ThreadsCommunicator final : public RankOrderCommunicator {
 public:
   ThreadsCommunicator(ThreadsGroup &group, int64_t rank)
-      : RankOrderCommunicator(rank, static_cast<int64_t>(group.slots.size())), group(group) {}
+      : RankOrderCommunicator(rank, static_cast<int64_t>(group.slots.size()), group.name, group.abort, group.timeout),
+        group(group) {}
 
 private:
-  Status begin(const Collective &call, void *const *buffers, size_t count) override;
+  Status publish(const Collective &call, void *const *buffers, size_t count) override;
   Status meet(const Collective &call) override;
   const char *bufferOf(int64_t other, size_t index) const override {
-    return static_cast<const char *>(group.slots[static_cast<size_t>(other)].buffers[index]);
+    return static_cast<const char *>(slot(other).buffers[index]);
   }
-  Status compareCalls() const;
-  Status timedOut(const Collective &call) const;
+  uint64_t hashOf(int64_t other) const override { return slot(other).call->hash; }
+  CollectiveText textOf(int64_t other) const override { return slot(other).call->toText(); }
+  uint64_t meetingsOf(int64_t other) const override { return slot(other).meetings.load(); }
+
+  ThreadsGroup::Slot &slot(int64_t of) const { return group.slots[static_cast<size_t>(of)]; }
 
   ThreadsGroup &group;
 };
@@ -44,47 +48,24 @@ Expected<std::unique_ptr<CommunicatorGroup>> ThreadsFactory::make(const std::str
       std::make_unique<ThreadsGroup>(name, ranks.total, abort, options.timeout, spinsFor(options.threads)));
 }
 
-Status ThreadsCommunicator::timedOut(const Collective &call) const {
-  auto self = group.slots[static_cast<size_t>(rank)].meetings.load();
-  std::vector<int64_t> missing;
-  for (int64_t other = 0; other < ranks; ++other)
-    if (group.slots[static_cast<size_t>(other)].meetings.load() < self)
-      missing.push_back(other);
-  return collectiveTimeOut(group.name, std::chrono::duration<double>(group.timeout).count(), missing, call);
-}
-
 Status ThreadsCommunicator::meet(const Collective &call) {
-  uint64_t meeting = ++group.slots[static_cast<size_t>(rank)].meetings;
+  uint64_t meeting = ++slot(rank).meetings;
   group.arrivals.advance();
-  switch (group.arrivals.await(meeting * group.slots.size(), group.spins, group.abort, Clock::now() + group.timeout)) {
+  switch (group.arrivals.await(meeting * group.slots.size(), group.spins, abort, Clock::now() + timeout)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::Aborted:
-    return group.abort.status();
+    return abort.status();
   case WaitResult::TimedOut:
     break;
   }
   Status status = timedOut(call);
-  group.abort.fail(status);
+  abort.fail(status);
   return status;
 }
 
-Status ThreadsCommunicator::compareCalls() const {
-  const Collective &reference = *group.slots[0].call;
-  for (int64_t other = 1; other < ranks; ++other)
-    if (const Collective &call = *group.slots[static_cast<size_t>(other)].call; call.hash != reference.hash)
-      return collectiveMismatch(group.name, reference, other, call);
+Status ThreadsCommunicator::publish(const Collective &call, void *const *buffers, size_t) {
+  slot(rank).call = &call;
+  slot(rank).buffers = buffers;
   return Status::success();
-}
-
-Status ThreadsCommunicator::begin(const Collective &call, void *const *buffers, size_t) {
-  ThreadsGroup::Slot &slot = group.slots[static_cast<size_t>(rank)];
-  slot.call = &call;
-  slot.buffers = buffers;
-  if (Status status = meet(call); !status.ok())
-    return status;
-  Status status = compareCalls();
-  if (!status.ok())
-    group.abort.fail(status);
-  return status;
 }

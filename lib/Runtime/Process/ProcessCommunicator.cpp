@@ -27,16 +27,15 @@ class ProcessGroup;
 /// One rank's end.
 class ProcessCommunicator final : public RankOrderCommunicator {
 public:
-  ProcessCommunicator(ProcessGroup &group, int64_t rank, int64_t ranks)
-      : RankOrderCommunicator(rank, ranks), group(group) {}
+  ProcessCommunicator(ProcessGroup &group, int64_t rank);
 
 private:
-  Status begin(const Collective &call, void *const *buffers, size_t count) override;
+  Status publish(const Collective &call, void *const *buffers, size_t count) override;
   Status meet(const Collective &call) override;
   const char *bufferOf(int64_t other, size_t index) const override;
-  Status compareCalls() const;
-  Status timedOut(const Collective &call) const;
-  const CollectiveText &textOf(const Collective &call);
+  uint64_t hashOf(int64_t other) const override;
+  CollectiveText textOf(int64_t other) const override;
+  uint64_t meetingsOf(int64_t other) const override;
 
   ProcessGroup &group;
   std::map<const Collective *, CollectiveText> texts; ///< of the calls so far, so that later steps allocate nothing
@@ -53,7 +52,7 @@ public:
     // An error of this process is one of all; the block outlives the group for whoever still tells.
     abort.onFailure([block = this->control](const Status &status) { block->fail(status); });
     for (int64_t rank = here.first; rank < here.end(); ++rank)
-      endpoints.push_back(std::make_unique<ProcessCommunicator>(*this, rank, here.total));
+      endpoints.push_back(std::make_unique<ProcessCommunicator>(*this, rank));
     watcher = std::thread([this] { watch(); });
   }
   ~ProcessGroup() override {
@@ -145,63 +144,44 @@ std::string getHostId() {
 // One rank's end
 //===----------------------------------------------------------------------===//
 
+ProcessCommunicator::ProcessCommunicator(ProcessGroup &group, int64_t rank)
+    : RankOrderCommunicator(rank, group.here.total, group.name, group.abort, group.timeout), group(group) {}
+
 const char *ProcessCommunicator::bufferOf(int64_t other, size_t index) const {
   return group.arenas[static_cast<size_t>(other)].get() + group.control->slot(other).offsets[index];
 }
 
-const CollectiveText &ProcessCommunicator::textOf(const Collective &call) {
-  auto [entry, isNew] = texts.try_emplace(&call);
-  if (isNew)
-    entry->second = call.toText();
-  return entry->second;
+uint64_t ProcessCommunicator::hashOf(int64_t other) const { return group.control->slot(other).hash; }
+
+CollectiveText ProcessCommunicator::textOf(int64_t other) const {
+  const SharedSlot &slot = group.control->slot(other);
+  return {slot.text.get(), slot.location.get(), slot.id, slot.traceHash};
 }
 
-Status ProcessCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
+uint64_t ProcessCommunicator::meetingsOf(int64_t other) const { return group.control->slot(other).meetings.load(); }
+
+Status ProcessCommunicator::publish(const Collective &call, void *const *buffers, size_t count) {
   if (count > kMostBuffers)
     return Status::failed("a collective of " + std::to_string(count) + " buffers; processes share up to " +
                               std::to_string(kMostBuffers),
                           static_cast<int32_t>(rank), call.id, call.location);
+  auto [text, isNew] = texts.try_emplace(&call);
+  if (isNew)
+    text->second = call.toText();
   SharedSlot &slot = group.control->slot(rank);
-  const CollectiveText &text = textOf(call);
   slot.hash = call.hash;
   slot.traceHash = call.traceHash;
   slot.id = call.id;
-  slot.text.set(text.text);
-  slot.location.set(text.location);
+  slot.text.set(text->second.text);
+  slot.location.set(text->second.location);
   const char *arena = group.arenas[static_cast<size_t>(rank)].get();
   for (size_t i = 0; i < count; ++i)
     slot.offsets[i] = static_cast<uint64_t>(static_cast<const char *>(buffers[i]) - arena);
-  if (Status status = meet(call); !status.ok())
-    return status;
-  Status status = compareCalls();
-  if (!status.ok())
-    group.abort.fail(status);
-  return status;
-}
-
-Status ProcessCommunicator::compareCalls() const {
-  auto textOf = [&](int64_t other) {
-    const SharedSlot &slot = group.control->slot(other);
-    return CollectiveText{slot.text.get(), slot.location.get(), slot.id, slot.traceHash};
-  };
-  uint64_t reference = group.control->slot(0).hash;
-  for (int64_t other = 1; other < ranks; ++other)
-    if (group.control->slot(other).hash != reference)
-      return collectiveMismatch(group.name, textOf(0), other, textOf(other));
   return Status::success();
 }
 
-Status ProcessCommunicator::timedOut(const Collective &call) const {
-  uint64_t self = group.control->slot(rank).meetings.load();
-  std::vector<int64_t> missing;
-  for (int64_t other = 0; other < ranks; ++other)
-    if (group.control->slot(other).meetings.load() < self)
-      missing.push_back(other);
-  return collectiveTimeOut(group.name, std::chrono::duration<double>(group.timeout).count(), missing, call);
-}
-
 Status ProcessCommunicator::meet(const Collective &call) {
-  switch (group.control->meet(rank, group.spins, group.abort, Clock::now() + group.timeout)) {
+  switch (group.control->meet(rank, group.spins, abort, Clock::now() + timeout)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
@@ -211,13 +191,13 @@ Status ProcessCommunicator::meet(const Collective &call) {
     break;
   }
   // One error for all: whichever was first in the block. One of this process goes there, too.
-  if (group.abort.isRaised())
-    group.control->fail(group.abort.status());
+  if (abort.isRaised())
+    group.control->fail(abort.status());
   Status status = group.control->error();
   if (status.ok())
     status = Status::failed("another process has failed");
-  group.abort.fail(status);
-  return group.abort.status();
+  abort.fail(status);
+  return abort.status();
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,7 @@
 #ifndef SPMD_RUNTIME_HOST_RANKORDERCOMMUNICATOR_H
 #define SPMD_RUNTIME_HOST_RANKORDERCOMMUNICATOR_H
 
+#include "spmd/Runtime/Train/Abort.h"
 #include "spmd/Runtime/Train/Communicator.h"
 
 #include <vector>
@@ -19,24 +20,42 @@ namespace spmd::runtime {
 
 class RankOrderCommunicator : public Communicator {
 public:
-  RankOrderCommunicator(int64_t rank, int64_t ranks) : rank(rank), ranks(ranks), inputs(static_cast<size_t>(ranks)) {}
+  /// `name` is for errors; a collective that is not complete `timeout` after a rank reached it fails, which `abort`
+  /// hears of. All outlive the communicator.
+  RankOrderCommunicator(int64_t rank, int64_t ranks, const std::string &name, AbortState &abort,
+                        std::chrono::steady_clock::duration timeout)
+      : rank(rank), ranks(ranks), name(name), abort(abort), timeout(timeout), inputs(static_cast<size_t>(ranks)) {}
 
   Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) final;
   Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) final;
   Status allReduce(const Collective &call, void *const *buffers, Stream *stream) final;
 
 protected:
-  /// Publishes the call and its buffers (send and receive, or all of an all-reduce), waits until all ranks have, and
-  /// checks that they made the same call. `buffers` stays as it is until the collective has ended.
-  virtual Status begin(const Collective &call, void *const *buffers, size_t count) = 0;
+  /// Shows all ranks the call and its buffers (send and receive, or all of an all-reduce), which stay as they are until
+  /// the collective has ended.
+  virtual Status publish(const Collective &call, void *const *buffers, size_t count) = 0;
   /// Waits until all ranks have come this far.
   virtual Status meet(const Collective &call) = 0;
-  /// What another rank has published.
+  /// What a rank has published.
   virtual const char *bufferOf(int64_t other, size_t index) const = 0;
+  virtual uint64_t hashOf(int64_t other) const = 0;
+  virtual CollectiveText textOf(int64_t other) const = 0;
+  /// How often a rank has met the others, or waits to.
+  virtual uint64_t meetingsOf(int64_t other) const = 0;
+
+  /// That the ranks which have met less often than this one did not come to `call`.
+  Status timedOut(const Collective &call) const;
 
   const int64_t rank, ranks;
+  const std::string &name;
+  AbortState &abort;
+  const std::chrono::steady_clock::duration timeout;
 
 private:
+  /// Publishes the call, waits until all ranks have, and checks that they made the same one.
+  Status begin(const Collective &call, void *const *buffers, size_t count);
+  Status compareCalls() const;
+
   void *pair[2];                    ///< send and receive, while in a call
   std::vector<const void *> inputs; ///< scratch: one pointer per rank
 };
