@@ -21,24 +21,18 @@ Expected<std::shared_ptr<Peers>> Peers::watch(const std::vector<int32_t> &ids, s
   std::shared_ptr<Peers> peers(new Peers);
   peers->ids = ids;
   for (size_t process = 0; process < ids.size(); ++process) {
-    int handle = process == self ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, ids[process], 0));
-    if (process != self && handle < 0)
+    Descriptor handle(process == self ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, ids[process], 0)));
+    if (process != self && !handle.isValid())
       return Status::failed("cannot watch process " + std::to_string(ids[process]) + ": " + std::strerror(errno));
-    peers->handles.push_back(handle);
+    peers->handles.push_back(std::move(handle));
   }
   return peers;
 }
 
-Peers::~Peers() {
-  for (int handle : handles)
-    if (handle >= 0)
-      ::close(handle);
-}
-
 int64_t Peers::findEnded() const {
   std::vector<pollfd> entries;
-  for (int handle : handles)
-    entries.push_back({handle, POLLIN, 0}); // those below 0 are left out by poll
+  for (const Descriptor &handle : handles)
+    entries.push_back({handle.get(), POLLIN, 0}); // those below 0 are left out by poll
   if (::poll(entries.data(), entries.size(), 0) <= 0)
     return -1;
   for (size_t process = 0; process < entries.size(); ++process)

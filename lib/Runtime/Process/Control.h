@@ -13,6 +13,7 @@
 
 #include "spmd/Runtime/Core/Collective.h"
 #include "spmd/Runtime/Host/Progress.h"
+#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <atomic>
 #include <cstring>
@@ -69,7 +70,6 @@ class Peers {
 public:
   /// `ids` by process; this one is `self`.
   static Expected<std::shared_ptr<Peers>> watch(const std::vector<int32_t> &ids, size_t self);
-  ~Peers();
 
   /// A process that has ended; -1: none.
   int64_t findEnded() const;
@@ -78,7 +78,7 @@ public:
 private:
   Peers() = default;
   std::vector<int32_t> ids;
-  std::vector<int> handles; ///< pidfd; -1: of this process
+  std::vector<Descriptor> handles; ///< pidfd; none of this process
 };
 
 /// One block, as this process sees it.

@@ -8,14 +8,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace spmd::runtime {
-
-Descriptor::~Descriptor() {
-  if (fd >= 0)
-    ::close(fd);
-}
 
 Expected<Descriptor> makeSharedFile(int64_t bytes) {
   Descriptor file(::memfd_create("spmd", MFD_CLOEXEC));

@@ -10,33 +10,12 @@
 #define SPMD_LIB_RUNTIME_PROCESS_SHAREDMEMORY_H
 
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <memory>
 #include <string>
 
 namespace spmd::runtime {
-
-/// Owns a file descriptor.
-class Descriptor {
-public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd(fd) {}
-  Descriptor(Descriptor &&other) noexcept : fd(other.release()) {}
-  Descriptor &operator=(Descriptor &&other) noexcept {
-    std::swap(fd, other.fd);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return fd; }
-
-private:
-  int release() {
-    int given = fd;
-    fd = -1;
-    return given;
-  }
-  int fd = -1;
-};
 
 /// A file of `bytes` zeroed bytes.
 Expected<Descriptor> makeSharedFile(int64_t bytes);

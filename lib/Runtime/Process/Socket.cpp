@@ -25,18 +25,6 @@ std::string Endpoint::describe() const {
   return host.empty() ? "this host, " + name : host + ":" + std::to_string(port);
 }
 
-Socket &Socket::operator=(Socket &&other) noexcept {
-  close();
-  fd = other.release();
-  return *this;
-}
-
-void Socket::close() {
-  if (fd >= 0)
-    ::close(fd);
-  fd = -1;
-}
-
 namespace {
 
 /// Milliseconds for poll(), rounded up.
@@ -170,8 +158,8 @@ Expected<Socket> Socket::listen(const Endpoint &endpoint) {
     int on = 1;
     // After a run that has ended its port lingers; one that is in use is refused all the same.
     if (socket.isValid() && address.family() != AF_UNIX)
-      ::setsockopt(socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (socket.isValid() && ::bind(socket.fd, address.get(), address.length) == 0 && ::listen(socket.fd, 1024) == 0)
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (socket.isValid() && ::bind(socket.get(), address.get(), address.length) == 0 && ::listen(socket.get(), 1024) == 0)
       return socket;
     reason = errorText();
   }
@@ -179,16 +167,16 @@ Expected<Socket> Socket::listen(const Endpoint &endpoint) {
 }
 
 Socket Socket::accept() const {
-  Socket socket(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket.isValid() || !isLocal(fd))
+  Socket socket(::accept4(get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.isValid() || !isLocal(get()))
     return socket;
-  return isSameUser(socket.fd) ? std::move(socket) : Socket();
+  return isSameUser(socket.get()) ? std::move(socket) : Socket();
 }
 
 int Socket::getPort() const {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  if (::getsockname(fd, reinterpret_cast<sockaddr *>(&address), &length) != 0)
+  if (::getsockname(get(), reinterpret_cast<sockaddr *>(&address), &length) != 0)
     return 0;
   if (address.ss_family == AF_INET)
     return ntohs(reinterpret_cast<sockaddr_in &>(address).sin_port);
@@ -196,20 +184,20 @@ int Socket::getPort() const {
 }
 
 Expected<bool> Socket::waitForInput(Deadline deadline) const {
-  if (fd < 0)
+  if (get() < 0)
     return Status::failed("the connection is closed");
-  return waitFor(fd, POLLIN, deadline);
+  return waitFor(get(), POLLIN, deadline);
 }
 
 Status Socket::send(const void *bytes, size_t count, Deadline deadline) const {
   const char *next = static_cast<const char *>(bytes);
   while (count > 0) {
-    ssize_t sent = ::send(fd, next, count, MSG_NOSIGNAL);
+    ssize_t sent = ::send(get(), next, count, MSG_NOSIGNAL);
     if (sent > 0) {
       next += sent;
       count -= static_cast<size_t>(sent);
     } else if (sent < 0 && errno == EAGAIN) {
-      if (!waitFor(fd, POLLOUT, deadline))
+      if (!waitFor(get(), POLLOUT, deadline))
         return Status::failed("the other side takes nothing");
     } else if (sent < 0 && errno != EINTR) {
       return Status::failed("the connection is lost: " + errorText());
@@ -221,14 +209,14 @@ Status Socket::send(const void *bytes, size_t count, Deadline deadline) const {
 Status Socket::receive(void *bytes, size_t count, Deadline deadline) const {
   char *next = static_cast<char *>(bytes);
   while (count > 0) {
-    ssize_t got = ::recv(fd, next, count, 0);
+    ssize_t got = ::recv(get(), next, count, 0);
     if (got > 0) {
       next += got;
       count -= static_cast<size_t>(got);
     } else if (got == 0) {
       return Status::failed("the connection is lost: the other side has closed it");
     } else if (errno == EAGAIN) {
-      if (!waitFor(fd, POLLIN, deadline))
+      if (!waitFor(get(), POLLIN, deadline))
         return Status::failed("no answer");
     } else if (errno != EINTR) {
       return Status::failed("the connection is lost: " + errorText());

@@ -10,6 +10,7 @@
 #define SPMD_RUNTIME_PROCESS_SOCKET_H
 
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <chrono>
 #include <string>
@@ -28,14 +29,11 @@ struct Endpoint {
   std::string describe() const;
 };
 
-/// Owns a file descriptor that does not block and is not inherited by child processes.
+/// A descriptor that does not block and is not inherited by child processes.
 class Socket {
 public:
   Socket() = default;
   explicit Socket(int descriptor) : fd(descriptor) {}
-  Socket(Socket &&other) noexcept : fd(other.release()) {}
-  Socket &operator=(Socket &&other) noexcept;
-  ~Socket() { close(); }
 
   /// Tries until somebody listens there or the deadline has passed.
   static Expected<Socket> connect(const Endpoint &endpoint, Deadline deadline);
@@ -54,17 +52,11 @@ public:
   /// Waits until there is something to receive (true) or the deadline has passed (false).
   Expected<bool> waitForInput(Deadline deadline) const;
 
-  bool isValid() const { return fd >= 0; }
-  int get() const { return fd; }
-  void close();
+  bool isValid() const { return fd.isValid(); }
+  int get() const { return fd.get(); }
 
 private:
-  int release() {
-    int descriptor = fd;
-    fd = -1;
-    return descriptor;
-  }
-  int fd = -1;
+  Descriptor fd;
 };
 
 } // namespace spmd::runtime
