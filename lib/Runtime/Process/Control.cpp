@@ -72,7 +72,13 @@ void Control::fail(const Status &status) {
 
 Status Control::error() const {
   const SharedError &error = block.error;
-  if (error.state.load() != 2)
+  // Of two that fail at once the second comes while the first still writes; it may also have ended in the middle.
+  for (auto deadline = Clock::now() + std::chrono::seconds(1); error.state.load() == 1;) {
+    if (Clock::now() >= deadline)
+      return Status::failed("another process has failed, and ended before it said why");
+    std::this_thread::yield();
+  }
+  if (error.state.load() == 0)
     return Status::success();
   return {static_cast<StatusCode>(error.code), error.message.get(), error.rank, error.command, error.location.get(),
           !isOwnError};

@@ -193,10 +193,7 @@ Status ProcessCommunicator::meet(const Collective &call) {
   // One error for all: whichever was first in the block. One of this process goes there, too.
   if (abort.isRaised())
     group.control->fail(abort.status());
-  Status status = group.control->error();
-  if (status.ok())
-    status = Status::failed("another process has failed");
-  abort.fail(status);
+  abort.fail(group.control->error());
   return abort.status();
 }
 
@@ -325,10 +322,7 @@ Status ProcessFactory::meetAll(const AbortState &abort) {
   case WaitResult::Aborted:
     break;
   }
-  if (abort.isRaised())
-    return abort.status();
-  Status status = boxControl->error();
-  return status.ok() ? Status::failed("another process has failed") : status;
+  return abort.isRaised() ? abort.status() : boxControl->error();
 }
 
 Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) {
