@@ -36,8 +36,12 @@ def Plan_SourceOp : Plan_ValueOp<"source"> {
 
 def Plan_ComputeOp : Plan_ValueOp<"compute"> {
   let summary = "the results of an operation";
-  let description = [{ Without results it is there for what it finds: the check of row numbers. }];
-  let arguments = (ins StrAttr:$what, Variadic<Plan_BytesType>:$operands);
+  let description = [{
+    Without results it is there for what it finds: the check of row numbers. `reads`, if it is there, says of each result
+    the numbers of the operands that it is made of, since a kernel may be loops that share nothing; otherwise all are.
+  }];
+  let arguments = (ins StrAttr:$what, Variadic<Plan_BytesType>:$operands,
+                       OptionalAttr<TypedArrayAttrBase<DenseI32ArrayAttr, "numbers of operands">>:$reads);
   let results = (outs Variadic<Plan_BytesType>:$values);
   let assemblyFormat = "$what `(` $operands `)` attr-dict `:` functional-type($operands, $values)";
 }

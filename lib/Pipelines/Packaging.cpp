@@ -69,7 +69,7 @@ LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResu
   return success();
 }
 
-/// The blocks of each kernel's grid.
+/// The blocks of the grid of each kernel for a GPU.
 static llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels) {
   llvm::StringMap<int64_t> blocks;
   for (const auto &[chip, kernel] : kernels.launches)
@@ -80,7 +80,7 @@ static llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels) {
 /// Shared objects for the CPUs that were asked for. `code` holds kernel ops, or the kernels of a GPU to emulate.
 LogicalResult Packager::writeSharedObjects(ModuleOp code) {
   bool isEmulated = options.target.kind == kernel::Target::Kind::emulate;
-  FailureOr<std::string> table = kernel::getKernelTable(module, isEmulated ? getBlocks(kernels) : llvm::StringMap<int64_t>());
+  FailureOr<std::string> table = kernel::getKernelTable(module, getBlocks(kernels));
   if (failed(table))
     return failure();
   std::vector<std::string> cpus = options.cpus;

@@ -37,8 +37,9 @@ private:
   void addUnpack(UnpackOp unpack);
   void addPack(PackOp pack);
   void addTargets(func::ReturnOp op);
-  /// The operation of `command` on `operands`; its results become `results`.
-  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc);
+  /// The operation of `command` on `operands`; its results become `results`. `reads`: see plan.compute.
+  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
+               ArrayAttr reads = {});
 
   static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
   static int64_t bytesOf(Type type) {
@@ -71,58 +72,14 @@ private:
 
 } // namespace
 
-/// The numbers of the operands that each result of a cluster is computed from: loops that share nothing may be one
-/// cluster.
-static SmallVector<SmallVector<int32_t>> findOperandsOfResults(kernel::ClusterOp cluster) {
-  Block &body = cluster->getRegion(0).front();
-  llvm::DenseMap<Value, llvm::BitVector> from;
-  unsigned count = cluster->getNumOperands();
-  auto add = [&](llvm::BitVector &bits, Operation *op) {
-    op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (auto found = from.find(operand); found != from.end())
-          bits |= found->second;
-    });
-  };
-  for (auto [number, argument] : llvm::enumerate(body.getArguments()))
-    if (number < count)
-      from.try_emplace(argument, count).first->second.set(number);
-  for (Operation &op : body.without_terminator()) {
-    llvm::BitVector bits(count);
-    add(bits, &op);
-    for (Value result : op.getResults())
-      from[result] = bits;
-  }
-  SmallVector<SmallVector<int32_t>> reads;
-  for (Value yielded : body.getTerminator()->getOperands()) {
-    auto found = from.find(yielded);
-    reads.emplace_back();
-    for (unsigned number = 0; number < count; ++number)
-      if (found != from.end() && found->second.test(number))
-        reads.back().push_back(static_cast<int32_t>(number));
-  }
-  return reads;
-}
-
-void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc) {
+void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
+                              ArrayAttr reads) {
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(bytesOf(result.getType())));
-  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands);
+  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands, reads);
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
     values[result] = value;
-  // What says which operands each result is made of; otherwise it is all of them.
-  if (auto cluster = results.empty() ? kernel::ClusterOp() : results.front().getDefiningOp<kernel::ClusterOp>();
-      cluster && results.size() > 1) {
-    SmallVector<Attribute> reads;
-    bool isAll = true;
-    for (ArrayRef<int32_t> ofResult : findOperandsOfResults(cluster)) {
-      isAll &= ofResult.size() == operands.size();
-      reads.push_back(builder.getDenseI32ArrayAttr(ofResult));
-    }
-    if (!isAll)
-      op->setAttr("reads", builder.getArrayAttr(reads));
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,13 +94,43 @@ static std::vector<runtime::Ref> makeRefs(size_t reads, size_t writes) {
   return refs;
 }
 
+/// The numbers of the operands that each result of a cluster is computed from, where that is not all of all: loops that
+/// share nothing may be one cluster.
+static ArrayAttr findReads(kernel::ClusterOp cluster) {
+  Builder builder(cluster.getContext());
+  Block &body = cluster->getRegion(0).front();
+  unsigned count = cluster->getNumOperands();
+  DenseMap<Value, llvm::BitVector> from;
+  for (BlockArgument argument : body.getArguments().take_front(count))
+    from.try_emplace(argument, count).first->second.set(argument.getArgNumber());
+  for (Operation &op : body.without_terminator()) {
+    llvm::BitVector numbers(count);
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        numbers |= from.lookup(operand);
+    });
+    for (Value result : op.getResults())
+      from[result] = numbers;
+  }
+  bool isAll = true;
+  SmallVector<Attribute> reads;
+  for (Value yielded : body.getTerminator()->getOperands()) {
+    llvm::BitVector numbers = from.lookup(yielded);
+    isAll &= numbers.count() == count;
+    reads.push_back(builder.getDenseI32ArrayAttr(llvm::to_vector_of<int32_t>(numbers.set_bits())));
+  }
+  return isAll ? ArrayAttr() : builder.getArrayAttr(reads);
+}
+
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
   Command command;
   command.kind = CommandKind::Kernel;
   command.kernel = kernel.getSymbolAttr().getValue().str();
   command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
-  compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc());
+  auto cluster = dyn_cast<kernel::ClusterOp>(op);
+  compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc(),
+          cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr());
 }
 
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {

@@ -444,9 +444,9 @@ void ManifestWriter::writeValues() {
       json.attribute("compute", compute.getWhat());
       writeNumbers(json, "of", compute.getOperands());
       writeInts(json, "bytes", llvm::map_to_vector(compute.getValues(), sizeOf));
-      if (auto reads = compute->getAttrOfType<ArrayAttr>("reads"))
+      if (std::optional<ArrayAttr> reads = compute.getReads())
         json.attributeArray("reads", [&] {
-          for (auto ofResult : reads.getAsRange<DenseI32ArrayAttr>())
+          for (auto ofResult : reads->getAsRange<DenseI32ArrayAttr>())
             json.array([&] {
               for (int32_t number : ofResult.asArrayRef())
                 json.value(number);

@@ -46,7 +46,10 @@ public:
 
 private:
   void readBindings();
-  Status checkCompute(const ValueEntry &entry, Origin origin);
+  /// Of all operands, or of those of one value of a computation.
+  Origin originOf(const ValueEntry &entry) const;
+  Origin originOf(const ValueEntry &entry, size_t value) const;
+  Status checkCompute(const ValueEntry &entry, const Origin &origin);
   Status checkTarget(const ValueEntry &entry, const Origin &origin) const;
   Status fail(const ValueEntry &entry, const std::string &message) const {
     return Status::badInput("certificate rule 10: the manifest's " + entry.pointer + ": " + message);
@@ -80,8 +83,24 @@ void OriginChecker::readBindings() {
     mayDiffer[bindingName(output)] = output.isVarying || output.split.dim.has_value();
 }
 
+Origin OriginChecker::originOf(const ValueEntry &entry) const {
+  Origin origin;
+  for (int32_t value : entry.of)
+    origin.add(values[static_cast<size_t>(value)]);
+  return origin;
+}
+
+Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
+  if (entry.reads.empty())
+    return originOf(entry);
+  Origin origin;
+  for (int32_t operand : entry.reads[value])
+    origin.add(values[static_cast<size_t>(entry.of[static_cast<size_t>(operand)])]);
+  return origin;
+}
+
 /// The values that an operation defines, and what a unit's collectives may take.
-Status OriginChecker::checkCompute(const ValueEntry &entry, Origin origin) {
+Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin) {
   std::string op = entry.what.substr(0, entry.what.find(' '));
   size_t of = entry.what.rfind(" of ");
   std::string unit = of == std::string::npos ? "" : entry.what.substr(of + 4);
@@ -97,12 +116,15 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, Origin origin) {
     if (!isGather && !origin.chunk.empty())
       return fail(entry, "reduces what is computed from " + origin.chunk + ", of which every rank has another chunk");
   }
-  Origin result = isCollective ? Origin() : std::move(origin);
+  Origin ofCollective;
   if (isScatter && unit.empty())
-    result.rows = "the result of " + entry.what;
+    ofCollective.rows = "the result of " + entry.what;
   if (isScatter && !unit.empty())
-    result = {unit, "the result of " + entry.what, "", ""};
-  values.insert(values.end(), entry.bytes.size(), result);
+    ofCollective = {unit, "the result of " + entry.what, "", ""};
+  std::vector<Origin> results;
+  for (size_t value = 0; value < entry.bytes.size(); ++value)
+    results.push_back(isCollective ? ofCollective : originOf(entry, value));
+  values.insert(values.end(), results.begin(), results.end());
   return Status::success();
 }
 
@@ -127,12 +149,7 @@ Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin)
 Status OriginChecker::check() {
   readBindings();
   for (const ValueEntry &entry : *manifest.values) {
-    Origin origin;
-    std::vector<Origin> before;
-    for (int32_t value : entry.of) {
-      before.push_back(values[static_cast<size_t>(value)]);
-      origin.add(before.back());
-    }
+    Origin origin = originOf(entry);
     Status status = Status::success();
     switch (entry.kind) {
     case ValueEntry::Kind::Source:
@@ -143,14 +160,7 @@ Status OriginChecker::check() {
       values.push_back(std::move(origin));
       break;
     case ValueEntry::Kind::Compute:
-      if (entry.reads.empty())
-        status = checkCompute(entry, std::move(origin));
-      // Loops that were fused side by side.
-      for (const std::vector<int32_t> &operands : entry.reads) {
-        Origin &ofValue = values.emplace_back();
-        for (int32_t operand : operands)
-          ofValue.add(before[static_cast<size_t>(operand)]);
-      }
+      status = checkCompute(entry, origin);
       break;
     case ValueEntry::Kind::Target:
       status = checkTarget(entry, origin);

@@ -106,7 +106,7 @@ module attributes {spmd.step = {name = "linear"}} {
     // CHECK-NEXT: %[[VG:.*]] = plan.join(%[[VGW]], %[[VGB]]) at [0, 512] segments ["w", "b"] of "unit0"
     // CHECK-NEXT: %[[VS:.*]] = plan.compute "reduce_scatter f32 sum 128 of unit0"(%[[VG]])
     // CHECK-NEXT: %[[VL:.*]] = plan.compute "all_reduce f32 sum 1"(%[[VDY]]#1)
-    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute "kernel k2 rrrrww"(%[[VW]], %[[VS]], %[[VM]], %[[VR]])
+    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute "kernel k2 rrrrww"(%[[VW]], %[[VS]], %[[VM]], %[[VR]]) {reads = [array<i32: 0, 1, 2, 3>, array<i32: 1, 2>]}
     // CHECK-NEXT: plan.target %[[VL]] is #spmd.loss<""> type tensor<f32>
     // CHECK-NEXT: plan.target %[[VN]]#0 is #spmd.shard<@unit0, "param"> type tensor<128xf32>
     // CHECK-NEXT: plan.target %[[VN]]#1 is #spmd.shard<@unit0, "momentum_buffer", init = 0.000000e+00 : f64> type tensor<128xf32>

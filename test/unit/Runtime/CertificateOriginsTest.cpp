@@ -3,6 +3,8 @@
 #include "../../../lib/Runtime/Core/CertificateOrigins.h"
 #include "CertificateFixture.h"
 
+#include <algorithm>
+
 using namespace spmd::runtime;
 
 namespace {
@@ -76,4 +78,43 @@ TEST_F(Origins, OneRankHasEverything) {
   forget(line("all_reduce f32 sum 1"));
   manifest.ranks = 1;
   EXPECT_TRUE(checkOrigins(manifest).ok());
+}
+
+/// A kernel of two loops that share nothing: one result is of what all ranks have, the other of this rank's rows.
+TEST_F(Origins, OfEachResultOfAKernel) {
+  int32_t next = 0, whole = -1, rows = -1;
+  for (const ValueEntry &entry : *manifest.values) {
+    if (entry.what.rfind("hyper", 0) == 0)
+      whole = next;
+    if (entry.what.rfind("batch", 0) == 0)
+      rows = next;
+    next += static_cast<int32_t>(entry.bytes.size());
+  }
+  ASSERT_GE(std::min(whole, rows), 0);
+  ValueEntry both;
+  both.kind = ValueEntry::Kind::Compute;
+  both.what = "kernel both rrww";
+  both.of = {whole, rows};
+  both.bytes = {4, 4};
+  auto loss = std::find_if(manifest.values->begin(), manifest.values->end(),
+                           [](const ValueEntry &entry) { return entry.what.rfind("loss", 0) == 0; });
+  loss->of = {next};
+  loss = manifest.values->insert(loss, both);
+  // Nothing says which operand a result is made of: it is all of them.
+  expectError("loss 0 f32 is the same on all ranks, but computed from batch");
+  loss->reads = {{0}, {1}};
+  Status status = checkOrigins(manifest);
+  EXPECT_TRUE(status.ok()) << status.message;
+  loss->reads = {{1}, {0}};
+  expectError("loss 0 f32 is the same on all ranks, but computed from batch");
+}
+
+/// What a collective gives has no list of its own: its operands are those of the call.
+TEST_F(Origins, ACollectiveIsHeldToAllOfItsOperands) {
+  ValueEntry &gather = line("all_gather");
+  gather.reads = {{}};
+  for (size_t value = 0; value < manifest.values->size(); ++value)
+    if ((*manifest.values)[value].what.rfind("hyper", 0) == 0)
+      gather.of = {static_cast<int32_t>(value)};
+  expectError("gathers what is computed from no chunk of embed");
 }
