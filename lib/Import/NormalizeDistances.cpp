@@ -25,8 +25,8 @@ static LogicalResult checkRows(Emitter &emitter, Call &call) {
   return success();
 }
 
-/// The order of the norm. PyTorch has an op of its own, without one, for Euclidean distances of many rows: by a product,
-/// which rounds more.
+/// The order of the norm. PyTorch has an op of its own, without one, for Euclidean distances of many rows: by a
+/// product, which rounds more.
 static double getOrder(Call &call) {
   BoundArg *p = call.find("p");
   return p ? p->number() : 2;

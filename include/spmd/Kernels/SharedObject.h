@@ -26,9 +26,9 @@ struct HostKernel {
 ///   void SYMBOL(void *const *args, const int64_t *coords, int64_t begin, int64_t end)
 ///
 /// `args` are the operands' and then the results' addresses, `coords` the mesh coordinates of the rank, [begin, end) a
-/// range of parallel trips, and a table of what they take (KernelTable.h). The object needs no symbol from outside. The same module and CPU give the same bytes, and
-/// the functions give the same bits on every CPU. Errors are emitted at the op or module; nothing is left at `path`
-/// then. `described` gets an entry per kernel.
+/// range of parallel trips, and a table of what they take (KernelTable.h). The object needs no symbol from outside. The
+/// same module and CPU give the same bytes, and the functions give the same bits on every CPU. Errors are emitted at
+/// the op or module; nothing is left at `path` then. `described` gets an entry per kernel.
 mlir::LogicalResult emitSharedObject(mlir::ModuleOp module, llvm::StringRef cpu, llvm::StringRef path,
                                      std::vector<HostKernel> *described = nullptr);
 

@@ -52,7 +52,8 @@ void spmd::placeBuffers(plan::ProgramOp program) {
   Builder builder(program.getContext());
   SmallVector<NamedAttribute> classesAtPeak;
   for (auto [bufferClass, bytes] : classes)
-    classesAtPeak.push_back(builder.getNamedAttr(plan::stringifyBufferClass(bufferClass), builder.getI64IntegerAttr(bytes)));
+    classesAtPeak.push_back(
+        builder.getNamedAttr(plan::stringifyBufferClass(bufferClass), builder.getI64IntegerAttr(bytes)));
 
   program.setStateBytes(stateBytes);
   program.setTransientBytes(placement.bytes);

@@ -144,7 +144,8 @@ void readVariables(Reader &reader, Launch &launch) {
     launch.job = reader.has("PMI_JOBID") ? reader.text("PMI_JOBID") : "parent-" + std::to_string(getppid());
     return;
   case Launcher::Slurm: {
-    int64_t job = reader.number("SLURM_JOB_ID", 0, INT64_MAX / 64 - 1), step = reader.number("SLURM_STEP_ID", 0, INT32_MAX);
+    int64_t job = reader.number("SLURM_JOB_ID", 0, INT64_MAX / 64 - 1),
+            step = reader.number("SLURM_STEP_ID", 0, INT32_MAX);
     readRank(reader, launch, "SLURM_PROCID", reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
     launch.job = std::to_string(job) + "." + std::to_string(step);
     launch.address = getFirstHost(reader.text(reader.has("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST"

@@ -78,7 +78,8 @@ Expected<bool> StoreClient::waitLocked(const std::string &key, Deadline deadline
     Status status = socket.receive(&answer, sizeof(answer), soon());
     if (!status.ok())
       return status;
-    return answer == Answer::Ready ? Expected<bool>(true) : Expected<bool>(Status::failed("the store broke off a wait"));
+    return answer == Answer::Ready ? Expected<bool>(true)
+                                   : Expected<bool>(Status::failed("the store broke off a wait"));
   }
   auto cancel = Query::CancelWait;
   Status status = socket.send(&cancel, sizeof(cancel), soon());

@@ -37,8 +37,8 @@ static LogicalResult verifyStart(CollectiveOpInterface op) {
                            << "\", gathers and only gathers belong on \"gather\"";
   StringRef expected = isa<ReduceScatterStartOp>(*op) || op.getUnitAttr() ? "reduce" : "scalar";
   if (!isGather && stream != expected)
-    return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream << "\", it belongs on \"" << expected
-                           << "\": small all_reduces are on \"scalar\", other reductions on \"reduce\"";
+    return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream << "\", it belongs on \""
+                           << expected << "\": small all_reduces are on \"scalar\", other reductions on \"reduce\"";
   return success();
 }
 
@@ -96,7 +96,8 @@ struct VerifySchedulePass : spmd::impl::VerifyScheduleBase<VerifySchedulePass> {
         signalPassFailure();
     }
     // 6: what held before collectives were started. Kernels have no states any more.
-    if (hasStates(step) && (failed(verifyStates(step)) || failed(verifyUnits(step)) || failed(verifyRecordedValues(step))))
+    if (hasStates(step) &&
+        (failed(verifyStates(step)) || failed(verifyUnits(step)) || failed(verifyRecordedValues(step))))
       signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -37,7 +37,8 @@ private:
   using Words = SmallVector<uint64_t, 16>;
 
   static uint64_t hash(ArrayRef<uint64_t> words) {
-    return llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(words.data()), words.size() * sizeof(uint64_t)));
+    return llvm::xxh3_64bits(
+        ArrayRef(reinterpret_cast<const uint8_t *>(words.data()), words.size() * sizeof(uint64_t)));
   }
   static uint64_t hash(StringRef text) { return llvm::xxh3_64bits(text); }
   /// Attributes and types by their text; few of them are different.

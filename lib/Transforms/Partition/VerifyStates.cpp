@@ -305,8 +305,8 @@ LogicalResult Verifier::verifyWhole(AtenOpInterface op) {
       isFilled = factor >= 0 && llvm::none_of(llvm::enumerate(rule->operands), [&](auto operand) {
                    const auto *dim = llvm::find(operand.value().dims, factor);
                    return dim != operand.value().dims.end() &&
-                          getGlobalShape(op->getOperand(operand.index()).getType())[dim - operand.value().dims.begin()] ==
-                              size;
+                          getGlobalShape(
+                              op->getOperand(operand.index()).getType())[dim - operand.value().dims.begin()] == size;
                  });
     }
     if (!state.isReplicated() && !isFilled)

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -48,8 +49,10 @@ def test_mpi(threads, launcher, processes):
 
 def test_variables_of_slurm(threads):
     # As srun sets them for a step of two tasks on this host.
-    port_of = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29719"}
-    common = {**os.environ, **port_of, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2",
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2",
               "SLURM_STEP_NODELIST": "localhost"}
     command = [BIN / "spmd-run", threads / "nano.spmd", "--steps=3", f"--save={threads}/slurm"]
     tasks = [subprocess.Popen(command, env={**common, "SLURM_PROCID": str(rank)}, stdout=subprocess.DEVNULL)

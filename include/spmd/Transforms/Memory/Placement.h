@@ -31,8 +31,8 @@ struct Placement {
 
 /// Places `requests` at multiples of `alignment`. `conflict(i, j)` must be symmetric, and true whenever the positions
 /// of i and j overlap; it is true of more pairs where order is not certain. Several greedy orders are tried with two
-/// fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none can go below, ends the search early.
-/// Deterministic.
+/// fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none can go below, ends the search
+/// early. Deterministic.
 Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::function_ref<bool(unsigned, unsigned)> conflict,
                        int64_t alignment, int64_t lowerBound = 0);
 

@@ -1,4 +1,4 @@
-"""Starts N processes with the variables that launchers set: launch.py [--kill=RANK] N COMMAND…; exits 1 when one failed."""
+"""Starts N processes with the variables that launchers set: launch.py [--kill=RANK | --only=RANK] N COMMAND…; exits 1 when one failed."""
 import argparse
 import os
 import signal
@@ -9,6 +9,7 @@ import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--kill", type=int, help="a rank that is killed after two seconds")
+parser.add_argument("--only", type=int, help="the one rank that is started")
 parser.add_argument("world", type=int)
 parser.add_argument("command", nargs=argparse.REMAINDER)
 arguments = parser.parse_args()
@@ -18,7 +19,7 @@ with socket.socket() as probe:
     port = probe.getsockname()[1]
 environment = {**os.environ, "WORLD_SIZE": str(arguments.world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
 processes = [subprocess.Popen(arguments.command, env={**environment, "RANK": str(rank)})
-             for rank in range(arguments.world)]
+             for rank in (range(arguments.world) if arguments.only is None else [arguments.only])]
 if arguments.kill is not None:
     time.sleep(2)
     processes[arguments.kill].send_signal(signal.SIGKILL)
