@@ -75,8 +75,9 @@ private:
     int64_t begin, end;
     Node *view;
   };
-  llvm::DenseMap<Node *, StringRef> viewNames;
-  llvm::StringMap<SmallVector<Window, 2>> windows;
+  /// The views of gathered parameters, each with what it is a view of and the parameter's name.
+  llvm::DenseMap<Node *, std::pair<Value, Attribute>> viewNames;
+  llvm::DenseMap<std::pair<Value, Attribute>, SmallVector<Window, 2>> windows;
 };
 
 void Recomputer::findGathers() {
@@ -91,10 +92,9 @@ void Recomputer::findGathers() {
     auto release = releases.find(anchor->inputs.front().node);
     int64_t end = release == releases.end() ? placement.getAnchors().size() : release->second;
     for (auto [name, view] : llvm::zip_equal(unpack.getNames(), anchor->results)) {
-      std::string key = (unpack.getUnit() + "/" + cast<StringAttr>(name).getValue()).str();
-      auto entry = windows.try_emplace(key).first;
-      entry->second.push_back({placement.getOrdinal(anchor), end, view});
-      viewNames[view] = entry->first();
+      std::pair<Value, Attribute> key(getUnpacked(unpack), name);
+      windows[key].push_back({placement.getOrdinal(anchor), end, view});
+      viewNames[view] = key;
     }
   }
 }
