@@ -2,11 +2,12 @@
 
 #include "spmd/Conversion/AtenToKernel/Recompute.h"
 
+#include "UnpackViews.h"
+
 #include "spmd/Conversion/AtenToKernel/Placement.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include <map>
 
 using namespace mlir;
