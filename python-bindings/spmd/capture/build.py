@@ -56,8 +56,10 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     # Only what an older reader would get wrong makes a package of a newer version.
     if units := _annotations(view, call, traced, tensors):
         step |= {"version": 2, "units": units}
+    if any("reached" in unit for unit in units):
+        step |= {"version": VERSION}
     if (default := torch.get_default_dtype()) != torch.float32:
-        step |= {"version": VERSION, "default_dtype": DTYPES[default]}
+        step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     return StepPackage(step, _weights(traced), {}, result=traced.result, left=traced.left,
                        unkept_gradients=traced.unkept_gradients, held=traced.held)
 
@@ -73,7 +75,7 @@ def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: 
         raise CaptureError(str(error)) from error
     said = {path for unit in units for path in unit["modules"]}
     own = {name.split(".")[0] for name in parameters.values()}
-    return units + [{"modules": [name], "options": {}} for name in traced.held.modules
+    return units + [{"modules": [name], "options": {}, "reached": True} for name in traced.held.modules
                     if name in own and name not in said]
 
 
