@@ -56,6 +56,9 @@ _METADATA = _metadata()
 _CLEARS = {torch.Tensor.zero_, torch._foreach_zero_}
 
 
+_OF_MODULES = ("param", "buffer", "constant")
+
+
 class StateLostError(RuntimeError):
     """A step failed half-way on the ranks: what parameters and optimizer state are, nobody knows."""
 
@@ -150,8 +153,10 @@ class LiveState:
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
+        # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
+        own = {(i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"}
         for info in trainer.tensors:
-            if info.state == "rng":
+            if info.state == "rng" or info.state not in _OF_MODULES and (info.state, info.name) not in own:
                 continue
             if info.state == "constant":
                 self.slots.append(Constant(info, constants[info.name], self))
@@ -174,7 +179,7 @@ class LiveState:
         self._cleared = [(name, p) for name, p in view.named_parameters() if id(p) not in with_gradient
                          and (id(p) in trained or name.split(".")[0] not in held.modules)] if package.has_backward else []
         self._by_name = {slot.info.name: slot for slot in self.slots
-                         if slot.info.state in ("param", "buffer", "constant")}
+                         if slot.info.state in _OF_MODULES}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
         self._is_fresh = is_fresh  # what is here is what the ranks have
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks

@@ -119,7 +119,7 @@ def adversaries(wrap: Wrap) -> tuple[Step, nn.Module]:
     torch.manual_seed(0)
     generator, critic = nn.Linear(8, 8), nn.Linear(8, 1)
     of_generator = torch.optim.Adam(generator.parameters(), lr=0.01)
-    of_critic = torch.optim.SGD(critic.parameters(), lr=0.02, momentum=0.9)
+    of_critic = torch.optim.Adagrad(critic.parameters(), lr=0.02)
 
     @wrap
     def step(x, y):
@@ -421,3 +421,47 @@ def test_says_what_differs_when_it_compiles_too_often() -> None:
     with pytest.raises(RuntimeError, match=r"x\[6, 8\], y\[6\] \(argument 'smoothing' is 0.1, it was 0.0\)\n"
                                            r"this one: x\[6, 8\], y\[6\] \(argument 'smoothing' is 0.2, it was 0.1\)"):
         step(x, y, 0.2)
+
+
+class Scaled(nn.Module):
+    """A parameter without dims beside others: what an optimizer keeps once for each parameter has its shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = network()
+        self.scale = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        return self.net(x) * self.scale.exp()
+
+
+@pytest.mark.parametrize("kind, options", [(torch.optim.NAdam, {}), (torch.optim.ASGD, {}), (torch.optim.RAdam, {}),
+                                           (torch.optim.AdamW, {"amsgrad": True}), (torch.optim.Adamax, {})],
+                         ids=lambda value: getattr(value, "__name__", ""))
+def test_a_parameter_without_dims(kind: type, options: dict[str, Any]) -> None:
+    def build(wrap: Wrap) -> tuple[Step, nn.Module]:
+        model = Scaled()
+        optimizer = kind(model.parameters(), lr=0.01, foreach=False, **options)
+        return wrap(lambda x, y: update(optimizer, F.cross_entropy(model(x), y))), model
+    test_trains_as_in_eager(build)
+
+
+def test_a_part_of_the_model_is_trained() -> None:
+    """Parameters that no optimizer has, and that the step writes, have no state."""
+    def build(wrap: Wrap) -> tuple[Step, nn.Module]:
+        model = network()
+        optimizer = torch.optim.Adagrad(model[2].parameters(), lr=0.1)
+
+        def step(x, y):
+            loss = update(optimizer, F.cross_entropy(model(x), y))
+            for p in model.parameters():
+                p.data.clamp_(-0.3, 0.3)
+                p.grad = None
+            return loss
+        made = wrap(step)
+        made.optimizer = optimizer
+        return made, model
+    test_trains_as_in_eager(build)
+    step, model = build(spmd.compile(ranks=2))
+    step(*batches()[0])
+    assert len(step.optimizer.state_dict()["state"]) == 2

@@ -60,7 +60,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": VERSION}
     if (default := torch.get_default_dtype()) != torch.float32:
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
-    return StepPackage(step, _weights(traced), {}, result=traced.result, left=traced.left,
+    trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
+    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left,
                        unkept_gradients=traced.unkept_gradients, held=traced.held)
 
 
@@ -193,7 +194,7 @@ def _result_tree(result: Any) -> Any:
     return {"constant": result if result is None or isinstance(result, (bool, int, float, str)) else str(result)}
 
 
-def _weights(traced: Trace) -> dict[str, torch.Tensor]:
+def _weights(traced: Trace, trained: list[str]) -> dict[str, torch.Tensor]:
     prefix = {"param": "", "buffer": "", "constant": "constant/"}
     weights = {}
     initial: dict[str, set[float | None]] = {}
@@ -207,4 +208,12 @@ def _weights(traced: Trace) -> dict[str, torch.Tensor]:
             weights[f"optimizer/{i.state}/{i.name}"] = i.real
         elif i.kind == "state" and len(initial[i.state]) > 1:  # a flat buffer has one initial value
             weights[f"optimizer/{i.state}/{i.name}"] = torch.full(i.fake.shape, i.init, dtype=i.fake.dtype)
+    # Of several optimizers each has states of its own, in one flat buffer.
+    shapes = {i.name: i.fake.shape for i, _ in traced.inputs if i.kind == "param"}
+    for state, example in {i.state: i for i, _ in traced.inputs if i.kind == "state"}.items():
+        key = f"optimizer/{state}/"
+        if any(name.startswith(key) for name in weights):
+            is_number = any(i.fake.dim() == 0 and shapes[i.name] for i, _ in traced.inputs if i.state == state)
+            for name in trained:
+                weights.setdefault(key + name, torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype))
     return weights
