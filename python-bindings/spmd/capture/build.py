@@ -215,5 +215,6 @@ def _weights(traced: Trace, trained: list[str]) -> dict[str, torch.Tensor]:
         if any(name.startswith(key) for name in weights):
             is_number = any(i.fake.dim() == 0 and shapes[i.name] for i, _ in traced.inputs if i.state == state)
             for name in trained:
-                weights.setdefault(key + name, torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype))
+                if key + name not in weights:
+                    weights[key + name] = torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype)
     return weights
