@@ -69,7 +69,8 @@ def CastBeforeGather : Pass<"spmd-cast-before-gather", "::mlir::ModuleOp"> {
     spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
       #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
     func.func @step(%shard: tensor<128xf32>) -> tensor<4x16xbf16> {
-      %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xf32> -> tensor<256xf32>
+      %0 = spmd.all_gather %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256
+          : tensor<128xf32> -> tensor<256xf32>
       %w = spmd.unpack %0 unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
       %1 = aten._to_copy %w {dtype = bf16} : (tensor<4x16xf32>) -> tensor<4x16xbf16>
       return %1 : tensor<4x16xbf16>
@@ -80,7 +81,8 @@ def CastBeforeGather : Pass<"spmd-cast-before-gather", "::mlir::ModuleOp"> {
       #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
     func.func @step(%shard: tensor<128xf32>) -> tensor<4x16xbf16> {
       %0 = aten._to_copy %shard {dtype = bf16} : (tensor<128xf32>) -> tensor<128xbf16>
-      %1 = spmd.all_gather %0 on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xbf16> -> tensor<256xbf16>
+      %1 = spmd.all_gather %0 on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256
+          : tensor<128xbf16> -> tensor<256xbf16>
       %w = spmd.unpack %1 unit @unit0 ["w"] : tensor<256xbf16> -> tensor<4x16xbf16>
       return %w : tensor<4x16xbf16>
     }
