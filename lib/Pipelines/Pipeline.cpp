@@ -90,6 +90,8 @@ const PassEntry kPipeline[] = {
      "what only moves communication must leave gradients and results what they are; verifiers compare"},
     {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
      "one gather per unit and direction instead of one per use"},
+    {Phase::partition, Kind::optimization, "spmd-cast-before-gather", none,
+     "a unit whose parameters are all cast is gathered in the narrow type, and the wide buffer never exists"},
     {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
      "what more ranks do not make smaller; only here do types say so"},
     {Phase::partition, Kind::verifier, "spmd-verify-partition", none,

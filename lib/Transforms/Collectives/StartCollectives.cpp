@@ -1,6 +1,7 @@
 //===- StartCollectives.cpp - spmd-start-collectives ----------------------===//
 
 #include "Views.h"
+#include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
@@ -66,6 +67,19 @@ WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   return wait;
 }
 
+/// The chunk that is gathered, before the cast that it travels in.
+static Value getGatheredChunk(Value sent) {
+  auto narrow = sent.getDefiningOp<aten::ToCopyOp>();
+  return narrow ? narrow.getSelf() : sent;
+}
+
+/// Moves a cast that only this start reads to it, so that the cast chunk lives no longer than the gather.
+static void bringCast(Operation *start) {
+  auto narrow = start->getOperand(0).getDefiningOp<aten::ToCopyOp>();
+  if (narrow && narrow->hasOneUse())
+    narrow->moveBefore(start);
+}
+
 /// How many gathers ahead: what the unit says, or else the option.
 int64_t StartCollectivesPass::getPrefetch(Operation *start) {
   auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(start, cast<AllGatherStartOp>(start).getUnitAttr());
@@ -73,7 +87,7 @@ int64_t StartCollectivesPass::getPrefetch(Operation *start) {
 }
 
 /// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
-/// a release after its last use. What is gathered is an argument, so a start may
+/// a release after its last use. What is gathered is an argument or its cast, so a start may
 /// stand anywhere above its wait; but not where the unit's buffer of an earlier
 /// gather is still in use, or there would be two of them.
 void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
@@ -89,9 +103,10 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
       start->moveAfter(gathers[ahead]);
     else
       start->moveBefore(&wait->getBlock()->front());
-    ReleaseOp &previous = releases[start->getOperand(0)];
+    ReleaseOp &previous = releases[getGatheredChunk(start->getOperand(0))];
     if (previous && start->isBeforeInBlock(previous) && previous->isBeforeInBlock(wait))
       start->moveAfter(previous);
+    bringCast(start);
 
     Value value = wait->getResult(0);
     Operation *last = getLastReader(value);
@@ -133,8 +148,8 @@ void StartCollectivesPass::runOnOperation() {
       all.push_back(op);
   SmallVector<WaitOp> gathers, scatters;
   for (CollectiveOpInterface op : all) {
-    bool ofArgument =
-        isa<AllGatherOp>(*op) && op.getUnitAttr() && isa<BlockArgument>(op->getOperand(0)) && !op->use_empty();
+    bool ofArgument = isa<AllGatherOp>(*op) && op.getUnitAttr() && !op->use_empty() &&
+                      isa<BlockArgument>(getGatheredChunk(op->getOperand(0)));
     bool isScatter = isa<ReduceScatterOp>(*op) && op.getUnitAttr();
     WaitOp wait = split(op);
     if (isScatter)

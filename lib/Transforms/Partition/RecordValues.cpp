@@ -8,11 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Partition/Verify.h"
 #include "llvm/Support/xxhash.h"
+#include <map>
 
 namespace spmd {
 #define GEN_PASS_DEF_RECORDVALUES
@@ -61,6 +63,17 @@ private:
   Words describe(Operation *op, StringRef name, ArrayRef<StringRef> without = {});
 
   llvm::DenseMap<Value, uint64_t> hashes;
+  /// How a cast was hashed: the hash of what it casts, the element type of that, and the words of the cast.
+  struct Cast {
+    uint64_t source;
+    Type from;
+    Words words;
+  };
+  uint64_t hashCast(const Cast &cast, Type type);
+  /// The hash of what moves the elements of a value and is hashed by `of(hash of the value, result type)`.
+  uint64_t hashMove(uint64_t value, Type type, function_ref<uint64_t(uint64_t, Type)> of);
+
+  std::map<uint64_t, Cast> casts; ///< by the hash of their results
   llvm::DenseMap<const void *, uint64_t> texts;
   /// Of what a handle stands for.
   llvm::DenseMap<Value, SmallVector<uint64_t>> received;
@@ -85,13 +98,36 @@ Fingerprints::Words Fingerprints::describe(Operation *op, StringRef name, ArrayR
   return words;
 }
 
+uint64_t Fingerprints::hashCast(const Cast &cast, Type type) {
+  Words words = cast.words;
+  words.append({cast.source, 0, hash(type)});
+  uint64_t result = hash(words);
+  casts.try_emplace(result, cast);
+  return result;
+}
+
+uint64_t Fingerprints::hashMove(uint64_t value, Type type, function_ref<uint64_t(uint64_t, Type)> of) {
+  auto entry = casts.find(value);
+  if (entry == casts.end())
+    return of(value, type);
+  Cast cast = entry->second;
+  cast.source = hashMove(cast.source, mlir::cast<RankedTensorType>(type).clone(cast.from), of);
+  return hashCast(cast, type);
+}
+
 void Fingerprints::visitCollective(CollectiveOpInterface op) {
   ArrayAttr kinds = op->getAttrOfType<ArrayAttr>("kinds");
   SmallVector<uint64_t> values;
   for (auto [index, type] : llvm::enumerate(op.getReceivedTypes())) {
-    Words words = describe(op, op.getCollectiveName(), {"stream", "kinds"});
-    words.append({kinds ? hash(kinds[index]) : 0, of(op->getOperand(index)), hash(type)});
-    values.push_back(hash(words));
+    uint64_t kind = kinds ? hash(kinds[index]) : 0;
+    auto hashWith = [&, kind](uint64_t operand, Type type) {
+      Words words = describe(op, op.getCollectiveName(), {"stream", "kinds"});
+      words.append({kind, operand, hash(type)});
+      return hash(words);
+    };
+    uint64_t operand = of(op->getOperand(index));
+    bool isGather = isa<AllGatherOp, AllGatherStartOp>(op);
+    values.push_back(isGather ? hashMove(operand, type, hashWith) : hashWith(operand, type));
   }
   if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<HandleType>))
     received[op->getResult(0)] = values;
@@ -108,15 +144,27 @@ void Fingerprints::visit(Operation *op) {
       hashes[result] = value;
     return;
   }
-  bool isUnpack = isa<UnpackOp>(op);
-  Words words = describe(op, op->getName().getStringRef(), {isUnpack ? "names" : ""});
+  if (auto unpack = dyn_cast<UnpackOp>(op)) {
+    for (OpResult result : unpack->getResults())
+      hashes[result] = hashMove(of(unpack.getFlat()), result.getType(), [&](uint64_t flat, Type type) {
+        // Whoever unpacks other parameters beside it, a parameter is the same.
+        Words words = describe(op, op->getName().getStringRef(), {"names"});
+        words.append({flat, hash(unpack.getNames()[result.getResultNumber()]), hash(type)});
+        return hash(words);
+      });
+    return;
+  }
+  Words words = describe(op, op->getName().getStringRef());
+  if (auto narrow = dyn_cast<aten::ToCopyOp>(op)) {
+    Type from = narrow.getSelf().getType().getElementType();
+    hashes[narrow] = hashCast({of(narrow.getSelf()), from, words}, narrow.getType());
+    return;
+  }
   for (Value operand : op->getOperands())
     words.push_back(of(operand));
   for (OpResult result : op->getResults()) {
     Words each = words;
-    // Whoever unpacks other parameters beside it, a parameter is the same.
-    uint64_t which = isUnpack ? hash(cast<UnpackOp>(op).getNames()[result.getResultNumber()]) : result.getResultNumber();
-    each.append({which, hash(result.getType())});
+    each.append({result.getResultNumber(), hash(result.getType())});
     hashes[result] = hash(each);
   }
 }

@@ -12,7 +12,7 @@
 
 #include "ListOps.h"
 #include "States.h"
-#include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Verify.h"
@@ -131,7 +131,8 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
                      << (home ? "unit @" + home.getValue().str() : "no unit");
   // A step may read any state there, but hardly ever does; what is recorded says so for sure.
   bool isParameter = isForwardOrBackward(op) && !step->hasAttr(kRecordedValuesAttr);
-  if (auto argument = dyn_cast<BlockArgument>(operand); argument && isParameter) {
+  auto narrow = operand.getDefiningOp<aten::ToCopyOp>();
+  if (auto argument = dyn_cast<BlockArgument>(narrow ? narrow.getSelf() : operand); argument && isParameter) {
     auto shard = getArgRole<ShardAttr>(step, argument.getArgNumber());
     if (!shard || shard.getState() != "param")
       return error(op) << "of unit " << name << " sends " << getArgRole(step, argument.getArgNumber())
