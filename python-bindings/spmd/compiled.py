@@ -129,6 +129,7 @@ class CompiledStep(Opaque):
         self._current: Program | None = None
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
+        self._set_rng: dict[str, torch.Tensor] = {}
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledStep:
@@ -151,6 +152,8 @@ class CompiledStep(Opaque):
         program = self._program_for(call)
         live, trainer = self._live, program.trainer
         live.before_step()
+        if live.was_loaded:
+            self._follow_counters(program, _step_counts(call.optimizers))
         groups = call.optimizers.param_groups
         for name, group in program.hyper:
             trainer.set_hyper(name, group, _hyper_value(groups[group], name))
@@ -208,10 +211,11 @@ class CompiledStep(Opaque):
             self._forget()
         program = next((p for p in self._programs if p.serves(key, options, structure)), None)
         if program is None:
-            starts, taken = self._live is None, self._steps_taken(call.optimizers)
+            starts, known = self._live is None, [state for _, state in call.optimizers.states if state]
+            counts = _step_counts(call.optimizers) if starts else []
             program = self._compile(call, key, options)
             if starts:
-                self._start_draws(program, drawn, taken)
+                self._start_draws(program, drawn, counts, bool(known))
             self._programs.append(program)
             self._structure = structure
         if self._live is not None and self._live.trainer is not program.home:
@@ -224,23 +228,46 @@ class CompiledStep(Opaque):
         self._current = program
         return program
 
-    def _steps_taken(self, optimizers: Optimizers) -> int:
-        """By what the optimizer counts; 1 when it only shows that there were some. One that keeps nothing: by the steps
-        of this function, as long as it is the same."""
-        counts = [state["step"] if "step" in state else 1 for _, state in optimizers.states if state]
-        same = bool(self._optimizers) and [ref() for ref in self._optimizers] == list(optimizers.parts)
-        return max((int(count) for count in counts), default=self.steps if same else 0)
-
-    def _start_draws(self, program: Program, drawn: dict[str, torch.Tensor] | None, taken: int) -> None:
-        """Random numbers go on after what has been `drawn`; else they begin, which of a resumed training is told."""
-        if drawn:
-            _write_rng(drawn, program.home)
-        self._optimizers = [weakref.ref(part) for part in program.call.optimizers.parts]
-        if not drawn and taken and any(i["kind"] == "rng" for i in program.package.step["inputs"]):
-            remark(f"{self.__name__} draws random numbers, and starts from an optimizer that has taken {taken} "
-                   f"step{'s' * (taken != 1)}: its draws (dropout masks) begin with those of step 0, as at the "
-                   "beginning of the training that is resumed\n  cure: call torch.manual_seed with another seed before "
+    def _start_draws(self, program: Program, drawn: dict[str, torch.Tensor] | None, counts: list[int],
+                     has_state: bool) -> None:
+        """Random numbers go on after what has been `drawn`, or was set (`rng`), or after the steps that the optimizer
+        has counted (`counts`); where it has taken steps and counts none, they begin, which is told."""
+        optimizers, same = program.call.optimizers, [ref() for ref in self._optimizers]
+        self._optimizers = [weakref.ref(part) for part in optimizers.parts]
+        if drawn or self._set_rng:
+            _write_rng(drawn or self._set_rng, program.home)
+            self._set_rng = {}
+        elif counts:
+            self._follow_counters(program, counts)
+        elif _rng(program.home) and (has_state or self.steps and same == list(optimizers.parts)):
+            remark(f"{self.__name__} draws random numbers, and starts from an optimizer that has taken steps and does not "
+                   "count them: its draws (dropout masks) begin with those of step 0, as at the beginning of the training "
+                   f"that is resumed\n  cure: set {self.__name__}.rng to what it was, {{'seed': …, 'step': …}}, before "
                    "the first call of a resumed training")
+
+    def _follow_counters(self, program: Program, counts: list[int]) -> None:
+        """The draws of the next step are those of a training that has taken the steps which the optimizer counts."""
+        _write_rng({"step": torch.tensor(max(counts) // program.package.updates)}, program.home)
+
+    @property
+    def rng(self) -> dict[str, int]:
+        """Where random numbers are: they are a function of the `seed` and of the `step` that is next. Empty for a step
+        that draws none. It can be set, before the first call too, to go on where another training was."""
+        if self._live is None:
+            return {name: int(value) for name, value in self._set_rng.items()}
+        return {name: int(value) for name, value in _rng(self._live.trainer).items()}
+
+    @rng.setter
+    def rng(self, value: dict[str, int]) -> None:
+        unknown = sorted(set(value) - {"seed", "step"})
+        if unknown or any(not isinstance(number, int) for number in value.values()):
+            raise ValueError(f"rng is {value!r}; allowed: {{'seed': int, 'step': int}}, or one of them")
+        tensors = {name: torch.tensor(number, dtype=torch.int64) for name, number in value.items()}
+        with self._lock:
+            if self._live is None:
+                self._set_rng = tensors
+            else:
+                _write_rng(tensors, self._live.trainer)
 
     def _compile(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
         if self.compiles >= self.max_compiles:
@@ -441,6 +468,11 @@ def _options(optimizers: Optimizers) -> list[dict[str, str]]:
              **{name: repr(value) for name, value in group.items()
                 if name not in ("params", "param_names", "initial_lr")}}
             for group in optimizers.param_groups]
+
+
+def _step_counts(optimizers: Optimizers) -> list[int]:
+    """How many steps the parameters have taken, of optimizers that count them."""
+    return [int(state["step"]) for _, state in optimizers.states if "step" in state]
 
 
 def _hyper_value(group: dict[str, Any], name: str) -> float:

@@ -182,6 +182,7 @@ class LiveState:
                          if slot.info.state in _OF_MODULES}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
         self._is_fresh = is_fresh  # what is here is what the ranks have
+        self.was_loaded = False  # the last before_step() took other step counters: a checkpoint's
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
         self._hooks = optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
 
@@ -264,10 +265,12 @@ class LiveState:
     def before_step(self) -> None:
         """What may have been written since the last step goes to the ranks."""
         self.check()
+        self.was_loaded = False
         for slot, parameter in self._states:
             found = self.optimizers.state_of(parameter)[slot.info.state]
             if found is not slot.tensor:
                 self._replace(slot, found)
+                self.was_loaded |= slot.info.state == "step"
         for slot, parameter in self._gradients:
             with _no_torch_function():
                 gradient = parameter.grad

@@ -368,42 +368,6 @@ def test_a_loss_that_is_not_finite_is_named_with_its_step(compiler) -> None:
     assert spmd.compile(mlp.train_step)(plain["model"], plain["optimizer"], x * float("nan"), y).isnan()
 
 
-def dropping(model, optimizer, x, y):
-    loss = F.cross_entropy(model(F.dropout(x, 0.5)), y)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss
-
-
-def test_a_resumed_training_is_told_that_its_draws_begin_again(compiler) -> None:
-    def warned(step, model, optimizer) -> list[str]:
-        with warnings.catch_warnings(record=True) as record:
-            warnings.simplefilter("always")
-            step(model, optimizer, *example["args"])
-        return [str(w.message) for w in record if "draws random numbers" in str(w.message)]
-
-    example = mlp.setup()
-    model = example["model"]
-    adam = torch.optim.AdamW(model.parameters(), lr=0.1)
-    first = spmd.compile(dropping, ranks=2)
-    assert [warned(first, model, adam) for _ in range(3)] == [[], [], []], "it begins"
-    saved = adam.state_dict()
-    other = torch.optim.AdamW(model.parameters(), lr=0.1)
-    other.load_state_dict(saved)
-    second = spmd.compile(dropping, ranks=2)
-    message, = warned(second, model, other)
-    assert "taken 3 steps" in message and "cure: call torch.manual_seed with another seed" in message
-    assert warned(second, model, other) == [], "once"
-    second.reset()
-    assert len(warned(second, model, other)) == 1
-    assert warned(spmd.compile(mlp.train_step), model, other) == [], "draws nothing"
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)  # keeps nothing that could tell
-    third = spmd.compile(dropping)
-    assert warned(third, model, sgd) == []
-    third.reset()
-    assert "taken 1 step:" in warned(third, model, sgd)[0]
-
 
 def test_another_model_is_refused(compiler) -> None:
     step = spmd.compile(mlp.train_step, ranks=2)

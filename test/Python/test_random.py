@@ -1,9 +1,12 @@
 """Random ops: the same draws on any number of ranks, in the interpreter, on the CPU and in the eager reference."""
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
+from typing import Any
 
+import mlp
 import numpy as np
 import pytest
 import torch
@@ -248,3 +251,67 @@ def test_a_step_that_draws_nothing_has_no_seed(tmp_path):
     assert not any(i["kind"] == "rng" for i in json.loads(package.text())["inputs"])
     run(find_tool("spmd-compile"), package.save(tmp_path / "a.step"), "-o", tmp_path / "a.spmd", "--ranks=1", "--quiet")
     assert "draws no random numbers" in fails(find_tool("spmd-run"), tmp_path / "a.spmd", "--seed=4")
+
+
+def dropping(model, optimizer, x, y):
+    loss = F.cross_entropy(model(F.dropout(x, 0.5)), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def resumable(optimizer, ranks: int = 2, steps: int = 0) -> tuple[list[float], Any, Any, Any]:
+    """Losses of a training with dropout."""
+    model = copy.deepcopy(mlp.setup()["model"])
+    made = optimizer(model.parameters())
+    step = spmd.compile(dropping, ranks=ranks)
+    return [step(model, made, *mlp.setup()["args"]).item() for _ in range(steps)], step, model, made
+
+
+def test_a_resumed_training_draws_what_comes_next() -> None:
+    """The counter of the draws follows the optimizer's: a new process, a loaded state, a reset."""
+    adam = lambda parameters: torch.optim.AdamW(parameters, lr=0.1)
+    args = mlp.setup()["args"]
+    whole, *_ = resumable(adam, steps=6)
+    first, step, model, optimizer = resumable(adam, steps=3)
+    saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+    assert step.rng["step"] == 3
+    _, second, other, other_optimizer = resumable(adam, ranks=1)
+    other.load_state_dict(saved[0])
+    other_optimizer.load_state_dict(copy.deepcopy(saved[1]))
+    rest = [second(other, other_optimizer, *args).item() for _ in range(3)]
+    torch.testing.assert_close(first + rest, whole)
+    second.reset()
+    other.load_state_dict(saved[0])
+    other_optimizer.load_state_dict(copy.deepcopy(saved[1]))
+    torch.testing.assert_close([second(other, other_optimizer, *args).item() for _ in range(3)], rest)
+    other.load_state_dict(saved[0])
+    other_optimizer.load_state_dict(copy.deepcopy(saved[1]))
+    torch.testing.assert_close([second(other, other_optimizer, *args).item() for _ in range(3)], rest, msg="loaded between")
+
+
+def test_draws_are_set() -> None:
+    """Of an optimizer that counts nothing nobody knows how many steps it has taken."""
+    momentum = lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    args = mlp.setup()["args"]
+    whole, *_ = resumable(momentum, steps=4)
+    first, step, model, optimizer = resumable(momentum, steps=2)
+    saved = copy.deepcopy((model.state_dict(), optimizer.state_dict(), step.rng))
+    losses = []
+    for rng in (None, saved[2]):
+        _, second, other, other_optimizer = resumable(momentum)
+        assert second.rng == {}
+        other.load_state_dict(saved[0])
+        other_optimizer.load_state_dict(copy.deepcopy(saved[1]))
+        if rng is None:
+            with pytest.warns(spmd.Remark, match=r"does not count them[^\0]*cure: set dropping.rng to what it was"):
+                second(other, other_optimizer, *args)
+        else:
+            second.rng = rng
+            losses = [second(other, other_optimizer, *args).item() for _ in range(2)]
+    torch.testing.assert_close(first + losses, whole)
+    second.rng = {"step": 0}
+    assert second.rng == {"seed": torch.initial_seed(), "step": 0}
+    with pytest.raises(ValueError, match="rng is {'steps': 1}; allowed: "):
+        second.rng = {"steps": 1}

@@ -61,7 +61,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if (default := torch.get_default_dtype()) != torch.float32:
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
-    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left,
+    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, updates=traced.updates,
                        unkept_gradients=traced.unkept_gradients, held=traced.held)
 
 

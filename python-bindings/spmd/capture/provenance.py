@@ -5,6 +5,7 @@ operator call: it sits above the tracer, which copies the stamp to the node it m
 """
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import sys
@@ -56,6 +57,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._foreign = foreign
         self._modules: list[str] = []
         self._in_optimizer = False
+        self.updates: collections.Counter[int] = collections.Counter()  # step() of each optimizer, by its id
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
@@ -87,8 +89,9 @@ class ProvenanceMode(TorchDispatchMode):
                                    "optimizer as an argument")
 
         def set_in_optimizer(value):
-            def hook(*unused):
+            def hook(optimizer, *unused):
                 self._in_optimizer = value
+                self.updates[id(optimizer)] += value
             return hook
 
         handles = [register_optimizer_step_pre_hook(refuse_other_optimizer),

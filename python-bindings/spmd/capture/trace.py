@@ -56,6 +56,7 @@ class Trace:
     held: Held = dataclasses.field(default_factory=Held)
     around: _Surroundings | None = None  # of which `held` is what is used
     keeps_grads: bool = False
+    updates: int = 1  # how often the step calls an optimizer's step()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,6 +220,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
     traced = _collect(module, fakes, around, *result)
+    traced.updates = max(stamps.updates.values(), default=1)
     traced.held.watched = {path: found for path, found in traced.held.watched.items()
                            if any(id(part) in stamps.called for part in found[1].modules())}
     return traced, leftover
