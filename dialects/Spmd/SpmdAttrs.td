@@ -173,7 +173,9 @@ def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
     in the module attribute `spmd.annotations`, from `fully_shard` or `wrap`.
     `reshard` is 1 to free gathered parameters between forward and backward, 0 to
     keep them, or the size of a group of ranks; `precision` as in `spmd.shard_unit`;
-    `ranks` the size of the mesh that was named.
+    `ranks` the size of the mesh that was named. `reached`: nobody said it; the
+    modules are reached by the step without being the model's, and are a unit
+    whatever a policy chooses beside and inside of them.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$modules,
                         OptionalParameter<"::mlir::ArrayAttr">:$ignored,
@@ -181,7 +183,8 @@ def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
                         OptionalParameter<"::mlir::IntegerAttr">:$reshard,
                         OptionalParameter<"::mlir::DictionaryAttr">:$precision,
                         OptionalParameter<"::mlir::IntegerAttr">:$prefetch,
-                        OptionalParameter<"::mlir::IntegerAttr">:$ranks);
+                        OptionalParameter<"::mlir::IntegerAttr">:$ranks,
+                        OptionalParameter<"::mlir::UnitAttr">:$reached);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -102,7 +102,7 @@ Attribute StepImporter::getAnnotation(const units::Annotation &annotation) {
                              annotation.ignored.empty() ? ArrayAttr() : getStrings(builder, annotation.ignored),
                              options.mode ? builder.getStringAttr(units::nameOf(*options.mode)) : StringAttr(),
                              number(options.reshardAfterForward), precision, number(options.prefetch),
-                             number(options.ranks));
+                             number(options.ranks), annotation.reached ? builder.getUnitAttr() : UnitAttr());
 }
 
 /// Frames as a call-site chain, innermost first, under the module path.

@@ -11,7 +11,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 3;
+static constexpr int64_t kVersion = 4;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);

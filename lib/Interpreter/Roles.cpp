@@ -74,9 +74,12 @@ static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitN
   if (failed(unit))
     return failure();
   SmallVector<GlobalTensor> result;
-  for (SegmentAttr segment : unit->getLayout().getSegments())
+  for (SegmentAttr segment : unit->getLayout().getSegments()) {
+    // What is in no optimizer has a place in its unit's optimizer state, and no state in it.
+    bool hasNone = segment.getGroup() < 0 && state != "param" && state != "grad";
     result.push_back({stateKey(state, segment.getName()), stateKind(state),
-                      isTable ? Shape() : Shape(segment.getShape()), dtype, init});
+                      isTable ? Shape() : Shape(segment.getShape()), dtype, hasNone ? 0.0 : init});
+  }
   return result;
 }
 

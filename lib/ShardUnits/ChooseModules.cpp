@@ -50,6 +50,7 @@ private:
   void choose(size_t module, const Wish &wish);
   void chooseRoot(const Asked &asked);
   void useAnnotations();
+  void addReached();
   void exempt();
   void checkNothing(const Policy &policy, bool rootChosen);
   void checkNested();
@@ -434,6 +435,16 @@ void Chooser::useAnnotations() {
     choose(0, {});
 }
 
+/// The modules beside the model that a policy has not made units itself.
+void Chooser::addReached() {
+  for (const Annotation &annotation : request.annotations)
+    for (const std::string &path : annotation.modules) {
+      const size_t *module = tree.findModule(path);
+      if (module && result.byModule[*module] < 0 && !ignoredModules[*module])
+        choose(*module, {annotation.options, nullptr});
+    }
+}
+
 /// Where only some units have mixed precision, exempt classes inside those are units without it.
 void Chooser::exempt() {
   for (size_t module = 0; module < tree.numModules(); ++module) {
@@ -468,10 +479,12 @@ Expected<Choices> Chooser::run() {
   result.byModule.assign(tree.numModules(), -1);
   exempting = request.defaults.precision && !request.defaults.precision->empty();
   bool isAutomatic = policy.kind == Kind::automatic;
-  if (!request.annotations.empty() && !isAutomatic)
-    return Status::badInput("module '" + formatPath(request.annotations.front().modules.front()) +
+  auto said = std::find_if(request.annotations.begin(), request.annotations.end(),
+                           [](const Annotation &annotation) { return !annotation.reached; });
+  if (said != request.annotations.end() && !isAutomatic)
+    return Status::badInput("module '" + formatPath(said->modules.front()) +
                             "' is annotated as a unit already; a policy chooses for models without annotations");
-  if (!request.annotations.empty()) {
+  if (!request.annotations.empty() && isAutomatic) {
     useAnnotations();
   } else {
     Asked asked = prepare(policy);
@@ -479,6 +492,7 @@ Expected<Choices> Chooser::run() {
       walk(asked, 0);
     if (status.ok())
       chooseRoot(asked);
+    addReached();
   }
   if (status.ok())
     exempt();

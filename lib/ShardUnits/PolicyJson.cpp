@@ -139,8 +139,10 @@ std::vector<Annotation> units::readAnnotations(JsonValue json) {
         annotation.options = readOptions(value);
       else if (key == "ignored")
         annotation.ignored = value.asStrings();
+      else if (key == "reached")
+        annotation.reached = value.asBool();
       else
-        value.fail("unknown member of an annotation; allowed: modules, options, ignored");
+        value.fail("unknown member of an annotation; allowed: modules, options, ignored, reached");
     });
     if (annotation.modules.empty())
       entry.fail("names no modules");

@@ -16,11 +16,14 @@ from safetensors.torch import save_file
 from torch.utils import _pytree as pytree
 
 from .arrays import to_torch
-from .capture import StepPackage, capture
+from .capture import StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
-from .capture.call import StepCall
-from .capture.held import Held, whole
+from .capture.call import StepCall, name_of
+from .capture.held import Held, named_modules, whole
+from .capture.optimizers import Optimizers
+from .capture.reached import Opaque
 from .capture.result import unwrap
+from .capture.side_effects import leave
 from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
@@ -50,6 +53,7 @@ class Program:
     artifact: Path
     trainer: Trainer
     home: Trainer  # the trainer whose state it trains
+    why: str = ""  # it was compiled again
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
@@ -60,6 +64,13 @@ class Program:
         return key == self.key and len(options) == len(self.options) and all(
             given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(model) and changed_value(self.baked) is None
+
+    def leave(self, value: Callable[[Output], Any]) -> None:
+        """Puts what the step leaves in attributes of modules there."""
+        if self.package.left:
+            modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
+            for path, attribute, output in self.package.left:
+                leave(modules[path], attribute, value(output))
 
     def _finds_what_it_holds(self, model: list[int]) -> bool:
         held = self.held.now()
@@ -73,8 +84,25 @@ class Program:
         return True
 
 
-class CompiledStep:
-    """A training step compiled for N ranks; calls like the function it was made from (docs/python.md).
+class _OfMethods(Opaque):
+    """The compiled steps of one object, by those of its class: each object trains its own model. A copy of the object,
+    and one that is loaded from a file, begins with none."""
+
+    def __init__(self) -> None:
+        self.steps: dict[CompiledStep, CompiledStep] = {}
+
+    def __deepcopy__(self, memo: dict) -> _OfMethods:
+        return _OfMethods()
+
+    __copy__ = lambda self: _OfMethods()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _OfMethods, ()
+
+
+class CompiledStep(Opaque):
+    """A training step compiled for N ranks; calls like the function it was made from (docs/python.md). One of a method
+    is a method: each object has its own.
 
     The first call captures and compiles. From then on the ranks hold parameters, buffers and optimizer state; the
     tensors of the model and the optimizer get their values back when they are used, whoever uses them (livestate.py).
@@ -85,28 +113,45 @@ class CompiledStep:
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice,
-                 check_finite: bool = False):
+                 check_finite: bool = False, keep_grads: bool = False):
         functools.update_wrapper(self, train_step)
+        function = train_step
+        while isinstance(function, functools.partial):
+            function = function.func
+        self.__name__ = getattr(function, "__name__", None) or name_of(function)
+        self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
+                           keep_grads)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), run_options, units
-        self._lock = threading.RLock()
+        self._keep_grads, self._lock = keep_grads, threading.RLock()
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
-        self._optimizer: weakref.ref[torch.optim.Optimizer] | None = None
+        self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+
+    def __get__(self, instance: Any, owner: type | None = None) -> CompiledStep:
+        if instance is None:
+            return self
+        if not hasattr(instance, "__dict__"):
+            raise TypeError(f"a {type(instance).__qualname__} has __slots__ and no __dict__, where its compiled "
+                            f"{self.__name__} would be kept\n  cure: add '__dict__' to its __slots__")
+        steps = vars(instance).setdefault("_spmd_compiled", _OfMethods()).steps
+        if self not in steps:
+            steps[self] = CompiledStep(self.train_step.__get__(instance, owner), *self._arguments)
+        return steps[self]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            return self._step(StepCall(self.train_step, args, kwargs))
+            return self._step(StepCall(self.train_step, args, kwargs, self._current and self._current.call))
 
     def _step(self, call: StepCall) -> Any:
         self._check_model(call)
         program = self._program_for(call)
         live, trainer = self._live, program.trainer
         live.before_step()
-        groups = call.optimizer.param_groups
+        groups = call.optimizers.param_groups
         for name, group in program.hyper:
             trainer.set_hyper(name, group, _hyper_value(groups[group], name))
         with uninterrupted():
@@ -118,15 +163,20 @@ class CompiledStep:
                 raise
             self.steps += 1
             live.after_step()
-            call.optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
+            for optimizer in call.optimizers.parts:
+                optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
         if self.check_finite:
             self._check_finite(arrays, trainer)
         outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
-        result = pytree.tree_map(
-            lambda leaf: leaf.make() if isinstance(leaf, Empty) else leaf if not isinstance(leaf, Output)
-            else outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index],
-            program.package.result, is_leaf=lambda leaf: isinstance(leaf, (Empty, Output)))
-        return unwrap(result)
+
+        def value(leaf: Any) -> Any:
+            if not isinstance(leaf, Output):
+                return leaf.make() if isinstance(leaf, Empty) else leaf
+            return outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index]
+
+        program.leave(value)
+        return unwrap(pytree.tree_map(value, program.package.result,
+                                      is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 
     def _check_finite(self, arrays: list[np.ndarray], trainer: Trainer) -> None:
         """Raises when the loss is not finite, which Python sees once the step is over."""
@@ -142,7 +192,7 @@ class CompiledStep:
         if self._current is None:
             return
         first = self._current.call
-        if call.model is not first.model or call.optimizer is not first.optimizer:
+        if call.model is not first.model or not call.optimizers.is_same(first.optimizers):
             raise ValueError(f"{self.__name__} was compiled for another model or optimizer; call reset() first, or "
                              "compile the function once for each")
         self._live.check()
@@ -150,7 +200,7 @@ class CompiledStep:
     def _program_for(self, call: StepCall) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state."""
         structure, modes = _look_at(call.model)
-        key, options, drawn = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizer), None
+        key, options, drawn = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers), None
         if self._current is not None and (structure != self._structure or self._live.is_replaced()
                                           or self._live.trains_other(self._current.held.now())):
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
@@ -158,7 +208,7 @@ class CompiledStep:
             self._forget()
         program = next((p for p in self._programs if p.serves(key, options, structure)), None)
         if program is None:
-            starts, taken = self._live is None, self._steps_taken(call.optimizer)
+            starts, taken = self._live is None, self._steps_taken(call.optimizers)
             program = self._compile(call, key, options)
             if starts:
                 self._start_draws(program, drawn, taken)
@@ -168,24 +218,24 @@ class CompiledStep:
             self._live.fetch_all()
             _write_rng(_rng(self._live.trainer), program.home)
             self._live.release()
-            self._live = LiveState(call.model, call.optimizer, program.held, program.home, self._lock,
-                                   program.package.unkept_gradients, is_fresh=False)
+            self._live = LiveState(call.model, call.optimizers, program.held, program.home, self._lock,
+                                   program.package, is_fresh=False)
         self._live.take(program.held)
         self._current = program
         return program
 
-    def _steps_taken(self, optimizer: torch.optim.Optimizer) -> int:
+    def _steps_taken(self, optimizers: Optimizers) -> int:
         """By what the optimizer counts; 1 when it only shows that there were some. One that keeps nothing: by the steps
         of this function, as long as it is the same."""
-        counts = [state["step"] if "step" in state else 1 for state in optimizer.state.values() if state]
-        same = self._optimizer is not None and self._optimizer() is optimizer
+        counts = [state["step"] if "step" in state else 1 for _, state in optimizers.states if state]
+        same = bool(self._optimizers) and [ref() for ref in self._optimizers] == list(optimizers.parts)
         return max((int(count) for count in counts), default=self.steps if same else 0)
 
     def _start_draws(self, program: Program, drawn: dict[str, torch.Tensor] | None, taken: int) -> None:
         """Random numbers go on after what has been `drawn`; else they begin, which of a resumed training is told."""
         if drawn:
             _write_rng(drawn, program.home)
-        self._optimizer = weakref.ref(program.call.optimizer)
+        self._optimizers = [weakref.ref(part) for part in program.call.optimizers.parts]
         if not drawn and taken and any(i["kind"] == "rng" for i in program.package.step["inputs"]):
             remark(f"{self.__name__} draws random numbers, and starts from an optimizer that has taken {taken} "
                    f"step{'s' * (taken != 1)}: its draws (dropout masks) begin with those of step 0, as at the "
@@ -196,12 +246,15 @@ class CompiledStep:
         if self.compiles >= self.max_compiles:
             raise RuntimeError(
                 f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; the batches so far:\n"
-                + "\n".join(f"  {_shapes(p.call)}" for p in self._programs) + f"\nthis one: {_shapes(call)}\n"
-                "  cure: pad batches to few shapes, drop the last batch of an epoch, or raise max_compiles")
-        if self._current is not None:
-            remark(f"{self.__name__} is compiled again: {self._what_is_new(call, key, options)}")
+                + "\n".join(f"  {_shapes(p.call)}{f' ({p.why})' * bool(p.why)}" for p in self._programs)
+                + f"\nthis one: {_shapes(call)} ({self._what_is_new(call, key, options)})\n"
+                "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
+                "tensors, or raise max_compiles")
+        why = "" if self._current is None else self._what_is_new(call, key, options)
+        if why:
+            remark(f"{self.__name__} is compiled again: {why}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
-        package = capture(self.train_step, *captured.args, batch_dims=self.batch_dims, **captured.kwargs)
+        package = capture_call(captured, self.batch_dims, self._keep_grads)
         everything = whole(call.model, package.held)
         artifact = compile_package(package, [*self._options, *self._units.words(everything)],
                                    self._units.plan(everything, self.ranks))
@@ -209,13 +262,13 @@ class CompiledStep:
             self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizer, package.held, trainer, self._lock,
-                                   package.unkept_gradients)
+            self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock,
+                                   package)
         self.compiles += 1
         hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        values = baked_values(self.train_step, call.model, package.held)
-        return Program(call, key, baked, values, package.held, package, artifact, trainer, home)
+        values = baked_values(call.train_step, call.model, package.held)
+        return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
         """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
@@ -238,8 +291,10 @@ class CompiledStep:
         last = self._current
         if key != last.key:
             before, now = _shapes(last.call), _shapes(call)
-            return f"the batch is {now}, it was {before}" if before != now else _new_constants(key, last.key) or \
-                "a Python argument, train() or eval(), requires_grad, the default dtype, or what has hooks is another"
+            return f"the batch is {now}, it was {before}" if before != now else \
+                _new_constants(key, last.key) or call.what_is_new(last.call) or \
+                f"the default dtype is {key[-1]}, it was {last.key[-1]}" * (key[-1] != last.key[-1]) or \
+                "a module's train() or eval(), a parameter's requires_grad, or a hook is another"
         value = changed_value(last.baked)
         if value is not None:
             return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"
@@ -380,12 +435,12 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
     return ids, tuple(modes)
 
 
-def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, str]]:
+def _options(optimizers: Optimizers) -> list[dict[str, str]]:
     """The options of each param group, as text."""
     return [{"params": str(len(group["params"])),
              **{name: repr(value) for name, value in group.items()
                 if name not in ("params", "param_names", "initial_lr")}}
-            for group in optimizer.param_groups]
+            for group in optimizers.param_groups]
 
 
 def _hyper_value(group: dict[str, Any], name: str) -> float:
@@ -421,7 +476,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
-            ignored_states: Iterable[Any] | None = None, check_finite: bool = False) -> Any:
+            ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
+            keep_grads: bool = False) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -445,6 +501,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
+      keep_grads: `p.grad` can be read after a step that clears gradients before it computes them
+        (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps.
       check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
 
     Returns:
@@ -465,6 +523,6 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite)
+                            check_finite, keep_grads)
 
     return wrap if train_step is None else wrap(train_step)

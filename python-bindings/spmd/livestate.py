@@ -26,6 +26,8 @@ import torch
 from .arrays import to_numpy, to_torch
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
+from .capture.optimizers import Optimizers
+from .capture.package import StepPackage
 from .interrupts import uninterrupted
 from .runtime import RunError, TensorInfo, Trainer
 
@@ -52,6 +54,9 @@ def _metadata() -> set[Any]:
 
 _METADATA = _metadata()
 _CLEARS = {torch.Tensor.zero_, torch._foreach_zero_}
+
+
+_OF_MODULES = ("param", "buffer", "constant")
 
 
 class StateLostError(RuntimeError):
@@ -127,19 +132,19 @@ class UnkeptGradient(Slot):
 
     def fetch(self) -> None:
         raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
-                           "ranks\n  cure: return it, or what you want to know of it, from the step")
+                           "ranks\n  cure: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
+                           "from the step what you want to know of it")
 
 
 class LiveState:
-    """The tensors of a model and an optimizer that the ranks of `trainer` hold; see [Note: live state].
+    """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
 
-    `held`: what the step reaches besides. `unkept_gradients`: parameters in which the step leaves a gradient that the
-    ranks do not keep. `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    `held`: what the step reaches besides; `package`: what was captured. `is_fresh`: the trainer has been loaded with the values that the tensors have.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, held: Held, trainer: Trainer,
-                 lock: threading.RLock, unkept_gradients: Sequence[str] = (), is_fresh: bool = True):
-        self.optimizer, self.trainer, self.lock = optimizer, trainer, lock
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, trainer: Trainer,
+                 lock: threading.RLock, package: StepPackage, is_fresh: bool = True):
+        self.optimizers, self.trainer, self.lock = optimizers, trainer, lock
         self.lost: str | None = None
         view = whole(model, held)
         self._parameters = dict(view.named_parameters(remove_duplicate=False))
@@ -148,8 +153,10 @@ class LiveState:
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
+        # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
+        own = {(i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"}
         for info in trainer.tensors:
-            if info.state == "rng":
+            if info.state == "rng" or info.state not in _OF_MODULES and (info.state, info.name) not in own:
                 continue
             if info.state == "constant":
                 self.slots.append(Constant(info, constants[info.name], self))
@@ -166,22 +173,22 @@ class LiveState:
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
         self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()),
                                         torch.empty_like(self._parameters[name]).detach(),
-                                        self), self._parameters[name]) for name in unkept_gradients]
+                                        self), self._parameters[name]) for name in package.unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
-        trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        trained = set(map(id, optimizers.parameters))
         self._cleared = [(name, p) for name, p in view.named_parameters() if id(p) not in with_gradient
-                         and (id(p) in trained or name.split(".")[0] not in held.modules)]
+                         and (id(p) in trained or name.split(".")[0] not in held.modules)] if package.has_backward else []
         self._by_name = {slot.info.name: slot for slot in self.slots
-                         if slot.info.state in ("param", "buffer", "constant")}
+                         if slot.info.state in _OF_MODULES}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
         self._is_fresh = is_fresh  # what is here is what the ranks have
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
-        self._hook = optimizer.register_step_pre_hook(lambda *unused: (f := fetch_all()) and f())
+        self._hooks = optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
 
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
         there was none yet."""
-        known = parameter.grad if info.state == "grad" else self.optimizer.state[parameter].get(info.state)
+        known = parameter.grad if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
         if isinstance(known, torch.Tensor):
             return known, False
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
@@ -192,7 +199,7 @@ class LiveState:
         if info.state == "grad":
             parameter.grad = made
         else:
-            self.optimizer.state[parameter][info.state] = made
+            self.optimizers.make_state_of(parameter)[info.state] = made
         return made, True
 
     def check(self) -> None:
@@ -206,9 +213,8 @@ class LiveState:
         with _no_torch_function():
             if not all(slot.fits() for slot in self.here):
                 return True
-            state = self.optimizer.state
             for slot, parameter in self._states:
-                found = state.get(parameter, {}).get(slot.info.state)
+                found = self.optimizers.state_of(parameter).get(slot.info.state)
                 if found is not slot.tensor and not self._takes(slot, found):
                     return True
             for slot, parameter in self._gradients:
@@ -224,7 +230,7 @@ class LiveState:
         """True when a parameter that the optimizer trains is another one in `held`."""
         if held is None:
             return False
-        trained = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        trained = set(map(id, self.optimizers.parameters))
         return any(slot.tensor is not tensor and (id(slot.tensor) in trained or id(tensor) in trained)
                    for slot, tensor in self._held_slots(held))
 
@@ -258,9 +264,8 @@ class LiveState:
     def before_step(self) -> None:
         """What may have been written since the last step goes to the ranks."""
         self.check()
-        state = self.optimizer.state
         for slot, parameter in self._states:
-            found = state[parameter][slot.info.state]
+            found = self.optimizers.state_of(parameter)[slot.info.state]
             if found is not slot.tensor:
                 self._replace(slot, found)
         for slot, parameter in self._gradients:
@@ -339,7 +344,8 @@ class LiveState:
                 if not slot.is_here:
                     slot.come_back()
             self.here = list(self.slots)
-            self._hook.remove()
+            for hook in self._hooks:
+                hook.remove()
 
 
 def _key_in_file(info: TensorInfo) -> str:
@@ -348,9 +354,9 @@ def _key_in_file(info: TensorInfo) -> str:
     return f"constant/{info.name}" if info.state == "constant" else f"optimizer/{info.state}/{info.name}"
 
 
-def fetch(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Brings everything of a model and an optimizer here, and what else a compiled step trains with them."""
-    for slot in _slots((*model.parameters(), *model.buffers(), *optimizer.state.values())):
+def fetch(model: torch.nn.Module, optimizers: Optimizers) -> None:
+    """Brings everything of a model and its optimizers here, and what else a compiled step trains with them."""
+    for slot in _slots((*model.parameters(), *model.buffers(), *(state for _, state in optimizers.states))):
         slot.owner.fetch_all()
 
 

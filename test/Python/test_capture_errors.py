@@ -387,14 +387,12 @@ def test_output_and_clocks_are_warnings_with_their_line(what: str, do) -> None:
     assert len([w for w in record if "captured step does so once" in str(w.message)]) == 1
 
 
-def test_two_models_or_optimizers() -> None:
+def test_two_optimizers_of_one_parameter() -> None:
     example = mlp.setup()
     model, optimizer = example["model"], example["optimizer"]
-    with pytest.raises(spmd.CaptureError, match=r"its model as an argument; 2 [^\0]*cure: .*torch.nn.ModuleDict"):
-        spmd.capture(lambda a, b, optimizer, x: None, model, mlp.MLP(2, 2, 2), optimizer, example["args"][0])
-    with pytest.raises(spmd.CaptureError, match=r"its optimizer as an argument; 2 [^\0]*cure: .*one optimizer"):
-        other = torch.optim.SGD(model.parameters(), lr=0.1)
-        spmd.capture(lambda model, a, b, x: None, model, optimizer, other, example["args"][0])
+    other = torch.optim.SGD(model.fc1.parameters(), lr=0.1)
+    with pytest.raises(spmd.CaptureError, match=r"two optimizers of the step have one parameter[^\0]*cure: "):
+        spmd.capture(lambda m, o, p, x, y: None, model, optimizer, other, *example["args"])
 
 
 def test_what_closures_hold_is_part_of_a_program() -> None:
@@ -521,11 +519,6 @@ class Complex(nn.Linear):
         self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
 
 
-def compiled_in_place(module):
-    module.compile()
-    return nn.Sequential(module)
-
-
 def test_torch_logs_nothing_of_its_own(caplog) -> None:
     example = mlp.setup()
     x, y = example["args"]
@@ -538,10 +531,8 @@ def test_torch_logs_nothing_of_its_own(caplog) -> None:
     (Grouped, r"size depends on values\n  File[^\0]*cure: .*batched_mm"),
     (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
     (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))),
-     r"module '0' is TorchScript[^\0]*cure: "),
-    (lambda: torch.compile(nn.Linear(12, 6)), r"module '' is compiled by torch.compile[^\0]*cure: .*_orig_mod"),
-    (lambda: compiled_in_place(nn.Linear(12, 6)), r"module '0' is compiled by torch.compile")],
-    ids=["experts by groups", "complex parameter", "TorchScript", "torch.compile", "Module.compile"])
+     r"module '0' is TorchScript[^\0]*cure: ")],
+    ids=["experts by groups", "complex parameter", "TorchScript"])
 def test_models_that_have_no_program(build, message: str) -> None:
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -552,10 +543,8 @@ def test_models_that_have_no_program(build, message: str) -> None:
 def test_arguments() -> None:
     example = mlp.setup()
     step, model, optimizer, (x, y) = (example[k] for k in ("train_step", "model", "optimizer", "args"))
-    with pytest.raises(spmd.CaptureError, match="must get its model"):
+    with pytest.raises(spmd.CaptureError, match=r"gets no torch.nn.Module as an argument that its optimizer trains[^\0]*cure: "):
         spmd.capture(lambda opt, x: None, optimizer, x)
-    with pytest.raises(spmd.CaptureError, match="must get its optimizer"):
-        spmd.capture(lambda m, x: None, model, x)
     with pytest.raises(spmd.CaptureError, match="do not fit"):
         spmd.capture(step, model, optimizer, x)
     with pytest.raises(spmd.CaptureError, match="'y' is a ndarray"):

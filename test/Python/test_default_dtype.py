@@ -93,18 +93,16 @@ def test_ops(default: torch.dtype, target: str, tmp_path) -> None:
         torch.testing.assert_close(ours, expected, rtol=16 * eps, atol=0, equal_nan=True, msg=lambda m: f"{name}: {m}")
 
 
-@pytest.mark.parametrize("x", [torch.arange(4), torch.ones(4)], ids=["whole", "f32"])
-def test_ldexp_by_whole_numbers_is_refused(default: torch.dtype, x: torch.Tensor, tmp_path) -> None:
-    """PyTorch's fake tensors have f32 for it. By floating numbers it is right."""
+def test_ldexp_of_whole_numbers_is_refused(default: torch.dtype, tmp_path) -> None:
+    """PyTorch's fake tensors have f32 for it. Where one is a floating number it is right."""
+    def ldexp(x, k):
+        return torch.ldexp(x, k)
     k = torch.arange(4)
-    if torch.ldexp(x, k).dtype == torch.float32:
-        assert torch.equal(compute(lambda x, k: torch.ldexp(x, k), (x, k), tmp_path, "interpreter")[0], torch.ldexp(x, k))
-    else:
-        with pytest.raises(Exception, match=r"'ldexp' by whole numbers gives '\w+' where the default dtype is"):
-            compute(lambda x, k: torch.ldexp(x, k), (x, k), tmp_path, "interpreter")
-    powers = k.to(default)
-    ours = compute(lambda x, k: torch.ldexp(x, k), (x, powers), tmp_path, "interpreter")[0]
-    assert ours.dtype == torch.ldexp(x, powers).dtype and torch.equal(ours, torch.ldexp(x, powers))
+    with pytest.raises(Exception, match="'ldexp' of whole numbers is of the default dtype"):
+        compute(ldexp, (k, k), tmp_path, "interpreter")
+    for x, n in ((torch.ones(4, dtype=torch.float32), k), (k, k.to(default))):
+        ours = compute(ldexp, (x, n), tmp_path, "interpreter")[0]
+        assert ours.dtype == torch.ldexp(x, n).dtype and torch.equal(ours, torch.ldexp(x, n))
 
 
 def _whole_arguments() -> dict[str, tuple]:
@@ -140,7 +138,7 @@ def test_all_functions_of_whole_numbers(tmp_path) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         found = _whole_arguments()
-        assert len(found) > 300
+        assert len(found) > 200
         if not os.environ.get("SPMD_ALL_FUNCTIONS"):
             found = dict(list(found.items())[::8])
         taken = 0

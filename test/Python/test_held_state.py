@@ -577,3 +577,32 @@ def test_what_nobody_can_follow_is_an_error() -> None:
         with pytest.raises(spmd.CaptureError, match=message):
             spmd.capture(step, model, optimizer, x)
     assert scale.grad is None
+
+
+@pytest.mark.parametrize("policy", ["class:Linear", "size:40", "none"])
+def test_a_policy_chooses_beside_a_teacher(policy: str) -> None:
+    """The teacher is a unit of its own, whatever the policy makes of the model."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4))
+    teacher = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @spmd.compile(ranks=2, policy=policy)
+    def step(model, optimizer, x):
+        with torch.no_grad():
+            target = teacher(x) + 1
+        loss = F.mse_loss(model(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    twin, x = copy.deepcopy(model), torch.randn(6, 6)
+    other = torch.optim.SGD(twin.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = F.mse_loss(twin(x), teacher(x).detach() + 1)
+        loss.backward()
+        other.step()
+        other.zero_grad()
+        torch.testing.assert_close(step(model, optimizer, x), loss.detach())
+    assert "  teacher" in step.report()

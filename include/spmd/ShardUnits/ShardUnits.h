@@ -31,6 +31,9 @@ struct Annotation {
   std::vector<std::string> modules;
   UnitOptions options;
   std::vector<std::string> ignored;
+  /// Nobody said it: the step reaches the modules without an argument, and each is a unit beside those that annotations
+  /// or a policy choose.
+  bool reached = false;
 };
 
 /// What decides the units of a model.

@@ -2,13 +2,12 @@
 
 #include "spmd/Conversion/AtenToKernel/Recompute.h"
 
-#include "dialects/Aten/Aten.h"
-#include "dialects/Spmd/Spmd.h"
+#include "UnpackViews.h"
+
 #include "spmd/Conversion/AtenToKernel/Placement.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include <map>
 
 using namespace mlir;
@@ -47,7 +46,7 @@ public:
 private:
   void findGathers();
   /// The node to read at `ordinal` instead of `node`: itself, or for a view of a gathered buffer that was released
-  /// before, the same view of the same parameters gathered again. Null when there is none.
+  /// before, the same view of the buffer gathered again. Null when there is none.
   Node *getReadableAt(Node *node, int64_t ordinal);
   /// Whether `node` may be computed at `ordinal`: a scalar function that ran before and is not there anyway.
   bool isRecomputable(Node *node, int64_t ordinal);
@@ -72,26 +71,15 @@ private:
   /// What findReads has found: many ways may lead to one node.
   std::map<std::tuple<Node *, int64_t, int64_t>, std::optional<BytesRead>> found;
 
-  /// A parameter's view of one gathered buffer: valid from `begin` (its unpack) to before `end` (the release). Buffers
-  /// of one `shard` hold the same numbers; an update of the parameter between gathers is another shard.
+  /// A parameter's view of one gathered buffer: valid from `begin` (its unpack) to before `end` (the release).
   struct Window {
     int64_t begin, end;
     Node *view;
-    Value shard;
   };
-  llvm::DenseMap<Node *, StringRef> viewNames;
-  llvm::StringMap<SmallVector<Window, 2>> windows;
+  /// The views of gathered parameters, each with what it is a view of and the parameter's name.
+  llvm::DenseMap<Node *, std::pair<Value, Attribute>> viewNames;
+  llvm::DenseMap<std::pair<Value, Attribute>, SmallVector<Window, 2>> windows;
 };
-
-/// What a unit's buffer was gathered from: a value of the unit's state, as the step got it or an update made it.
-static Value getShard(Value flat) {
-  while (Operation *op = flat.getDefiningOp()) {
-    if (!isa<AllGatherOp, AllGatherStartOp, WaitOp, aten::ToCopyOp>(op))
-      break;
-    flat = op->getOperand(0);
-  }
-  return flat;
-}
 
 void Recomputer::findGathers() {
   llvm::DenseMap<Node *, int64_t> releases;
@@ -105,10 +93,9 @@ void Recomputer::findGathers() {
     auto release = releases.find(anchor->inputs.front().node);
     int64_t end = release == releases.end() ? placement.getAnchors().size() : release->second;
     for (auto [name, view] : llvm::zip_equal(unpack.getNames(), anchor->results)) {
-      std::string key = (unpack.getUnit() + "/" + cast<StringAttr>(name).getValue()).str();
-      auto entry = windows.try_emplace(key).first;
-      entry->second.push_back({placement.getOrdinal(anchor), end, view, getShard(unpack.getFlat())});
-      viewNames[view] = entry->first();
+      std::pair<Value, Attribute> key(getUnpacked(unpack), name);
+      windows[key].push_back({placement.getOrdinal(anchor), end, view});
+      viewNames[view] = key;
     }
   }
 }
@@ -117,10 +104,8 @@ Node *Recomputer::getReadableAt(Node *node, int64_t ordinal) {
   auto name = viewNames.find(node);
   if (name == viewNames.end())
     return node;
-  ArrayRef<Window> ofParameter = windows[name->second];
-  Value shard = llvm::find_if(ofParameter, [&](const Window &window) { return window.view == node; })->shard;
-  for (const Window &window : ofParameter)
-    if (window.shard == shard && window.begin <= ordinal && ordinal < window.end)
+  for (const Window &window : windows[name->second])
+    if (window.begin <= ordinal && ordinal < window.end)
       return window.view;
   return nullptr;
 }

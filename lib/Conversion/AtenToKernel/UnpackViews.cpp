@@ -2,7 +2,6 @@
 
 #include "UnpackViews.h"
 
-#include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,16 +24,26 @@ static void replaceUnpack(UnpackOp unpack, ArrayRef<Attribute> names, ArrayRef<T
   unpack.erase();
 }
 
+Value getUnpacked(UnpackOp unpack) {
+  Value flat = unpack.getFlat();
+  while (Operation *op = flat.getDefiningOp()) {
+    if (!isa<WaitOp, AllGatherOp, AllGatherStartOp>(op))
+      break;
+    flat = op->getOperand(0);
+  }
+  return flat;
+}
+
 void widenUnpacks(func::FuncOp func) {
-  llvm::MapVector<Attribute, llvm::MapVector<Attribute, Type>> parameters;
+  llvm::MapVector<Value, llvm::MapVector<Attribute, Type>> parameters;
   SmallVector<UnpackOp> unpacks = llvm::to_vector(func.getOps<UnpackOp>());
   for (UnpackOp unpack : unpacks)
     for (auto [name, value] : llvm::zip_equal(unpack.getNames(), unpack.getValues()))
-      parameters[unpack.getUnitAttr()].insert({name, value.getType()});
+      parameters[getUnpacked(unpack)].insert({name, value.getType()});
   for (UnpackOp unpack : unpacks) {
     SmallVector<Attribute> names;
     SmallVector<Type> types;
-    for (auto [name, type] : parameters[unpack.getUnitAttr()]) {
+    for (auto [name, type] : parameters[getUnpacked(unpack)]) {
       names.push_back(name);
       types.push_back(type);
     }

@@ -24,9 +24,9 @@ StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
     const Unit *unit = manifest.findUnit(entry.unit);
     for (size_t i = 0; i < unit->segments.size(); ++i) {
       const Segment &segment = unit->segments[i];
-      // A frozen parameter has a place in its unit's optimizer state, and no
-      // state in it.
-      if (!segment.trainable && entry.state != "param")
+      // A parameter that is frozen, or in no optimizer, has a place in its unit's optimizer state, and no state in it.
+      bool isOptimizerState = entry.state != "param" && entry.state != "grad";
+      if ((!segment.trainable && entry.state != "param") || (segment.group < 0 && isOptimizerState))
         continue;
       bool isTable = entry.kind == StateEntry::Kind::Table;
       all.push_back({segment.name, segment.aliases, entry.state, entry.dtype,

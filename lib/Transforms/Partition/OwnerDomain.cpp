@@ -62,7 +62,7 @@ OwnerDomain::OwnerDomain(const Step &step) {
 void OwnerDomain::findDerived(const Step &step) {
   Block &body = getBody(step);
   for (BlockArgument arg : body.getArguments())
-    if (step.places.count(arg) || getArgRole<BatchAttr>(step.func, arg.getArgNumber()))
+    if ((step.places.count(arg) && !step.tableArguments.contains(arg)) || getArgRole<BatchAttr>(step.func, arg.getArgNumber()))
       derived.insert(arg);
   for (Operation &op : body.without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value operand) { return derived.contains(operand); }))

@@ -8,7 +8,9 @@
 // any other use votes against. A value is at home only if all votes agree. What the
 // optimizer's lists name belongs to the parameter of its position; an operand of other
 // arithmetic does if it is a function of the batch, of parameters or of their state: a
-// mask made from positions, noise or a buffer is as cheap to compute whole.
+// mask made from positions, noise or a buffer is as cheap to compute whole, and so is what
+// is made from learning rates and step counters, which for a parameter without dims has
+// the parameter's shape.
 // Reductions to one number (norms for clipping) accept any layout and do not vote, nor
 // do functions of one value that only such norms use (|g|^1.5, for a norm of order 3).
 //
@@ -63,7 +65,7 @@ private:
 
   Map home, wanted;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::optional<Place>>> votes;
-  /// Functions of the batch, of parameters or of their state.
+  /// Functions of the batch, of parameters or of their state, but for that which is one number for each parameter.
   llvm::DenseSet<mlir::Value> derived;
   llvm::DenseSet<mlir::Value> gradientBound, normed;
 };

@@ -2,6 +2,8 @@
 
 #include "Step.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace spmd::partition {
@@ -40,8 +42,25 @@ static UnitArgument &getArgument(Unit &unit, StringRef state, bool isTable, Type
   return unit.arguments.back();
 }
 
+/// The kinds of state that are one number for each parameter: a step counter, the product of NAdam's momenta. The number
+/// of a parameter without dims looks like a state of its shape; the others of the kind tell.
+static llvm::StringSet<> findTables(func::FuncOp func) {
+  llvm::StringMap<int64_t> rankOf;
+  for (BlockArgument arg : func.getArguments())
+    if (auto param = getArgRole<ParamAttr>(func, arg.getArgNumber()))
+      rankOf[param.getName()] = cast<RankedTensorType>(arg.getType()).getRank();
+  llvm::StringSet<> tables;
+  tables.insert("step"); // Of parameters without dims alone nothing else would tell.
+  for (BlockArgument arg : func.getArguments())
+    if (auto state = getArgRole<StateAttr>(func, arg.getArgNumber()))
+      if (cast<RankedTensorType>(arg.getType()).getRank() == 0 && rankOf.lookup(state.getOf()) != 0)
+        tables.insert(state.getState());
+  return tables;
+}
+
 LogicalResult Step::readArguments() {
   llvm::StringMap<Place> byName;
+  llvm::StringSet<> tables = findTables(func);
   for (auto [number, unit] : llvm::enumerate(units))
     for (auto [index, segment] : llvm::enumerate(unit.layout.getSegments()))
       if (!byName.try_emplace(segment.getName(), Place{static_cast<int64_t>(number), static_cast<int64_t>(index)})
@@ -65,7 +84,7 @@ LogicalResult Step::readArguments() {
       Unit &unit = units[place.unit];
       ArrayRef<int64_t> shape = unit.layout.getSegments()[place.segment].getShape();
       auto type = cast<RankedTensorType>(arg.getType());
-      bool isTable = state && type.getRank() == 0 && (!shape.empty() || state.getState() == "step");
+      bool isTable = state && type.getRank() == 0 && tables.contains(state.getState());
       if (!isTable && type.getShape() != shape)
         return func.emitError() << (param ? "parameter '" : "state of parameter '") << name << "' has type " << type
                                 << ", but its segment has " << RankedTensorType::get(shape, type.getElementType())

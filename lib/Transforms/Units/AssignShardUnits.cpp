@@ -113,6 +113,7 @@ static units::Annotation readAnnotation(AnnotationAttr attr) {
   units::Annotation annotation;
   annotation.modules = getStrings(attr.getModules());
   annotation.ignored = getStrings(attr.getIgnored());
+  annotation.reached = static_cast<bool>(attr.getReached());
   auto number = [](IntegerAttr value) { return value ? std::optional<int64_t>(value.getInt()) : std::nullopt; };
   if (attr.getMode())
     annotation.options.mode = units::parseMode(attr.getMode().getValue().str());

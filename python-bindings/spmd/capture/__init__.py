@@ -27,7 +27,7 @@ from .trace import trace, trace_first_step
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
             reference_schedule: Callable[[int], float] | None = None, reference_ranks: int | None = None,
-            zero_gradient: Sequence[str] = (),
+            zero_gradient: Sequence[str] = (), keep_grads: bool = False,
             name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
@@ -50,6 +50,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         order; every rank trains on its rows, gradients are averaged as FSDP does, and losses are the mean of theirs.
       zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
         under Adam their values are noise, and a check compares them through their first moment.
+      keep_grads: gradients that the step clears before it computes them are state of the step too, one sharded tensor
+        each, and can be read after it. Those that outlive a step which does not clear them are in any case.
       name: the step's name; default the function's.
       device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
 
@@ -59,27 +61,39 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     Raises:
       CaptureError: naming the user's line, the op and the cure.
     """
-    if wrong := why_not(torch.__version__):
-        raise CaptureError(wrong)
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
     from ..compiled import CompiledStep  # which imports this module
-    from ..livestate import fetch
     if isinstance(train_step, CompiledStep):
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
-    fetch(call.model, call.optimizer)
+    package = capture_call(call, batch_dims, keep_grads, zero_gradient, name)
+    if package.left:
+        module, attribute, _ = package.left[0]
+        raise CaptureError(f"the step keeps a traced value in {f'{module}.{attribute}'.lstrip('.')!r}, where no artifact "
+                           "puts anything\n  cure: return it from the step, or copy it into a buffer of the module; "
+                           "what spmd.compile has made sets the attribute")
+    if reference:
+        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
+                         batch_dims or {})
+    return package
+
+
+def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_grads: bool = False,
+                 zero_gradient: Sequence[str] = (), name: str | None = None) -> StepPackage:
+    """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves."""
+    if wrong := why_not(torch.__version__):
+        raise CaptureError(wrong)
+    from ..livestate import fetch
+    fetch(call.model, call.optimizers)
     _check_batch(call)
-    step_name = name or getattr(train_step, "__name__", "step")
-    traced, differs = trace(call), first_step_differs(call.optimizer)
+    step_name = name or getattr(call.train_step, "__name__", "step")
+    traced, differs = trace(call, keep_grads), first_step_differs(call.optimizers)
     package = build_package(call, traced, step_name, batch_dims or {}, zero_gradient)
     if differs:
         package.first_step = build_package(call, trace_first_step(call, traced), step_name, batch_dims or {},
                                            zero_gradient)
-    if reference:
-        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
-                         batch_dims or {})
     return package
 
 

@@ -97,7 +97,7 @@ class _Reader:
         self._read.add((id(function), id(owner)))
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
         own = code.co_varnames[0] if owner is not None and code.co_argcount else None
-        for (is_global, root), *steps in _paths(code):
+        for (is_global, root), *steps in read_paths(code):
             if is_global:
                 if root in function.__globals__:
                     self._take(root, functools.partial(function.__globals__.get, root), steps)
@@ -159,14 +159,14 @@ def _entry(values: Any, index: int) -> Any:
 
 
 @functools.lru_cache(maxsize=4096)
-def _paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
+def read_paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
     """What code reads, functions defined in it included: ((False, "self"), "config", "temperature"), ((True,
     "OPTIONS"), Item("scale")). First is whether the name is a global, and the name; a local that has a global's name is
     none."""
     found = dict.fromkeys(_own_paths(code))
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            found.update((path, None) for path in _paths(inner) if path[0][0] or path[0][1] in inner.co_freevars)
+            found.update((path, None) for path in read_paths(inner) if path[0][0] or path[0][1] in inner.co_freevars)
     return tuple(found)
 
 

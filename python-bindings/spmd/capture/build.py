@@ -18,6 +18,7 @@ from .fakes import Input, tensor_names
 from .held import named_modules, whole
 from .modules import class_name, module_tree
 from .normalize import DTYPES, Values, describe, node_record
+from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
 from .trace import Empty, Output, Trace, loss_output
 
@@ -31,7 +32,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
              if n.op == "call_function" and not _is_getitem(n)]
     loss, loss_node = loss_output(traced)
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
-               for i, path in enumerate(_paths(traced.result))]
+               for i, path in enumerate([*_paths(traced.result), *(f"{m}.{a}".lstrip(".") for m, a, _ in traced.left)])]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
     view = whole(call.model, traced.held)
@@ -47,7 +48,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                        for kind, t, names in tensors.values() if kind == "param"],
         "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": names[0] in persistent}
                     for kind, t, names in tensors.values() if kind == "buffer"],
-        "optimizer": _optimizer(call.optimizer, {id(t): names[0] for _, t, names in tensors.values()}),
+        "optimizer": _optimizers(call.optimizers, {id(t): names[0] for _, t, names in tensors.values()}),
         "zero_gradient": list(zero_gradient),
         "stacks": stacks.table, "inputs": inputs, "nodes": nodes, "outputs": outputs,
         "result_tree": json.dumps(_result_tree(traced.result)),
@@ -55,10 +56,13 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     # Only what an older reader would get wrong makes a package of a newer version.
     if units := _annotations(view, call, traced, tensors):
         step |= {"version": 2, "units": units}
+    if any("reached" in unit for unit in units):
+        step |= {"version": VERSION}
     if (default := torch.get_default_dtype()) != torch.float32:
-        step |= {"version": VERSION, "default_dtype": DTYPES[default]}
-    return StepPackage(step, _weights(traced), {}, result=traced.result, unkept_gradients=traced.unkept_gradients,
-                       held=traced.held)
+        step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
+    trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
+    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left,
+                       unkept_gradients=traced.unkept_gradients, held=traced.held)
 
 
 def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: dict) -> list[dict]:
@@ -72,7 +76,7 @@ def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: 
         raise CaptureError(str(error)) from error
     said = {path for unit in units for path in unit["modules"]}
     own = {name.split(".")[0] for name in parameters.values()}
-    return units + [{"modules": [name], "options": {}} for name in traced.held.modules
+    return units + [{"modules": [name], "options": {}, "reached": True} for name in traced.held.modules
                     if name in own and name not in said]
 
 
@@ -84,8 +88,12 @@ def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dic
         arguments = dict(node["args"])
         for name in node.get("mutates", ()):
             written.update(arguments[name].get("values", [arguments[name].get("value")]))
+    if not call.optimizers.parts:
+        return
     trainable = {names[0] for _, tensor, names in tensor_names(call.model).values() if tensor.requires_grad}
-    idle = [i["name"] for i in inputs if i["kind"] == "param" and i["name"] in trainable and i["id"] not in written]
+    kept = {i["of"] for i in inputs if i["kind"] == "state" and i["state"] == "grad"}  # for an optimizer outside
+    idle = [i["name"] for i in inputs if i["kind"] == "param" and i["name"] in trainable - kept
+            and i["id"] not in written]
     if idle:
         warnings.warn(f"the step does not update {', '.join(idle)}: no gradient reaches them, or they are in no param "
                       "group", stacklevel=4)
@@ -146,11 +154,12 @@ class _Stacks:
         return os.path.relpath(file, root).replace(os.sep, "/") if root else os.path.basename(file)
 
 
-def _optimizer(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict:
-    return {"class": class_name(type(optimizer)), "groups": [
+def _optimizers(optimizers: Optimizers, names: dict[int, str]) -> dict:
+    classes = dict.fromkeys(class_name(type(part)) for part in optimizers.parts)
+    return {"class": ", ".join(classes) or "none", "groups": [
         {"parameters": [names[id(p)] for p in group["params"]],
          "options": {k: _option(v) for k, v in group.items() if k not in ("params", "param_names")}}
-        for group in optimizer.param_groups]}
+        for group in optimizers.param_groups]}
 
 
 def _option(value: Any) -> Any:
@@ -185,7 +194,7 @@ def _result_tree(result: Any) -> Any:
     return {"constant": result if result is None or isinstance(result, (bool, int, float, str)) else str(result)}
 
 
-def _weights(traced: Trace) -> dict[str, torch.Tensor]:
+def _weights(traced: Trace, trained: list[str]) -> dict[str, torch.Tensor]:
     prefix = {"param": "", "buffer": "", "constant": "constant/"}
     weights = {}
     initial: dict[str, set[float | None]] = {}
@@ -199,4 +208,12 @@ def _weights(traced: Trace) -> dict[str, torch.Tensor]:
             weights[f"optimizer/{i.state}/{i.name}"] = i.real
         elif i.kind == "state" and len(initial[i.state]) > 1:  # a flat buffer has one initial value
             weights[f"optimizer/{i.state}/{i.name}"] = torch.full(i.fake.shape, i.init, dtype=i.fake.dtype)
+    # Of several optimizers each has states of its own, in one flat buffer.
+    shapes = {i.name: i.fake.shape for i, _ in traced.inputs if i.kind == "param"}
+    for state, example in {i.state: i for i, _ in traced.inputs if i.kind == "state"}.items():
+        key = f"optimizer/{state}/"
+        if any(name.startswith(key) for name in weights):
+            is_number = any(i.fake.dim() == 0 and shapes[i.name] for i, _ in traced.inputs if i.state == state)
+            for name in trained:
+                weights.setdefault(key + name, torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype))
     return weights

@@ -10,7 +10,9 @@ from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
 from .code_names import closure_numbers
-
+from .optimizers import Optimizers
+from .parts import Part, find_model, find_optimizers
+from .torch_compiled import original
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
 
@@ -18,27 +20,38 @@ _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
 class StepCall:
     """One call of a training step.
 
-    `model` and `optimizer` are found among the arguments, in any position. Every other tensor, in any pytree, is a
+    `model` and `optimizer` are found among the arguments, in any position, else in what the step's code reads
+    (parts.py). Every other tensor, in any pytree, is a
     batch input: `batch_names` and `batch` hold their names (the parameter's name, then the path inside it: "x",
     "batch.mask", "pair.0") and values. Anything else is a Python value and stays as it is.
+
+    `last` is an earlier call of the step: what that has found outside of the arguments is read where it was.
     """
 
-    def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any]):
+    def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+                 last: StepCall | None = None):
+        while isinstance(train_step, functools.partial):
+            train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
         self.train_step, self.args, self.kwargs = train_step, args, kwargs
         self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise CaptureError(f"the arguments do not fit {_name_of(train_step)}{self.signature}: {error}") from None
+            raise CaptureError(f"the arguments do not fit {name_of(train_step)}{self.signature}: {error}") from None
         var_keyword = next((p.name for p in self.signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
         paths, self._spec = pytree.tree_flatten_with_path(dict(bound.arguments))
-        self._leaves = [leaf for _, leaf in paths]
-        self.model: torch.nn.Module = self._only(torch.nn.Module, "model", _has_tensors)
-        self.optimizer: torch.optim.Optimizer = self._only(torch.optim.Optimizer, "optimizer")
+        self._leaves, self._paths = [leaf for _, leaf in paths], [".".join(map(_key, path)) for path, _ in paths]
+        self._optimizer_parts = self._find_optimizers(paths, last)
+        self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
+        self._model_part = self._find_model(paths, last)
+        self.model: torch.nn.Module = original(self._model_part.value)
         self._batch_slots: list[int] = []
         self.batch_names: list[str] = []
         for slot, (path, leaf) in enumerate(paths):
             if isinstance(leaf, torch.Tensor):
+                if leaf.layout != torch.strided:
+                    raise CaptureError(f"argument {'.'.join(map(_key, path))!r} has the layout {leaf.layout}\n  cure: pass "
+                                       "batches as dense tensors: to_dense(), or indices and values apart")
                 keys = [_key(entry) for entry in path]
                 self._batch_slots.append(slot)
                 self.batch_names.append(".".join(keys[1:] if keys[0] == var_keyword else keys))
@@ -46,16 +59,20 @@ class StepCall:
                 raise CaptureError(f"argument {'.'.join(map(_key, path))!r} is a {type(leaf).__name__}; "
                                    "pass batches as torch tensors")
 
-    def _only(self, kind: type, what: str, accept: Callable[[Any], bool] = lambda leaf: True) -> Any:
-        found = {id(leaf): leaf for leaf in self._leaves if isinstance(leaf, kind) and accept(leaf)}
-        if len(found) != 1:
-            count = "no" if not found else str(len(found))
-            cure = "" if not found else "\n  cure: " + (
-                "put the models into one module, such as torch.nn.ModuleDict" if what == "model" else
-                "train with one optimizer of several param groups, or in one step per optimizer")
-            raise CaptureError(f"{_name_of(self.train_step)} must get its {what} as an argument; "
-                               f"{count} {kind.__module__}.{kind.__qualname__} among the arguments{cure}")
-        return next(iter(found.values()))
+    def _find_optimizers(self, paths: list[Any], last: StepCall | None) -> list[Part]:
+        given = _arguments(paths, torch.optim.Optimizer)
+        if given or last is None:
+            return given or find_optimizers(self.train_step)
+        again = [part.again(torch.optim.Optimizer) for part in last._optimizer_parts]
+        return find_optimizers(self.train_step) if None in again else again
+
+    def _find_model(self, paths: list[Any], last: StepCall | None) -> Part:
+        given = [part for part in _arguments(paths, torch.nn.Module) if _has_tensors(part.value)]
+        trained = set(map(id, self.optimizers.parameters))
+        if len(given) == 1 and (not trained or any(id(p) in trained for p in given[0].value.parameters())):
+            return given[0]
+        return not given and last and last._model_part.again(torch.nn.Module) \
+            or find_model(self.train_step, name_of(self.train_step), given, trained)
 
     @property
     def batch(self) -> list[torch.Tensor]:
@@ -67,7 +84,7 @@ class StepCall:
         """The Python values among the arguments, by the name of their parameter and the path in it."""
         paths, _ = pytree.tree_flatten_with_path(self._top_level())
         return {".".join(map(_key, path)): leaf for path, leaf in paths
-                if leaf is not self.model and leaf is not self.optimizer and not isinstance(leaf, torch.Tensor)}
+                if leaf is not self.model and not isinstance(leaf, (torch.optim.Optimizer, torch.Tensor))}
 
     def key(self) -> tuple[Any, ...]:
         """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same
@@ -76,6 +93,14 @@ class StepCall:
         return (self._spec, closure_numbers(self.train_step),
                 *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
+
+    def what_is_new(self, last: StepCall) -> str:
+        """The Python values that differ from those of another call, and its structure; empty when none does."""
+        if self._spec != last._spec:
+            return "the arguments have another structure"
+        changed = [(path, now, before) for path, now, before in zip(self._paths, self._leaves, last._leaves)
+                   if not isinstance(now, torch.Tensor) and _Value(now) != _Value(before)]
+        return "; ".join(f"argument {path!r} is {_short(now)}, it was {_short(before)}" for path, now, before in changed)
 
     def of_one_rank(self, ranks: int, batch_dims: dict[str, int | None]) -> "StepCall":
         """The call on the first rank's rows of the batch; `batch_dims` as for spmd.capture.
@@ -106,22 +131,26 @@ class StepCall:
         return rows
 
     def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
-            optimizer: torch.optim.Optimizer | None = None) -> Any:
-        """Calls the step with `batch` in place of the batch tensors, and with another model and optimizer if given."""
+            optimizers: Optimizers | None = None) -> Any:
+        """Calls the step with `batch` in place of the batch tensors, and with another model and optimizers if given."""
         leaves = list(self._leaves)
         for slot, tensor in zip(self._batch_slots, batch, strict=True):
             leaves[slot] = tensor
-        swap = {id(self.model): model or self.model, id(self.optimizer): optimizer or self.optimizer}
+        swap = {id(old): new for old, new in zip(self.optimizers.parts, (optimizers or self.optimizers).parts)}
+        swap[id(self.model)] = model or self.model
         leaves = [swap.get(id(leaf), leaf) for leaf in leaves]
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
         return self.train_step(*bound.args, **bound.kwargs)
+
+    def _is_training_object(self, value: Any) -> bool:
+        return value is self.model or isinstance(value, torch.optim.Optimizer)
 
     def batch_of(self, entry: Any) -> list[torch.Tensor]:
         """The batch tensors of another call, given as a tuple of the arguments other than model and optimizer.
 
         A dict gives arguments by parameter name; a single tensor stands for a tuple of one.
         """
-        names = [n for n, value in self._top_level().items() if value is not self.model and value is not self.optimizer]
+        names = [n for n, value in self._top_level().items() if not self._is_training_object(value)]
         if isinstance(entry, dict) and set(entry) <= set(names):
             given = entry
         else:
@@ -153,6 +182,18 @@ class _Value:
                                              and self.value == other.value)
 
 
+def _arguments(paths: list[Any], kind: type) -> list[Part]:
+    """The arguments of a kind, each once."""
+    found = {id(leaf): Part(".".join(map(_key, path)), lambda leaf=leaf: leaf, leaf)
+             for path, leaf in paths if isinstance(leaf, kind)}
+    return list(found.values())
+
+
+def _short(value: Any) -> str:
+    """An object by its class: what it prints may be long, or its address."""
+    return repr(value) if isinstance(value, (bool, int, float, str, type(None))) else f"another {type(value).__qualname__}"
+
+
 def _has_tensors(module: torch.nn.Module) -> bool:
     return next(module.parameters(), None) is not None
 
@@ -164,5 +205,6 @@ def _key(entry: Any) -> str:
     return str(entry)
 
 
-def _name_of(function: Callable) -> str:
+def name_of(function: Callable) -> str:
+    """For people."""
     return getattr(function, "__qualname__", type(function).__qualname__)

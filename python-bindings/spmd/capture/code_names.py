@@ -15,6 +15,7 @@ import torch
 
 from .errors import is_user_file
 from .host_state import NUMBERS
+from .optimizers import Optimizers
 
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
@@ -86,9 +87,10 @@ def has_users_class(value: Any) -> bool:
     return is_users_class(type(value))
 
 
-def users_hooks(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[Callable]:
-    """The user's hooks of a model, its parameters and its optimizer."""
-    tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post")]
+def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
+    """The user's hooks of a model, its parameters and its optimizers."""
+    tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for optimizer in optimizers.parts
+              for when in ("pre", "post")]
     for module in model.modules():
         tables += [getattr(module, f"_{name}_hooks", None)
                    for name in ("forward", "forward_pre", "backward", "backward_pre")]

@@ -19,8 +19,9 @@ from .errors import CaptureError
 from .held import Held, named_modules, whole
 from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
+from .optimizers import Optimizers
 from .refusals import Refusals
-from .side_effects import check_modules
+from .side_effects import Left, left_in_modules
 
 
 @dataclasses.dataclass
@@ -57,13 +58,13 @@ class FakeStep:
     tells which real tensors must not turn up in a trace.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, held: Held, batch_names: list[str],
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.refusals.shape_env(), static_shapes=True)
-        self.model, self.optimizer, self.held = model, optimizer, held
+        self.model, self.optimizers, self.held = model, optimizers, held
         self.whole = whole(model, held)
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
@@ -96,22 +97,20 @@ class FakeStep:
     @contextlib.contextmanager
     def installed(self) -> Iterator["FakeStep"]:
         """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
-        modules = dict(named_modules(self.model, self.whole))
+        modules = dict(named_modules(self.model, self.whole)) | dict(self._watched())
         for path, module in modules.items():
             if isinstance(module, torch.jit.ScriptModule):
                 raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
                                    "  cure: give the module that it was made from")
-            if hasattr(module, "_orig_mod") or module._compiled_call_impl is not None:
-                raise CaptureError(f"module {path!r} is compiled by torch.compile, and nothing traces through that\n"
-                                   "  cure: give the module itself (model._orig_mod); its step is compiled here")
         with contextlib.ExitStack() as undo:
             self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
                 for own in (module._parameters, module._buffers):
                     undo.callback(_restore, own, dict(own))
-            undo.callback(_restore, vars(self.optimizer), dict(vars(self.optimizer)))
-            for group in self.optimizer.param_groups:
+            for part in self.optimizers.parts:
+                undo.callback(_restore, vars(part), dict(vars(part)))
+            for group in self.optimizers.param_groups:
                 undo.callback(_restore, group, dict(group))
             # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
             supported = _foreach_utils._foreach_supported_types
@@ -119,7 +118,7 @@ class FakeStep:
             supported.append(FakeTensor)
             self._install_model()
             self._install_sentinels(undo)
-            self._install_optimizer()
+            self._install_optimizers()
             self._install_rng()
             self._install_batch()
             yield self
@@ -165,8 +164,31 @@ class FakeStep:
                     self._sentinels.append((tensor, sentinel, names[0]))
                     self.foreign[id(sentinel)] = f"the gradient of parameter {names[0]!r}"
 
-    def _install_optimizer(self) -> None:
-        optimizer, names = self.optimizer, {id(t): n[0] for _, t, n in self._tensors.values()}
+    def _install_optimizers(self) -> None:
+        initial: dict[int, float | None] = {}
+        for optimizer in self.optimizers.parts:
+            initial |= self._install_state(optimizer)
+        hyper = []
+        for index, group in enumerate(self.optimizers.param_groups):
+            value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
+            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
+                group["lr"] = torch.empty((), dtype=torch.float64)
+            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
+            if is_number:
+                self.numbers.add(id(group["lr"]))
+        for kind, tensor, own_names in self._tensors.values():
+            if kind == "param":
+                self._add_states(own_names[0], self.fake(tensor), initial)
+        self.inputs += hyper
+        if self._first_step:
+            self._first_state = [(p, name, value) for p, state in self.optimizers.states
+                                 for name, value in state.items() if isinstance(value, torch.Tensor)]
+            for optimizer in self.optimizers.parts:
+                optimizer.state = defaultdict(dict)
+
+    def _install_state(self, optimizer: torch.optim.Optimizer) -> dict[int, float | None]:
+        """Fakes in the place of one optimizer's parameters and state; what the states begin with that it makes."""
+        names = {id(t): n[0] for _, t, n in self._tensors.values()}
         for group in optimizer.param_groups:
             for p in group["params"]:
                 if id(p) not in names:
@@ -182,35 +204,29 @@ class FakeStep:
         if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
             initial = materialize(optimizer, self.mode)  # of a parameter that did not train so far, too
         optimizer.state = defaultdict(dict, {**optimizer.state, **known} if initial else known)
-        hyper = []
-        for index, group in enumerate(optimizer.param_groups):
-            value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
-            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
-                group["lr"] = torch.empty((), dtype=torch.float64)
-            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
-            if is_number:
-                self.numbers.add(id(group["lr"]))
-        for kind, tensor, own_names in self._tensors.values():
-            if kind == "param":
-                self._add_states(own_names[0], self.fake(tensor), initial)
-        self.inputs += hyper
-        if self._first_step:
-            self._first_state = [(p, name, value)
-                                 for p, state in optimizer.state.items() for name, value in state.items()
-                                 if isinstance(value, torch.Tensor)]
-            optimizer.state = defaultdict(dict)
+        return initial
 
     def keep_first_state(self) -> None:
         """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""
         with torch.no_grad():
             for parameter, name, kept in self._first_state:
-                made = self.optimizer.state[parameter].get(name)
-                if made is not None:
-                    kept.copy_(made)
-                self.optimizer.state[parameter][name] = kept
+                state = self.optimizers.make_state_of(parameter)
+                if name in state:
+                    kept.copy_(state[name])
+                state[name] = kept
+
+    def keep_gradients(self) -> None:
+        """At the end of a traced step: a gradient that was computed anew becomes the one that is part of the state."""
+        owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
+        with torch.no_grad():
+            for i in self.inputs:
+                gradient = owners[i.name].grad if i.state == "grad" else None
+                if gradient is not None and gradient is not i.fake:
+                    i.fake.copy_(gradient)
+                    owners[i.name].grad = i.fake
 
     def _add_states(self, name: str, parameter: torch.Tensor, initial: dict[int, float | None]) -> None:
-        for state, value in self.optimizer.state.get(parameter, {}).items():
+        for state, value in self.optimizers.state_of(parameter).items():
             if isinstance(value, torch.Tensor):
                 real = self._reals.get(id(value))
                 self.inputs.append(Input("state", name, value, real, state=state, init=initial.get(id(value))))
@@ -237,6 +253,21 @@ class FakeStep:
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
+    def left(self) -> list[Left]:
+        """What the traced step leaves in attributes of modules."""
+        for left in left_in_modules(self._watched(), self._modules_before):
+            raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "
+                               "would not do\n  cure: return it from the step")
+        return left_in_modules(named_modules(self.model, self.whole), self._modules_before)
+
+    def _watched(self) -> Iterator[tuple[str, torch.nn.Module]]:
+        """Modules that the step reaches and that bring no tensors of their own, unless they are the model's, too."""
+        own = set(map(id, self.whole.modules()))
+        for place, root in self.held.watched.values():
+            for below, module in root.named_modules():
+                if module is not self.model and id(module) not in own:
+                    yield f"{place.path}.{below}" if below else place.path, module
+
     def check_side_effects(self, used: set[int]) -> None:
         """After a trace: everything the step changed must be something a graph can hold.
 
@@ -248,11 +279,10 @@ class FakeStep:
                 raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
                                    "the capture\n  cure: use model.parameters() or optimizer.zero_grad() in the step")
         for i in self.inputs:
-            if i.kind == "hyper" and self.optimizer.param_groups[i.group]["lr"] is not i.fake:
+            if i.kind == "hyper" and self.optimizers.param_groups[i.group]["lr"] is not i.fake:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
                                    "  cure: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")
-        check_modules(named_modules(self.model, self.whole), self._modules_before)
         for name, _ in self.whole.named_parameters():
             self._check_registered("parameter", name)
         for name, _ in self.whole.named_buffers():
@@ -268,7 +298,7 @@ class FakeStep:
 
     def _owner(self, i: Input) -> torch.Tensor | None:
         parameter = next(j.fake for j in self.inputs if j.kind == "param" and j.name == i.name)
-        return parameter.grad if i.state == "grad" else self.optimizer.state.get(parameter, {}).get(i.state)
+        return parameter.grad if i.state == "grad" else self.optimizers.state_of(parameter).get(i.state)
 
     def _check_registered(self, what: str, name: str) -> None:
         module, _, leaf = name.rpartition(".")

@@ -118,8 +118,6 @@ def _why_not(module: torch.nn.Module, inside: set[int]) -> tuple[str, str] | Non
     for part in module.modules():
         if isinstance(part, torch.jit.ScriptModule):
             return "which is TorchScript, and nothing traces through that", "use the module that it was made from"
-        if hasattr(part, "_orig_mod") or part._compiled_call_impl is not None:
-            return "which is compiled by torch.compile, and nothing traces through that", "use the module itself"
         if id(part) in inside:
             continue
         for tensor in (*part._parameters.values(), *part._buffers.values()):

@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .errors import CaptureError
+from .optimizers import Optimizers
 
 aten = torch.ops.aten
 
@@ -53,32 +54,31 @@ def choose_implementation(optimizer: torch.optim.Optimizer) -> None:
             group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter
 
 
-def first_step_differs(optimizer: torch.optim.Optimizer) -> bool:
-    """True for an optimizer that has taken no step and computes its first one otherwise than all later ones.
+def first_step_differs(optimizers: Optimizers) -> bool:
+    """True where an optimizer has taken no step and computes its first one otherwise than all later ones.
 
     SGD with dampening does: its momentum starts as the gradient, not as (1 - dampening) times the gradient.
     """
-    return isinstance(optimizer, torch.optim.SGD) and not optimizer.state and any(
-        group["dampening"] and group["momentum"] for group in optimizer.param_groups)
+    return any(isinstance(part, torch.optim.SGD) and not part.state and any(
+        group["dampening"] and group["momentum"] for group in part.param_groups) for part in optimizers.parts)
 
 
 @contextlib.contextmanager
-def traceable_step(optimizer: torch.optim.Optimizer) -> Iterator[None]:
+def traceable_step(optimizers: Optimizers) -> Iterator[None]:
     """Lets step() of the implementations that are not fused run on fake tensors.
 
     They accept a tensor learning rate and capturable=True on the CPU only while torch.compiler.is_compiling(); the flag
     is raised around optimizer.step() alone, so that the model's own code sees nothing of it.
     """
     saved = torch.compiler._is_compiling_flag
-    needed = not all(group.get("fused") for group in optimizer.param_groups)
+    needed = not all(group.get("fused") for group in optimizers.param_groups)
 
     def set_flag(value: bool):
         def hook(*unused):
             torch.compiler._is_compiling_flag = value
         return hook
 
-    handles = [optimizer.register_step_pre_hook(set_flag(True)),
-               optimizer.register_step_post_hook(set_flag(saved))] if needed else []
+    handles = optimizers.register_step_hooks(set_flag(True), set_flag(saved)) if needed else []
     try:
         yield
     finally:
@@ -128,7 +128,7 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode) -> dict[
     optimizer.state = defaultdict(dict)
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     watch = _InitialValues()
-    with mode, torch.no_grad(), traceable_step(optimizer):
+    with mode, torch.no_grad(), traceable_step(Optimizers([optimizer])):
         for p in parameters:
             p.grad = torch.zeros_like(p)
         with watch:

@@ -19,7 +19,7 @@ from .held import Held
 if TYPE_CHECKING:
     from ..planning import Plan
 
-FORMAT, VERSION = "spmd-step", 3
+FORMAT, VERSION = "spmd-step", 4
 
 
 @dataclasses.dataclass
@@ -35,9 +35,15 @@ class StepPackage:
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    left: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
+
+    @property
+    def has_backward(self) -> bool:
+        """False for a step that only evaluates."""
+        return any(node["phase"] == "backward" for node in self.step["nodes"])
 
     def text(self) -> str:
         """step.json: one line per entry of each list, so that captures can be read and compared with diff."""

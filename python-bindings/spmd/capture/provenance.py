@@ -14,10 +14,12 @@ import torch
 import torch.fx.traceback as fx_traceback
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules import module as nn_module
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .errors import Frame, depends_on_values, error_at, is_user_file, writes_constant
+from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
+from .optimizers import Optimizers
 from .refusals import Refusals
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
@@ -40,7 +42,7 @@ class ProvenanceMode(TorchDispatchMode):
     generators, whose reseeding no graph can see.
     """
 
-    def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizer: torch.optim.Optimizer,
+    def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Container[int],
                  excluded: dict[int, tuple[str, str]], refusals: Refusals):
         super().__init__()
@@ -49,7 +51,7 @@ class ProvenanceMode(TorchDispatchMode):
             self._module_names.setdefault(id(module), name)
         self._reached, self._excluded, self.refusals = reached, excluded, refusals
         self.called: set[int] = set()  # ids of modules
-        self._optimizer = optimizer
+        self._optimizers = optimizers
         self._parameters = parameters
         self._foreign = foreign
         self._modules: list[str] = []
@@ -78,15 +80,21 @@ class ProvenanceMode(TorchDispatchMode):
             if id(module) in self._module_names and self._modules:
                 self._modules.pop()
 
+        def refuse_other_optimizer(optimizer, *unused):
+            if not any(optimizer is part for part in self._optimizers.parts):
+                raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that is no argument of it, "
+                                   "and that its code does not read from self, a closure or a global\n  cure: pass the "
+                                   "optimizer as an argument")
+
         def set_in_optimizer(value):
             def hook(*unused):
                 self._in_optimizer = value
             return hook
 
-        handles = [nn_module.register_module_forward_pre_hook(enter_module),
+        handles = [register_optimizer_step_pre_hook(refuse_other_optimizer),
+                   nn_module.register_module_forward_pre_hook(enter_module),
                    nn_module.register_module_forward_hook(leave_module, always_call=True),
-                   self._optimizer.register_step_pre_hook(set_in_optimizer(True)),
-                   self._optimizer.register_step_post_hook(set_in_optimizer(False))]
+                   *self._optimizers.register_step_hooks(set_in_optimizer(True), set_in_optimizer(False))]
         try:
             yield
         finally:

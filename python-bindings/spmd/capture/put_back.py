@@ -1,4 +1,4 @@
-"""A model, its optimizer and the random generators as they were before a run of the real step: for the reference,
+"""A model, its optimizers and the random generators as they were before a run of the real step: for the reference,
 which trains the user's own model. A copy need not be one: what a module keeps in a lambda or as a bound method still
 calls the modules that the copy was made from."""
 from __future__ import annotations
@@ -11,22 +11,26 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 
+from .optimizers import Optimizers
+
 
 @contextlib.contextmanager
-def put_back(model: torch.nn.Module, view: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+def put_back(model: torch.nn.Module, view: torch.nn.Module, optimizers: Optimizers) -> Iterator[None]:
     """While entered, the modules of `view` (held.whole) may be trained, from gradients that are not set. When it is
     left, by an exception too, values, gradients, optimizer state and options, attributes of modules, and the generators
     are what they were, and no tensor's version shows that it was written."""
     modules = [model if module is view else module for module in view.modules()]
-    tensors = [*view.parameters(), *view.buffers(), *_tensors_in(list(optimizer.state.values())),
-               *_tensors_in(optimizer.param_groups)]
+    tensors = [*view.parameters(), *view.buffers(), *_tensors_in([state for _, state in optimizers.states]),
+               *_tensors_in(optimizers.param_groups)]
     tensors = list({id(t): t for t in tensors}.values())
     with contextlib.ExitStack() as undo:
         undo.enter_context(_unsafe_preserve_version_counter(tuple(tensors)))
         for restore, state in _generators():
             undo.callback(restore, state)
         undo.callback(_copy_all, [(t, t.detach().clone()) for t in tensors])
-        tables = [vars(optimizer), optimizer.state, *optimizer.state.values(), *optimizer.param_groups]
+        tables = [*optimizers.param_groups]
+        for part in optimizers.parts:
+            tables += [vars(part), part.state, *part.state.values()]
         for module in modules:
             tables += [vars(module), module._parameters, module._buffers, module._modules]
         for table in tables:

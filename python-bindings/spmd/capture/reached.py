@@ -19,7 +19,13 @@ import torch
 from .host_state import NUMBERS
 from .code_names import global_names, is_users_file
 
-_OPAQUE = (*NUMBERS, bytes, torch.optim.Optimizer, torch.Generator, types.BuiltinFunctionType, types.CodeType,
+
+
+class Opaque:
+    """What holds compiled steps, and not what a step uses: no walk goes into it."""
+
+
+_OPAQUE = (*NUMBERS, bytes, Opaque, torch.optim.Optimizer, torch.Generator, types.BuiltinFunctionType, types.CodeType,
            types.FrameType)
 _CONTAINERS = (list, tuple, collections.deque)
 _SIZED = (dict, *_CONTAINERS, set, frozenset)

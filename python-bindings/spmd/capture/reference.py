@@ -18,6 +18,7 @@ from .held import whole
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap
+from .torch_compiled import run_eagerly
 from .trace import Output
 
 FinalState = Literal["all", "zero_gradient", "none"]
@@ -39,8 +40,9 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
     view = whole(call.model, package.held)
     several = (ranks or 1) > 1
-    with put_back(call.model, view, call.optimizer), untouched(view) if several else contextlib.nullcontext():
-        replicas = Replicas(call.model, call.optimizer, ranks) if several else Original(call.model, call.optimizer)
+    with run_eagerly(), put_back(call.model, view, call.optimizers), \
+            untouched(view) if several else contextlib.nullcontext():
+        replicas = Replicas(call.model, call.optimizers, ranks) if several else Original(call.model, call.optimizers)
         package.reference = _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
     package.reference_ranks = ranks
 
@@ -49,12 +51,12 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
            schedule: Callable[[int], float] | None, ranks: int | None, batch_dims: dict[str, int | None],
            replicas: Original | Replicas, loss_at: int) -> dict[str, torch.Tensor]:
     """What reference.safetensors holds."""
-    model, optimizer = replicas.members[0]
+    model, optimizers = replicas.members[0]
     names = [n for _, _, n in tensor_names(whole(call.model, package.held)).values()]
     view = whole(model, package.held)
     copies = dict(view.named_parameters(remove_duplicate=False)) | dict(view.named_buffers(remove_duplicate=False))
     reference: dict[str, torch.Tensor] = {}
-    losses, rates, initial = [], [[] for _ in optimizer.param_groups], [g["lr"] for g in optimizer.param_groups]
+    losses, rates, initial = [], [[] for _ in optimizers.param_groups], [g["lr"] for g in optimizers.param_groups]
     rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]  # seed, steps begun
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
@@ -70,7 +72,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
             for group, rate in zip(replica.param_groups, initial):
                 if schedule is not None:
                     group["lr"] = float(rate) * schedule(number)
-        for group, values in zip(optimizer.param_groups, rates):
+        for group, values in zip(optimizers.param_groups, rates):
             values.append(float(group["lr"]))
 
         def run_rank(rank: int, *replica: Any) -> Any:
@@ -88,7 +90,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
         reference[f"hyper/lr/{group}"] = torch.tensor(values, dtype=torch.float64)
     for own in names:
         reference[f"final/{own[0]}"] = copies[own[0]]
-        for state, value in optimizer.state.get(copies[own[0]], {}).items():
+        for state, value in optimizers.state_of(copies[own[0]]).items():
             wanted = final_state == "zero_gradient" and own[0] in package.step["zero_gradient"]
             if isinstance(value, torch.Tensor) and (wanted or final_state == "all"):
                 reference[f"final/optimizer/{state}/{own[0]}"] = value

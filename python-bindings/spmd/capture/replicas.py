@@ -17,16 +17,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
 from .fakes import copy_hooks
+from .optimizers import Optimizers
 
 
 class Original:
     """The user's own model and optimizer, as the one member."""
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
-        self.members = [(model, optimizer)]
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers):
+        self.members = [(model, optimizers)]
 
-    def step(self, run: Callable[[int, torch.nn.Module, torch.optim.Optimizer], Any]) -> list[Any]:
-        """run(0, model, optimizer)."""
+    def step(self, run: Callable[[int, torch.nn.Module, Optimizers], Any]) -> list[Any]:
+        """run(0, model, optimizers)."""
         return [run(0, *self.members[0])]
 
 
@@ -74,8 +75,8 @@ class _Originals(TorchDispatchMode):
 class Replicas:
     """Copies of a model and its optimizer, one for each rank."""
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ranks: int):
-        self.members = [copy.deepcopy((model, optimizer)) for _ in range(ranks)]
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, ranks: int):
+        self.members = [copy.deepcopy((model, optimizers)) for _ in range(ranks)]
         self._model = model
         self._gradients: list[torch.Tensor] = []
         self._condition = threading.Condition()
@@ -87,8 +88,8 @@ class Replicas:
                 if parameter.requires_grad:
                     parameter.register_post_accumulate_grad_hook(lambda p, rank=rank: self._average(rank, p.grad))
 
-    def step(self, run: Callable[[int, torch.nn.Module, torch.optim.Optimizer], Any]) -> list[Any]:
-        """run(rank, model, optimizer) for each rank, with gradients averaged as soon as they are there."""
+    def step(self, run: Callable[[int, torch.nn.Module, Optimizers], Any]) -> list[Any]:
+        """run(rank, model, optimizers) for each rank, with gradients averaged as soon as they are there."""
         results: list[Any] = [None] * len(self.members)
 
         def run_rank(rank: int) -> None:

@@ -18,7 +18,8 @@ import sys
 import time
 import types
 import warnings
-from typing import Any, Callable, Iterable, Iterator
+import weakref
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -27,6 +28,7 @@ from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import CaptureError, Frame, error_at, where
 from .held import named_modules
 from .host_state import DEPTH, NUMBERS, differences, generator_states, host_state
+from .optimizers import Optimizers
 
 _SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
 
@@ -38,9 +40,9 @@ class SideEffects:
     """Compares what a step's code refers to before and after it was traced."""
 
     def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, view: torch.nn.Module,
-                 optimizer: torch.optim.Optimizer):
+                 optimizers: Optimizers):
         self._step, self._mode = step, mode
-        self._functions, self._modules = [step, *users_hooks(view, optimizer)], list(named_modules(model, view))
+        self._functions, self._modules = [step, *users_hooks(view, optimizers)], list(named_modules(model, view))
         self._before = host_state(self._names().values, has_users_class)
         self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
@@ -185,25 +187,43 @@ def warn_of_output_and_clocks() -> Iterator[None]:
             setattr(place, name, value)
 
 
-def check_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> None:
-    """Refuses a step that changes numbers of a module, or leaves traced tensors in it: both are undone after a trace.
+class Left(NamedTuple):
+    """A traced value in an attribute of a module, by the module's path: the step leaves it there, as an output."""
+
+    module: str
+    attribute: str
+    value: Any
+
+
+_left: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
+
+
+def leave(module: torch.nn.Module, attribute: str, value: Any) -> None:
+    """Sets what a step has left in a module."""
+    _left.setdefault(module, set()).add(attribute)
+    vars(module)[attribute] = value
+
+
+def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:
+    """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
     Modules of installed libraries keep notes of their own, which no step depends on. Those of PyTorch keep none in
-    attributes that are new: a hook has set them.
+    attributes that are new, or that were when a step left something there: a hook or the user's code has set them.
     """
+    left: list[Left] = []
     for path, module in modules:
         of_torch = type(module).__module__.split(".")[0] == "torch"
         if not has_users_class(module) and not of_torch:
             continue
+        known = before.get(id(module), {})
         for name, value in vars(module).items():
-            known = before.get(id(module), {})
             old = known.get(name)
-            changed = isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
-                and (type(old) is type(value) or name not in known)
-            kept = isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old and not (of_torch and name in known)
-            if changed or kept:
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
+                    and (type(old) is type(value) or name not in known):
                 full = f"{path}.{name}" if path else name
-                what = f"changes {full!r} from {old} to {value}" if changed else f"keeps a traced value in {full!r}"
-                raise CaptureError(f"the step {what}, which a captured step would not do\n  cure: "
-                                   + ("make it a buffer of the module (register_buffer)" if changed else
-                                      "return it from the step, or copy it into a buffer of the module"))
+                raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
+                                   "do\n  cure: make it a buffer of the module (register_buffer)")
+            torchs_own = of_torch and name in known and name not in _left.get(module, ())
+            if isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old and not torchs_own:
+                left.append(Left(path, name, value))
+    return left

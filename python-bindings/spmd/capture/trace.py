@@ -29,6 +29,7 @@ from .provenance import ProvenanceMode
 from .reached import Reached
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
+from .torch_compiled import traced_through
 from .value_checks import no_value_checks
 
 # What a graph can give back: tensors, and .item() of one.
@@ -40,7 +41,8 @@ class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
-    the place of each that has none. `unkept_gradients`: parameters whose
+    the place of each that has none; `left` are the outputs that the step leaves in attributes, each with the path of
+    the module and the name. `unkept_gradients`: parameters whose
     .grad outlives the step, and that the step clears before it computes it anew. `held`: what the step reaches without
     an argument.
     """
@@ -49,9 +51,11 @@ class Trace:
     inputs: list[tuple[Input, list[torch.fx.Node]]]
     outputs: list[torch.fx.Node]
     result: Any
+    left: list[tuple[str, str, Output]] = dataclasses.field(default_factory=list)
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)
     held: Held = dataclasses.field(default_factory=Held)
     around: _Surroundings | None = None  # of which `held` is what is used
+    keeps_grads: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,39 +91,41 @@ class _Surroundings:
     excluded: dict[int, tuple[str, str]]
 
 
-def trace(call: StepCall) -> Trace:
-    """Traces the call; the model, the optimizer and the batch are left as they were."""
-    functions = [call.train_step, *users_hooks(call.model, call.optimizer)]
-    known = [call.model, call.optimizer, *call.batch, *call.model.parameters(), *call.model.buffers()]
+def trace(call: StepCall, keep_grads: bool = False) -> Trace:
+    """Traces the call; the model, the optimizers and the batch are left as they were. `keep_grads`: gradients that the
+    step leaves behind are part of its state also where it clears them before it computes them anew."""
+    functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
+    known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known))
     from ..livestate import fetch_tensors  # which imports this package
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
     traced, leftover = _trace_reached(call, around, with_gradients=())
     if leftover:  # these gradients outlive the step: they are part of its state. All others begin as they do: with none
-        traced, leftover = _trace_reached(call, around, with_gradients=leftover)
+        traced, leftover = _trace_reached(call, around, with_gradients=leftover, keep_grads=keep_grads)
         kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
         traced.unkept_gradients = [name for name in leftover if name not in kept]
-    traced.around = around
+    traced.around, traced.keeps_grads = around, keep_grads
     return traced
 
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
     kept = [i.name for i, _ in traced.inputs if i.state == "grad"]
-    first, _ = _trace(call, traced.around, kept, first_step=True)
+    first, _ = _trace(call, traced.around, kept, first_step=True, keep_grads=traced.keeps_grads)
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
     return first
 
 
-def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collection[str]) -> tuple[Trace, list[str]]:
+def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collection[str],
+                   keep_grads: bool = False) -> tuple[Trace, list[str]]:
     """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
     through a list of them, made before, has none: its tensors are read as any other tensor is."""
     while True:
         found: list[str] = []
         try:
-            traced = _trace(call, around, with_gradients, by_tensor=found)
+            traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads)
         except CaptureError:
             if not found:
                 raise
@@ -153,14 +159,14 @@ def _without_onednn() -> Iterator[None]:
 
 
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
-           by_tensor: list[str] | None = None) -> tuple[Trace, list[str]]:
+           by_tensor: list[str] | None = None, keep_grads: bool = False) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
-    fakes = FakeStep(call.model, call.optimizer, around.held, call.batch_names, call.batch, with_gradients, first_step)
+    fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step)
     result: list[Any] = []
     with meta_kernels(), fakes.installed(), no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
-        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizer)
-        stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizer, fakes.parameters(),
+        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers)
+        stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
 
         def traced_step(*unused):
@@ -170,18 +176,24 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                   stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
+                if keep_grads:
+                    fakes.keep_gradients()
             leaves, spec = pytree.tree_flatten(wrap(returned))
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
-            tensors = [leaf for leaf in leaves if isinstance(leaf, _TRACED)]
+            lefts = fakes.left()
+            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts)]
             places = iter(range(len(tensors)))
-            result[:] = [pytree.tree_unflatten(
-                [Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
-                 if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)]
+
+            def place(leaf: Any) -> Output:
+                return Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
+
+            found = pytree.tree_unflatten([place(leaf) if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)
+            result[:] = [found, [(left.module, left.attribute, place(left.value)) for left in lefts]]
             return tensors
 
         try:
-            with fakes.mode, _without_torch_log(), inline_checkpoints(), only_autocast_of_the_traced_device(), \
-                    traceable_step(call.optimizer), fx_traceback.preserve_node_meta(), \
+            with fakes.mode, _without_torch_log(), traced_through(), inline_checkpoints(), \
+                    only_autocast_of_the_traced_device(), traceable_step(call.optimizers), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
             if fakes.refusals.error is not None:  # the step has caught it
@@ -206,13 +218,14 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
-    traced = _collect(module, fakes, around, result[0])
+    traced = _collect(module, fakes, around, *result)
     traced.held.watched = {path: found for path, found in traced.held.watched.items()
                            if any(id(part) in stamps.called for part in found[1].modules())}
     return traced, leftover
 
 
-def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, result: Any) -> Trace:
+def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, result: Any,
+             left: list[tuple[str, str, Output]]) -> Trace:
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
         if node.op == "call_function" and str(node.target).startswith("profiler."):
@@ -242,7 +255,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     places = name_tensors(tensors.items(), around.reached)
     held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
     inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result, held=held)
+    return Trace(graph, inputs, outputs, result, left, held=held)
 
 
 def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:
@@ -270,7 +283,7 @@ def _drop_unread_gradients(graph: torch.fx.Graph, fakes: FakeStep, placeholders:
 
 def _trained(fakes: FakeStep) -> set[str]:
     """The parameters that the optimizer has."""
-    own = {id(p) for group in fakes.optimizer.param_groups for p in group["params"]}
+    own = set(map(id, fakes.optimizers.parameters))
     return {i.name for i in fakes.inputs if i.kind == "param" and id(i.fake) in own}
 
 

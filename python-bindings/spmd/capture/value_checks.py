@@ -1,9 +1,11 @@
-"""Functions of PyTorch that look at values only to refuse or to warn of them.
+"""Functions of PyTorch that look at values only to refuse, to warn, or to take a shorter way to the same numbers.
 
 A graph has no values to look at, and the look would end the capture. While entered, nothing is looked at:
 
   torch.nn.functional.gaussian_nll_loss refuses a negative variance. It clamps the variance to eps in any case.
   torch.cov (and torch.corrcoef, which calls it) warns of no degree of freedom, and then divides by zero.
+  nn.TransformerEncoder and nn.TransformerDecoder ask whether a mask is the causal one, to leave it out and say so to the
+    attention instead. The mask given says the same.
 """
 from __future__ import annotations
 
@@ -45,6 +47,11 @@ def _any_but_in(function: Callable) -> Callable:
     return any_
 
 
+def _hinted_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """As torch.nn.modules.transformer._detect_is_causal_mask of any mask that is not the causal one."""
+    return is_causal is True
+
+
 @contextlib.contextmanager
 def no_value_checks() -> Iterator[None]:
     """While entered, these functions trust their arguments. Process-wide, hence scoped."""
@@ -54,7 +61,8 @@ def no_value_checks() -> Iterator[None]:
             warnings.simplefilter("ignore")  # "overriding a previously registered kernel" is what is meant
             for key in ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1"):
                 library.impl("cov", _cov, key)
-        with unittest.mock.patch.object(torch, "any", _any_but_in(torch.nn.functional.gaussian_nll_loss)):
+        with unittest.mock.patch.object(torch, "any", _any_but_in(torch.nn.functional.gaussian_nll_loss)), \
+                unittest.mock.patch.object(torch.nn.modules.transformer, "_detect_is_causal_mask", _hinted_causal):
             yield
     finally:
         library._destroy()

@@ -18,17 +18,19 @@ class Refusal:
     pattern: str
     lines: dict[str, tuple[str, ...]]
     options: tuple[tuple[str, object], ...] = ()
+    style: str = "plain"
 
     def program(self) -> Program:
-        return small_program(self.lines, self.options)
+        return small_program(self.lines, self.options, self.style)
 
 
-def small_program(lines: dict[str, tuple[str, ...]], options: tuple[tuple[str, object], ...] = ()) -> Program:
+def small_program(lines: dict[str, tuple[str, ...]], options: tuple[tuple[str, object], ...] = (),
+                  style: str = "plain") -> Program:
     """One layer and a head, with these lines."""
     data = Data(batch=(("x", "torch.randn(6, 4, generator=generator).to(dtype)"),), batch_dims=(),
                 embed=Piece("embed", ("h = torch.tanh(self.embed(x))",), ("self.embed = nn.Linear(4, 4)",)),
                 pool=(), prepare=(), out="model(x)", loss="out.square().mean()")
-    return Program(1, data, 4, 3, "SGD(model.parameters(), lr=0.1)", 1, "plain", "torch.float32", options,
+    return Program(1, data, 4, 3, "SGD(model.parameters(), lr=0.1)", 1, style, "torch.float32", options,
                    **{place: (Piece("own", text),) for place, text in lines.items()})
 
 
@@ -36,6 +38,8 @@ LISTED = (
     Refusal(r"error: unknown op '\w+'\n",
             {"terms": ("loss = loss + torch.special.bessel_j1(out.detach()).mean()",)}),
     Refusal(r"error: '\w+' is not supported: ", {"layers": ("h = h @ torch.linalg.matrix_exp(self.embed.weight)",)}),
+    Refusal(r"^the step replaces 'grad' of '.*' by another tensor\n  cure: update it in place",
+            {"gradients": ("for p in model.parameters():", "    p.grad = p.grad.tanh()")}, style="zeros"),
     Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  cure: write into it in place",
             {"setup": ("model.register_buffer('mean', torch.zeros(3, dtype=dtype))",),
              "updates": ("model.mean = out.detach().mean(0)",)}),
