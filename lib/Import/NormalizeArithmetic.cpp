@@ -122,10 +122,16 @@ static LogicalResult emitMaskedFill(Emitter &emitter, Call &call, Results &resul
   return success();
 }
 
-/// self * 2^other, where a power of two by whole numbers is of the default type.
+/// self * 2^other, where a power of two by whole numbers is of the default type. Of two whole numbers a
+/// capture's fake tensors take f32, whatever that is: then what follows has been captured in the wrong type.
 static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
   BoundArg *other = call.find("other");
   Type exponent = typeOf(other->values[0]).getElementType();
+  Type captured = call.resultTypes[0].getElementType();
+  if (!isa<FloatType>(exponent) && !isa<FloatType>(typeOf(call.value("self")).getElementType()) &&
+      captured != emitter.defaultFloat)
+    return emitter.error("'ldexp' of whole numbers is of the default dtype, ")
+           << emitter.defaultFloat << ", and was captured as " << captured << "; cure: x * 2.0 ** n";
   Value power = emitter.cast(other->values[0], isa<FloatType>(exponent) ? exponent : emitter.defaultFloat);
   other->values[0] = emitter.createValue(
       "pow.Scalar", power, emitter.named("self", emitter.builder.getF64FloatAttr(2)), typeOf(power));

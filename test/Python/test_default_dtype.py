@@ -3,6 +3,7 @@ host."""
 from __future__ import annotations
 
 import copy
+import os
 
 import pytest
 import torch
@@ -90,6 +91,80 @@ def test_ops(default: torch.dtype, target: str, tmp_path) -> None:
             continue
         # Functions of PyTorch and ours may be off by an eps each; in bfloat16 sums of PyTorch are of f32.
         torch.testing.assert_close(ours, expected, rtol=16 * eps, atol=0, equal_nan=True, msg=lambda m: f"{name}: {m}")
+
+
+def test_ldexp_of_whole_numbers_is_refused(default: torch.dtype, tmp_path) -> None:
+    """PyTorch's fake tensors have f32 for it. Where one is a floating number it is right."""
+    def ldexp(x, k):
+        return torch.ldexp(x, k)
+    k = torch.arange(4)
+    with pytest.raises(Exception, match="'ldexp' of whole numbers is of the default dtype"):
+        compute(ldexp, (k, k), tmp_path, "interpreter")
+    for x, n in ((torch.ones(4, dtype=torch.float32), k), (k, k.to(default))):
+        ours = compute(ldexp, (x, n), tmp_path, "interpreter")[0]
+        assert ours.dtype == torch.ldexp(x, n).dtype and torch.equal(ours, torch.ldexp(x, n))
+
+
+def _whole_arguments() -> dict[str, tuple]:
+    """The calls of torch's namespaces on whole numbers and truth values alone that give the default dtype; what draws,
+    makes tensors or changes torch's state aside."""
+    k = torch.randint(1, 6, (4, 4), generator=torch.Generator().manual_seed(1))
+    forms = {"k": (k,), "b": (k > 2,), "kk": (k + 1, k), "k 3": (k, 3), "k 2.5": (k, 2.5), "k k 0.5": (k, k + 1, 0.5)}
+    aside = ("set_", "rand", "dropout", "alpha_drop", "feature_", "bernoulli", "multinomial", "empty", "gumbel", "rrelu",
+             "poisson", "normal", "ones", "zeros", "hann", "hamming", "kaiser", "bartlett", "blackman", "range", "eye",
+             "arange", "tile", "repeat", "fork", "wait", "load", "save", "manual", "seed", "init", "clear", "compile",
+             "autocast", "from_file", "import_ir", "full", "lgamma", "ldexp")  # lgamma(1) is zero but for roundings
+    found = {}
+    for space in (torch, torch.special, torch.nn.functional):
+        for name in dir(space):
+            function = getattr(space, name)
+            if name.startswith(("_", "is_", *aside)) or name.endswith("_") or isinstance(function, type):
+                continue
+            for form, arguments in forms.items():
+                try:
+                    result = function(*(a.clone() if isinstance(a, torch.Tensor) else a for a in arguments))
+                except Exception:
+                    continue
+                if isinstance(result, torch.Tensor) and result.dtype == torch.get_default_dtype():
+                    found[f"{space.__name__}.{name} {form}"] = (function, arguments)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_all_functions_of_whole_numbers(tmp_path) -> None:
+    """What the importer takes has the default dtype and its precision; the rest is refused, one by one. Of the calls one
+    in eight, or with SPMD_ALL_FUNCTIONS=1 all, in half a minute."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = _whole_arguments()
+        assert len(found) > 200
+        if not os.environ.get("SPMD_ALL_FUNCTIONS"):
+            found = dict(list(found.items())[::8])
+        taken = 0
+        pending = [list(found)[n::8] for n in range(8)]
+        while pending:
+            names = pending.pop()
+            inputs = tuple(t for name in names for t in found[name][1] if isinstance(t, torch.Tensor))
+
+            def all_of_them(*inputs):
+                given = iter(inputs)
+                return [found[name][0](*(next(given).clone() if isinstance(a, torch.Tensor) else a
+                                         for a in found[name][1])) for name in names]
+            try:
+                results = compute(all_of_them, inputs, tmp_path, "interpreter")
+            except Exception:
+                if len(names) > 1:
+                    pending += [names[:len(names) // 2], names[len(names) // 2:]]
+                continue
+            taken += len(names)
+            for name, ours, expected in zip(names, results, all_of_them(*inputs), strict=True):
+                assert ours.dtype == expected.dtype, name
+                torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-14, equal_nan=True,
+                                           msg=lambda m: f"{name}: {m}")
+        assert taken > len(found) / 2
+    finally:
+        torch.set_default_dtype(before)
 
 
 def test_the_default_is_part_of_the_package(default: torch.dtype) -> None:

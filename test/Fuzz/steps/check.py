@@ -32,6 +32,7 @@ from safetensors.torch import load_file
 import refusals
 import spmd
 from eager import Run, Trace, batches_of, is_local, load, results_of, run_eager, start, state_of
+from roundings import RUNS, Roundings, explain
 from spmd.arrays import to_torch
 from spmd.tools import find_tool
 from tolerance import Tolerance
@@ -42,8 +43,8 @@ CPU = "x86-64-v4" if "avx512vl" in Path("/proc/cpuinfo").read_text() else "x86-6
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """`kind`: ok; refused (by a listed sentence), unlisted (refused by another), crash, internal, wrong; or invalid,
-    not finite: the script is no test."""
+    """`kind`: ok; refused (by a listed sentence), unlisted (refused by another), crash, internal, wrong; or unstable:
+    off by what roundings alone make of eager (roundings.py); or invalid, not finite: the script is no test."""
 
     kind: str
     where: str = ""
@@ -169,10 +170,22 @@ class Checker:
             return one.final if steps is None else one.states[steps - 1]
         coarsest = torch.bfloat16 if self.has_autocast and dtype == torch.float32 else dtype
         epsilon = max(torch.finfo(one).eps for one in (coarsest, *([] if self._is_exact() else [torch.float32])))
-        found = Tolerance(run.results, (one.results for one in others), epsilon).differences(results)
-        found += Tolerance(state_after(run), map(state_after, others), epsilon).differences(state)
+        found: list[str] = []
+        is_explained = True
+        for part, got in ((lambda one: one.results, results), (state_after, state)):
+            differences = Tolerance(part(run), map(part, others), epsilon).differences(got)
+            found += differences.values()
+            is_explained = is_explained and all(
+                explain(part(run)[name], [part(one)[name] for one in self._rounded(dtype, ranks)], got[name])
+                for name in differences)
         if found:
-            yield Finding("wrong", where, "\n".join(found))
+            yield Finding("unstable" if is_explained else "wrong", where, "\n".join(found))
+
+    @functools.cache
+    def _rounded(self, dtype: torch.dtype, ranks: int) -> list[Run]:
+        """Eager as others would round; only where something is off."""
+        ranks = ranks if is_local(self.script) else 1
+        return [run_eager(self.script, dtype, ranks, rounding=Roundings(seed)) for seed in range(RUNS)]
 
     @functools.cache
     def _is_exact(self) -> bool:

@@ -1,6 +1,7 @@
 """Runs a script in eager PyTorch: what a compiled step is compared with."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import itertools
@@ -99,7 +100,7 @@ def _move(model: torch.nn.Module, script: types.ModuleType, dtype: torch.dtype) 
     with torch.no_grad():
         for p in [*model.parameters(), *model.buffers()]:
             if p.is_floating_point():
-                sign = torch.randint(0, 2, p.shape, generator=generator) * 2 - 1
+                sign = torch.randint(0, 2, p.shape, generator=generator).to(dtype) * 2 - 1
                 p.mul_(1 + sign * epsilon)
 
 
@@ -120,9 +121,10 @@ def _averaged(results: list[Trace]) -> Trace:
             for name, t in results[0].items()}
 
 
-def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, moved: bool = False) -> Run:
+def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, moved: bool = False,
+              rounding: contextlib.AbstractContextManager | None = None) -> Run:
     """The script as it stands; random numbers are those that the captured step draws. `ranks` are those of a local
-    view, `moved` begins from parameters that one rounding has moved."""
+    view, `moved` begins from parameters that one rounding has moved, `rounding` is entered around each step."""
     model, optimizer = start(script, dtype)
     if moved:
         _move(model, script, dtype)
@@ -139,7 +141,7 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
             rows = _rows_of(script, batch, ranks, rank) if replicas else batch
             with Draws(torch.tensor(script.SEED), torch.tensor(step)):
                 return results_of(script.train_step(*members, *rows), step)
-        with _whole_ops():
+        with _whole_ops(), rounding or contextlib.nullcontext():
             run.results |= _averaged(replicas.step(run_rank)) if replicas else run_rank(0, model, optimizer)
         run.states.append(state_of(model, optimizer))
         modes = _modes_of(model, optimizer)

@@ -166,7 +166,7 @@ def main() -> int:
                 print(small.source(), flush=True)
         run_all(map(generate, seeds), folder, ranks, given.sample, given.jobs, seen)
     print(", ".join(f"{kind}: {counts[kind]}" for kind in ("programs", "ok", "refused", "invalid", "not finite",
-                                                             "unlisted", "crash", "internal", "wrong")))
+                                                             "unstable", "unlisted", "crash", "internal", "wrong")))
     for signature, numbers in sorted(failures.items(), key=lambda one: -len(one[1])):
         print(f"{len(numbers):5} {signature}  seeds {numbers[:6]}")
     return 1 if failures else 0

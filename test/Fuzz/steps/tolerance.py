@@ -42,18 +42,19 @@ class Tolerance:
         return max(SAMPLES * rounding, max(RELATIVE, EPSILONS * epsilon) * float(expected.norm()),
                    NOISE * epsilon * self.largest[_kind_of(name)])
 
-    def differences(self, got: Trace) -> list[str]:
-        """A line for each tensor of `got` that is wrong."""
-        return [text for name, value in got.items() if name in self.expected for text in self._difference(name, value)]
+    def differences(self, got: Trace) -> dict[str, str]:
+        """A line for each tensor of `got` that is wrong, by its name."""
+        found = {name: self._difference(name, value) for name, value in got.items() if name in self.expected}
+        return {name: text for name, text in found.items() if text}
 
-    def _difference(self, name: str, value: torch.Tensor) -> list[str]:
+    def _difference(self, name: str, value: torch.Tensor) -> str:
         expected = self.expected[name]
         if value.shape != expected.shape:
-            return [f"{name} is {list(value.shape)}, expected {list(expected.shape)}"]
+            return f"{name} is {list(value.shape)}, expected {list(expected.shape)}"
         if not expected.is_floating_point():
             is_stable = all(torch.equal(other[name], expected) for other in self.others)
-            return [] if not is_stable or torch.equal(value.to(expected.dtype), expected) else \
-                [f"{name} is {value.tolist()}, expected {expected.tolist()}"]
+            return "" if not is_stable or torch.equal(value.to(expected.dtype), expected) else \
+                f"{name} is {value.tolist()}, expected {expected.tolist()}"
         apart, allowed = float((value.double() - expected.double()).norm()), self.of(name)
-        return [] if apart <= allowed else [f"{name} is {apart:.3g} off, allowed {allowed:.3g}, its norm is "
-                                            f"{float(expected.double().norm()):.3g}"]
+        return "" if apart <= allowed else (f"{name} is {apart:.3g} off, allowed {allowed:.3g}, its norm is "
+                                            f"{float(expected.double().norm()):.3g}")
