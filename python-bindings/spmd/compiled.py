@@ -16,13 +16,14 @@ from safetensors.torch import save_file
 from torch.utils import _pytree as pytree
 
 from .arrays import to_torch
-from .capture import StepPackage, capture_call
+from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall, name_of
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
 from .capture.reached import Opaque
 from .capture.result import unwrap
+from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
 from .capture.side_effects import leave
 from .capture.trace import Empty, Output
 from .compiler import compile_package, plan_of, report_of
@@ -156,7 +157,7 @@ class CompiledStep(Opaque):
             self._follow_counters(program, _step_counts(call.optimizers))
         groups = call.optimizers.param_groups
         for name, group in program.hyper:
-            trainer.set_hyper(name, group, _hyper_value(groups[group], name))
+            trainer.set_hyper(name, group, float(read_option(groups[group], name)))
         with uninterrupted():
             try:
                 arrays = trainer.run(call.batch)
@@ -281,7 +282,7 @@ class CompiledStep(Opaque):
         if why:
             remark(f"{self.__name__} is compiled again: {why}")
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
-        package = capture_call(captured, self.batch_dims, self._keep_grads)
+        package = self._capture(captured, self._scheduled(options, call.optimizers))
         everything = whole(call.model, package.held)
         artifact = compile_package(package, [*self._options, *self._units.words(everything)],
                                    self._units.plan(everything, self.ranks))
@@ -292,10 +293,30 @@ class CompiledStep(Opaque):
             self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock,
                                    package)
         self.compiles += 1
-        hyper = {(i["name"].split(".")[0], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
+        hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
         values = baked_values(call.train_step, call.model, package.held)
         return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
+
+    def _scheduled(self, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:
+        """The options that are inputs of the next program: those of earlier ones, what OneCycleLR and CyclicLR say they
+        move, and every number that is not what it was in the last program."""
+        groups = optimizers.param_groups
+        names = [name for p in self._programs for name, _ in p.hyper if name != "lr"]
+        names += [name for group in groups for name in cycled_options(group)]
+        names += [name for given, own, group in zip(options, self._current.options if self._current else (), groups)
+                  for name, value in own.items()
+                  if given.get(name) not in (None, value) and name != "params" and can_be_input(read_option(group, name))]
+        return list(dict.fromkeys(names))
+
+    def _capture(self, call: StepCall, scheduled: list[str]) -> StepPackage:
+        """Options that cannot be inputs are constants of the program."""
+        if scheduled:
+            try:
+                return capture_call(call, self.batch_dims, self._keep_grads, scheduled_options=scheduled)
+            except CaptureError as error:
+                remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
+        return capture_call(call, self.batch_dims, self._keep_grads)
 
     def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
         """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
@@ -464,21 +485,13 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
 
 def _options(optimizers: Optimizers) -> list[dict[str, str]]:
     """The options of each param group, as text."""
-    return [{"params": str(len(group["params"])),
-             **{name: repr(value) for name, value in group.items()
-                if name not in ("params", "param_names", "initial_lr")}}
+    return [{"params": str(len(group["params"])), **{name: repr(value) for name, value in option_names(group)}}
             for group in optimizers.param_groups]
 
 
 def _step_counts(optimizers: Optimizers) -> list[int]:
     """How many steps the parameters have taken, of optimizers that count them."""
     return [int(state["step"]) for _, state in optimizers.states if "step" in state]
-
-
-def _hyper_value(group: dict[str, Any], name: str) -> float:
-    """The option that a hyper-parameter is read from: "lr", or "betas.0", the first of a pair."""
-    option, _, index = name.partition(".")
-    return float(group[option][int(index)] if index else group[option])
 
 
 def _shapes(call: StepCall) -> str:

@@ -141,7 +141,8 @@ def document() -> str:
         "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "
         "weights",
         "  that have optimizer state it is not run.",
-        "- The learning rate of each group is read at every step; a learning rate that is a tensor works too.",
+        "- The learning rate of each group is read at every step; a learning rate that is a tensor works too. So are options that schedulers",
+        "  move: `scheduled_options` of `spmd.capture`, by themselves under `@spmd.compile` ([python.md](python.md)).",
         "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all "
         "implementations give",
         "  one kernel per flat buffer.", "", "Not supported, each an error when the step is captured:", ""]

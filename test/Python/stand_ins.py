@@ -37,7 +37,7 @@ class InterpretingTrainer:
             self._run.state = {number: shared.get(self._run.names.get(number), value)
                                for number, value in self._run.state.items()}
         self._batch = [i["name"] for i in step["inputs"] if i["kind"] == "batch"]
-        self._lr = [i["value"] for i in step["inputs"] if i["kind"] == "hyper"]
+        self._hyper = {(i["name"], i["group"]): i["id"] for i in step["inputs"] if i["kind"] == "hyper"}
         self.tensors = [types.SimpleNamespace(name=i.get("name", i.get("of")), state=i.get("state", i["kind"]),
                                               dtype=i["dtype"], shape=tuple(i["shape"]))
                         for i in step["inputs"] if i["kind"] in ("param", "buffer", "state", "constant")]
@@ -45,11 +45,11 @@ class InterpretingTrainer:
         self.outputs = [types.SimpleNamespace(dtype="f32", state=o["kind"]) for o in step["outputs"]]
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
-        self._lr[group] = value
+        self._run.state[self._hyper[name, group]] = torch.tensor(value, dtype=torch.float64)
 
     def run(self, batch) -> list[np.ndarray]:
         self.log.append("run")
-        outputs = self._run(dict(zip(self._batch, batch)), self._lr)
+        outputs = self._run(dict(zip(self._batch, batch)))
         return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in outputs]
 
     def _tensor(self, state: str, name: str) -> torch.Tensor:

@@ -43,7 +43,7 @@ class StepInterpreter:
         for i in self.step_json["inputs"]:
             if i["kind"] == "batch":
                 values[i["id"]] = batch[i["name"]]
-            elif i["kind"] == "hyper" and lr is not None:
+            elif i["kind"] == "hyper" and i["name"] == "lr" and lr is not None:
                 values[i["id"]] = torch.tensor(lr[i["group"]], dtype=torch.float64)
         with torch.no_grad():
             for node in self.step_json["nodes"]:

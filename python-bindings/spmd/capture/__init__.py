@@ -21,13 +21,14 @@ from .fakes import tensor_names
 from .optimizer_state import first_step_differs
 from .package import StepPackage
 from .reference import record_reference
+from .scheduled import Scheduled
 from .trace import trace, trace_first_step
 
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
             reference_schedule: Callable[[int], float] | None = None, reference_ranks: int | None = None,
-            zero_gradient: Sequence[str] = (), keep_grads: bool = False,
+            zero_gradient: Sequence[str] = (), keep_grads: bool = False, scheduled_options: Sequence[str] = (),
             name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
@@ -52,6 +53,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         under Adam their values are noise, and a check compares them through their first moment.
       keep_grads: gradients that the step clears before it computes them are state of the step too, one sharded tensor
         each, and can be read after it. Those that outlive a step which does not clear them are in any case.
+      scheduled_options: options of the param groups, besides the learning rate, that are inputs of the step and may
+        have another value in every call: "momentum", "betas.0" (the first of the pair), "weight_decay". The optimizer
+        is then captured as arithmetic on single parameters, not as PyTorch's fused op.
       name: the step's name; default the function's.
       device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
 
@@ -68,7 +72,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs)
-    package = capture_call(call, batch_dims, keep_grads, zero_gradient, name)
+    package = capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
     if package.left:
         module, attribute, _ = package.left[0]
         raise CaptureError(f"the step keeps a traced value in {f'{module}.{attribute}'.lstrip('.')!r}, where no artifact "
@@ -81,7 +85,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
 
 
 def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_grads: bool = False,
-                 zero_gradient: Sequence[str] = (), name: str | None = None) -> StepPackage:
+                 zero_gradient: Sequence[str] = (), name: str | None = None,
+                 scheduled_options: Sequence[str] = ()) -> StepPackage:
     """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves."""
     if wrong := why_not(torch.__version__):
         raise CaptureError(wrong)
@@ -89,11 +94,22 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
     fetch(call.model, call.optimizers)
     _check_batch(call)
     step_name = name or getattr(call.train_step, "__name__", "step")
-    traced, differs = trace(call, keep_grads), first_step_differs(call.optimizers)
-    package = build_package(call, traced, step_name, batch_dims or {}, zero_gradient)
+    Scheduled(scheduled_options).check(call.optimizers)
+    package = _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options))
+    if scheduled_options:
+        again = _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, 1))
+        if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
+            raise CaptureError(f"the step computes with {' or '.join(scheduled_options)} in Python, so that it cannot be "
+                               "an input\n  cure: leave the option as it is")
+    return package
+
+
+def _capture(call: StepCall, batch_dims: dict[str, int | None], keep_grads: bool, zero_gradient: Sequence[str],
+             name: str, scheduled: Scheduled) -> StepPackage:
+    traced, differs = trace(call, keep_grads, scheduled), first_step_differs(call.optimizers)
+    package = build_package(call, traced, name, batch_dims, zero_gradient)
     if differs:
-        package.first_step = build_package(call, trace_first_step(call, traced), step_name, batch_dims or {},
-                                           zero_gradient)
+        package.first_step = build_package(call, trace_first_step(call, traced), name, batch_dims, zero_gradient)
     return package
 
 

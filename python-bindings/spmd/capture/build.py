@@ -81,13 +81,18 @@ def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: 
 
 
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:
-    """Parameters that want a gradient and are written by no node: no gradient reaches them, or no optimizer has
-    them."""
-    written = set()
+    """Parameters that want a gradient and are written by no node, not through a view (`p.data`) either: no gradient
+    reaches them, or no optimizer has them."""
+    written: set[int] = set()
+    viewed: dict[int, int] = {}
     for node in nodes:
         arguments = dict(node["args"])
+        if "view_of" in node:
+            base = arguments[node["view_of"]].get("value")
+            viewed.update((result["id"], viewed.get(base, base)) for result in node["results"] if result)
         for name in node.get("mutates", ()):
-            written.update(arguments[name].get("values", [arguments[name].get("value")]))
+            given = arguments[name].get("values", [arguments[name].get("value")])
+            written.update(viewed.get(number, number) for number in given)
     if not call.optimizers.parts:
         return
     trainable = {names[0] for _, tensor, names in tensor_names(call.model).values() if tensor.requires_grad}

@@ -21,6 +21,7 @@ from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
 from .refusals import Refusals
+from .scheduled import Scheduled
 from .side_effects import Left, left_in_modules
 
 
@@ -59,7 +60,8 @@ class FakeStep:
     """
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
-                 batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False):
+                 batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
+                 scheduled: Scheduled = Scheduled()):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -70,7 +72,7 @@ class FakeStep:
         self.foreign: dict[int, str] = {}
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
         self._batch = list(zip(batch_names, batch))
-        self._with_gradients = with_gradients
+        self._with_gradients, self._scheduled = with_gradients, scheduled
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
@@ -166,9 +168,13 @@ class FakeStep:
 
     def _install_optimizers(self) -> None:
         initial: dict[int, float | None] = {}
+        hyper = []
+        for index, group in enumerate(self.optimizers.param_groups):
+            with self.mode:
+                hyper += (Input("hyper", name, tensor, group=index, value=value)
+                          for name, value, tensor in self._scheduled.install(group))
         for optimizer in self.optimizers.parts:
             initial |= self._install_state(optimizer)
-        hyper = []
         for index, group in enumerate(self.optimizers.param_groups):
             value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
             with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
@@ -194,7 +200,7 @@ class FakeStep:
                 if id(p) not in names:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
                                        "of the model\n  cure: register it in the model, or leave it out")
-        choose_implementation(optimizer)
+        choose_implementation(optimizer, bool(self._scheduled))
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         for group in optimizer.param_groups:
             group["params"] = [self.fake(p) for p in group["params"]]
@@ -279,7 +285,7 @@ class FakeStep:
                 raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
                                    "the capture\n  cure: use model.parameters() or optimizer.zero_grad() in the step")
         for i in self.inputs:
-            if i.kind == "hyper" and self.optimizers.param_groups[i.group]["lr"] is not i.fake:
+            if i.kind == "hyper" and i.name == "lr" and self.optimizers.param_groups[i.group]["lr"] is not i.fake:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
                                    "  cure: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")

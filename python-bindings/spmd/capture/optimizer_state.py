@@ -43,12 +43,15 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
                                "gradient in a training step\n  cure: leave differentiable out")
 
 
-def choose_implementation(optimizer: torch.optim.Optimizer) -> None:
-    """Sets each group's flags (on the caller's copy of the groups) so that step() can be traced."""
+def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False) -> None:
+    """Sets each group's flags (on the caller's copy of the groups) so that step() can be traced; `one_by_one`: as
+    arithmetic on one parameter after the other, in which each number of the group's options can be seen."""
     check_supported(optimizer)
     for group in optimizer.param_groups:
         unspecified = group.get("foreach") is None and group.get("fused") is None
-        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified:
+        if one_by_one:
+            group.update((name, False) for name in ("fused", "foreach") if name in group)
+        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified and not one_by_one:
             group["fused"], group["foreach"] = True, False
         elif "capturable" in group and not group.get("fused"):
             group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter

@@ -27,6 +27,7 @@ from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .reached import Reached
+from .scheduled import Scheduled
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .torch_compiled import traced_through
@@ -90,14 +91,15 @@ class _Surroundings:
     held: Held
     reached: Reached
     excluded: dict[int, tuple[str, str]]
+    scheduled: Scheduled
 
 
-def trace(call: StepCall, keep_grads: bool = False) -> Trace:
+def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled()) -> Trace:
     """Traces the call; the model, the optimizers and the batch are left as they were. `keep_grads`: gradients that the
     step leaves behind are part of its state also where it clears them before it computes them anew."""
     functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
-    around = _Surroundings(*candidates(functions, call.model, call.others, known))
+    around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     from ..livestate import fetch_tensors  # which imports this package
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
     traced, leftover = _trace_reached(call, around, with_gradients=())
@@ -162,7 +164,8 @@ def _without_onednn() -> Iterator[None]:
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
            by_tensor: list[str] | None = None, keep_grads: bool = False) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
-    fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step)
+    fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
+                     around.scheduled)
     result: list[Any] = []
     with meta_kernels(), fakes.installed(), no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
@@ -174,7 +177,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
-                  stamps.tracking(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
+                  stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 returned = call.run(batch)
                 fakes.keep_first_state()
                 if keep_grads:
