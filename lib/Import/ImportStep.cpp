@@ -29,6 +29,7 @@ private:
   void addModuleTree(ModuleOp module);
   Attribute getRole(const step::Input &input);
   Attribute getOption(const step::Option &option);
+  DictionaryAttr getPrecision(const units::Precision &precision);
   Attribute getAnnotation(const units::Annotation &annotation);
   Location getLocation(const step::Node &node);
   FailureOr<SmallVector<Attribute>> emitNodes(Emitter &emitter, Functionalizer &values);
@@ -87,17 +88,18 @@ static ArrayAttr getStrings(Builder &builder, const std::vector<std::string> &st
   return builder.getStrArrayAttr(refs);
 }
 
+DictionaryAttr StepImporter::getPrecision(const units::Precision &precision) {
+  NamedAttrList dtypes;
+  for (auto &[name, dtype] : precision.entries())
+    if (dtype)
+      dtypes.set(name, TypeAttr::get(getElementType(*dtype, context)));
+  return dtypes.getDictionary(context);
+}
+
 Attribute StepImporter::getAnnotation(const units::Annotation &annotation) {
   const units::UnitOptions &options = annotation.options;
   auto number = [&](std::optional<int64_t> value) { return value ? builder.getI64IntegerAttr(*value) : IntegerAttr(); };
-  DictionaryAttr precision;
-  if (options.precision) {
-    NamedAttrList dtypes;
-    for (auto &[name, dtype] : options.precision->entries())
-      if (dtype)
-        dtypes.set(name, TypeAttr::get(getElementType(*dtype, context)));
-    precision = dtypes.getDictionary(context);
-  }
+  DictionaryAttr precision = options.precision ? getPrecision(*options.precision) : DictionaryAttr();
   return AnnotationAttr::get(context, getStrings(builder, annotation.modules),
                              annotation.ignored.empty() ? ArrayAttr() : getStrings(builder, annotation.ignored),
                              options.mode ? builder.getStringAttr(units::nameOf(*options.mode)) : StringAttr(),
@@ -141,6 +143,10 @@ void StepImporter::addModuleAttributes(ModuleOp module, ArrayRef<Attribute> phas
   if (!step.units.empty())
     module->setAttr("spmd.annotations", builder.getArrayAttr(llvm::map_to_vector(
                                             step.units, [&](const auto &unit) { return getAnnotation(unit); })));
+  if (step.precision) {
+    module->setAttr("spmd.precision", getPrecision(*step.precision));
+    module->setAttr("spmd.exempt_classes", getStrings(builder, step.exemptClasses));
+  }
   NamedAttrList tied;
   for (const step::Parameter &param : step.parameters)
     if (!param.aliases.empty())

@@ -11,7 +11,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 4;
+static constexpr int64_t kVersion = 5;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -253,6 +253,10 @@ static void readModel(JsonValue root, Step &step) {
     step.zeroGradient = root["zero_gradient"].asStrings();
   if (root.has("units"))
     step.units = units::readAnnotations(root["units"]);
+  if (root.has("precision")) {
+    step.precision = units::readPrecision(root["precision"]["options"]);
+    step.exemptClasses = root["precision"]["exempt_classes"].asStrings();
+  }
 }
 
 /// A parameter or buffer input is one of the declared ones, and looks the same.

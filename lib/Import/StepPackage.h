@@ -142,6 +142,9 @@ struct Step {
   std::vector<ParamGroup> groups;
   std::vector<std::string> zeroGradient;
   std::vector<units::Annotation> units;
+  /// Of units that say nothing else, and the classes of modules that have none.
+  std::optional<units::Precision> precision;
+  std::vector<std::string> exemptClasses;
   std::vector<std::vector<Frame>> stacks;
   std::vector<Input> inputs;
   std::vector<Node> nodes;

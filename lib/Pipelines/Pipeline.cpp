@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "spmd/Conversion/AtenToKernel/Epilogues.h"
+#include "spmd/ShardUnits/UnitOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -50,6 +51,8 @@ std::string unitOptions(const PipelineOptions &options) {
     text += " ignored-parameters=" + llvm::join(options.ignoredParameters, ",");
   if (options.strictTied)
     text += " strict-tied=true";
+  if (!options.precision.empty())
+    text += " precision=" + quote(options.precision);
   return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
          " reshard-after-forward=" + (options.reshardAfterForward ? "true" : "false");
 }
@@ -176,6 +179,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "mode=" + options.mode + ": expected fully_shard, replicate";
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
+  if (runtime::Expected<units::Precision> precision = units::parsePrecision(options.precision); !precision)
+    return "precision=" + options.precision + ": " + precision.error().message;
   if (options.epilogues != "auto")
     if (std::string bad = findBadEpilogue(options.epilogues); !bad.empty())
       return "epilogues=" + options.epilogues + ": " + bad + ", or auto";

@@ -2,9 +2,12 @@
 
 #include "spmd/ShardUnits/UnitOptions.h"
 
+#include <sstream>
+
 using namespace spmd;
 using namespace spmd::units;
 using runtime::DType;
+using runtime::Expected;
 using runtime::JsonValue;
 using runtime::Status;
 
@@ -15,6 +18,35 @@ std::optional<Mode> units::parseMode(const std::string &name) {
     if (name == nameOf(mode))
       return mode;
   return std::nullopt;
+}
+
+/// Of a precision, by its name; null for an unknown one.
+static std::optional<DType> *findDType(Precision &precision, const std::string &name) {
+  return name == "param"    ? &precision.param
+         : name == "reduce" ? &precision.reduce
+         : name == "buffer" ? &precision.buffer
+         : name == "output" ? &precision.output
+                            : nullptr;
+}
+
+Precision Precision::orElse(const Precision &other) const {
+  return {param ? param : other.param, reduce ? reduce : other.reduce, buffer ? buffer : other.buffer,
+          output ? output : other.output};
+}
+
+Expected<Precision> units::parsePrecision(const std::string &text) {
+  Precision precision;
+  std::istringstream entries(text);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    size_t equals = entry.find('=');
+    std::optional<DType> *dtype = findDType(precision, entry.substr(0, equals));
+    if (!dtype || equals == std::string::npos)
+      return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, buffer, output");
+    *dtype = runtime::parseDType(entry.substr(equals + 1));
+    if (!*dtype || **dtype > DType::BF16)
+      return Status::badInput("'" + entry + "': expected a floating type: f32, f64, f16 or bf16");
+  }
+  return precision;
 }
 
 UnitOptions UnitOptions::orElse(const UnitOptions &other) const {
@@ -31,14 +63,10 @@ UnitOptions UnitOptions::orElse(const UnitOptions &other) const {
   return result;
 }
 
-static Precision readPrecision(JsonValue json) {
+Precision units::readPrecision(JsonValue json) {
   Precision precision;
   json.forEachMember([&](const std::string &key, JsonValue value) {
-    std::optional<DType> *dtype = key == "param"    ? &precision.param
-                                  : key == "reduce" ? &precision.reduce
-                                  : key == "buffer" ? &precision.buffer
-                                  : key == "output" ? &precision.output
-                                                    : nullptr;
+    std::optional<DType> *dtype = findDType(precision, key);
     if (!dtype)
       return value.fail("unknown dtype of mixed precision; allowed: param, reduce, buffer, output");
     if (value.isNull())

@@ -21,6 +21,7 @@ from .capture.baked_values import BakedValue, are_alike, baked_values, changed a
 from .capture.call import StepCall, name_of
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
+from .capture.precision import Precision
 from .capture.reached import Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
@@ -114,18 +115,18 @@ class CompiledStep(Opaque):
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice,
-                 check_finite: bool = False, keep_grads: bool = False):
+                 check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None):
         functools.update_wrapper(self, train_step)
         function = train_step
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
         self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
-                           keep_grads)
+                           keep_grads, precision)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), run_options, units
-        self._keep_grads, self._lock = keep_grads, threading.RLock()
+        self._keep_grads, self._precision, self._lock = keep_grads, precision, threading.RLock()
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
@@ -146,7 +147,8 @@ class CompiledStep(Opaque):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            return self._step(StepCall(self.train_step, args, kwargs, self._current and self._current.call))
+            return self._step(StepCall(self.train_step, args, kwargs, self._current and self._current.call,
+                                       self._precision))
 
     def _step(self, call: StepCall) -> Any:
         self._check_model(call)
@@ -285,7 +287,7 @@ class CompiledStep(Opaque):
         package = self._capture(captured, self._scheduled(options, call.optimizers))
         everything = whole(call.model, package.held)
         artifact = compile_package(package, [*self._options, *self._units.words(everything)],
-                                   self._units.plan(everything, self.ranks))
+                                   self._units.plan(everything, self.ranks, self._precision))
         if self._live is not None:
             self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
@@ -522,7 +524,7 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
-            keep_grads: bool = False) -> Any:
+            keep_grads: bool = False, precision: Any = None) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -548,6 +550,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
       keep_grads: `p.grad` can be read after a step that clears gradients before it computes them
         (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps.
+      precision: in which the model computes, and its gradients are reduced: MixedPrecisionPolicy, MixedPrecision, or
+        text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types.
       check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
 
     Returns:
@@ -564,10 +568,11 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
     units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()))
     words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
+    computed = Precision.of(precision, "precision")
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads)
+                            check_finite, keep_grads, computed)
 
     return wrap if train_step is None else wrap(train_step)

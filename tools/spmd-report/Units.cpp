@@ -82,6 +82,10 @@ static Status report(const Arguments &arguments) {
   Expected<units::ModuleTree> tree = units::ModuleTree::read(root);
   if (root.has("units"))
     request.annotations = units::readAnnotations(root["units"]);
+  if (root.has("precision") && !request.defaults.precision) {
+    request.defaults.precision = units::readPrecision(root["precision"]["options"]);
+    request.exemptClasses = root["precision"]["exempt_classes"].asStrings();
+  }
   if (!document.status().ok())
     return document.status();
   if (!tree)

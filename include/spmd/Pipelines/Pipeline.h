@@ -35,6 +35,8 @@ struct PipelineOptions {
   /// global or local.
   std::string view = "global";
   bool reshardAfterForward = true;
+  /// param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE; what is absent is as the step was captured.
+  std::string precision;
   /// Units that are gathered ahead of their use.
   int64_t prefetch = 1;
   bool fuse = true;
@@ -57,6 +59,10 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         options.view);
   visit("reshard-after-forward", "Free gathered parameters between forward and backward (default true)",
         options.reshardAfterForward);
+  visit("precision",
+        "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer and output is "
+        "chosen when a step is captured (docs/precision.md), and another one is an error",
+        options.precision);
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",

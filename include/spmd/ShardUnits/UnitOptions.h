@@ -27,6 +27,8 @@ struct Precision {
   std::array<std::pair<const char *, std::optional<runtime::DType>>, 4> entries() const {
     return {{{"param", param}, {"reduce", reduce}, {"buffer", buffer}, {"output", output}}};
   }
+  /// These types, and for absent ones those of `other`.
+  Precision orElse(const Precision &other) const;
   bool empty() const { return !param && !reduce && !buffer && !output; }
   bool operator==(const Precision &o) const {
     return param == o.param && reduce == o.reduce && buffer == o.buffer && output == o.output;
@@ -54,6 +56,12 @@ struct UnitOptions {
 /// Reads {"mode": "replicate", "reshard_after_forward": false, "precision": {"param": "bf16"}, "prefetch": 0,
 /// "ranks": 8}. Unknown names are errors that list the allowed ones.
 UnitOptions readOptions(runtime::JsonValue json);
+
+/// Reads {"param": "bf16", "reduce": "f32"}; without "reduce" gradients are reduced in the type of "param".
+Precision readPrecision(runtime::JsonValue json);
+
+/// Reads "param=bf16,reduce=f32"; empty text is a precision without types.
+runtime::Expected<Precision> parsePrecision(const std::string &text);
 
 /// Checks options that depend on the number of ranks, and makes them plain: a group of all ranks is kReshard, a group
 /// of one is kKeep, as in PyTorch. `unit` is what errors call the unit.

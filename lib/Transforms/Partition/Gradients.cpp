@@ -10,6 +10,11 @@
 // other parameters, and a parameter's second gradient (of two losses, kept apart),
 // which is reduced on the way.
 //
+// Where a unit's precision says in which type gradients are reduced, they are packed and added up in it, and the sum is
+// cast to the parameters' type. A gradient that was cast from that very type (the cast of a parameter, backwards) is
+// taken before its cast: widening and narrowing again changes no bit. Any other cast goes where its operand is: a model
+// casts its parameters before it begins, so autograd casts their gradients when all of backward is done.
+//
 // Which values are wanted in the chunk is known only once all ops are placed, so the
 // step is emitted twice: the first time records the wanted values, and the ops that
 // depend on reduced ones. The second time these ops come last, and the first that
@@ -109,6 +114,26 @@ Value Partitioner::getWhole(Value value, RankedTensorType type) {
                                 builder.getDenseI64ArrayAttr(type.getShape()));
 }
 
+/// Of a cast from `dtype` what it casts, else the value.
+static Value getSourceOfType(Value value, FloatType dtype) {
+  auto copy = value.getDefiningOp<aten::ToCopyOp>();
+  bool isFrom = copy && cast<RankedTensorType>(copy.getOperand().getType()).getElementType() == dtype;
+  return isFrom ? copy.getOperand() : value;
+}
+
+Value Partitioner::castTo(Value value, FloatType dtype) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getElementType() == dtype ? value : create<aten::ToCopyOp>(type.clone(dtype), value, dtype);
+}
+
+/// A cast, moved to where its operand is computed.
+static void hoistCast(Value value) {
+  auto copy = value.getDefiningOp<aten::ToCopyOp>();
+  Operation *source = copy ? copy.getOperand().getDefiningOp() : nullptr;
+  if (source && source->getBlock() == copy->getBlock() && getSegment(source) == getSegment(copy))
+    copy->moveAfter(source);
+}
+
 Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool partial) {
   Unit &unit = step.units[number];
   AxisState summands = step.isLocalView ? AxisState::varying() : AxisState::partial(ReduceKind::sum);
@@ -117,10 +142,14 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   SmallVector<Attribute> names;
   Operation *last = nullptr;
   Type dtype = cast<RankedTensorType>(members.front().second.getType()).getElementType();
+  FloatType reduceType = partial ? unit.reduceType : FloatType();
   for (const Member &member : members) {
     SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];
     auto type = RankedTensorType::get(segmentAttr.getShape(), dtype);
     values.push_back(partial ? get(member.second, state) : getWhole(member.second, type));
+    if (reduceType)
+      values.back() = getSourceOfType(values.back(), reduceType);
+    hoistCast(values.back());
     names.push_back(builder.getStringAttr(segmentAttr.getName()));
     Operation *producer = values.back().getDefiningOp();
     if (producer && (!last || last->isBeforeInBlock(producer)))
@@ -136,6 +165,11 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
     segment = last->getAttr(kSegmentAttr);
   }
   auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
+  if (reduceType) {
+    dtype = reduceType;
+    for (Value &value : values)
+      value = castTo(value, reduceType);
+  }
   auto flatType = RankedTensorType::get({unit.layout.getPadded()}, dtype);
   Value flat = create<PackOp>(getLocalType(flatType, state), values, name, builder.getArrayAttr(names));
   RankedTensorType chunkType = getChunkType(number, dtype);
@@ -150,6 +184,8 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
     flat = create<SliceOp>(chunkType, flat, step.meshRef(), step.axes(), zero, one, rows);
   if (partial && step.isLocalView)
     flat = average(flat);
+  if (reduceType)
+    flat = castTo(flat, cast<FloatType>(unit.layout.getDtype()));
   loc = locHere;
   segment = segmentHere;
   return flat;

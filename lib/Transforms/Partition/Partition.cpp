@@ -40,6 +40,8 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
     if (failed(checkUnitOptions(module)))
       return signalPassFailure();
     FailureOr<partition::Step> step = partition::Step::read(module);
+    if (succeeded(step) && failed(step->checkPrecision()))
+      return signalPassFailure();
     if (succeeded(step))
       step->isLocalView = view == "local" && step->ranks > 1;
     if (failed(step) || failed(partition::Partitioner::run(*step)))

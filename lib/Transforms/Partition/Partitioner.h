@@ -118,6 +118,8 @@ private:
   /// Places the values, whatever they are, at segments of the unit's chunk.
   mlir::LogicalResult bringHome(int64_t unit, llvm::ArrayRef<Member> requested);
   mlir::Value getWhole(mlir::Value value, mlir::RankedTensorType type);
+  /// The value in another type.
+  mlir::Value castTo(mlir::Value value, mlir::FloatType dtype);
   mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
 
   // OwnerOps.cpp: pointwise ops of the owner domain.

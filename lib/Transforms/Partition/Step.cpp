@@ -18,6 +18,13 @@ FailureOr<Step> Step::read(ModuleOp module) {
 
 FlatSymbolRefAttr Step::meshRef() const { return FlatSymbolRefAttr::get(mesh->getAttrOfType<StringAttr>("sym_name")); }
 
+static FloatType getReduceType(ShardUnitOp op) {
+  DictionaryAttr precision = op.getPrecisionAttr();
+  auto reduce = precision ? precision.getAs<TypeAttr>("reduce") : TypeAttr();
+  auto type = reduce ? dyn_cast<FloatType>(reduce.getValue()) : FloatType();
+  return type == op.getLayout().getDtype() ? FloatType() : type;
+}
+
 LogicalResult Step::readUnits(ModuleOp module) {
   auto meshes = module.getOps<MeshOp>();
   if (std::distance(meshes.begin(), meshes.end()) != 1)
@@ -28,7 +35,7 @@ LogicalResult Step::readUnits(ModuleOp module) {
     return mesh.emitOpError() << "has " << mesh.getAxisNames().size() << " axes, partition knows one";
   ranks = mesh.getNumRanks();
   for (auto op : module.getOps<ShardUnitOp>())
-    units.push_back({op, op.getLayout(), op.isSharded(), {}});
+    units.push_back({op, op.getLayout(), op.isSharded(), getReduceType(op), {}});
   return success();
 }
 

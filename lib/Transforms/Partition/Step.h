@@ -28,6 +28,8 @@ struct Unit {
   FlatAttr layout;
   /// Each rank owns a chunk; otherwise each has the whole buffer.
   bool sharded = false;
+  /// In which gradients are added up over the ranks, where it is not the parameters' type; else null.
+  mlir::FloatType reduceType;
   /// Parameters first, then the states in the order of the arguments.
   llvm::SmallVector<UnitArgument> arguments;
 
@@ -57,6 +59,10 @@ public:
   llvm::DenseMap<mlir::Value, Place> places;
   /// Those of them that a table holds.
   llvm::DenseSet<mlir::Value> tableArguments;
+
+  /// An error where a unit's precision is not that of the captured step: of types, only that in which gradients are
+  /// reduced can be chosen after the capture.
+  mlir::LogicalResult checkPrecision() const;
 
   mlir::FlatSymbolRefAttr meshRef() const;
   mlir::ArrayAttr axes() const { return mesh->getAttrOfType<mlir::ArrayAttr>("axis_names"); }

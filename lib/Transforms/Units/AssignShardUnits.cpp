@@ -33,7 +33,11 @@ private:
   /// At the location alone: with the op, a diagnostic would print the whole program.
   LogicalResult fail(const runtime::Status &status) { return emitError(getOperation().getLoc()) << status.message; }
 
+  LogicalResult checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned);
+
   int64_t numUnits = 0;
+  /// Of units that say nothing else.
+  units::Precision captured;
 };
 
 } // namespace
@@ -135,6 +139,16 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   if (!request.defaults.mode)
     return module.emitError() << "mode '" << mode << "' is not one of: fully_shard, replicate";
   request.defaults.reshardAfterForward = reshardAfterForward ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  runtime::Expected<units::Precision> given = units::parsePrecision(precision);
+  if (!given)
+    return module.emitError() << "precision: " << given.error().message;
+  if (!given->empty())
+    request.defaults.precision = *given;
+  if (auto attr = module->getAttrOfType<DictionaryAttr>("spmd.precision")) {
+    captured = readPrecision(attr);
+    request.defaults.precision = given->orElse(captured);
+    request.exemptClasses = getStrings(module->getAttrOfType<ArrayAttr>("spmd.exempt_classes"));
+  }
   runtime::Expected<units::Policy> parsed = units::parsePolicy(policy);
   if (!parsed)
     return fail(parsed.error());
@@ -194,6 +208,23 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
   }
 }
 
+/// The types of buffers and of results are in the graph, where no annotation says that it was captured so.
+LogicalResult AssignShardUnitsPass::checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned) {
+  if (precision.empty() && policyFile.empty())
+    return success();
+  for (const units::Unit &unit : assigned.units) {
+    const units::Precision &own = *unit.options.precision;
+    if (own.empty() || (own.buffer == captured.buffer && own.output == captured.output))
+      continue;
+    const std::string &path = tree.getModule(unit.modules.front()).path;
+    return emitError(getOperation().getLoc())
+           << "precision of shard unit '" << (path.empty() ? "(root)" : path)
+           << "': 'buffer' and 'output' are chosen when a step is captured, with precision= of spmd.capture and "
+              "spmd.compile, and this one was captured otherwise";
+  }
+  return success();
+}
+
 void AssignShardUnitsPass::runOnOperation() {
   ModuleOp module = getOperation();
   func::FuncOp step = getStep(module);
@@ -208,6 +239,8 @@ void AssignShardUnitsPass::runOnOperation() {
     (void)fail(assigned.error());
     return signalPassFailure();
   }
+  if (failed(checkPrecision(*tree, *assigned)))
+    return signalPassFailure();
   for (const std::string &warning : assigned->warnings)
     emitWarning(module.getLoc()) << warning;
   for (const std::string &remark : assigned->remarks)

@@ -12,13 +12,6 @@ static LogicalResult check(ShardUnitOp unit) {
     return emitError(unit.getLoc()) << "shard unit '" << (name.empty() ? "(root)" : name) << "' (@"
                                     << unit.getSymName() << ") ";
   };
-  Type own = unit.getLayout().getDtype();
-  if (DictionaryAttr precision = unit.getPrecisionAttr())
-    for (NamedAttribute entry : precision)
-      if (Type type = cast<TypeAttr>(entry.getValue()).getValue(); type != own)
-        return fail() << "has mixed precision (" << entry.getName().getValue() << " = " << type << ", parameters are "
-                      << own << "), for which no code can be generated yet; leave 'precision' out of its options, or "
-                      << "capture the step under torch.autocast";
   if (std::optional<int64_t> group = unit.getReshardGroup())
     return fail() << "reshards after forward to groups of " << *group
                   << " ranks, for which no code can be generated yet; use true or false";

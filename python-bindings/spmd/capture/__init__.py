@@ -20,6 +20,7 @@ from .errors import CaptureError
 from .fakes import tensor_names
 from .optimizer_state import first_step_differs
 from .package import StepPackage
+from .precision import Precision
 from .reference import record_reference
 from .scheduled import Scheduled
 from .trace import trace, trace_first_step
@@ -29,7 +30,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
             reference_schedule: Callable[[int], float] | None = None, reference_ranks: int | None = None,
             zero_gradient: Sequence[str] = (), keep_grads: bool = False, scheduled_options: Sequence[str] = (),
-            name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
+            precision: Any = None, name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
     Nothing is computed but the reference: the step runs unmodified on fake tensors, and the model and optimizer are
@@ -56,6 +57,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       scheduled_options: options of the param groups, besides the learning rate, that are inputs of the step and may
         have another value in every call: "momentum", "betas.0" (the first of the pair), "weight_decay". The optimizer
         is then captured as arithmetic on single parameters, not as PyTorch's fused op.
+      precision: in which the model computes, and its gradients are reduced: PyTorch's MixedPrecisionPolicy or
+        MixedPrecision, or text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep
+        their types.
       name: the step's name; default the function's.
       device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
 
@@ -71,7 +75,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     if isinstance(train_step, CompiledStep):
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
-    call = StepCall(train_step, args, kwargs)
+    call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
     package = capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
     if package.left:
         module, attribute, _ = package.left[0]

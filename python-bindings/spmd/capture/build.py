@@ -20,6 +20,7 @@ from .modules import class_name, module_tree
 from .normalize import DTYPES, Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
+from .precision import is_used, regions
 from .trace import Empty, Output, Trace, loss_output
 
 
@@ -57,12 +58,22 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if units := _annotations(view, call, traced, tensors):
         step |= {"version": 2, "units": units}
     if any("reached" in unit for unit in units):
-        step |= {"version": VERSION}
+        step |= {"version": 4}
+    if is_used(call.model, call.precision):
+        step |= {"version": VERSION, "precision": _precision(view, call)}
     if (default := torch.get_default_dtype()) != torch.float32:
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, updates=traced.updates,
                        unkept_gradients=traced.unkept_gradients, held=traced.held)
+
+
+def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:
+    """The precision of units for which the model's own code says nothing, and the classes whose modules have none."""
+    policies = [call.precision, *(policy for _, policy in regions(call.model, call.precision))]
+    exempt = dict.fromkeys(cls for policy in policies if policy is not None for cls in policy.exempt)
+    present = [class_name(cls) for cls in exempt if any(isinstance(module, cls) for module in view.modules())]
+    return {"options": call.precision.encode() if call.precision is not None else {}, "exempt_classes": present}
 
 
 def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: dict) -> list[dict]:

@@ -12,6 +12,7 @@ from .errors import CaptureError
 from .code_names import closure_numbers
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
+from .precision import Precision, computing_in
 from .torch_compiled import original
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -26,13 +27,14 @@ class StepCall:
     "batch.mask", "pair.0") and values. Anything else is a Python value and stays as it is.
 
     `last` is an earlier call of the step: what that has found outside of the arguments is read where it was.
+    `precision`: in which the model computes, where its own code says nothing else.
     """
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-                 last: StepCall | None = None):
+                 last: StepCall | None = None, precision: Precision | None = None):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
-        self.train_step, self.args, self.kwargs = train_step, args, kwargs
+        self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
         self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -112,7 +114,7 @@ class StepCall:
         for name, rows in self.rows_of_ranks(self.batch, ranks, batch_dims).items():
             leaves[self._batch_slots[self.batch_names.index(name)]] = rows[0]
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
-        return StepCall(self.train_step, bound.args, bound.kwargs)
+        return StepCall(self.train_step, bound.args, bound.kwargs, precision=self.precision)
 
     def rows_of_ranks(self, batch: Sequence[torch.Tensor], ranks: int,
                       batch_dims: dict[str, int | None]) -> dict[str, list[torch.Tensor]]:
@@ -140,7 +142,8 @@ class StepCall:
         swap[id(self.model)] = model or self.model
         leaves = [swap.get(id(leaf), leaf) for leaf in leaves]
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
-        return self.train_step(*bound.args, **bound.kwargs)
+        with computing_in(model or self.model, self.precision):
+            return self.train_step(*bound.args, **bound.kwargs)
 
     def _is_training_object(self, value: Any) -> bool:
         return value is self.model or isinstance(value, torch.optim.Optimizer)

@@ -19,7 +19,7 @@ from .held import Held
 if TYPE_CHECKING:
     from ..planning import Plan
 
-FORMAT, VERSION = "spmd-step", 4
+FORMAT, VERSION = "spmd-step", 5
 
 
 @dataclasses.dataclass

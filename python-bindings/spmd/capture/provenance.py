@@ -35,6 +35,11 @@ class Provenance(NamedTuple):
     seed: bool = False
 
 
+# Ops whose shape functions take operands of several types, and whose kernels do not.
+_PRODUCTS = {getattr(torch.ops.aten, name) for name in (
+    "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "linear")}
+
+
 class ProvenanceMode(TorchDispatchMode):
     """Stamps each op of the step and refuses the two things a graph would get silently wrong.
 
@@ -140,6 +145,9 @@ class ProvenanceMode(TorchDispatchMode):
                            'let each expert see every token: experts_implementation="batched_mm" in the config of a '
                            'model of '
                            "transformers")
+        if func.overloadpacket in _PRODUCTS and len(dtypes := dict.fromkeys(leaf.dtype for leaf in leaves)) > 1:
+            raise error_at(stack, f"{func} multiplies {' by '.join(map(str, dtypes))}, which eager PyTorch refuses",
+                           "cast one of them, or compute in one type: precision=, torch.autocast")
         for leaf in leaves:
             if isinstance(leaf, torch.Generator):
                 raise error_at(stack,

@@ -15,6 +15,7 @@ from .draws import Draws
 from .errors import CaptureError
 from .fakes import tensor_names
 from .held import whole
+from .precision import is_used
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap
@@ -81,7 +82,9 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
                     drawing.enter_context(Draws(rng[0], torch.tensor(number)))
                 return call.run([rows[n][rank] for n in call.batch_names], *replica)
 
-        with _whole_ops() if rng else contextlib.nullcontext():
+        # What is recomputed would not be recomputed in the precision of the module around it.
+        with _whole_ops() if rng else inline_checkpoints() if is_used(call.model, call.precision) \
+                else contextlib.nullcontext():
             results = replicas.step(run_rank)
         of_ranks = [_leaf(package.result, returned, loss_at) for returned in results]
         losses.append(sum(loss.item() if isinstance(loss, torch.Tensor) else loss for loss in of_ranks) / len(of_ranks))

@@ -10,21 +10,29 @@ from typing import Any, Iterable, Iterator
 import torch
 from torch import nn
 
-from .options import encode_options
+from ..capture.precision import Precision
+from .options import encode_options, precision_of
 
 _ATTRIBUTE = "_spmd_unit"  # in the module's __dict__, so that a copy of the model keeps it
 _order = itertools.count()
-_wrap_options: dict[str, Any] | None = None
+_wrap_options: dict[str, Any] | None = None  # as they were given
 
 
 @dataclasses.dataclass
 class Annotation:
-    """One unit: its modules, options as the library reads them, parameters that stay out, and when it was said."""
+    """One unit: its modules, options as the library reads them, parameters that stay out, the precision that the
+    modules compute in, and when it was said."""
 
     modules: list[nn.Module]
     options: dict[str, Any]
     ignored: list[nn.Parameter]
+    precision: Precision | None
     order: int
+
+
+def annotation_of(module: nn.Module) -> Annotation | None:
+    """What was said of a module."""
+    return module.__dict__.get(_ATTRIBUTE)
 
 
 def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
@@ -60,7 +68,7 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
     ignored = list(ignored_params or ())
     if not all(isinstance(p, nn.Parameter) for p in ignored):
         raise ValueError("ignored_params expects parameters")
-    _annotate(modules, encoded, ignored, "fully_shard")
+    _annotate(modules, encoded, ignored, precision_of(options, "fully_shard"), "fully_shard")
     return module
 
 
@@ -70,7 +78,8 @@ def enable_wrap(*, wrapper_cls: Any = None, **options: Any) -> Iterator[None]:
     global _wrap_options
     if _wrap_options is not None:
         raise NotImplementedError("enable_wrap is active already, and does not nest")
-    _wrap_options = encode_options(options, "enable_wrap")
+    encode_options(options, "enable_wrap")
+    _wrap_options = options
     try:
         yield
     finally:
@@ -83,7 +92,8 @@ def wrap(module: nn.Module, **override: Any) -> nn.Module:
         return module
     if not isinstance(module, nn.Module):
         raise ValueError(f"wrap expects a module but got {module!r}")
-    _annotate([module], _wrap_options | encode_options(override, "wrap"), [], "wrap")
+    encoded = encode_options(_wrap_options, "enable_wrap") | encode_options(override, "wrap")
+    _annotate([module], encoded, [], precision_of(_wrap_options | override, "wrap"), "wrap")
     return module
 
 
@@ -95,12 +105,12 @@ def annotations_of(model: nn.Module, paths: dict[int, str], parameter_names: dic
     """
     found: dict[int, Annotation] = {}
     for path, module in model.named_modules():
-        annotation = module.__dict__.get(_ATTRIBUTE)
+        annotation = annotation_of(module)
         if annotation is None:
             continue
         found.setdefault(id(annotation), annotation)
         for below in module.modules():
-            inner = below.__dict__.get(_ATTRIBUTE)
+            inner = annotation_of(below)
             if inner is not None and inner.order > annotation.order:
                 raise ValueError(f"module '{paths[id(below)]}' was made a unit after '{path}', which contains it; "
                                  "fully_shard is called bottom-up")
@@ -116,11 +126,12 @@ def annotations_of(model: nn.Module, paths: dict[int, str], parameter_names: dic
     return units
 
 
-def _annotate(modules: list[nn.Module], options: dict, ignored: list[nn.Parameter], function: str) -> None:
+def _annotate(modules: list[nn.Module], options: dict, ignored: list[nn.Parameter], precision: Precision | None,
+              function: str) -> None:
     for module in modules:
         if _ATTRIBUTE in module.__dict__:
             raise ValueError(f"{function}: module '{_find_path(module)}' ({type(module).__name__}) is a unit already")
-    annotation = Annotation(list(modules), options, ignored, next(_order))
+    annotation = Annotation(list(modules), options, ignored, precision, next(_order))
     for module in modules:
         module.__dict__[_ATTRIBUTE] = annotation
 

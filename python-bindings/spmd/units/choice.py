@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from ..capture.modules import class_name
+from ..capture.precision import Precision
 from .assign import ShardUnits, shard_units, split_ignored
 from .describe import ModelDescription
 from .policy import PolicyRequest
@@ -32,11 +33,12 @@ class UnitChoice:
             words += [f"--ignored-parameter={description.name_of(p)}" for p in parameters]
         return words
 
-    def plan(self, model: nn.Module, ranks: int) -> dict[str, Any] | None:
+    def plan(self, model: nn.Module, ranks: int, precision: Precision | None = None) -> dict[str, Any] | None:
+        """`precision`: of units for which the policy says nothing else."""
         if self.policy is None or isinstance(self.policy, str):
             return None
         return shard_units(model, self.policy, ignored_modules=self.ignored_modules, ignored_states=self.ignored_states,
-                           ranks=ranks).plan()
+                           ranks=ranks, options={} if precision is None else {"precision": precision}).plan()
 
 
 class _ByName:

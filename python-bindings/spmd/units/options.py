@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+from ..capture.precision import Precision
 
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
 PYTORCH = ("sharding_strategy", "mixed_precision", "mp_policy", "backward_prefetch")
-_DTYPES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16"}
+_PRECISION = ("precision", "mixed_precision", "mp_policy")
 
 
 def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
             encoded["mode"] = value
         elif name == "reshard_after_forward":
             encoded |= _reshard(value, place)
-        elif name in ("precision", "mixed_precision", "mp_policy"):
+        elif name in _PRECISION:
             encoded["precision"] = _precision(value, place)
         elif name == "prefetch":
             if isinstance(value, bool) or value not in (0, 1):
@@ -43,9 +43,8 @@ def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
 
 def exempt_classes(options: dict[str, Any]) -> tuple[type, ...] | None:
     """The classes that PyTorch's MixedPrecision leaves out; None when the options have none."""
-    policy = options.get("mixed_precision")
-    classes = getattr(policy, "_module_classes_to_ignore", None)
-    return None if classes is None else tuple(classes)
+    precision = precision_of(options, "options")
+    return None if precision is None else precision.exempt
 
 
 def _reshard(value: Any, place: str) -> dict:
@@ -68,20 +67,13 @@ def _strategy(value: Any, place: str) -> dict:
     return known[name]
 
 
+def precision_of(options: dict[str, Any], place: str) -> Precision | None:
+    """The precision among options, in whose words it was."""
+    given = [value for name, value in options.items() if name in _PRECISION]
+    return Precision.of(given[-1], place, is_root=False) if given else None
+
+
 def _precision(value: Any, place: str) -> dict | None:
-    """{"param": "bf16", ...} of a dict, of MixedPrecision or of MixedPrecisionPolicy; None for none."""
-    if value is None:
-        return None
-    if isinstance(value, dict):
-        given = dict(value)
-    else:
-        names = {"param": "param_dtype", "reduce": "reduce_dtype", "buffer": "buffer_dtype", "output": "output_dtype"}
-        if not hasattr(value, "param_dtype"):
-            raise ValueError(f"{place}: mixed precision is {value!r}; expected a dict, MixedPrecision or "
-                             "MixedPrecisionPolicy")
-        if not getattr(value, "cast_forward_inputs", True) and not hasattr(value, "buffer_dtype"):
-            raise ValueError(f"{place}: cast_forward_inputs=False is not supported")
-        if getattr(value, "keep_low_precision_grads", False):
-            raise ValueError(f"{place}: keep_low_precision_grads is not supported")
-        given = {ours: getattr(value, theirs, None) for ours, theirs in names.items()}
-    return {name: _DTYPES.get(dtype, dtype) for name, dtype in given.items() if dtype is not None}
+    """{"param": "bf16", ...}; None for none."""
+    precision = Precision.of(value, place, is_root=False)
+    return None if precision is None else precision.encode()

@@ -146,8 +146,8 @@ def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
 
 @pytest.mark.parametrize("options, error", [
     ({"precision": {"param": "bf16"}},
-     r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16', parameters are "
-     r"'f32'\), for which no code can be generated yet; leave 'precision' out of its options"),
+     r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16'\), and the step was captured in 'f32' "
+     r"\(h.0.attn.c_attn, gpt2.py:\d+ reads 'h.0.attn.c_attn.weight' as it is\); capture it with precision="),
     ({"reshard_after_forward": 2},
      r"shard unit 'h.0' \(@unit1\) reshards after forward to groups of 2 ranks, for which no "
      "code can be generated yet; use true or false")])

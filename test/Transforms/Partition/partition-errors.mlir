@@ -78,3 +78,17 @@ module {
     return %b : tensor<4xf32>
   }
 }
+
+// -----
+
+module @wide attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{shard unit '(root)' (@unit0) has mixed precision (param = 'bf16'), and the step was captured in 'f32'}}
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]> {precision = {param = bf16}}
+func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", trainable>})
+    -> (tensor<f32> {spmd.result = #spmd.loss<"">}) {
+  %loss = aten.sum.dim_IntList %w {dim = array<i64: 0, 1>, spmd.segment = 0} : (tensor<4x16xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+}

@@ -7,8 +7,8 @@
 
 namespace spmd {
 
-/// An error for a shard unit whose options nothing after the units keeps: mixed precision, and groups of ranks that
-/// keep gathered parameters. A plan without them would be another program's.
+/// An error for a shard unit whose options nothing after the units keeps: groups of ranks that keep gathered
+/// parameters. A plan without them would be another program's.
 llvm::LogicalResult checkUnitOptions(mlir::ModuleOp module);
 
 } // namespace spmd

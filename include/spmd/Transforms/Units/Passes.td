@@ -92,6 +92,9 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
                "names of such parameters">,
     Option<"strictTied", "strict-tied", "bool", "false",
            "a tied parameter with owners in different units is an error">,
+    Option<"precision", "precision", "std::string", "\"\"",
+           "param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE, of units that say nothing else; what "
+           "is absent is as the step was captured">,
     Option<"ranks", "ranks", "int64_t", "1", "number of ranks, at least 1">,
     Option<"mode", "mode", "std::string", "\"fully_shard\"",
            "fully_shard: each rank owns a chunk; replicate: each has all">,
