@@ -86,13 +86,15 @@ def test_the_interpreter_rounds_where_the_kernels_do(kind, tmp_path) -> None:
     run("interpret", find_tool("spmd-interpret"), program, "--ranks=2", f"--weights={step}", "--steps=2",
         "--dtype=program", f"--save={tmp_path / 'interpreted'}")
     artifact = compile_step(step, 2, tmp_path / "s.spmd")
-    run("train", find_tool("spmd-run"), artifact, "--steps=2", "--quiet", f"--save={tmp_path / 'trained'}")
+    run("train", find_tool("spmd-run"), artifact, "--steps=2", "--quiet", f"--save={tmp_path / 'trained.safetensors'}")
     alone = compile_step(step, 2, tmp_path / "alone.spmd", "--fuse=false")
-    run("train", find_tool("spmd-run"), alone, "--steps=2", "--quiet", f"--save={tmp_path / 'alone'}")
-    assert (tmp_path / "trained").read_bytes() == (tmp_path / "alone").read_bytes()
-    interpreted, trained = load_file(tmp_path / "interpreted"), load_file(tmp_path / "trained")
+    run("train", find_tool("spmd-run"), alone, "--steps=2", "--quiet", f"--save={tmp_path / 'alone.safetensors'}")
+    assert (tmp_path / "trained.safetensors").read_bytes() == (tmp_path / "alone.safetensors").read_bytes()
+    interpreted, trained = load_file(tmp_path / "interpreted"), load_file(tmp_path / "trained.safetensors")
     compared = 0
     for name, ours in trained.items():
+        if name.startswith("optimizer/"):
+            continue
         expected = interpreted[f"final/{name}"]
         difference = float((ours.double() - expected).norm() / expected.norm())
         print(name, difference)

@@ -70,7 +70,7 @@ def test_numbers_stay(check: StepCheck, ranks: int):
 
 def train(check: StepCheck, name: str, epilogues: str) -> tuple[bytes, list[dict]]:
     """Parameters and optimizer state after three steps on two ranks, and the products of the plan."""
-    artifact, saved = check.folder / f"{name}.spmd", check.folder / name
+    artifact, saved = check.folder / f"{name}.spmd", check.folder / f"{name}.safetensors"
     run(tool("spmd-compile"), check.step, "--ranks=2", *DIMS, "--quiet", f"--epilogues={epilogues}", "-o", artifact)
     run(tool("spmd-run"), artifact, "--quiet", "--check", "--threads=2", f"--save={saved}")
     return saved.read_bytes(), gemms(artifact)

@@ -5,44 +5,10 @@
 #include "spmd/Runtime/Core/Json.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <tuple>
-#include <unistd.h>
 
 using namespace spmd::runtime;
-
-static Status ioError(const std::string &action, const std::string &path) {
-  return Status::badInput("cannot " + action + " '" + path + "': " + std::strerror(errno));
-}
-
-/// Maps the whole of `path` for reading; the mapping lives as long as the
-/// pointer.
-static Expected<std::shared_ptr<void>> mapFile(const std::string &path, size_t &size) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return ioError("read", path);
-  struct stat info;
-  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(descriptor);
-    return Status::badInput("'" + path + "' is not a regular file");
-  }
-  size = static_cast<size_t>(info.st_size);
-  if (size < 8) {
-    ::close(descriptor);
-    return Status::badInput("'" + path + "': truncated: " + std::to_string(size) +
-                            " bytes, a safetensors file has at least 8");
-  }
-  void *address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  ::close(descriptor);
-  if (address == MAP_FAILED)
-    return ioError("map", path);
-  size_t length = size;
-  return std::shared_ptr<void>(address, [length](void *p) { ::munmap(p, length); });
-}
 
 namespace {
 /// The bytes of one tensor, and where the header says so.
@@ -71,12 +37,15 @@ static void checkCoverage(std::vector<ByteRange> ranges, int64_t dataSize, JsonV
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   SafetensorsFile file;
   file.fileName = path;
-  size_t size = 0;
-  Expected<std::shared_ptr<void>> mapped = mapFile(path, size);
+  Expected<MappedFile> mapped = MappedFile::open(path);
   if (!mapped)
     return mapped.error();
   file.mapping = *mapped;
-  const char *bytes = static_cast<const char *>(file.mapping.get());
+  size_t size = mapped->size();
+  if (size < 8)
+    return Status::badInput("'" + path + "': truncated: " + std::to_string(size) +
+                            " bytes, a safetensors file has at least 8");
+  const char *bytes = mapped->data();
 
   uint64_t headerSize;
   std::memcpy(&headerSize, bytes, 8);

@@ -210,6 +210,14 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
 }
 
+Expected<int64_t> Trainer::agree(int64_t value) const {
+  if (content->ranks.areAll())
+    return value;
+  if (Status status = content->shared->processes->share(0, &value, sizeof value, content->shared->abort); !status.ok())
+    return status;
+  return value;
+}
+
 std::vector<std::string> Trainer::unsavedState() const {
   std::vector<std::string> kinds;
   for (const StateTensor &tensor : content->state.tensors())

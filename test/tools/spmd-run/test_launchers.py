@@ -20,16 +20,16 @@ def threads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("launchers")
     subprocess.run([BIN / "spmd-compile", EXAMPLE, "-o", folder / "nano.spmd", "--ranks=4", "--policy=class:Block",
                     "--quiet"], check=True)
-    subprocess.run([BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/threads"], check=True,
+    subprocess.run([BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/threads.safetensors"], check=True,
                    stdout=subprocess.DEVNULL)
     return folder
 
 
 def run(folder, *launcher):
-    done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/launched"],
+    done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/launched.safetensors"],
                           env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (folder / "launched").read_bytes() == (folder / "threads").read_bytes()
+    assert (folder / "launched.safetensors").read_bytes() == (folder / "threads.safetensors").read_bytes()
     assert len(re.findall(r"^ +[0-2]  ", done.stdout, re.MULTILINE)) == 3, done.stdout  # rank 0 alone prints
 
 
@@ -54,8 +54,8 @@ def test_variables_of_slurm(threads):
         port = str(probe.getsockname()[1])
     common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2",
               "SLURM_STEP_NODELIST": "localhost"}
-    command = [BIN / "spmd-run", threads / "nano.spmd", "--steps=3", f"--save={threads}/slurm"]
+    command = [BIN / "spmd-run", threads / "nano.spmd", "--steps=3", f"--save={threads}/slurm.safetensors"]
     tasks = [subprocess.Popen(command, env={**common, "SLURM_PROCID": str(rank)}, stdout=subprocess.DEVNULL)
              for rank in range(2)]
     assert [task.wait(timeout=300) for task in tasks] == [0, 0]
-    assert (threads / "slurm").read_bytes() == (threads / "threads").read_bytes()
+    assert (threads / "slurm.safetensors").read_bytes() == (threads / "threads.safetensors").read_bytes()

@@ -10,10 +10,10 @@
 #define SPMD_RUNTIME_CORE_SAFETENSORS_H
 
 #include "spmd/Runtime/Core/DType.h"
+#include "spmd/Runtime/Core/MappedFile.h"
 #include "spmd/Runtime/Core/Status.h"
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ public:
 
 private:
   std::string fileName;
-  std::shared_ptr<void> mapping;
+  MappedFile mapping;
   std::map<std::string, TensorView> entries;
   std::map<std::string, std::string> notes;
 };

@@ -84,6 +84,9 @@ public:
   /// The kinds of state that such a file without the optimizer leaves out ("exp_avg", "rng"), in order.
   std::vector<std::string> unsavedState() const;
 
+  /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
+  Expected<int64_t> agree(int64_t value) const;
+
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
 
