@@ -21,7 +21,6 @@ from .capture.baked_values import BakedValue, are_alike, baked_values, changed a
 from .capture.call import StepCall, name_of
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
-from .capture.precision import Precision
 from .capture.reached import Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
@@ -33,6 +32,7 @@ from .interrupts import uninterrupted
 from .livestate import LiveState
 from .native import FAILED
 from .planning import Plan, read_plan
+from .precision import Precision
 from .remarks import remark
 from .runtime import RunError, Trainer
 from .units.choice import UnitChoice

@@ -19,7 +19,7 @@ from torch.distributed.fsdp import MixedPrecision, MixedPrecisionPolicy
 from torch.utils.checkpoint import checkpoint
 
 import spmd
-from spmd.capture.precision import Precision
+from spmd.precision import Precision
 
 BF16 = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 

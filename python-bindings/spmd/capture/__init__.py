@@ -13,6 +13,7 @@ from typing import Any, Callable, Literal, Sequence
 
 import torch
 
+from ..precision import Precision
 from ..torch_versions import why_not
 from .build import build_package
 from .call import StepCall
@@ -20,7 +21,6 @@ from .errors import CaptureError
 from .fakes import tensor_names
 from .optimizer_state import first_step_differs
 from .package import StepPackage
-from .precision import Precision
 from .reference import record_reference
 from .scheduled import Scheduled
 from .trace import trace, trace_first_step

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .call import StepCall
+from .casts import is_used, regions
 from .errors import CaptureError, Frame
 from .fakes import Input, tensor_names
 from .held import named_modules, whole
@@ -20,7 +21,6 @@ from .modules import class_name, module_tree
 from .normalize import DTYPES, Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
-from .precision import is_used, regions
 from .trace import Empty, Output, Trace, loss_output
 
 

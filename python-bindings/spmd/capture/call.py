@@ -8,11 +8,12 @@ from typing import Any, Callable, Sequence
 import torch
 from torch.utils import _pytree as pytree
 
+from ..precision import Precision
+from .casts import computing_in
 from .errors import CaptureError
 from .code_names import closure_numbers
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
-from .precision import Precision, computing_in
 from .torch_compiled import original
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)

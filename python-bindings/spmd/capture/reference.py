@@ -9,13 +9,13 @@ from torch.utils import _pytree as pytree
 
 from .build import StepPackage
 from .call import StepCall
+from .casts import is_used
 from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError
 from .fakes import tensor_names
 from .held import whole
-from .precision import is_used
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap

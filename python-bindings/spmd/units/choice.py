@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from ..capture.modules import class_name
-from ..capture.precision import Precision
+from ..precision import Precision
 from .assign import ShardUnits, shard_units, split_ignored
 from .describe import ModelDescription
 from .policy import PolicyRequest

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..capture.precision import Precision
+from ..precision import Precision
 
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
 PYTORCH = ("sharding_strategy", "mixed_precision", "mp_policy", "backward_prefetch")

@@ -1,108 +1,23 @@
 """Mixed precision, as FSDP has it: parameters in one type in forward and backward, their masters in another.
 
 While a module that has a policy runs, the parameters below it are replaced by casts of themselves, one each; the
-gradients of all uses add up in the type of the cast, and autograd casts the sum to the master's type. So masters, gradients and
-optimizer state stay as they are, and what the compiler finds is a graph with casts (docs/precision.md). FSDP2:
-torch/distributed/fsdp/_fully_shard/_fsdp_state.py; FSDP1: torch/distributed/fsdp/_runtime_utils.py.
+gradients of all uses add up in the type of the cast, and autograd casts the sum to the master's type. So masters,
+gradients and optimizer state stay as they are, and what the compiler finds is a graph with casts (docs/precision.md).
+FSDP2: torch/distributed/fsdp/_fully_shard/_fsdp_state.py; FSDP1: torch/distributed/fsdp/_runtime_utils.py.
 """
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from typing import Any, Iterator
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..precision import Precision
 from .errors import CaptureError
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_BATCH_NORM = (nn.modules.batchnorm._BatchNorm,)
-
-
-@dataclasses.dataclass(frozen=True)
-class Precision:
-    """A policy. Types that are None are those of the tensors themselves.
-
-    Attributes:
-      param: in which parameters are computed with, and gathered.
-      reduce: in which gradients are added up over the ranks; None: in `param`.
-      buffer: in which floating buffers are computed with.
-      output: to which a module's floating results are cast.
-      cast_inputs: a module's floating arguments are cast to `param`.
-      exempt: classes of modules below that keep their own types: their arguments are cast to float32, and their results
-        to what the arguments were.
-    """
-
-    param: torch.dtype | None = None
-    reduce: torch.dtype | None = None
-    buffer: torch.dtype | None = None
-    output: torch.dtype | None = None
-    cast_inputs: bool = True
-    exempt: tuple[type, ...] = ()
-
-    @classmethod
-    def of(cls, given: Any, place: str, is_root: bool = True) -> "Precision | None":
-        """A policy from PyTorch's MixedPrecisionPolicy or MixedPrecision, from a dict, or from text like
-        "param=bf16,reduce=f32". `place` says in errors where it was given.
-
-        Raises:
-          ValueError: for a name or a type that is unknown, and for what is not supported.
-        """
-        if given is None or isinstance(given, cls):
-            return given
-        if isinstance(given, (str, dict)):
-            entries = given if isinstance(given, dict) else _entries(given, place)
-            unknown = sorted(set(entries) - {"param", "reduce", "buffer", "output"})
-            if unknown:
-                raise ValueError(f"{place}: {unknown[0]!r} is no part of a precision; allowed: param, reduce, buffer, "
-                                 "output")
-            return cls(**{name: _dtype(value, place) for name, value in entries.items()}, exempt=_BATCH_NORM)
-        if not hasattr(given, "param_dtype"):
-            raise ValueError(f"{place}: mixed precision is {given!r}; expected MixedPrecisionPolicy, MixedPrecision, "
-                             "a dict or text like 'param=bf16,reduce=f32'")
-        if getattr(given, "keep_low_precision_grads", False):
-            raise ValueError(f"{place}: keep_low_precision_grads is not supported; gradients have the type of the "
-                             "parameters")
-        of_fsdp1 = hasattr(given, "buffer_dtype")
-        casts = getattr(given, "cast_forward_inputs", True)
-        if of_fsdp1 and is_root:
-            casts = casts or given.cast_root_forward_inputs
-        dtypes = {ours: _dtype(getattr(given, f"{ours}_dtype", None), place)
-                  for ours in ("param", "reduce", "buffer", "output")}
-        return cls(**dtypes, cast_inputs=casts, exempt=tuple(getattr(given, "_module_classes_to_ignore", ())))
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.param or self.reduce or self.buffer or self.output)
-
-    def encode(self) -> dict[str, str]:
-        """The types as step.json and plan files have them."""
-        return {name: _NAMES[getattr(self, name)] for name in ("param", "reduce", "buffer", "output")
-                if getattr(self, name) is not None}
-
-
 _NONE = Precision(cast_inputs=False)
-
-
-def _entries(text: str, place: str) -> dict[str, str]:
-    entries = [entry.partition("=") for entry in text.split(",")]
-    for name, _, value in entries:
-        if not name or not value:
-            raise ValueError(f"{place}: {text!r} is no precision; expected text like 'param=bf16,reduce=f32'")
-    return {name.strip(): value.strip() for name, _, value in entries}
-
-
-def _dtype(value: Any, place: str) -> torch.dtype | None:
-    if value is None or value in _NAMES:
-        return value
-    name = str(value).removeprefix("torch.")
-    dtype = DTYPES.get(name) or getattr(torch, name, None)
-    if dtype not in _NAMES:
-        raise ValueError(f"{place}: {value!r} is no type of mixed precision; allowed: {', '.join(DTYPES)}")
-    return dtype
 
 
 def regions(model: nn.Module, default: Precision | None) -> list[tuple[nn.Module, Precision | None]]:
