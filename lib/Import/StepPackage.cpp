@@ -3,6 +3,7 @@
 #include "StepPackage.h"
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -292,10 +293,24 @@ static std::string identityOf(const Input &input) {
   }
 }
 
+/// What was given instead of a captured step; else the error of the file that is missing.
+static runtime::Status explain(const std::string &path, const runtime::Status &error) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / "manifest.json", ignored))
+    return runtime::Status::badInput("'" + folder.string() + "' is an artifact, which spmd-run trains; spmd-compile makes one of a "
+                            "captured step");
+  return error;
+}
+
 runtime::Expected<Step> step::readStep(const std::string &path) {
   runtime::Expected<std::string> text = runtime::readFile(path);
   if (!text)
-    return text.error();
+    return explain(path, text.error());
+  if (text->rfind("PK", 0) == 0) // a zip archive
+    return runtime::Status::badInput("'" + path + "' is a file of torch.save or torch.export, and no captured step: an exported "
+                            "graph has neither backward nor optimizer; spmd.capture(train_step, model, optimizer, "
+                            "...).save(\"NAME.step\") captures all three");
   runtime::JsonDocument document(path, *text);
   if (!document.status().ok())
     return document.status();

@@ -275,9 +275,9 @@ class CompiledStep(Opaque):
     def _compile(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
         if self.compiles >= self.max_compiles:
             raise RuntimeError(
-                f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; the batches so far:\n"
-                + "\n".join(f"  {_shapes(p.call)}{f' ({p.why})' * bool(p.why)}" for p in self._programs)
-                + f"\nthis one: {_shapes(call)} ({self._what_is_new(call, key, options)})\n"
+                f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; what was new each time:\n"
+                + "\n".join(f"  {p.why or _shapes(p.call)}" for p in self._programs)
+                + f"\nnow: {self._what_is_new(call, key, options)}\n"
                 "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
                 "tensors, or raise max_compiles")
         why = "" if self._current is None else self._what_is_new(call, key, options)
@@ -286,6 +286,7 @@ class CompiledStep(Opaque):
         captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
         package = self._capture(captured, self._scheduled(options, call.optimizers))
         everything = whole(call.model, package.held)
+        _check_values(everything)
         artifact = compile_package(package, [*self._options, *self._units.words(everything)],
                                    self._units.plan(everything, self.ranks, self._precision))
         if self._live is not None:
@@ -489,6 +490,15 @@ def _options(optimizers: Optimizers) -> list[dict[str, str]]:
     """The options of each param group, as text."""
     return [{"params": str(len(group["params"])), **{name: repr(value) for name, value in option_names(group)}}
             for group in optimizers.param_groups]
+
+
+def _check_values(model: torch.nn.Module) -> None:
+    """Training begins with the values of parameters and buffers."""
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if tensor.device.type == "meta":
+            raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n"
+                             "  cure: model.to_empty(device=\"cpu\"), and initialize or load it, before the first call; to "
+                             "plan and to compile ahead of time, spmd.capture takes a model without values")
 
 
 def _step_counts(optimizers: Optimizers) -> list[int]:

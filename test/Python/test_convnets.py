@@ -148,6 +148,8 @@ def test_trains_like_eager(case, ranks, tmp_path):
                            f"--save={tmp_path / 'final.safetensors'}")
     reference, final = load_file(package / "reference.safetensors"), load_file(tmp_path / "final.safetensors")
     for name, value in final.items():
+        if name.startswith("rng/"):
+            continue
         expected = reference[f"final/{name}"]
         if "running" in name:
             assert (value - expected).norm() <= 1e-3 * expected.norm(), name

@@ -5,6 +5,8 @@
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 
+#include <filesystem>
+
 using namespace spmd::runtime;
 
 /// Whether the bytes start at a multiple of 16 on every rank, the widest access of a GPU.
@@ -37,13 +39,26 @@ static Status checkLaunches(const Manifest &manifest, const Plan &plan) {
   return Status::success();
 }
 
+/// What was given instead of an artifact, and what to do with it; else the error of the file that is missing.
+static Status explain(const std::string &folder, const Status &error) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::exists(folder + "/step.json", ignored))
+    return Status::badInput("'" + folder + "' is a captured step, no artifact yet: spmd-compile '" + folder +
+                            "' --ranks=N -o NAME.spmd makes one");
+  if (fs::is_regular_file(folder, ignored))
+    return Status::badInput("'" + folder + "' is a file, and no artifact, which is a folder that spmd-compile makes of a "
+                            "step captured by spmd.capture");
+  return error;
+}
+
 Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   Artifact artifact;
   artifact.folder = folder;
   std::string manifestPath = artifact.pathOf("manifest.json");
   Expected<std::string> text = readFile(manifestPath);
   if (!text)
-    return text.error();
+    return explain(folder, text.error());
   Expected<Manifest> manifest = parseManifest("'" + manifestPath + "'", *text);
   if (!manifest)
     return manifest.error();

@@ -24,6 +24,7 @@ from .package import StepPackage
 from .reference import record_reference
 from .scheduled import Scheduled
 from .trace import trace, trace_first_step
+from .wrapped import check_not_wrapped
 
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
@@ -96,6 +97,7 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
         raise CaptureError(wrong)
     from ..livestate import fetch
     fetch(call.model, call.optimizers)
+    check_not_wrapped(call.model)
     _check_batch(call)
     step_name = name or getattr(call.train_step, "__name__", "step")
     Scheduled(scheduled_options).check(call.optimizers)

@@ -4,8 +4,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..precision import Precision
+from ..remarks import remark
 
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
+# Of FSDP's wrapper: what means nothing where a program is compiled ahead of time, with the values that ask for nothing.
+MEANINGLESS = {
+    "use_orig_params": "parameters are always the model's own",
+    "device_id": "the target of the compiler says where a step runs",
+    "limit_all_gathers": "when parameters are gathered is planned ahead (prefetch)",
+    "forward_prefetch": "when parameters are gathered is planned ahead (prefetch)",
+    "sync_module_states": "every rank begins with the values of one model",
+    "cpu_offload": None, "process_group": None, "param_init_fn": None,
+}
 PYTORCH = ("sharding_strategy", "mixed_precision", "mp_policy", "backward_prefetch")
 _PRECISION = ("precision", "mixed_precision", "mp_policy")
 
@@ -35,6 +45,8 @@ def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
             encoded["prefetch"] = int(getattr(value, "name", None) == "BACKWARD_PRE")
         elif name == "sharding_strategy":
             encoded |= _strategy(value, place)
+        elif name in MEANINGLESS:
+            _take_meaningless(name, value, place)
         else:
             raise ValueError(f"{place}: unknown option {name!r} of a shard unit; allowed: {', '.join(ALLOWED)}, and "
                              f"PyTorch's {', '.join(PYTORCH)}")
@@ -45,6 +57,13 @@ def exempt_classes(options: dict[str, Any]) -> tuple[type, ...] | None:
     """The classes that PyTorch's MixedPrecision leaves out; None when the options have none."""
     precision = precision_of(options, "options")
     return None if precision is None else precision.exempt
+
+
+def _take_meaningless(name: str, value: Any, place: str) -> None:
+    if MEANINGLESS[name] is not None:
+        remark(f"{place}: {name} has no effect here: {MEANINGLESS[name]}")
+    elif value is not None and getattr(value, "offload_params", True):
+        raise ValueError(f"{place}: {name}={value!r} is not supported; leave it out")
 
 
 def _reshard(value: Any, place: str) -> dict:

@@ -1,0 +1,115 @@
+"""What a first-time user runs into is one sentence with a cure."""
+from __future__ import annotations
+
+import subprocess
+import warnings
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from step_check import tool
+from torch import nn
+
+import spmd
+
+
+def train_step(model, optimizer, x, y):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def batch():
+    return torch.randn(4, 4), torch.randn(4, 4)
+
+
+@pytest.fixture
+def group(tmp_path):
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_model_wrapped_by_fsdp(group, version: int) -> None:
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+    model = nn.Sequential(nn.Linear(4, 4))
+    if version == 1:
+        model[0] = FullyShardedDataParallel(model[0], device_id=torch.device("cpu"))
+    else:
+        fully_shard(model[0])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    wrapper = "FullyShardedDataParallel" if version == 1 else "PyTorch's fully_shard"
+    for call in (spmd.compile(train_step), lambda *args: spmd.capture(train_step, *args)):
+        with pytest.raises(spmd.CaptureError, match=f"module '0' is wrapped by {wrapper}, .*\n  cure: give the plain model"):
+            call(model, optimizer, *batch())
+
+
+def test_a_model_without_values() -> None:
+    with torch.device("meta"):
+        model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="'weight' is on the meta device, and has no value to begin with\n  cure: "):
+        spmd.compile(train_step)(model, optimizer, *batch())
+    spmd.capture(train_step, model, optimizer, *batch())
+
+
+@pytest.mark.parametrize("name, value", [("use_orig_params", True), ("device_id", 0), ("limit_all_gathers", True),
+                                         ("forward_prefetch", True), ("sync_module_states", True)])
+def test_keywords_without_meaning_are_told(name: str, value) -> None:
+    with pytest.warns(spmd.Remark, match=f"enable_wrap: {name} has no effect here: "):
+        with spmd.enable_wrap(**{name: value}):
+            spmd.wrap(nn.Linear(4, 4))
+
+
+def test_keywords_that_ask_for_nothing_are_taken() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with spmd.enable_wrap(cpu_offload=None, process_group=None, param_init_fn=None):
+            spmd.wrap(nn.Linear(4, 4))
+
+
+def test_offloading_is_refused() -> None:
+    from torch.distributed.fsdp import CPUOffload
+    with pytest.raises(ValueError, match=r"cpu_offload=CPUOffload\(offload_params=True\) is not supported; leave it out"):
+        with spmd.enable_wrap(cpu_offload=CPUOffload(True)):
+            pass
+
+
+def test_one_compilation_too_many_says_what_was_new() -> None:
+    def scaled(model, optimizer, x, y, factor):
+        return train_step(model, optimizer, x * factor, y)
+
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = spmd.compile(scaled, max_compiles=2)
+    with warnings.catch_warnings(), pytest.raises(RuntimeError) as raised:
+        warnings.simplefilter("ignore")
+        for factor in (1.0, 2.0, 3.0):
+            step(model, optimizer, *batch(), factor)
+    assert str(raised.value).splitlines()[:4] == [
+        "scaled was compiled 2 times, which is max_compiles; what was new each time:", "  x[4, 4], y[4, 4]",
+        "  argument 'factor' is 2.0, it was 1.0", "now: argument 'factor' is 3.0, it was 2.0"]
+
+
+def error_of(*command) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+def test_files_of_another_kind(tmp_path) -> None:
+    model = nn.Linear(4, 4)
+    torch.export.save(torch.export.export(model, batch()[:1]), tmp_path / "m.pt2")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    spmd.capture(train_step, model, optimizer, *batch()).save(tmp_path / "s.step")
+    subprocess.run([tool("spmd-compile"), tmp_path / "s.step", "--quiet", "-o", tmp_path / "s.spmd"], check=True)
+    assert "m.pt2' is a file of torch.save or torch.export, and no captured step: an exported graph has neither backward nor " \
+        "optimizer; spmd.capture(" in error_of(tool("spmd-compile"), tmp_path / "m.pt2", "-o", tmp_path / "a.spmd")
+    assert "s.spmd' is an artifact, which spmd-run trains" in error_of(tool("spmd-compile"), tmp_path / "s.spmd", "-o",
+                                                                       tmp_path / "a.spmd")
+    assert "s.step' is a captured step, no artifact yet: spmd-compile '" in error_of(tool("spmd-run"), tmp_path / "s.step")
+    assert "m.pt2' is a file, and no artifact" in error_of(tool("spmd-run"), tmp_path / "m.pt2")
