@@ -35,13 +35,14 @@ def rerun_with_tuned_allocator() -> None:
     sys.path.insert(0, str(ROOT / "python-bindings"))
 
 
-def compile_step(step: Callable, model: Any, optimizer: Any, args: tuple, artifact: Path, *options: str) -> None:
+def compile_step(step: Callable, model: Any, optimizer: Any, args: tuple, artifact: Path, *options: str,
+                 precision: str | None = None) -> None:
     """Captures a training step and compiles it to `artifact`."""
     import spmd
 
     package = artifact.with_suffix(".step")
     if not package.exists():
-        spmd.capture(step, model, optimizer, *args, name=artifact.stem).save(str(package))
+        spmd.capture(step, model, optimizer, *args, name=artifact.stem, precision=precision).save(str(package))
     subprocess.run([str(find_build() / "bin" / "spmd-compile"), str(package), "-o", str(artifact), "--quiet", *options],
                    check=True)
 

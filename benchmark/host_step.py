@@ -3,6 +3,7 @@
     python benchmark/host_step.py                                       # every row of the README's table
     python benchmark/host_step.py --cases "nano 8x128" --rounds 7       # those whose name has "nano 8x128" in it
     python benchmark/host_step.py --dtype bf16                          # parameters in bf16; or autocast over f32 ones
+    python benchmark/host_step.py --dtype masters                       # f32 masters, bf16 between; PyTorch's by autocast
     python benchmark/host_step.py --json steps.json                     # a list of {name, dtype, threads, ours_ms, ...}
 
 PyTorch's contenders: eager and torch.compile of the model, each with the foreach and the fused optimizer, and
@@ -107,7 +108,7 @@ def in_dtype(example: dict[str, Any], dtype: str) -> dict[str, Any]:
             return getattr(self.model, name)
 
     step = example["train_step"]
-    if dtype == "autocast":
+    if dtype in ("autocast", "masters"):
         return example | {"train_step": lambda model, optimizer, *args: step(Autocast(model), optimizer, *args)}
     return example | {"model": example["model"].to(torch.bfloat16 if dtype == "bf16" else torch.float32)}
 
@@ -145,7 +146,7 @@ def pytorch(example, compiled: bool) -> dict[str, Callable]:
     return {name(kind): contender(optimizer) for kind, optimizer in optimizers.items()}
 
 
-def ours(case: Case, example, threads: int, folder: Path) -> Callable:
+def ours(case: Case, example, threads: int, folder: Path, precision: str | None) -> Callable:
     import numpy as np
     import spmd
     from spmd.arrays import to_torch
@@ -154,7 +155,7 @@ def ours(case: Case, example, threads: int, folder: Path) -> Callable:
     if not artifact.exists():
         model = copy.deepcopy(example["model"])
         compile_step(example["train_step"], model, adamw(model, "fused"), example["args"], artifact,
-                     f"--policy={case.policy}")
+                     f"--policy={case.policy}", precision=precision)
     trainer = spmd.load(str(artifact), threads=threads)
     batch = [a.numpy() for a in example["args"]]
 
@@ -195,9 +196,13 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 
     torch.set_num_threads(threads)
     torch._dynamo.reset()
-    example = in_dtype(case.make(), options.dtype)
+    is_masters = options.dtype == "masters"
+    own = case.make()
+    example = in_dtype(own, options.dtype)
     eager, compiled = pytorch(example, False), pytorch(example, True)
-    contenders = {"ours": ours(case, example, threads, folder), **eager, **compiled}
+    compiled_step = ours(case, own, threads, folder, "param=bf16,reduce=f32") if is_masters else \
+        ours(case, example, threads, folder, None)
+    contenders = {"ours": compiled_step, **eager, **compiled}
     # Those that train the same copy come after its first step.
     firsts = ["eager foreach", "ours", "compile model foreach"]
     losses = {name: float(contenders[name]()) for name in firsts}
@@ -235,7 +240,7 @@ def run_case(case: Case, threads: int, options, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    options, chosen = start(__doc__, lambda: CASES, rounds=3, seconds=0.3, dtypes=["f32", "bf16", "autocast"])
+    options, chosen = start(__doc__, lambda: CASES, rounds=3, seconds=0.3, dtypes=["f32", "bf16", "autocast", "masters"])
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for case in chosen:
