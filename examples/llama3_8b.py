@@ -1,6 +1,7 @@
 """Llama-3-8B as transformers has it, captured to be planned: nothing of its 8 billion parameters ever exists here.
 
     python examples/llama3_8b.py --save llama3-8b.step             # 64 sequences of 8,192 tokens; seconds, under 1 GB
+    python examples/llama3_8b.py --precision param=bf16,reduce=f32   # with f32 masters
     spmd-compile llama3-8b.step --ranks=64 --policy=class:LlamaDecoderLayer --compile-to=plan --memory-budget=80GB
 
 docs/planning.md shows what that prints. Needs PyTorch and transformers.
@@ -58,13 +59,16 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=8192, help="tokens in a sequence")
     parser.add_argument("--layers", type=int, help="fewer layers than the model has")
     parser.add_argument("--checkpoint", action="store_true", help="backward computes decoder layers again")
+    parser.add_argument("--precision", help="f32 parameters that are computed with in another type: param=bf16,reduce=f32")
     parser.add_argument("--save", help="step package to write; default llama3-MODEL.step")
     options = parser.parse_args()
     import spmd
     path = options.save or f"llama3-{options.model}.step"
-    example = setup(options.model, options.batch, options.length, options.layers, checkpoint=options.checkpoint)
+    dtype = torch.float32 if options.precision else torch.bfloat16
+    example = setup(options.model, options.batch, options.length, options.layers, dtype=dtype,
+                    checkpoint=options.checkpoint)
     package = spmd.capture(example["train_step"], example["model"], example["optimizer"], *example["args"],
-                           name=Path(path).stem)
+                           precision=options.precision, name=Path(path).stem)
     package.save(path, weights=False)
 
 
