@@ -218,15 +218,6 @@ Expected<int64_t> Trainer::agree(int64_t value) const {
   return value;
 }
 
-std::vector<std::string> Trainer::unsavedState() const {
-  std::vector<std::string> kinds;
-  for (const StateTensor &tensor : content->state.tensors())
-    if ((tensor.isOptimizerState() || tensor.isRng()) &&
-        std::find(kinds.begin(), kinds.end(), tensor.state) == kinds.end())
-      kinds.push_back(tensor.state);
-  return kinds;
-}
-
 Status Trainer::save(const std::string &path, bool withOptimizer) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;

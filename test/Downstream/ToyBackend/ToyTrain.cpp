@@ -37,7 +37,7 @@ static Status train(const char *artifact, const char *saved) {
       return status;
     losses.push_back(loss);
   }
-  if (Status status = trainer.save(saved, false); !status.ok())
+  if (Status status = trainer.save(saved, true); !status.ok())
     return status;
   return checkRun(trainer, *reference, losses, {});
 }

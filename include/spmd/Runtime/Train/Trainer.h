@@ -81,8 +81,6 @@ public:
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". The
   /// process of rank 0 writes the file.
   Status save(const std::string &path, bool withOptimizer) const;
-  /// The kinds of state that such a file without the optimizer leaves out ("exp_avg", "rng"), in order.
-  std::vector<std::string> unsavedState() const;
 
   /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
   Expected<int64_t> agree(int64_t value) const;
