@@ -75,7 +75,7 @@ def shuffled_windows(ids: np.ndarray, steps: int, seed: int):
 
 
 def windows_in_order(ids: np.ndarray):
-    for step in range(((len(ids) - 1) // LENGTH - 1) // ROWS):
+    for step in range((len(ids) - 1) // LENGTH // ROWS):
         yield cut(ids, range(step * ROWS * LENGTH, (step + 1) * ROWS * LENGTH, LENGTH))
 
 

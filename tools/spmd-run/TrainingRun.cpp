@@ -91,6 +91,11 @@ Status TrainingRun::openAround(bool writes) {
     if (!made)
       return made.error();
     folder = *made;
+    // Otherwise a later --resume would go on from what another run has left.
+    if (int64_t latest = folder->latestStep(); latest > first)
+      return Status::badInput("'" + arguments->save + "' has a checkpoint of step " + std::to_string(latest) +
+                              ", and this run begins at step " + std::to_string(first) + "\n  cure: --resume=" +
+                              arguments->save + " goes on from it; or save elsewhere, or remove it");
   }
   return Status::success();
 }

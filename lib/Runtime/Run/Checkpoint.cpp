@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 static constexpr char kPrefix[] = "step-";
+static constexpr char kUnfinished[] = ".saving-";
 static constexpr int64_t kVersion = 1;
 
 static std::string folderNameOf(int64_t step) {
@@ -27,13 +28,18 @@ static std::string folderNameOf(int64_t step) {
   return kPrefix + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
 }
 
-/// The checkpoints in a folder, oldest first.
-static std::vector<fs::path> listCheckpoints(const fs::path &folder) {
+static std::vector<fs::path> list(const fs::path &folder, const std::string &prefix) {
   std::vector<fs::path> found;
   std::error_code error;
   for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
-    if (entry.path().filename().string().rfind(kPrefix, 0) == 0)
+    if (entry.path().filename().string().rfind(prefix, 0) == 0)
       found.push_back(entry.path());
+  return found;
+}
+
+/// The checkpoints in a folder, oldest first.
+static std::vector<fs::path> listCheckpoints(const fs::path &folder) {
+  std::vector<fs::path> found = list(folder, kPrefix);
   auto key = [](const fs::path &path) { return std::pair(path.filename().string().size(), path.filename().string()); };
   std::sort(found.begin(), found.end(), [&](const fs::path &a, const fs::path &b) { return key(a) < key(b); });
   return found;
@@ -47,6 +53,15 @@ Expected<CheckpointFolder> CheckpointFolder::create(const std::string &path) {
   if (::access(path.c_str(), W_OK | X_OK) != 0)
     return Status::badInput("cannot write into '" + path + "': " + std::strerror(errno));
   return CheckpointFolder(path);
+}
+
+int64_t CheckpointFolder::latestStep() const {
+  std::vector<fs::path> all = listCheckpoints(path);
+  if (all.empty())
+    return -1;
+  std::string digits = all.back().filename().string().substr(sizeof kPrefix - 1);
+  bool isNumber = !digits.empty() && digits.size() < 19 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return isNumber ? std::stoll(digits) : -1;
 }
 
 static std::string formatTime() {
@@ -107,10 +122,11 @@ static Status publish(const std::string &temporary, const std::string &folder, c
 
 Expected<std::string> CheckpointFolder::save(const Trainer &trainer, const RunState &run, int64_t keep) const {
   bool writes = trainer.ranks().has(0);
-  std::string target = path + "/" + folderNameOf(run.step), temporary = path + "/.saving-" + folderNameOf(run.step);
+  std::string target = path + "/" + folderNameOf(run.step), temporary = path + "/" + kUnfinished + folderNameOf(run.step);
   std::error_code error;
   if (writes) {
-    fs::remove_all(temporary, error);
+    for (const fs::path &leftover : list(path, kUnfinished)) // of a run that was killed
+      fs::remove_all(leftover, error);
     fs::create_directory(temporary, error);
   }
   Status status = trainer.save(temporary + "/state.safetensors", /*withOptimizer=*/true);

@@ -94,13 +94,14 @@ Status DataSet::Content::openTokens(const std::string &path, const Manifest &man
   if (windows < 1)
     return Status::badInput("'" + path + "' has " + formatCount(tokens->size()) + " tokens; a sample takes " +
                             formatCount(window + 1));
-  samples = std::max<int64_t>(1, windows - 1); // One is lost to the epochs' different begins.
   for (const BatchInput &input : batch) {
     columns.push_back({Column::Kind::Tokens, &input, {}, 0, {}});
     columns.back().shift = static_cast<int64_t>(columns.size()) - 1;
   }
   if (options.order.empty())
     options.order = "shuffled";
+  // One is lost to the epochs' different begins.
+  samples = isShuffled() ? std::max<int64_t>(1, windows - 1) : windows;
   return Status::success();
 }
 

@@ -279,6 +279,15 @@ def test_a_resumed_run_is_the_uninterrupted_one(folder, tmp_path) -> None:
             assert abs(float(loss) - float(whole[step])) <= 1e-5 * float(whole[step]), (ranks, step)
 
 
+def test_runs_do_not_mix(folder, tmp_path) -> None:
+    """A new run, and one that goes back, do not save beside later checkpoints."""
+    run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path}", "--save-every=10")
+    for options, first in ((TRAIN, 0), ((f"--resume={tmp_path}/step-00000010", "--steps=12"), 10)):
+        error = run(folder, "drop2.spmd", *options, f"--save={tmp_path}", code=2)
+        assert f"has a checkpoint of step 20, and this run begins at step {first}" in error and "cure: --resume=" in error
+    run(folder, "drop2.spmd", f"--resume={tmp_path}", "--steps=22", f"--save={tmp_path}")
+
+
 def test_a_single_file_has_the_whole_state(folder, tmp_path) -> None:
     """--save=NAME.safetensors and --weights: Adam's moments and the dropout's counter go along."""
     x, y = np.random.default_rng(1).integers(0, TOKENS, (2, 6, ROWS, LENGTH))
@@ -325,7 +334,9 @@ def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     process.kill()
     process.wait()
     newest = max(int(p.name[5:]) for p in tmp_path.glob("step-*"))
-    assert f"{newest:,} steps done" in run(folder, "drop2.spmd", f"--resume={tmp_path}", f"--steps={newest + 1}")
+    assert f"{newest:,} steps done" in run(folder, "drop2.spmd", f"--resume={tmp_path}", f"--steps={newest + 1}",
+                                           f"--save={tmp_path}")
+    assert not list(tmp_path.glob(".saving-*"))
 
 
 def test_damage_is_found(folder, tmp_path) -> None:
@@ -369,7 +380,7 @@ def test_evaluation_is_the_loss_on_the_other_data(folder, tmp_path) -> None:
     model, _ = setup()
     model.load_state_dict({name: value for name, value in saved.items() if "/" not in name})
     tokens = torch.from_numpy(np.fromfile(folder / "val.bin", np.uint16).astype(np.int64))
-    rows = (len(tokens) - 1) // LENGTH - 1
+    rows = (len(tokens) - 1) // LENGTH
     steps = rows // ROWS
     x, y = (tokens[shift:shift + steps * ROWS * LENGTH].view(steps, ROWS, LENGTH) for shift in (0, 1))
     expected = sum(evaluate(model, a, b).item() for a, b in zip(x, y)) / steps

@@ -44,6 +44,9 @@ public:
   /// call this, and that of rank 0 writes. Returns the checkpoint's folder.
   Expected<std::string> save(const Trainer &trainer, const RunState &run, int64_t keep) const;
 
+  /// The step of the newest checkpoint; -1 without any.
+  int64_t latestStep() const;
+
   /// The newest checkpoint in `path` that is whole; `path` may be a checkpoint itself.
   static Expected<Checkpoint> findLatest(const std::string &path);
 
