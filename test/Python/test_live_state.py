@@ -391,7 +391,7 @@ def test_max_compiles(compiler) -> None:
         pair.step(5)
     before = copy.deepcopy(pair.model.state_dict())
     with pytest.raises(RuntimeError,
-                       match=r"(?s)compiled 2 times.*\n  x\[6, 4\].*\n  x\[5, 4\].*\nthis one: x\[4, 4\]"):
+                       match=r"(?s)compiled 2 times.*\n  x\[6, 4\].*\n  the batch is x\[5, 4\].*\nnow: the batch is x\[4, 4\]"):
         pair.compiled(pair.model, pair.optimizer, *(t[:4] for t in pair.batch))
     torch.testing.assert_close(pair.model.state_dict(), before, rtol=0, atol=0)
     pair.step(5)
