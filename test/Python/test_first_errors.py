@@ -27,7 +27,8 @@ def batch():
 
 
 @pytest.fixture
-def group(tmp_path):
+def group(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
     yield
     dist.destroy_process_group()
