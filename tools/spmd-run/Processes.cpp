@@ -4,10 +4,8 @@
 
 #include "spmd/Runtime/Process/ProcessCommunicator.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <sstream>
-#include <thread>
 
 namespace spmd::runtime {
 
@@ -25,19 +23,13 @@ static Expected<bool> logs(const std::string &logRanks, int64_t rank) {
 }
 
 Expected<Launch> enterJob(const LaunchOptions &options, const std::string &logRanks, TrainerOptions &trainer) {
-  Expected<Launch> launch = readLaunch(options);
+  Expected<Launch> launch = joinJob(options, trainer);
   if (!launch)
     return launch;
   Expected<bool> isLogged = logs(logRanks, launch->rank);
   if (!isLogged)
     return isLogged.error();
-  if (launch->isAlone())
-    return launch;
-  registerProcesses(*launch);
-  trainer.communicators = "process";
-  int64_t threads = trainer.threads ? trainer.threads : std::max(1u, std::thread::hardware_concurrency());
-  trainer.threads = std::max<int64_t>(1, threads / launch->world);
-  if (!*isLogged && !std::freopen("/dev/null", "w", stdout))
+  if (!launch->isAlone() && !*isLogged && !std::freopen("/dev/null", "w", stdout))
     return Status::failed("cannot open /dev/null");
   return launch;
 }

@@ -1,7 +1,9 @@
 /*===- spmd.h - The C interface of the runtime ---------------------*- C -*-===*\
 |*
 |* Loads an artifact that spmd-compile made and trains it on the ranks of this
-|* process. Every function that can fail returns SPMD_OK or an error code and
+|* process: all of them, or, where a launcher (torchrun, mpirun, srun) started
+|* several processes, its part. These make the same calls in the same order;
+|* what only reads is for each alone. Every function that can fail returns SPMD_OK or an error code and
 |* fills the status, which may be NULL. No C++ exception crosses this border. A
 |* trainer may be used by one thread at a time.
 |*
@@ -62,6 +64,20 @@ typedef struct spmd_status {
 
 typedef struct spmd_trainer spmd_trainer;
 
+/* What each of several processes gives to a step. */
+enum {
+  SPMD_BATCH_OF_JOB = 0,    /* the global batch, the same in all */
+  SPMD_BATCH_OF_PROCESS = 1 /* its own rows; the global batch is theirs, in the order of processes */
+};
+
+/* Which of several processes this is. Zero-initialized: what the launcher says. */
+typedef struct spmd_launch {
+  const char *launcher; /* "torchrun", "mpirun", "mpiexec", "srun", "environment", "none"; NULL: whoever started it */
+  int64_t world_size;   /* 0: what the launcher says; else `rank` and `address` are read, too */
+  int64_t rank;
+  const char *address;  /* "HOST:PORT" where the process of rank 0 can be met */
+} spmd_launch;
+
 typedef struct spmd_options {
   size_t size;                /* sizeof(spmd_options), set by spmd_options_init */
   int64_t ranks;              /* 0: what the artifact was compiled for */
@@ -78,6 +94,8 @@ typedef struct spmd_options {
                              only. Trainers that share run one at a time; each
                              may be closed while others go on. */
   int32_t profile;            /* 1: note when each command runs, for spmd_command; 0: do not */
+  int32_t batch;              /* SPMD_BATCH_OF_JOB or SPMD_BATCH_OF_PROCESS */
+  spmd_launch launch;         /* which of several processes this is */
 } spmd_options;
 
 /* A dense row-major tensor of the caller. */
@@ -119,6 +137,23 @@ typedef struct spmd_collective_info {
 } spmd_collective_info;
 
 SPMD_API void spmd_options_init(spmd_options *options);
+
+/* The processes of a job, for what a program exchanges besides training: every
+   process makes the same calls in the same order. One that is alone is process
+   0 of 1. */
+typedef struct spmd_processes spmd_processes;
+
+/* Meets the other processes; `launch` may be NULL. */
+SPMD_API int32_t spmd_join(const spmd_launch *launch, double timeout_seconds, spmd_processes **processes,
+                           spmd_status *status);
+SPMD_API void spmd_leave(spmd_processes *processes);
+SPMD_API int64_t spmd_process(const spmd_processes *processes);
+SPMD_API int64_t spmd_num_processes(const spmd_processes *processes);
+
+/* Gives every process `bytes` of each, in their order. An error when another
+   has not come within `patience_seconds` (0: as long as all of them live). */
+SPMD_API int32_t spmd_gather(spmd_processes *processes, const void *mine, size_t bytes, void *all,
+                             double patience_seconds, spmd_status *status);
 
 /* Loads `artifact` (a folder), its weights, and starts the ranks. *trainer is
    NULL after an error. */
@@ -175,9 +210,10 @@ SPMD_API int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t 
 SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t group, double value,
                                 spmd_status *status);
 
-/* Trains one step on a global batch: one tensor per input, in order. A batch of
+/* Trains one step on a batch: one tensor per input, in order. A batch of
    another dtype or shape, or with ids that are no rows of their table, is
-   refused before anything runs. After SPMD_FAILED the trainer can only be read
+   refused before anything runs, and so are hyper-parameters or written tensors
+   that differ between processes. After SPMD_FAILED the trainer can only be read
    and closed. */
 SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status);
 
@@ -196,7 +232,7 @@ SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, con
 
 /* Saves full parameters and persistent buffers as safetensors under all their
    names; with_optimizer also "optimizer/STATE/NAME". The file appears complete
-   or not at all. */
+   or not at all. Of several processes the one that calls it writes. */
 SPMD_API int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status);
 
 #ifdef __cplusplus

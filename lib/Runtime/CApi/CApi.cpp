@@ -1,6 +1,8 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "spmd/Runtime/Host/HostBackend.h"
+#include "spmd/Runtime/Process/ProcessCommunicator.h"
+#include "spmd/Runtime/Train/Registry.h"
 #include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/spmd.h"
 
@@ -14,6 +16,11 @@ struct spmd_trainer {
   std::unique_ptr<Trainer> trainer;
   std::vector<HostTensor> inputs;  ///< scratch, so that steps do not allocate
   std::vector<size_t> collectives; ///< positions in the plan
+};
+
+struct spmd_processes {
+  std::shared_ptr<CommunicatorFactory> factory;
+  AbortState abort;
 };
 
 static void copyText(char *destination, size_t size, const std::string &text) {
@@ -56,12 +63,62 @@ void spmd_options_init(spmd_options *options) {
   options->timeout_seconds = TrainerOptions().timeoutSeconds;
 }
 
+/// Registers all that this build has.
+static Expected<Launch> registerAll(const spmd_launch &launch, TrainerOptions &options) {
+  registerHost();
+  LaunchOptions chosen;
+  chosen.launcher = textOrEmpty(launch.launcher);
+  chosen.address = textOrEmpty(launch.address);
+  if (launch.world_size) {
+    chosen.rank = launch.rank;
+    chosen.world = launch.world_size;
+  }
+  return joinJob(chosen, options);
+}
+
+static std::chrono::steady_clock::duration toDuration(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+int32_t spmd_join(const spmd_launch *launch, double timeout_seconds, spmd_processes **processes, spmd_status *status) {
+  return guarded(status, [&]() -> Status {
+    if (!processes)
+      return Status::badInput("spmd_join: processes must be given");
+    *processes = nullptr;
+    TrainerOptions options;
+    Expected<Launch> joined = registerAll(launch ? *launch : spmd_launch{}, options);
+    if (!joined)
+      return joined.error();
+    Expected<std::shared_ptr<CommunicatorFactory>> factory =
+        makeCommunicators(joined->isAlone() ? "threads" : options.communicators, toDuration(timeout_seconds));
+    if (!factory)
+      return factory.error();
+    *processes = new spmd_processes{std::move(*factory), {}};
+    return Status::success();
+  });
+}
+
+void spmd_leave(spmd_processes *processes) { delete processes; }
+
+int64_t spmd_process(const spmd_processes *processes) { return processes->factory->process(); }
+
+int64_t spmd_num_processes(const spmd_processes *processes) { return processes->factory->numProcesses(); }
+
+int32_t spmd_gather(spmd_processes *processes, const void *mine, size_t bytes, void *all, double patience_seconds,
+                    spmd_status *status) {
+  return guarded(status, [&] {
+    auto patience = patience_seconds > 0 ? toDuration(patience_seconds) : std::chrono::steady_clock::duration::max();
+    return processes->factory->gather(mine, static_cast<int64_t>(bytes), all, processes->abort, patience);
+  });
+}
+
 int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     if (!trainer || !artifact)
       return Status::badInput("spmd_load: artifact and trainer must be given");
     *trainer = nullptr;
     TrainerOptions chosen;
+    spmd_launch launch = {};
     if (options) {
       if (options->size != sizeof *options)
         return Status::badInput("spmd_load: options were not made by "
@@ -74,8 +131,14 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.fault = textOrEmpty(options->fault);
       chosen.profile = options->profile != 0;
       chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
+      if (options->batch != SPMD_BATCH_OF_JOB && options->batch != SPMD_BATCH_OF_PROCESS)
+        return Status::badInput("spmd_load: batch is " + std::to_string(options->batch) +
+                                ", expected SPMD_BATCH_OF_JOB or SPMD_BATCH_OF_PROCESS");
+      chosen.batch = options->batch == SPMD_BATCH_OF_PROCESS ? BatchOf::Process : BatchOf::Job;
+      launch = options->launch;
     }
-    registerHost();
+    if (Expected<Launch> joined = registerAll(launch, chosen); !joined)
+      return joined.error();
     Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(artifact, chosen);
     if (!loaded)
       return loaded.error();
@@ -254,5 +317,5 @@ int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *
 }
 
 int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status) {
-  return guarded(status, [&] { return trainer->trainer->save(textOrEmpty(path), with_optimizer != 0); });
+  return guarded(status, [&] { return trainer->trainer->saveAlone(textOrEmpty(path), with_optimizer != 0); });
 }

@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 
 #include <algorithm>
@@ -32,6 +33,22 @@ static void checkCoverage(std::vector<ByteRange> ranges, int64_t dataSize, JsonV
   if (covered != dataSize)
     root.fail("the file has " + std::to_string(dataSize) + " bytes of data, its tensors only " +
               std::to_string(covered));
+}
+
+uint64_t SafetensorsFile::fingerprint() const {
+  constexpr int64_t kSample = 256;
+  uint64_t hash = 0;
+  for (const auto &[name, tensor] : entries) {
+    auto add = [&, of = std::string_view(static_cast<const char *>(tensor.data), static_cast<size_t>(tensor.bytes))](
+                   int64_t from) {
+      hash = hash * 31 + hashBytes(of.substr(static_cast<size_t>(from), static_cast<size_t>(kSample)));
+    };
+    hash = hash * 31 + hashBytes(name + nameOf(tensor.dtype) + formatShape(tensor.shape));
+    add(0);
+    add(tensor.bytes / 2);
+    add(std::max<int64_t>(0, tensor.bytes - kSample));
+  }
+  return hash;
 }
 
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {

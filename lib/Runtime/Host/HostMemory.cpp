@@ -24,7 +24,7 @@ Status HostMemory::allocateArenas(int64_t bytes) {
       return arena.error();
     arenas.push_back(std::move(*arena));
   }
-  return Status::success();
+  return communicators.shareArenas(ranks());
 }
 
 Status HostMemory::grow(int64_t wanted, int64_t stateBytes) {

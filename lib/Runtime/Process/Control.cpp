@@ -66,6 +66,10 @@ void Control::fail(const Status &status) {
   error.message.set(status.message);
   error.location.set(status.location);
   error.state.store(2);
+  wakeAll();
+}
+
+void Control::wakeAll() {
   block.wake.fetch_add(1);
   ::syscall(SYS_futex, &block.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -91,12 +95,10 @@ bool Control::isEnded() {
   int64_t process = peers->findEnded();
   if (process < 0 || block.error.state.load() == 2)
     return process >= 0;
-  int64_t first = process * ranksOfProcess, last = first + ranksOfProcess - 1;
-  fail(Status::failed((first == last ? "rank " + std::to_string(first)
-                                     : "ranks " + std::to_string(first) + " to " + std::to_string(last)) +
-                          " ended without a word: process " +
+  RanksHere here{ranks, 0, ranksOfProcess};
+  fail(Status::failed(here.describe(process) + " ended without a word: process " +
                           std::to_string(peers->getId(static_cast<size_t>(process))) + " is gone",
-                      static_cast<int32_t>(first)));
+                      static_cast<int32_t>(process * ranksOfProcess)));
   return true;
 }
 
@@ -104,11 +106,39 @@ WaitResult Control::meet(int64_t rank, int spins, const AbortState &abort, Clock
   uint64_t target = (slots[rank].meetings.fetch_add(1) + 1) * static_cast<uint64_t>(ranks);
   // Both sides are sequentially consistent: either this rank sees the sleeper, or the sleeper sees the arrival.
   block.arrivals.fetch_add(1);
-  if (block.sleepers.load() != 0) {
-    block.wake.fetch_add(1);
-    ::syscall(SYS_futex, &block.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  }
-  auto isThere = [&] { return block.arrivals.load() >= target; };
+  if (block.sleepers.load() != 0)
+    wakeAll();
+  return await([&] { return block.arrivals.load() >= target; }, spins, abort, deadline);
+}
+
+void Control::finishStep(int64_t rank) {
+  slots[rank].steps.fetch_add(1);
+  if (block.sleepers.load() != 0)
+    wakeAll();
+}
+
+WaitResult Control::awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline) {
+  uint64_t target = slots[rank].steps.load();
+  auto haveAll = [&] {
+    for (int64_t other = 0; other < ranks; ++other)
+      if (slots[other].steps.load() < target)
+        return false;
+    return true;
+  };
+  return await(haveAll, 0, abort, deadline);
+}
+
+std::string Control::listBehind(int64_t rank) const {
+  std::string list;
+  for (int64_t other = 0; other < ranks; ++other)
+    if (slots[other].meetings.load() < slots[rank].meetings.load() ||
+        slots[other].steps.load() < slots[rank].steps.load())
+      list += (list.empty() ? "" : ", ") + std::to_string(other);
+  return list;
+}
+
+template <typename Condition>
+WaitResult Control::await(const Condition &isThere, int spins, const AbortState &abort, Clock::time_point deadline) {
   for (int i = 0; i < spins; ++i) {
     if (isThere())
       return WaitResult::Reached;

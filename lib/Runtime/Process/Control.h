@@ -12,6 +12,7 @@
 #define SPMD_LIB_RUNTIME_PROCESS_CONTROL_H
 
 #include "spmd/Runtime/Core/Collective.h"
+#include "spmd/Runtime/Core/RanksHere.h"
 #include "spmd/Runtime/Host/Progress.h"
 #include "spmd/Runtime/Process/Descriptor.h"
 
@@ -40,6 +41,7 @@ constexpr size_t kMostBuffers = 1024;
 /// What one rank publishes; on cache lines of its own.
 struct alignas(64) SharedSlot {
   std::atomic<uint64_t> meetings; ///< handshakes this rank has reached
+  std::atomic<uint64_t> steps;    ///< that this rank has done
   uint64_t hash;                  ///< of its call
   uint64_t traceHash;
   int32_t id;
@@ -96,6 +98,13 @@ public:
   /// wait, and so does a process that ends. `deadline` passing is TimedOut.
   WaitResult meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline);
 
+  /// Counts one more step that `rank` has done, and waits until all have done as many.
+  void finishStep(int64_t rank);
+  WaitResult awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline);
+
+  /// The ranks that have met, or done steps, less often than `rank`: "1, 3".
+  std::string listBehind(int64_t rank) const;
+
   /// Makes `status` the error of all processes, unless there is one.
   void fail(const Status &status);
   /// The error of all processes, marked where another one has found it; success when there is none.
@@ -103,6 +112,9 @@ public:
 
 private:
   bool isEnded();
+  void wakeAll();
+  template <typename Condition>
+  WaitResult await(const Condition &isThere, int spins, const AbortState &abort, Clock::time_point deadline);
 
   std::atomic<bool> isOwnError = false; ///< this process found the error
   std::shared_ptr<char> memory;

@@ -104,25 +104,35 @@ public:
       : job(std::move(job)), met(*this->job->met), timeout(timeout) {}
 
   Status makeBox();
+  int64_t numProcesses() const override { return met.world(); }
+  int64_t process() const override { return met.rank(); }
   Expected<RanksHere> ranksHere(int64_t total) const override;
   Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
+  Status shareArenas(const RanksHere &ranks) override;
+  char *arenaOf(int64_t rank) const override { return arenas[static_cast<size_t>(rank)].get(); }
+  bool hasAllArenas() const override { return !arenas.empty(); }
+  void finishStep() override { boxControl->finishStep(met.rank()); }
+  Status awaitSteps(const AbortState &abort) override;
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
-  Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) override;
+  Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override;
+  Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
+                Clock::duration patience) override;
 
 private:
   Expected<std::shared_ptr<char>> makeBlock(const std::string &name, int64_t bytes, std::vector<std::string> &lines,
                                             const std::string &line);
   Expected<std::shared_ptr<char>> mapArena(int64_t rank, const std::string &line, const RanksHere &ranks);
-  Status meetAll(const AbortState &abort);
+  Status meetAll(const AbortState &abort, Clock::duration patience);
+  Status check(WaitResult result, const AbortState &abort, Clock::duration patience);
 
   std::shared_ptr<Job> job;
   Rendezvous &met;
   Clock::duration timeout;
-  std::map<int64_t, OwnArena> own; ///< by rank
-  mutable int64_t ranksOfProcess = 1; ///< of the artifact that was asked for last
-  // For share(): a block with one rank for each process, and a box of bytes.
-  std::shared_ptr<char> box;
+  std::map<int64_t, OwnArena> own;           ///< by rank
+  std::vector<std::shared_ptr<char>> arenas; ///< of all ranks, once they are shared
+  // For share() and gather(): a block with one rank for each process, and a box of bytes.
+  std::shared_ptr<char> box; ///< its parts by process, in gather()
   std::shared_ptr<Control> boxControl;
 };
 
@@ -250,8 +260,7 @@ Expected<RanksHere> ProcessFactory::ranksHere(int64_t total) const {
                             ", which " + std::to_string(world) +
                             " processes do not share evenly; compile for a multiple of the processes, or start as many "
                             "as divide the ranks");
-  ranksOfProcess = total / world;
-  return RanksHere{total, met.rank() * ranksOfProcess, ranksOfProcess};
+  return RanksHere{total, met.rank() * (total / world), total / world};
 }
 
 Expected<std::shared_ptr<char>> ProcessFactory::allocateArena(int64_t rank, int64_t bytes) {
@@ -272,7 +281,7 @@ Expected<std::shared_ptr<char>> ProcessFactory::mapArena(int64_t rank, const std
   std::istringstream words(line);
   std::string name;
   int64_t bytes = 0;
-  for (int64_t i = 0; i <= rank % ranksOfProcess; ++i)
+  for (int64_t i = 0; i <= rank % ranks.count; ++i)
     words >> name >> bytes;
   Expected<Descriptor> file = openSharedFile(name);
   if (!file)
@@ -280,44 +289,56 @@ Expected<std::shared_ptr<char>> ProcessFactory::mapArena(int64_t rank, const std
   return mapSharedFile(*file, bytes);
 }
 
-Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::string &name, const RanksHere &ranks,
-                                                                  AbortState &abort,
-                                                                  const CommunicatorOptions &options) {
+Status ProcessFactory::shareArenas(const RanksHere &ranks) {
   std::string mine;
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     mine += getSharedName(own[rank].file) + " " + std::to_string(own[rank].bytes) + " ";
-  std::vector<std::string> lines;
   std::string exchange = job->nextName();
-  Expected<std::shared_ptr<char>> memory = makeBlock(exchange, Control::sizeFor(ranks.total), lines, mine);
-  if (!memory)
-    return memory.error();
-  std::vector<std::shared_ptr<char>> arenas;
+  Expected<std::vector<std::string>> lines = met.exchange(exchange, mine);
+  if (!lines)
+    return lines.error();
+  arenas.clear();
   for (int64_t rank = 0; rank < ranks.total; ++rank) {
     Expected<std::shared_ptr<char>> arena =
-        mapArena(rank, lines[static_cast<size_t>(rank / ranksOfProcess)], ranks);
+        mapArena(rank, (*lines)[static_cast<size_t>(ranks.processOf(rank))], ranks);
     if (!arena)
       return arena.error();
     arenas.push_back(std::move(*arena));
   }
+  // Until all have mapped them, the files stay open.
+  Expected<std::vector<std::string>> mapped = met.exchange(exchange + "/mapped", "");
+  return mapped ? Status::success() : mapped.error();
+}
+
+Expected<std::unique_ptr<CommunicatorGroup>> ProcessFactory::make(const std::string &name, const RanksHere &ranks,
+                                                                  AbortState &abort,
+                                                                  const CommunicatorOptions &options) {
+  std::vector<std::string> lines;
+  Expected<std::shared_ptr<char>> memory = makeBlock(job->nextName(), Control::sizeFor(ranks.total), lines, "");
+  if (!memory)
+    return memory.error();
   auto control = std::make_shared<Control>(std::move(*memory), ranks.total, ranks.count, job->peers);
   // Threads of all processes share the cores of this host.
   int spins = spinsFor(options.threads * met.world());
-  std::unique_ptr<CommunicatorGroup> group = std::make_unique<ProcessGroup>(
-      name, ranks, std::move(control), std::move(arenas), abort, options, spins);
-  Expected<std::vector<std::string>> mapped = met.exchange(exchange + "/mapped", "");
-  return mapped ? Expected<std::unique_ptr<CommunicatorGroup>>(std::move(group)) : mapped.error();
+  return std::unique_ptr<CommunicatorGroup>(
+      std::make_unique<ProcessGroup>(name, ranks, std::move(control), arenas, abort, options, spins));
 }
 
-Status ProcessFactory::meetAll(const AbortState &abort) {
-  // The others may be in a collective that times out; then that is the error.
-  Clock::duration patience = 2 * timeout;
-  switch (boxControl->meet(met.rank(), 50, abort, Clock::now() + patience)) {
+/// The end of a wait for `patience`; as long as the others live, where that is the longest there is.
+static Clock::time_point after(Clock::duration patience) {
+  return patience == Clock::duration::max() ? Clock::time_point::max() : Clock::now() + patience;
+}
+
+/// What a wait for other processes ended with.
+Status ProcessFactory::check(WaitResult result, const AbortState &abort, Clock::duration patience) {
+  switch (result) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
     boxControl->fail(Status::failed("time-out after " +
                                     formatNumber(std::chrono::duration<double>(patience).count(), 6) +
-                                    " s: not all processes came to share what a rank has"));
+                                    " s between steps: process " + boxControl->listBehind(met.rank()) +
+                                    " did not come to where the others wait"));
     break;
   case WaitResult::Aborted:
     break;
@@ -325,19 +346,45 @@ Status ProcessFactory::meetAll(const AbortState &abort) {
   return abort.isRaised() ? abort.status() : boxControl->error();
 }
 
-Status ProcessFactory::share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) {
-  bool isSource = rank / ranksOfProcess == met.rank();
+Status ProcessFactory::meetAll(const AbortState &abort, Clock::duration patience) {
+  return check(boxControl->meet(met.rank(), 50, abort, after(patience)), abort, patience);
+}
+
+Status ProcessFactory::awaitSteps(const AbortState &abort) {
+  // The others may be in a collective that times out; then that is the error.
+  Clock::duration patience = 2 * timeout;
+  return check(boxControl->awaitSteps(met.rank(), abort, Clock::now() + patience), abort, patience);
+}
+
+Status ProcessFactory::share(int64_t process, void *data, int64_t bytes, const AbortState &abort) {
+  bool isSource = process == met.rank();
   for (int64_t at = 0; at < bytes; at += kBoxBytes) {
     char *part = static_cast<char *>(data) + at;
     auto count = static_cast<size_t>(std::min(kBoxBytes, bytes - at));
     if (isSource)
       std::memcpy(box.get(), part, count);
-    if (Status status = meetAll(abort); !status.ok())
+    if (Status status = meetAll(abort, 2 * timeout); !status.ok())
       return status;
     if (!isSource)
       std::memcpy(part, box.get(), count);
     // The box is filled again only when all have read it.
-    if (Status status = meetAll(abort); !status.ok())
+    if (Status status = meetAll(abort, 2 * timeout); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+Status ProcessFactory::gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
+                              Clock::duration patience) {
+  int64_t room = kBoxBytes / met.world();
+  for (int64_t at = 0; at < bytes; at += room) {
+    auto count = static_cast<size_t>(std::min(room, bytes - at));
+    std::memcpy(box.get() + met.rank() * room, static_cast<const char *>(mine) + at, count);
+    if (Status status = meetAll(abort, patience); !status.ok())
+      return status;
+    for (int64_t from = 0; from < met.world(); ++from)
+      std::memcpy(static_cast<char *>(all) + from * bytes + at, box.get() + from * room, count);
+    if (Status status = meetAll(abort, patience); !status.ok())
       return status;
   }
   return Status::success();

@@ -30,32 +30,33 @@ static Status forEachRun(const DimSplit &split, const std::vector<int64_t> &shap
   return status;
 }
 
-Status spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                              const void *global, RankMemory &memory, int64_t offset) {
-  return forEachRun(split, shape, dtype, rank, [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
-    Status status = memory.copyIn(rank, offset + to, static_cast<const char *>(global) + from, bytes);
+Status spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t position,
+                              const void *tensor, RankMemory &memory, int64_t rank, int64_t offset) {
+  return forEachRun(split, shape, dtype, position, [&](int64_t from, int64_t to, int64_t bytes, int64_t padding) {
+    Status status =
+        bytes ? memory.copyIn(rank, offset + to, static_cast<const char *>(tensor) + from, bytes) : Status::success();
     return status.ok() && padding ? memory.fill(rank, offset + to + bytes, 0, padding) : status;
   });
 }
 
 Status spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                               const RankReader &reader, int64_t offset, void *global) {
+                               const RankAccess &reader, int64_t offset, void *global) {
   return forEachRun(split, shape, dtype, rank, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
     return reader.read(rank, offset + from, static_cast<char *>(global) + to, bytes);
   });
 }
 
-Status spmd::runtime::checkRowIds(const BatchInput &input, const void *data) {
+Status spmd::runtime::checkRowIds(const BatchInput &input, const std::vector<int64_t> &shape, const void *data) {
   if (!input.indexBound)
     return Status::success();
-  int64_t bad = findBadIndex(data, input.dtype, numElements(input.shape), 0, *input.indexBound, input.ignoreIndex);
+  int64_t bad = findBadIndex(data, input.dtype, numElements(shape), 0, *input.indexBound, input.ignoreIndex);
   if (bad < 0)
     return Status::success();
-  std::vector<int64_t> position(input.shape.size());
+  std::vector<int64_t> position(shape.size());
   int64_t rest = bad;
-  for (size_t i = input.shape.size(); i-- > 0;) {
-    position[i] = rest % input.shape[i];
-    rest /= input.shape[i];
+  for (size_t i = shape.size(); i-- > 0;) {
+    position[i] = rest % shape[i];
+    rest /= shape[i];
   }
   auto value = static_cast<long long>(loadAsDouble(data, input.dtype, bad));
   return Status::badInput("input '" + input.name + "': value " + std::to_string(value) + " at position " +

@@ -3,6 +3,7 @@
 #include "spmd/Runtime/Train/StateMap.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 using namespace spmd::runtime;
@@ -100,7 +101,7 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
   return status;
 }
 
-Status StateMap::read(const StateTensor &tensor, const RankReader &reader, void *destination) const {
+Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
   bool isSharded = tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
   // What is the same on all ranks is read from the first.
   RanksHere sources{manifest.ranks, 0, isSharded ? manifest.ranks : 1};
@@ -113,6 +114,24 @@ Status StateMap::write(const StateTensor &tensor, RankMemory &memory, const void
   return forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     return memory.copyIn(rank, inArena, static_cast<const char *>(source) + inTensor, bytes);
   });
+}
+
+Expected<bool> StateMap::replace(const StateTensor &tensor, const RankAccess &ranks, const void *source) const {
+  bool changes = false;
+  std::vector<char> present;
+  auto replacePiece = [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    if (!ranks.reaches(rank))
+      return Status::success();
+    const char *piece = static_cast<const char *>(source) + inTensor;
+    present.resize(static_cast<size_t>(bytes));
+    Status status = ranks.readReached(rank, inArena, present.data(), bytes);
+    if (!status.ok() || std::memcmp(present.data(), piece, present.size()) == 0)
+      return status;
+    changes = true;
+    return ranks.writeReached(rank, inArena, piece, bytes);
+  };
+  Status status = forEachPiece(tensor, RanksHere::all(manifest.ranks), replacePiece);
+  return status.ok() ? Expected<bool>(changes) : status;
 }
 
 /// Sets `bytes` of a rank's arena to elements of `value`.

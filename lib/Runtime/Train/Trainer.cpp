@@ -1,6 +1,7 @@
 //===- Trainer.cpp --------------------------------------------------------===//
 
 #include "spmd/Runtime/Train/Trainer.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Train/BatchCutter.h"
 
@@ -21,6 +22,10 @@ template <typename Body>
 Status Trainer::SharedState::read(const Body &body) {
   if (Status status = settle(); !status.ok())
     return status;
+  // What is left after a failure can be read as it is.
+  if (failure.ok())
+    if (Status status = processes->awaitSteps(abort); !status.ok())
+      return failure = status;
   Status status = body();
   if (!status.ok() && failure.ok())
     failure = abort.status();
@@ -78,26 +83,34 @@ Status Trainer::setHyper(const std::string &name, int64_t group, double value) {
                           " is an input of the step; " + (known.empty() ? "it has none" : "it has: " + known));
 }
 
-Status Trainer::checkInput(const BatchInput &input, const HostTensor &tensor) const {
-  bool sameShape = static_cast<size_t>(tensor.rank) == input.shape.size() &&
-                   std::equal(input.shape.begin(), input.shape.end(), tensor.shape);
-  if (tensor.dtype == input.dtype && sameShape)
-    return tensor.data ? checkRowIds(input, tensor.data) : Status::badInput("input '" + input.name + "': no data");
-  std::vector<int64_t> found(tensor.shape, tensor.shape + tensor.rank);
-  return Status::badInput("input '" + input.name + "': expected " + nameOf(input.dtype) + formatShape(input.shape) +
-                          ", found " + nameOf(tensor.dtype) + formatShape(found));
+StepAgreement Trainer::agreement() const {
+  // Between steps a process may do other things than train: save a checkpoint, evaluate.
+  auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
+  return {manifest(), content->ranks, *content->shared->processes, content->shared->abort, patience};
+}
+
+/// Compares what the processes bring to a step; afterwards all have tried, and found the same.
+Status Trainer::agreeOnStep(Status problem) {
+  StepNote note;
+  note.program = content->artifact.traceHash;
+  note.problem = std::move(problem);
+  note.hyper = hyper;
+  if (note.problem.ok())
+    content->batch->describe(note);
+  note.inputs.resize(manifest().batch.size());
+  StepAgreement meeting = agreement();
+  Expected<bool> hasExpectedRows = meeting.meet(note, content->shared->written);
+  content->shared->written.clear();
+  if (!hasExpectedRows)
+    return hasExpectedRows.error();
+  return *hasExpectedRows ? Status::success() : content->batch->fetchRows(meeting);
 }
 
 Status Trainer::step(const HostTensor *inputs, size_t count) {
-  const std::vector<BatchInput> &batch = manifest().batch;
-  if (count != batch.size())
-    return Status::badInput("the step takes " + std::to_string(batch.size()) + " batch inputs, found " +
-                            std::to_string(count));
-  for (size_t i = 0; i < count; ++i)
-    if (Status status = checkInput(batch[i], inputs[i]); !status.ok())
-      return status;
-
   SharedState &shared = *content->shared;
+  Status taken = content->batch->take(inputs, count);
+  if (content->ranks.areAll() && !taken.ok())
+    return taken;
   if (!shared.failure.ok())
     return shared.failure;
   if (first && !ranFirst) {
@@ -109,27 +122,28 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   if (shared.issued != content->executor.get())
     if (Status status = shared.settle(); !status.ok())
       return status;
+  if (!content->ranks.areAll())
+    if (Status status = agreeOnStep(std::move(taken)); !status.ok())
+      return status;
   RankMemory &memory = *shared.memory;
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())
       return status;
-  if (Status status = passInputs(inputs); !status.ok())
+  if (Status status = content->batch->copyTo(memory); !status.ok())
+    return status;
+  if (Status status = passHyper(); !status.ok())
     return status;
   shared.issued = content->executor.get();
   shared.failure = content->executor->step();
+  // Who reads alone must know that the others are done.
+  if (shared.processes->hasAllArenas() && shared.failure.ok() && shared.settle().ok())
+    shared.processes->finishStep();
   return shared.failure;
 }
 
-/// Copies to each rank here its rows of the batch, and the hyper-parameters.
-Status Trainer::passInputs(const HostTensor *inputs) {
-  const std::vector<BatchInput> &batch = manifest().batch;
+Status Trainer::passHyper() {
   RankMemory &memory = content->memory();
-  for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank) {
-    for (size_t i = 0; i < batch.size(); ++i)
-      if (Status status =
-              cutRows(batch[i].split, batch[i].shape, batch[i].dtype, rank, inputs[i].data, memory, batch[i].offset);
-          !status.ok())
-        return status;
+  for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank)
     for (size_t i = 0; i < hyper.size(); ++i) {
       const HyperParameter &entry = manifest().hyper[i];
       char value[8];
@@ -137,7 +151,6 @@ Status Trainer::passInputs(const HostTensor *inputs) {
       if (Status status = memory.copyIn(rank, entry.offset, value, sizeOf(entry.dtype)); !status.ok())
         return status;
     }
-  }
   return Status::success();
 }
 
@@ -167,12 +180,12 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
 }
 
 Status Trainer::gatherOutput(const Output &output, void *destination) const {
-  RankReader reader = content->reader();
+  RankAccess ranks = content->access();
   if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
     double sum = 0;
     for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
       char value[8];
-      if (Status status = reader.read(rank, output.offset, value, sizeOf(output.dtype)); !status.ok())
+      if (Status status = ranks.read(rank, output.offset, value, sizeOf(output.dtype)); !status.ok())
         return status;
       sum += loadAsDouble(value, output.dtype, 0);
     }
@@ -181,7 +194,7 @@ Status Trainer::gatherOutput(const Output &output, void *destination) const {
   }
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; ++rank)
-    if (Status status = joinRows(output.split, output.shape, output.dtype, rank, reader, output.offset, destination);
+    if (Status status = joinRows(output.split, output.shape, output.dtype, rank, ranks, output.offset, destination);
         !status.ok())
       return status;
   return Status::success();
@@ -199,7 +212,7 @@ Status Trainer::readTensor(const std::string &state, const std::string &name, vo
   const StateTensor *tensor;
   if (Status status = locate(state, name, bytes, tensor); !status.ok())
     return status;
-  return content->shared->read([&] { return content->state.read(*tensor, content->reader(), destination); });
+  return content->shared->read([&] { return content->state.read(*tensor, content->access(), destination); });
 }
 
 Status Trainer::writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes) {
@@ -207,7 +220,16 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
     status = content->shared->settle();
-  return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
+  if (!status.ok() || content->ranks.areAll())
+    return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
+  if (status = content->shared->processes->awaitSteps(content->shared->abort); !status.ok())
+    return status;
+  Expected<bool> changes = content->state.replace(*tensor, content->access(), source);
+  if (!changes)
+    return changes.error();
+  content->shared->written.note(state + " '" + tensor->name + "'",
+                                hashBytes({static_cast<const char *>(source), bytes}), *changes);
+  return Status::success();
 }
 
 Expected<int64_t> Trainer::agree(int64_t value) const {
@@ -218,7 +240,8 @@ Expected<int64_t> Trainer::agree(int64_t value) const {
   return value;
 }
 
-Status Trainer::save(const std::string &path, bool withOptimizer) const {
+/// Gathers the state, which every process does where they do not read alone; one that `writes` saves it.
+Status Trainer::writeState(const std::string &path, bool withOptimizer, bool writes) const {
   std::vector<std::vector<char>> storage;
   std::vector<NamedTensor> tensors;
   auto gather = [&](const StateTensor &tensor) {
@@ -227,7 +250,7 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
     tensors.push_back({tensor.fileKey(tensor.name), view});
     for (const std::string &alias : tensor.aliases)
       tensors.push_back({tensor.fileKey(alias), view});
-    return content->shared->read([&] { return content->state.read(tensor, content->reader(), storage.back().data()); });
+    return content->shared->read([&] { return content->state.read(tensor, content->access(), storage.back().data()); });
   };
   for (const StateTensor &tensor : content->state.tensors()) {
     bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
@@ -235,14 +258,17 @@ Status Trainer::save(const std::string &path, bool withOptimizer) const {
     if (Status status = wanted ? gather(tensor) : Status::success(); !status.ok())
       return status;
   }
-  if (content->ranks.areAll())
-    return writeSafetensors(path, tensors, {{"format", "pt"}});
-  // One process writes, and all of them say whether it could.
-  Status written = content->ranks.has(0) ? writeSafetensors(path, tensors, {{"format", "pt"}}) : Status::success();
-  StatusCode code = written.code;
-  if (Status status = content->shared->processes->share(0, &code, sizeof code, content->shared->abort); !status.ok())
-    return status;
-  if (code != StatusCode::Ok && !content->ranks.has(0))
-    return Status{code, "the process of rank 0 cannot write '" + path + "'", 0, -1, ""};
-  return written;
+  return writes ? writeSafetensors(path, tensors, {{"format", "pt"}}) : Status::success();
+}
+
+Status Trainer::save(const std::string &path, bool withOptimizer) const {
+  bool writes = content->ranks.has(0), gathers = writes || !readsAlone();
+  Status status = gathers ? writeState(path, withOptimizer, writes) : Status::success();
+  return content->ranks.areAll() ? status : agreement().share(status);
+}
+
+Status Trainer::saveAlone(const std::string &path, bool withOptimizer) const {
+  if (!readsAlone())
+    return Status::badInput("the ranks are on several hosts, so all processes read the state together");
+  return writeState(path, withOptimizer, /*writes=*/true);
 }

@@ -66,6 +66,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   content.device = std::move(*device);
   if (Status status = trainer->join(std::move(backend), options); !status.ok())
     return status;
+  content.batch = std::make_unique<StepBatch>(manifest, content.ranks, options.batch);
   if (options.profile)
     content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
   executorOptions.profile = content.profile.get();
@@ -119,23 +120,27 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   if (!ranks)
     return ranks.error();
   content->ranks = *ranks;
-  return compareProcesses();
+  // A mistake is not to be found in the middle of a step.
+  return compareProcesses(content->artifact.traceHash,
+                          "program than " + content->ranks.describe(0) + ": the hash of its collectives is ");
 }
 
-/// Checks that all processes have loaded the same program, so that a mistake is not found in the middle of a step.
-Status Trainer::compareProcesses() {
-  std::vector<uint64_t> hashes(static_cast<size_t>(manifest().ranks), content->artifact.traceHash);
-  for (int64_t rank = 0; rank < manifest().ranks && !content->ranks.areAll(); ++rank)
-    if (Status status = content->shared->processes->share(rank, &hashes[static_cast<size_t>(rank)], sizeof(uint64_t),
-                                                          content->shared->abort);
-        !status.ok())
-      return status;
-  for (int64_t rank = 1; rank < manifest().ranks; ++rank)
-    if (hashes[static_cast<size_t>(rank)] != hashes[0])
-      return Status::badInput("rank " + std::to_string(rank) +
-                              " loaded another program than rank 0: the hash of its "
-                              "collectives is " +
-                              formatHash(hashes[static_cast<size_t>(rank)]) + ", not " + formatHash(hashes[0]));
+/// An error of one process is one of all, and all have come as far.
+Status Trainer::shareStatus(const Status &status) {
+  return content->ranks.areAll() ? status : agreement().share(status);
+}
+
+/// An error when `hash` is not the same in all processes: `what` of one is not that of the first.
+Status Trainer::compareProcesses(uint64_t hash, const std::string &what) {
+  if (content->ranks.areAll())
+    return Status::success();
+  Expected<std::vector<std::string>> hashes = agreement().gather(formatHash(hash));
+  if (!hashes)
+    return hashes.error();
+  for (size_t process = 1; process < hashes->size(); ++process)
+    if ((*hashes)[process] != hashes->front())
+      return Status::badInput(content->ranks.describe(static_cast<int64_t>(process)) + " loaded another " + what +
+                              (*hashes)[process] + ", not " + hashes->front());
   return Status::success();
 }
 
@@ -146,12 +151,20 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   if (path.empty() && ::access(own.c_str(), R_OK) == 0)
     path = own;
   std::optional<SafetensorsFile> weights;
+  Status opened;
   if (!path.empty()) {
     Expected<SafetensorsFile> file = SafetensorsFile::open(path);
-    if (!file)
-      return file.error();
-    weights = std::move(*file);
+    if (file)
+      weights = std::move(*file);
+    else
+      opened = file.error();
   }
+  if (Status status = shareStatus(opened); !status.ok())
+    return status;
+  if (Status status = compareProcesses(weights ? weights->fingerprint() : 0,
+                                       "weights file than " + content->ranks.describe(0) + ": its content has the hash ");
+      !status.ok())
+    return status;
   if (options.shares)
     return shareState(*options.shares, weights ? &*weights : nullptr);
   Expected<std::unique_ptr<RankMemory>> memory =
@@ -165,7 +178,7 @@ Status Trainer::initializeState(const TrainerOptions &options) {
       });
   if (weights && !options.weights.empty())
     noteGaps(*weights);
-  return content->state.initialize(weights ? &*weights : nullptr, content->memory());
+  return shareStatus(content->state.initialize(weights ? &*weights : nullptr, content->memory()));
 }
 
 /// Of a file that somebody gave; nothing here makes it wrong.
@@ -204,7 +217,7 @@ Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights)
       continue;
     const TensorView *stored = weights ? weights->find(tensor.fileKey(tensor.name)) : nullptr;
     std::vector<char> shared(static_cast<size_t>(tensor.bytes()));
-    if (Status status = content->state.read(tensor, content->reader(), shared.data()); !status.ok())
+    if (Status status = content->state.read(tensor, content->access(), shared.data()); !status.ok())
       return status;
     bool same = stored && stored->bytes == tensor.bytes() && stored->dtype == tensor.dtype &&
                 std::memcmp(stored->data, shared.data(), shared.size()) == 0;

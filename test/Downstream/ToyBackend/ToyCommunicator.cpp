@@ -172,23 +172,24 @@ Expected<std::unique_ptr<CommunicatorGroup>> ToyFactory::make(const std::string 
   return std::unique_ptr<CommunicatorGroup>(std::make_unique<ToyCommunicator>(name, mail, abort, options.timeout));
 }
 
-Status ToyFactory::share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) {
+Status ToyFactory::share(int64_t process, void *data, int64_t bytes, const AbortState &abort) {
   if (abort.isRaised())
     return abort.status();
-  if (rank == mail->rank()) {
+  if (process == mail->rank()) {
     for (int64_t peer = 0; peer < mail->ranks(); ++peer)
-      if (peer != rank)
+      if (peer != process)
         mail->send(peer, Mail::kControl, std::string(static_cast<const char *>(data), static_cast<size_t>(bytes)));
     return Status::success();
   }
   // Loading takes longer than a collective.
   Clock::time_point deadline = Clock::now() + std::max<Clock::duration>(timeout, std::chrono::minutes(2));
   std::string message;
-  Arrival arrival = mail->receive(rank, Mail::kControl, deadline, abort, message);
+  Arrival arrival = mail->receive(process, Mail::kControl, deadline, abort, message);
   if (arrival == Arrival::Aborted)
     return abort.status();
   if (arrival != Arrival::Here)
-    return Status::failed("the process of rank " + std::to_string(rank) + " is not there", static_cast<int32_t>(rank));
+    return Status::failed("the process of rank " + std::to_string(process) + " is not there",
+                          static_cast<int32_t>(process));
   std::memcpy(data, message.data(), static_cast<size_t>(bytes));
   return Status::success();
 }

@@ -13,11 +13,13 @@ class ToyFactory final : public spmd::runtime::CommunicatorFactory {
 public:
   ToyFactory(std::shared_ptr<Mail> mail, Clock::duration timeout) : mail(std::move(mail)), timeout(timeout) {}
 
+  int64_t numProcesses() const override { return mail->ranks(); }
+  int64_t process() const override { return mail->rank(); }
   spmd::runtime::Expected<spmd::runtime::RanksHere> ranksHere(int64_t total) const override;
   spmd::runtime::Expected<std::unique_ptr<spmd::runtime::CommunicatorGroup>>
   make(const std::string &name, const spmd::runtime::RanksHere &ranks, spmd::runtime::AbortState &abort,
        const spmd::runtime::CommunicatorOptions &options) override;
-  spmd::runtime::Status share(int64_t rank, void *data, int64_t bytes, const spmd::runtime::AbortState &abort) override;
+  spmd::runtime::Status share(int64_t process, void *data, int64_t bytes, const spmd::runtime::AbortState &abort) override;
 
 private:
   std::shared_ptr<Mail> mail;

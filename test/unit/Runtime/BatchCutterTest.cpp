@@ -26,7 +26,7 @@ struct Arenas {
   ThreadsFactory processes;
   std::unique_ptr<RankMemory> memory;
   AbortState abort;
-  RankReader reader{*memory, processes, abort};
+  RankAccess reader{*memory, processes, abort};
 };
 } // namespace
 
@@ -35,7 +35,7 @@ TEST(BatchCutter, PadsMissingRowsWithZeros) {
   Arenas arenas(3);
   std::vector<int32_t> global = {1, 2, 3, 4, 5, 6}; // 3 rows of 2
   for (int64_t rank : {1, 2})
-    ASSERT_TRUE(cutRows(split, {3, 2}, DType::I32, rank, global.data(), *arenas.memory, 8).ok());
+    ASSERT_TRUE(cutRows(split, {3, 2}, DType::I32, rank, global.data(), *arenas.memory, rank, 8).ok());
   EXPECT_EQ(arenas.local(1, 5), (std::vector<int32_t>{5, 6, 0, 0, -1}));
   EXPECT_EQ(arenas.local(2, 5), (std::vector<int32_t>{0, 0, 0, 0, -1}));
 }
@@ -47,7 +47,7 @@ TEST(BatchCutter, CutsInsideADim) {
   std::vector<int32_t> global(12), joined(12, -1);
   std::iota(global.begin(), global.end(), 0);
   for (int64_t rank : {0, 1})
-    ASSERT_TRUE(cutRows(split, {2, 6}, DType::I32, rank, global.data(), *arenas.memory, 8).ok());
+    ASSERT_TRUE(cutRows(split, {2, 6}, DType::I32, rank, global.data(), *arenas.memory, rank, 8).ok());
   EXPECT_EQ(arenas.local(0, 9), (std::vector<int32_t>{0, 1, 3, 4, 6, 7, 9, 10, -1}));
   EXPECT_EQ(arenas.local(1, 9), (std::vector<int32_t>{2, 0, 5, 0, 8, 0, 11, 0, -1}));
   for (int64_t rank : {0, 1})
@@ -58,7 +58,7 @@ TEST(BatchCutter, CutsInsideADim) {
 TEST(BatchCutter, ReplicatesWithoutDim) {
   Arenas arenas(4);
   std::vector<int32_t> global = {1, 2};
-  ASSERT_TRUE(cutRows({}, {2}, DType::I32, 3, global.data(), *arenas.memory, 8).ok());
+  ASSERT_TRUE(cutRows({}, {2}, DType::I32, 3, global.data(), *arenas.memory, 3, 8).ok());
   EXPECT_EQ(arenas.local(3, 2), global);
 }
 
@@ -76,13 +76,13 @@ TEST(BatchCutter, NamesBadRowIds) {
   input.dtype = DType::I64;
   input.shape = {2, 3};
   std::vector<int64_t> ids = {0, 1, 2, 3, 4, 5};
-  EXPECT_TRUE(checkRowIds(input, ids.data()).ok()) << "no bound";
+  EXPECT_TRUE(checkRowIds(input, input.shape, ids.data()).ok()) << "no bound";
   input.indexBound = 6;
-  EXPECT_TRUE(checkRowIds(input, ids.data()).ok());
+  EXPECT_TRUE(checkRowIds(input, input.shape, ids.data()).ok());
   ids[4] = 6;
-  EXPECT_EQ(checkRowIds(input, ids.data()).message, "input 'x': value 6 at position [1, 1] is not a row id in [0, 6)");
+  EXPECT_EQ(checkRowIds(input, input.shape, ids.data()).message, "input 'x': value 6 at position [1, 1] is not a row id in [0, 6)");
   ids[4] = -100;
-  EXPECT_FALSE(checkRowIds(input, ids.data()).ok());
+  EXPECT_FALSE(checkRowIds(input, input.shape, ids.data()).ok());
   input.ignoreIndex = -100;
-  EXPECT_TRUE(checkRowIds(input, ids.data()).ok());
+  EXPECT_TRUE(checkRowIds(input, input.shape, ids.data()).ok());
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace spmd::runtime {
 
@@ -18,6 +19,14 @@ struct RanksHere {
   bool areAll() const { return count == total; }
   int64_t end() const { return first + count; }
   bool has(int64_t rank) const { return rank >= first && rank < end(); }
+  /// The process that holds a rank: each has as many, in blocks.
+  int64_t processOf(int64_t rank) const { return rank / count; }
+  int64_t processes() const { return total / count; }
+  /// "rank 2", or "ranks 4 to 7": those of a process.
+  std::string describe(int64_t process) const {
+    std::string first = std::to_string(process * count), last = std::to_string(process * count + count - 1);
+    return count == 1 ? "rank " + first : "ranks " + first + " to " + last;
+  }
   /// Where a rank stands in a list with one entry for each rank here.
   size_t indexOf(int64_t rank) const { return static_cast<size_t>(rank - first); }
 };

@@ -40,6 +40,9 @@ public:
   const std::map<std::string, std::string> &metadata() const { return notes; }
   const std::string &path() const { return fileName; }
 
+  /// A hash of names, types, shapes and a sample of the values: tells that two processes were given different files.
+  uint64_t fingerprint() const;
+
 private:
   std::string fileName;
   MappedFile mapping;

@@ -51,10 +51,14 @@ private:
 /// All ranks are threads of this process.
 class ThreadsFactory final : public CommunicatorFactory {
 public:
+  int64_t numProcesses() const override { return 1; }
+  int64_t process() const override { return 0; }
   Expected<RanksHere> ranksHere(int64_t total) const override { return RanksHere::all(total); }
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
-  Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) override { return Status::success(); }
+  Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override {
+    return Status::success();
+  }
 };
 
 } // namespace spmd::runtime

@@ -71,10 +71,15 @@ struct CommunicatorOptions {
   int64_t threads = 1;
 };
 
-/// The processes that run a job together. All of them make the same calls in the same order.
+/// The processes that run a job together. All of them make the same calls in the same order, but for those that say
+/// otherwise.
 class CommunicatorFactory {
 public:
   virtual ~CommunicatorFactory() = default;
+
+  /// How many processes the job has, and which of them this is. Each holds the same number of ranks, in blocks.
+  virtual int64_t numProcesses() const = 0;
+  virtual int64_t process() const = 0;
 
   /// Which ranks of an artifact for `total` ranks this process holds; an error when the job has another number.
   virtual Expected<RanksHere> ranksHere(int64_t total) const = 0;
@@ -83,13 +88,29 @@ public:
   /// page is. It is given back with its last owner. Null: any memory will do.
   virtual Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) { return std::shared_ptr<char>(); }
 
+  /// Makes the arenas of the ranks here, which allocateArena made anew, known to the other processes, and theirs here.
+  virtual Status shareArenas(const RanksHere &ranks) { return Status::success(); }
+
+  /// The arena of a rank of another process, where this one reaches it; else null, of all or of none of them. A process
+  /// looks alone, after awaitSteps.
+  virtual char *arenaOf(int64_t rank) const { return nullptr; }
+  virtual bool hasAllArenas() const { return false; }
+
+  /// A process says that it has done one more step, and waits until all have done as many as it has. Each alone.
+  virtual void finishStep() {}
+  virtual Status awaitSteps(const AbortState &abort) { return Status::success(); }
+
   /// Makes the communicator `name` of a program. Errors go both ways through `abort`, which outlives it: one of this
   /// process is told to the others, and theirs are raised in it.
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
                                                             AbortState &abort, const CommunicatorOptions &options) = 0;
 
-  /// Gives every process the host bytes that the one of `rank` has. Ends with the error of `abort` when that is raised.
-  virtual Status share(int64_t rank, void *data, int64_t bytes, const AbortState &abort) = 0;
+  /// Gives every process the host bytes that `process` has. Ends with the error of `abort` when that is raised.
+  virtual Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) = 0;
+
+  /// Gives every process what all of them have: `bytes` of each, in their order. Waits for the others for `patience`.
+  virtual Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
+                        std::chrono::steady_clock::duration patience);
 };
 
 } // namespace spmd::runtime

@@ -12,7 +12,7 @@
 
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Safetensors.h"
-#include "spmd/Runtime/Train/RankReader.h"
+#include "spmd/Runtime/Train/RankAccess.h"
 
 #include <map>
 #include <string>
@@ -55,10 +55,13 @@ public:
   std::string findDifference(const StateMap &other) const;
 
   /// Copies the full tensor out of the arenas of all ranks.
-  Status read(const StateTensor &tensor, const RankReader &reader, void *destination) const;
+  Status read(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
 
   /// Copies the pieces of the ranks here into their arenas.
   Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
+
+  /// Copies pieces of all ranks that are reached. True: one of them had another value.
+  Expected<bool> replace(const StateTensor &tensor, const RankAccess &ranks, const void *source) const;
 
   /// Tensors of `weights` that have no place here, in order of their names.
   std::vector<std::string> findUnknown(const SafetensorsFile &weights) const;

@@ -7,6 +7,8 @@
 #include "spmd/Runtime/Train/Backend.h"
 #include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/StateMap.h"
+#include "spmd/Runtime/Train/StepAgreement.h"
+#include "spmd/Runtime/Train/StepBatch.h"
 
 #include <memory>
 #include <string>
@@ -25,22 +27,16 @@ struct TrainerOptions {
   std::string communicators; ///< how ranks reach each other; empty: as the device likes it
   std::string fault;         ///< see parseFault; empty: none
   bool profile = false;      ///< note when each command runs
+  BatchOf batch = BatchOf::Job; ///< what each process gives to a step
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
   /// are then read for constants only, which must be the same.
   const Trainer *shares = nullptr;
 };
 
-/// A dense row-major tensor of the caller.
-struct HostTensor {
-  const void *data = nullptr;
-  DType dtype = DType::F32;
-  int32_t rank = 0;
-  const int64_t *shape = nullptr;
-};
-
 /// The ranks of an artifact that this process holds. Not for several threads at once, and of trainers that share a
-/// state one at a time. Where a job has several processes, all of them make the same calls in the same order.
+/// state one at a time. Where a job has several processes, all of them make the same calls in the same order; what only
+/// reads is for each alone where readsAlone() says so.
 class Trainer {
 public:
   /// Loads, checks and starts everything; the state is that of the weights.
@@ -63,14 +59,17 @@ public:
   /// The value in effect of a hyper-parameter, by the manifest's order.
   double hyperValue(size_t index) const { return hyper[index]; }
 
-  /// Trains one step on a global batch, the same in every process: one tensor per batch input, in the
-  /// manifest's order. Dtypes, shapes and row ids are checked before anything
-  /// runs, so a refused batch leaves the state as it was.
+  /// Trains one step on a batch (TrainerOptions::batch): one tensor per batch input, in the manifest's order. Dtypes,
+  /// shapes and row ids are checked before anything runs, and what processes must have alike is compared, so a refused
+  /// batch leaves the state as it was.
   Status step(const HostTensor *inputs, size_t count);
 
   /// Copies an output of the latest step. Of one that every rank has for itself: the mean of floating numbers (losses),
   /// else that of rank 0.
   Status readOutput(size_t index, void *destination, size_t bytes) const;
+
+  /// Whether a process reads outputs and state alone, as all can look at each other's memory.
+  bool readsAlone() const { return content->ranks.areAll() || content->shared->processes->hasAllArenas(); }
 
   /// Copy a full tensor of the state out or in, by any of its names.
   Status readTensor(const std::string &state, const std::string &name, void *destination, size_t bytes) const;
@@ -78,9 +77,12 @@ public:
 
   /// Saves full parameters and persistent buffers under all their names (a
   /// tied one several times, since safetensors cannot share), with
-  /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". The
-  /// process of rank 0 writes the file.
+  /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". All
+  /// processes call it, the one of rank 0 writes the file.
   Status save(const std::string &path, bool withOptimizer) const;
+
+  /// The same by this process alone; an error where it cannot read alone.
+  Status saveAlone(const std::string &path, bool withOptimizer) const;
 
   /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
   Expected<int64_t> agree(int64_t value) const;
@@ -95,6 +97,7 @@ private:
     std::shared_ptr<CommunicatorFactory> processes;
     std::unique_ptr<RankMemory> memory;
     AbortState abort;           ///< of all its programs, in all processes
+    WrittenTensors written;     ///< since the last step
     Executor *issued = nullptr; ///< whose steps may still run
     Status failure;             ///< why the state is lost: a step failed in the middle
 
@@ -115,25 +118,29 @@ private:
     RanksHere ranks;
     std::unique_ptr<Device> device;
     std::shared_ptr<SharedState> shared;
+    std::unique_ptr<StepBatch> batch;
     std::unique_ptr<Profile> profile; ///< null when none is asked for
     std::unique_ptr<Executor> executor;
 
     RankMemory &memory() const { return *shared->memory; }
-    RankReader reader() const { return {*shared->memory, *shared->processes, shared->abort}; }
+    RankAccess access() const { return {*shared->memory, *shared->processes, shared->abort}; }
   };
 
   Trainer() = default;
   Status loadFirstStep(const std::string &folder, TrainerOptions options);
   Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
-  Status compareProcesses();
+  Status shareStatus(const Status &status);
+  Status compareProcesses(uint64_t hash, const std::string &what);
   Status initializeState(const TrainerOptions &options);
   void noteGaps(const SafetensorsFile &weights);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
   bool stopRanks();
-  Status passInputs(const HostTensor *inputs);
+  Status writeState(const std::string &path, bool withOptimizer, bool writes) const;
+  StepAgreement agreement() const;
+  Status agreeOnStep(Status problem);
+  Status passHyper();
   Status gatherOutput(const Output &output, void *destination) const;
-  Status checkInput(const BatchInput &input, const HostTensor &tensor) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
   std::unique_ptr<Content> content;

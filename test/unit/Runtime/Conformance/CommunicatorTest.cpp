@@ -229,21 +229,56 @@ TEST_P(Communicators, AProcessThatEndsEndsAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(1));
 }
 
-TEST_P(Communicators, ShareGivesTheBytesOfARank) {
-  for (int64_t ranks : {1, 3})
+TEST_P(Communicators, ProcessesHoldBlocksOfRanks) {
+  for (int64_t ranks : {1, 2, 4})
     onProcesses(ranks, [&] {
       auto factory = makeCommunicators(GetParam().communicators, std::chrono::seconds(20));
       ASSERT_TRUE(factory) << factory.error().message;
       Expected<RanksHere> here = (*factory)->ranksHere(ranks);
       ASSERT_TRUE(here) << here.error().message;
+      EXPECT_EQ(here->processes(), (*factory)->numProcesses());
+      EXPECT_EQ(here->processOf(here->first), (*factory)->process());
+      EXPECT_EQ(here->first, (*factory)->process() * here->count);
       AbortState abort;
-      for (int64_t rank = ranks; rank-- > 0;) {
+      std::vector<int64_t> firsts(static_cast<size_t>((*factory)->numProcesses()));
+      ASSERT_TRUE((*factory)->gather(&here->first, 8, firsts.data(), abort, std::chrono::seconds(20)).ok());
+      for (size_t process = 0; process < firsts.size(); ++process)
+        EXPECT_EQ(firsts[process], static_cast<int64_t>(process) * here->count);
+    });
+}
+
+TEST_P(Communicators, GatherGivesTheBytesOfAllProcesses) {
+  for (int64_t ranks : {1, 3})
+    onProcesses(ranks, [&] {
+      auto factory = makeCommunicators(GetParam().communicators, std::chrono::seconds(20));
+      ASSERT_TRUE(factory) << factory.error().message;
+      AbortState abort;
+      for (int64_t count : {int64_t(1), int64_t(300'000)}) {
+        auto valueAt = [&](int64_t process, int64_t i) { return static_cast<int32_t>(process * 1'000'003 + i); };
+        std::vector<int32_t> mine, all(static_cast<size_t>(count * (*factory)->numProcesses()), -1);
+        for (int64_t i = 0; i < count; ++i)
+          mine.push_back(valueAt((*factory)->process(), i));
+        ASSERT_TRUE((*factory)->gather(mine.data(), count * 4, all.data(), abort, std::chrono::seconds(20)).ok());
+        for (int64_t i = 0; i < count * (*factory)->numProcesses(); ++i)
+          ASSERT_EQ(all[static_cast<size_t>(i)], valueAt(i / count, i % count)) << i;
+      }
+    });
+}
+
+TEST_P(Communicators, ShareGivesTheBytesOfAProcess) {
+  for (int64_t ranks : {1, 3})
+    onProcesses(ranks, [&] {
+      auto factory = makeCommunicators(GetParam().communicators, std::chrono::seconds(20));
+      ASSERT_TRUE(factory) << factory.error().message;
+      AbortState abort;
+      for (int64_t process = (*factory)->numProcesses(); process-- > 0;) {
         int64_t values[2] = {-1, -1};
-        if (here->has(rank))
-          values[0] = values[1] = 100 + rank;
-        ASSERT_TRUE((*factory)->share(rank, values, sizeof values, abort).ok());
-        EXPECT_EQ(values[0], 100 + rank);
-        EXPECT_EQ(values[1], 100 + rank);
+        if (process == (*factory)->process())
+          values[0] = values[1] = 100 + process;
+        if ((*factory)->numProcesses() > 1)
+          ASSERT_TRUE((*factory)->share(process, values, sizeof values, abort).ok());
+        EXPECT_EQ(values[0], 100 + process);
+        EXPECT_EQ(values[1], 100 + process);
       }
     });
 }

@@ -343,3 +343,104 @@ TEST_P(Training, WatchdogFindsAStalledSingleRank) {
                               "or timeout=SECONDS in Python");
   });
 }
+
+/// The rows [first, end) of the tiny batch.
+struct TinyRows {
+  TinyRows(int64_t first, int64_t end) {
+    TinyBatch all;
+    ids.assign(all.ids.begin() + first * 2, all.ids.begin() + end * 2);
+    for (int64_t i = first * 3; i < end * 3; ++i)
+      target.push_back(0.25f);
+    idShape[0] = targetShape[0] = end - first;
+  }
+  std::vector<int64_t> ids;
+  std::vector<float> target;
+  int64_t idShape[2] = {0, 2}, targetShape[2] = {0, 3};
+  HostTensor inputs[2] = {{nullptr, DType::I64, 2, idShape}, {nullptr, DType::F32, 2, targetShape}};
+  HostTensor *tensors() {
+    inputs[0].data = ids.data();
+    inputs[1].data = target.data();
+    return inputs;
+  }
+};
+
+TEST_P(Training, ProcessesGiveTheirOwnRows) {
+  // Rows as the ranks take them (2, 2, 2, 1 of 4), and others, down to none.
+  for (std::vector<int64_t> ends : {std::vector<int64_t>{2, 4, 6, 7}, {1, 2, 3, 7}, {0, 7, 7, 7}, {3, 3, 6, 7}})
+    onProcesses(4, [&] {
+      std::vector<float> expected = trajectoryOf(*load(4));
+      TrainerOptions chosen = options();
+      chosen.batch = BatchOf::Process;
+      std::unique_ptr<Trainer> trainer = load(4, chosen);
+      RanksHere here = trainer->ranks();
+      TinyRows rows(here.first ? ends[static_cast<size_t>(here.first) - 1] : 0,
+                    ends[static_cast<size_t>(here.end()) - 1]);
+      std::vector<float> found;
+      for (int step = 0; step < 10; ++step) {
+        ASSERT_TRUE(trainer->step(rows.tensors(), 2).ok());
+        found.push_back(lossOf(*trainer));
+      }
+      for (float value : parameterOf(*trainer, "emb.weight"))
+        found.push_back(value);
+      EXPECT_EQ(found, expected);
+    });
+}
+
+TEST_P(Training, ProcessesThatDifferAreRefusedAlike) {
+  onProcesses(2, [&] {
+    std::unique_ptr<Trainer> trainer = load(2);
+    RanksHere here = trainer->ranks();
+    if (here.areAll())
+      return;
+    bool isFirst = here.has(0);
+    TinyBatch batch;
+    std::vector<float> before = parameterOf(*trainer, "emb.weight");
+    ASSERT_TRUE(trainer->setHyper("lr", 0, isFirst ? 0.1 : 0.2).ok());
+    EXPECT_EQ(trainer->step(batch.inputs, 2).message,
+              "rank 1 and rank 0 take the step with different values of lr of group 0: 0.2 and 0.1; every process must "
+              "set the same");
+    ASSERT_TRUE(trainer->setHyper("lr", 0, 0.1).ok());
+
+    TinyBatch other;
+    other.ids[0] = isFirst ? 0 : 1;
+    EXPECT_EQ(trainer->step(other.inputs, 2).message,
+              "rank 1 and rank 0 give different values of input 'x', which must be the same in every process");
+
+    other.ids[0] = isFirst ? 0 : -1;
+    std::string refused = trainer->step(other.inputs, 2).message;
+    EXPECT_NE(refused.find("input 'x': value -1 at position [0, 0] is not a row id"), std::string::npos) << refused;
+    EXPECT_EQ(refused.find("rank 1: ") == 0, isFirst) << refused;
+    EXPECT_EQ(parameterOf(*trainer, "emb.weight"), before) << "nothing has run";
+
+    float values[5] = {1, 2, 3, 4, 5};
+    ASSERT_TRUE(trainer->writeTensor("param", "fc1.bias", values, sizeof values).ok());
+    EXPECT_TRUE(trainer->step(batch.inputs, 2).ok());
+    values[4] += isFirst ? 0 : 1;
+    ASSERT_TRUE(trainer->writeTensor("param", "fc1.bias", values, sizeof values).ok());
+    refused = trainer->step(batch.inputs, 2).message;
+    EXPECT_NE(refused.find("wrote param 'fc1.bias', this process another value"), std::string::npos) << refused;
+    (void)trainer->agree(0); // not before the other has been refused
+    values[0] = 9;
+    if (isFirst)
+      ASSERT_TRUE(trainer->writeTensor("param", "fc1.bias", values, sizeof values).ok());
+    refused = trainer->step(batch.inputs, 2).message;
+    EXPECT_NE(refused.find("wrote param 'fc1.bias', this process did not"), std::string::npos) << refused;
+    EXPECT_TRUE(trainer->step(batch.inputs, 2).ok());
+  });
+}
+
+TEST_P(Training, AProcessReadsAlone) {
+  onProcesses(4, [&] {
+    std::unique_ptr<Trainer> trainer = load(4);
+    if (!trainer->readsAlone())
+      return;
+    TinyBatch batch;
+    ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
+    if (trainer->ranks().has(1))
+      (void)parameterOf(*trainer, "emb.weight");
+    ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
+    if (trainer->ranks().has(0))
+      EXPECT_TRUE(trainer->saveAlone(temporary("alone"), true).ok());
+    EXPECT_TRUE(trainer->step(batch.inputs, 2).ok());
+  });
+}
