@@ -15,10 +15,12 @@ import torch
 from safetensors.torch import save_file
 from torch.utils import _pytree as pytree
 
+from .agreement import StepAgreement
 from .arrays import to_torch
 from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall, name_of
+from .capture.draws import default_seed, seeded_with
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
 from .capture.reached import Opaque
@@ -33,6 +35,7 @@ from .livestate import LiveState
 from .native import FAILED
 from .planning import Plan, read_plan
 from .precision import Precision
+from .processes import Launch, Processes
 from .remarks import remark
 from .runtime import RunError, Trainer
 from .units.choice import UnitChoice
@@ -86,6 +89,30 @@ class Program:
         return True
 
 
+@dataclasses.dataclass
+class Need:
+    """What a call of the step needs, as one process sees it."""
+
+    key: tuple[Any, ...]
+    options: list[dict[str, str]]
+    structure: list[int]
+    restarts: bool  # the ranks' state is no longer that of model and optimizer
+    program: Program | None  # that serves it
+
+    _RESTART, _COMPILE = -2, -1
+
+    def choice(self, programs: list[Program]) -> int:
+        """The need as a number: the lower of two includes the other."""
+        return self._RESTART if self.restarts else self._COMPILE if self.program is None else \
+            programs.index(self.program)
+
+    def take(self, choice: int) -> None:
+        """Needs what some process needs."""
+        self.restarts |= choice == self._RESTART
+        if choice < 0:
+            self.program = None
+
+
 class _OfMethods(Opaque):
     """The compiled steps of one object, by those of its class: each object trains its own model. A copy of the object,
     and one that is loaded from a file, begins with none."""
@@ -114,19 +141,21 @@ class CompiledStep(Opaque):
     """
 
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
-                 run_options: dict[str, Any], max_compiles: int, ranks: int, view: str, units: UnitChoice,
-                 check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None):
+                 run_options: dict[str, Any], max_compiles: int, ranks: int | None, view: str, units: UnitChoice,
+                 check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None,
+                 launcher: str | None = None):
         functools.update_wrapper(self, train_step)
         function = train_step
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
         self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
-                           keep_grads, precision)
+                           keep_grads, precision, launcher)
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
-        self._options, self._run_options, self._units = list(options), run_options, units
+        self._options, self._run_options, self._units = list(options), dict(run_options), units
         self._keep_grads, self._precision, self._lock = keep_grads, precision, threading.RLock()
+        self._launcher, self._agreement = launcher, None
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
@@ -147,12 +176,31 @@ class CompiledStep(Opaque):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            return self._step(StepCall(self.train_step, args, kwargs, self._current and self._current.call,
-                                       self._precision))
+            if self._agreement is None:
+                self._join()
+            return self._step(lambda: StepCall(self.train_step, args, kwargs, self._current and self._current.call,
+                                               self._precision))
 
-    def _step(self, call: StepCall) -> Any:
-        self._check_model(call)
-        program = self._program_for(call)
+    def _join(self) -> None:
+        """Meets the other processes, if a launcher has started several."""
+        processes = Processes.find(self._launcher, self._run_options.get("timeout", 60))
+        ranks = processes.world if self.ranks is None else self.ranks
+        if ranks % processes.world:
+            raise ValueError(f"ranks is {ranks}, and there are {processes.world} processes, which each hold as many of them"
+                             f"\n  cure: leave ranks out, which gives each process one; or a multiple of {processes.world}")
+        self.ranks = ranks
+        self._run_options["launch"] = processes.launch
+        self._agreement = StepAgreement(processes, self.batch_dims or {}, self._run_options["batch"])
+
+    def _step(self, make_call: Callable[[], StepCall]) -> Any:
+        alone = self._agreement.processes.world == 1
+        call = rows = make_call() if alone else None
+        if alone:
+            self._check_model(call)
+            need = self._need(call)
+        else:
+            call, rows, need = self._agree(make_call)
+        program = self._program_for(call, rows, need)
         live, trainer = self._live, program.trainer
         live.before_step()
         if live.was_loaded:
@@ -162,7 +210,7 @@ class CompiledStep(Opaque):
             trainer.set_hyper(name, group, float(read_option(groups[group], name)))
         with uninterrupted():
             try:
-                arrays = trainer.run(call.batch)
+                arrays = trainer.run(rows.batch)
             except RunError as error:
                 if error.code == FAILED:
                     live.lose(error, self.steps)
@@ -203,24 +251,50 @@ class CompiledStep(Opaque):
                              "compile the function once for each")
         self._live.check()
 
-    def _program_for(self, call: StepCall) -> Program:
-        """The program that serves this call, compiled if there is none; its trainer has the state."""
+    def _agree(self, make_call: Callable[[], StepCall]) -> tuple[StepCall, StepCall, Need]:
+        """Of several processes: the call on the batch of all, this one's with its rows, and what all need."""
+        agreement, call, need, state, choice, error = self._agreement, None, None, {}, 0, None
+        try:
+            call = make_call()
+            self._check_model(call)
+            need = self._need(agreement.global_call(call))
+            state, choice = _state(call), need.choice(self._programs)
+        except Exception as problem:
+            error = problem
+        shapes, choice = agreement.meet(call, state, choice, error)
+        everyones = agreement.global_call(call, shapes)
+        if shapes is not None:  # the need is that of another batch
+            need = self._need(everyones)
+            choice = min(agreement.processes.gather_objects(need.choice(self._programs)))
+        need.take(choice)
+        if self.steps == 0:
+            agreement.warn_of_equal_rows(call)
+        return everyones, call, need
+
+    def _need(self, call: StepCall) -> Need:
         structure, modes = _look_at(call.model)
-        key, options, drawn = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers), None
-        if self._current is not None and (structure != self._structure or self._live.is_replaced()
-                                          or self._live.trains_other(self._current.held.now())):
+        key, options = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers)
+        restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
+                                                  or self._live.trains_other(self._current.held.now()))
+        program = None if restarts else next((p for p in self._programs if p.serves(key, options, structure)), None)
+        return Need(key, options, structure, restarts, program)
+
+    def _program_for(self, call: StepCall, rows: StepCall, need: Need) -> Program:
+        """The program that serves this call, compiled if there is none; its trainer has the state. `rows` is the call with
+        the batch of this process."""
+        program, drawn = need.program, None
+        if need.restarts:
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
             drawn = _rng(self._live.trainer)
             self._forget()
-        program = next((p for p in self._programs if p.serves(key, options, structure)), None)
         if program is None:
             starts, known = self._live is None, [state for _, state in call.optimizers.states if state]
             counts = _step_counts(call.optimizers) if starts else []
-            program = self._compile(call, key, options)
+            program = self._compile(call, rows, need.key, need.options)
             if starts:
                 self._start_draws(program, drawn, counts, bool(known))
             self._programs.append(program)
-            self._structure = structure
+            self._structure = need.structure
         if self._live is not None and self._live.trainer is not program.home:
             self._live.fetch_all()
             _write_rng(_rng(self._live.trainer), program.home)
@@ -272,7 +346,7 @@ class CompiledStep(Opaque):
             else:
                 _write_rng(tensors, self._live.trainer)
 
-    def _compile(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
+    def _compile(self, call: StepCall, rows: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
         if self.compiles >= self.max_compiles:
             raise RuntimeError(
                 f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; what was new each time:\n"
@@ -283,12 +357,22 @@ class CompiledStep(Opaque):
         why = "" if self._current is None else self._what_is_new(call, key, options)
         if why:
             remark(f"{self.__name__} is compiled again: {why}")
-        captured = call if self.view == "global" else call.of_one_rank(self.ranks, self.batch_dims or {})
-        package = self._capture(captured, self._scheduled(options, call.optimizers))
-        everything = whole(call.model, package.held)
-        _check_values(everything)
-        artifact = compile_package(package, [*self._options, *self._units.words(everything)],
-                                   self._units.plan(everything, self.ranks, self._precision))
+        agreement = self._agreement
+        together = agreement.processes.together
+        seed = agreement.processes.gather_objects(default_seed())[0]
+        full = call if agreement.processes.world == 1 else agreement.with_all_rows(rows)
+
+        def capture() -> tuple[StepPackage, torch.nn.Module, list[str], dict[str, Any] | None]:
+            captured = full if self.view == "global" else full.of_one_rank(self.ranks, self.batch_dims or {})
+            with seeded_with(seed):
+                package = self._capture(captured, self._scheduled(options, call.optimizers))
+            everything = whole(call.model, package.held)
+            _check_values(everything)
+            words = [f"--ranks={self.ranks}", *self._options, *self._units.words(everything)]
+            return package, everything, words, self._units.plan(everything, self.ranks, self._precision)
+
+        package, everything, words, plan = together(capture)
+        artifact = self._compile_once(package, words, plan)
         if self._live is not None:
             self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
@@ -300,6 +384,16 @@ class CompiledStep(Opaque):
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
         values = baked_values(call.train_step, call.model, package.held)
         return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
+
+    def _compile_once(self, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
+        """The artifact. One of several processes compiles it, and the others find it in the cache."""
+        processes = self._agreement.processes
+        if processes.world > 1:
+            self._agreement.compare("what was captured", [package.digest()[:16], words, plan])
+        if processes.rank == 0:
+            return processes.together(lambda: compile_package(package, words, plan))
+        processes.together(lambda: None)
+        return compile_package(package, words, plan, tells=False)
 
     def _scheduled(self, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:
         """The options that are inputs of the next program: those of earlier ones, what OneCycleLR and CyclicLR say they
@@ -334,7 +428,10 @@ class CompiledStep(Opaque):
                 except RunError as error:
                     if "cannot share a state" not in str(error):
                         raise
-            _save(weights, everything)
+            processes = self._agreement.processes
+            if processes.rank == 0:  # whose values all begin with
+                _save(weights, everything)
+            everything = processes.gather_objects(everything, waits=True)[0]
             trainer = Trainer(artifact, weights=everything, **self._run_options)
             return trainer, trainer
 
@@ -442,7 +539,8 @@ class CompiledStep(Opaque):
         return self._current
 
     def __repr__(self) -> str:
-        name = f"<spmd.compile({self.__name__}): {self.ranks} rank{'s' * (self.ranks != 1)}"
+        ranks = "1 rank in each process" if self.ranks is None else f"{self.ranks} rank{'s' * (self.ranks != 1)}"
+        name = f"<spmd.compile({self.__name__}): {ranks}"
         if self._current is None:
             return name + ", not called yet>"
         lost = ", state lost" if self._live.lost else ""
@@ -501,6 +599,15 @@ def _check_values(model: torch.nn.Module) -> None:
                              "plan and to compile ahead of time, spmd.capture takes a model without values")
 
 
+def _state(call: StepCall) -> dict[str, str]:
+    """What the processes of a job must call a step with alike, as text."""
+    state = {"the number of tensors": str(len(call.batch)), "the default dtype": str(torch.get_default_dtype())}
+    for number, group in enumerate(_options(call.optimizers)):
+        state |= {f"{name} of param group {number}": value for name, value in group.items()}
+    state |= {f"the dtype of batch input {name!r}": str(t.dtype) for name, t in zip(call.batch_names, call.batch)}
+    return state | call.values() | {"train() of the model": str(call.model.training)}
+
+
 def _step_counts(optimizers: Optimizers) -> list[int]:
     """How many steps the parameters have taken, of optimizers that count them."""
     return [int(state["step"]) for _, state in optimizers.states if "step" in state]
@@ -529,12 +636,13 @@ def _write_rng(drawn: dict[str, torch.Tensor], target: Trainer) -> None:
             target.write("rng", name, value)
 
 
-def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any = None, mode: str = "fully_shard",
+def compile(train_step: Callable | None = None, *, ranks: int | None = None, policy: Any = None, mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
-            keep_grads: bool = False, precision: Any = None) -> Any:
+            keep_grads: bool = False, precision: Any = None, batch: str = "rows",
+            launcher: str | None = None) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -544,7 +652,8 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
 
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.
-      ranks: how many ranks share parameters, gradients, optimizer state and batch.
+      ranks: how many ranks share parameters, gradients, optimizer state and batch. None: one for each process that
+        torchrun, mpirun or srun has started; a single rank without them. Else a multiple of the processes.
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
         callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
       mode: "fully_shard" or "replicate".
@@ -563,6 +672,10 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
       precision: in which the model computes, and its gradients are reduced: MixedPrecisionPolicy, MixedPrecision, or
         text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types.
       check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
+      batch: what each of several processes calls the step with. "rows": its own rows, as with FSDP; the global batch is
+        those of all, in the order of their ranks. "global": the global batch, the same in all.
+      launcher: who started the processes: "torchrun", "mpirun", "mpiexec", "srun", "environment" (RANK, WORLD_SIZE,
+        MASTER_ADDR, MASTER_PORT), "none": this one is alone. None: whose variables are set.
 
     Returns:
       A CompiledStep.
@@ -573,16 +686,19 @@ def compile(train_step: Callable | None = None, *, ranks: int = 1, policy: Any =
         raise ValueError(f"target is {target!r}; allowed: host, and emulate:CHIP (emulate:sm_90), the kernels of a GPU "
                          "run on the CPU. There is no runtime for GPUs yet; artifacts for them are written ahead of "
                          "time, by spmd.capture(...).save(STEP) and spmd-compile STEP --target=cuda:sm_90 -o ARTIFACT")
-    if any(option.split("=")[0] == "--target" for option in options):
-        raise ValueError("options has --target; say target= instead")
+    for name in ("target", "ranks"):
+        if any(option.split("=")[0] == f"--{name}" for option in options):
+            raise ValueError(f"options has --{name}; say {name}= instead")
+    if batch not in ("rows", "global"):
+        raise ValueError(f"batch is {batch!r}; allowed: rows, global")
     units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()))
-    words = [f"--ranks={ranks}", f"--mode={mode}", f"--target={target}",
+    words = [f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     computed = Precision.of(precision, "precision")
-    run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout)) if v is not None}
+    run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads, computed)
+                            check_finite, keep_grads, computed, launcher)
 
     return wrap if train_step is None else wrap(train_step)

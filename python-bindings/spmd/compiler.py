@@ -76,13 +76,14 @@ def cache_folder() -> Path:
     return Path(base) / "spmd"
 
 
-def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str, Any] | None = None) -> Path:
+def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str, Any] | None = None,
+                    tells: bool = True) -> Path:
     """The artifact of a package, compiled with `options` of spmd-compile, without weights.
 
     `plan` is the content of a plan file, which then decides the shard units.
 
     Equal graph, equal options and the very same compiler and runtime, by their content, give the artifact that is in
-    the cache. The compiler's warnings are given as CompilerWarning, also when it did not run again.
+    the cache. The compiler's warnings are given as CompilerWarning, also when it did not run again; not unless it `tells`.
     """
     compiler = find_tool("spmd-compile")
     identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler)])
@@ -90,7 +91,7 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
         _compile(package, [str(compiler)], list(options), plan, artifact)
-    for warning in _warnings(_said(artifact, "diagnostics.txt")):
+    for warning in _warnings(_said(artifact, "diagnostics.txt")) if tells else ():
         remark(warning, CompilerWarning)
     return artifact
 

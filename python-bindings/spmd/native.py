@@ -14,10 +14,17 @@ class Status(Structure):
                 ("location", c_char * 512)]
 
 
+BATCHES = ("rows", "global")  # of a process, of the job; by number
+
+
+class Launch(Structure):
+    _fields_ = [("launcher", c_char_p), ("world_size", c_int64), ("rank", c_int64), ("address", c_char_p)]
+
+
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
                 ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p),
-                ("profile", c_int32)]
+                ("profile", c_int32), ("batch", c_int32), ("launch", Launch)]
 
 
 class Tensor(Structure):
@@ -39,9 +46,14 @@ class CommandInfo(Structure):
                 ("flops", c_double), ("begin_nanoseconds", c_int64), ("end_nanoseconds", c_int64)]
 
 
-_TRAINER, _STATUS, _INFO = c_void_p, POINTER(Status), POINTER(TensorInfo)
+_TRAINER, _PROCESSES, _STATUS, _INFO = c_void_p, c_void_p, POINTER(Status), POINTER(TensorInfo)
 _FUNCTIONS = {
     "spmd_options_init": (None, [POINTER(Options)]),
+    "spmd_join": (c_int32, [POINTER(Launch), c_double, POINTER(_PROCESSES), _STATUS]),
+    "spmd_leave": (None, [_PROCESSES]),
+    "spmd_process": (c_int64, [_PROCESSES]),
+    "spmd_num_processes": (c_int64, [_PROCESSES]),
+    "spmd_gather": (c_int32, [_PROCESSES, c_void_p, c_size_t, c_void_p, c_double, _STATUS]),
     "spmd_load": (c_int32, [c_char_p, POINTER(Options), POINTER(_TRAINER), _STATUS]),
     "spmd_close": (None, [_TRAINER]),
     "spmd_ranks": (c_int64, [_TRAINER]),

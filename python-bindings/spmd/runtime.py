@@ -12,21 +12,9 @@ import numpy as np
 
 from . import native
 from .arrays import NUMPY, is_torch, to_numpy, to_torch
+from .processes import Launch
+from .runerror import RunError
 from .tools import find_runtime
-
-
-class RunError(RuntimeError):
-    """What the runtime answered: `code` 2 is bad input, 3 a failure while running.
-
-    `rank` and `command` (position in the plan) are -1 when no particular one failed; `location` is the command's module
-    and user line.
-    """
-
-    def __init__(self, status: native.Status):
-        self.code, self.rank, self.command = status.code, status.rank, status.command
-        self.location = status.location.decode(errors="replace")
-        message = status.message.decode(errors="replace")
-        super().__init__(f"{message} [{self.location}]" if self.location else message)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +67,9 @@ class Trainer:
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       weights: a safetensors file; None: the artifact's own.
       profile: note when each command runs, for `commands`.
+      batch: what each of several processes gives to a step. "rows": its own rows, and the global batch is those of all
+        processes, in their order. "global": the global batch, the same in all. Of one process both are the same.
+      launch: which of several processes this is; None: what the launcher (torchrun, mpirun, srun) says.
       library: the runtime's shared library; None: see spmd.tools.find_runtime.
       shares: a trainer whose parameters and optimizer state this one trains too, as another program (for a batch of
         another shape). Both artifacts must hold the same state; `weights` is not read then.
@@ -91,7 +82,9 @@ class Trainer:
     def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
                  timeout: float | None = None, weights: str | os.PathLike | None = None,
                  library: str | os.PathLike | None = None, shares: "Trainer | None" = None,
-                 profile: bool = False):
+                 profile: bool = False, batch: str = "rows", launch: Launch | None = None):
+        if batch not in native.BATCHES:
+            raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
         self._process = os.getpid()
         self._library = native.load(library or find_runtime())
@@ -101,7 +94,8 @@ class Trainer:
         if timeout is not None:
             options.timeout_seconds = timeout
         options.weights = os.fsencode(weights) if weights is not None else None
-        options.profile = int(profile)
+        options.profile, options.batch = int(profile), native.BATCHES.index(batch)
+        options.launch = (launch or Launch()).native()
         options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
         self.ranks: int = self._library.spmd_ranks(self._handle)
@@ -118,7 +112,7 @@ class Trainer:
         self.result_tree: str = self._library.spmd_result_tree(self._handle).decode()
 
     def run(self, batch: Sequence[Any]) -> list[np.ndarray]:
-        """One training step on a global batch: a tensor per input in order, outputs in order.
+        """One training step on a batch: a tensor per input in order, outputs in order.
 
         Raises:
           RunError: for another dtype or shape than the artifact's, ids that are no rows of their table (nothing has run

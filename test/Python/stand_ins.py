@@ -20,7 +20,7 @@ from spmd import native
 class InterpretingTrainer:
     """The interface of spmd.runtime.Trainer over a step package."""
 
-    def __init__(self, artifact: Path, *, weights: Path, shares: InterpretingTrainer | None = None):
+    def __init__(self, artifact: Path, *, weights: Path, shares: InterpretingTrainer | None = None, **unused: object):
         self.arena_bytes = 0
         self.log: list[str] = []  # "run", "read NAME", "write NAME"
         step = json.loads((artifact / "step.json").read_text())

@@ -66,8 +66,8 @@ typedef struct spmd_trainer spmd_trainer;
 
 /* What each of several processes gives to a step. */
 enum {
-  SPMD_BATCH_OF_JOB = 0,    /* the global batch, the same in all */
-  SPMD_BATCH_OF_PROCESS = 1 /* its own rows; the global batch is theirs, in the order of processes */
+  SPMD_BATCH_OF_PROCESS = 0, /* its own rows; the global batch is theirs, in the order of processes */
+  SPMD_BATCH_OF_JOB = 1      /* the global batch, the same in all */
 };
 
 /* Which of several processes this is. Zero-initialized: what the launcher says. */
@@ -94,7 +94,7 @@ typedef struct spmd_options {
                              only. Trainers that share run one at a time; each
                              may be closed while others go on. */
   int32_t profile;            /* 1: note when each command runs, for spmd_command; 0: do not */
-  int32_t batch;              /* SPMD_BATCH_OF_JOB or SPMD_BATCH_OF_PROCESS */
+  int32_t batch;              /* SPMD_BATCH_OF_PROCESS or SPMD_BATCH_OF_JOB */
   spmd_launch launch;         /* which of several processes this is */
 } spmd_options;
 

@@ -133,7 +133,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
       if (options->batch != SPMD_BATCH_OF_JOB && options->batch != SPMD_BATCH_OF_PROCESS)
         return Status::badInput("spmd_load: batch is " + std::to_string(options->batch) +
-                                ", expected SPMD_BATCH_OF_JOB or SPMD_BATCH_OF_PROCESS");
+                                ", expected SPMD_BATCH_OF_PROCESS or SPMD_BATCH_OF_JOB");
       chosen.batch = options->batch == SPMD_BATCH_OF_PROCESS ? BatchOf::Process : BatchOf::Job;
       launch = options->launch;
     }

@@ -1,6 +1,7 @@
 """The user's call train_step(*args, **kwargs), taken apart: model, optimizer, batch tensors, baked Python values."""
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from typing import Any, Callable, Sequence
@@ -82,6 +83,14 @@ class StepCall:
         """The batch tensors, in the order of `batch_names`."""
         return [self._leaves[slot] for slot in self._batch_slots]
 
+    def with_batch(self, batch: Sequence[torch.Tensor]) -> StepCall:
+        """The same call with other batch tensors."""
+        call = copy.copy(self)
+        call._leaves = list(self._leaves)
+        for slot, tensor in zip(self._batch_slots, batch, strict=True):
+            call._leaves[slot] = tensor
+        return call
+
     @property
     def others(self) -> dict[str, Any]:
         """The Python values among the arguments, by the name of their parameter and the path in it."""
@@ -111,18 +120,25 @@ class StepCall:
         Raises:
           CaptureError: when the rows do not divide by the ranks.
         """
-        leaves = list(self._leaves)
-        for name, rows in self.rows_of_ranks(self.batch, ranks, batch_dims).items():
-            leaves[self._batch_slots[self.batch_names.index(name)]] = rows[0]
-        bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
-        return StepCall(self.train_step, bound.args, bound.kwargs, precision=self.precision)
+        rows = self.rows_of_ranks(self.batch, ranks, batch_dims)
+        return self.with_batch([rows[name][0] for name in self.batch_names])
+
+    def batch_dim(self, position: int, batch_dims: dict[str, int | None]) -> int | None:
+        """Along which dim a batch tensor has its rows; None: it has none."""
+        return batch_dims.get(self.batch_names[position], 0 if self.batch[position].dim() else None)
+
+    def values(self) -> dict[str, str]:
+        """The Python values among the arguments as text, for another process to compare; objects by their class."""
+        batch = set(self._batch_slots)
+        return {f"argument {path!r}": _short(leaf) for slot, (path, leaf) in enumerate(zip(self._paths, self._leaves))
+                if slot not in batch}
 
     def rows_of_ranks(self, batch: Sequence[torch.Tensor], ranks: int,
                       batch_dims: dict[str, int | None]) -> dict[str, list[torch.Tensor]]:
         """Each rank's rows of each tensor of a global batch, by name; the whole tensor where it has no batch dim."""
         rows = {}
-        for name, tensor in zip(self.batch_names, batch):
-            dim = batch_dims.get(name, 0 if tensor.dim() else None)
+        for position, (name, tensor) in enumerate(zip(self.batch_names, batch)):
+            dim = self.batch_dim(position, batch_dims)
             if dim is None:
                 rows[name] = [tensor] * ranks
                 continue

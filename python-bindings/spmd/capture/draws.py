@@ -8,9 +8,11 @@ that eager PyTorch records draws what the compiled step draws. It is not what to
 """
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
-from typing import Any, Callable
+from contextvars import ContextVar
+from typing import Any, Callable, Iterator
 
 import numpy as np
 import torch
@@ -35,10 +37,24 @@ def _uniform_fake(seed, step, index, stream, word=0):
     return index.new_empty(index.shape, dtype=torch.float32)
 
 
+_seed: ContextVar[int | None] = ContextVar("seed", default=None)
+
+
 def default_seed() -> int:
     """torch.initial_seed(), what torch.manual_seed set, as far as a package holds it (50 bits). Without manual_seed, it is
     any number of 64 bits."""
-    return torch.initial_seed() % 2**50
+    seed = _seed.get()
+    return torch.initial_seed() % 2**50 if seed is None else seed
+
+
+@contextlib.contextmanager
+def seeded_with(seed: int) -> Iterator[None]:
+    """Steps that are captured meanwhile draw with another process's default_seed()."""
+    token = _seed.set(seed)
+    try:
+        yield
+    finally:
+        _seed.reset(token)
 
 
 class Draws(TorchDispatchMode):

@@ -1,0 +1,18 @@
+"""What the runtime answers when it fails."""
+from __future__ import annotations
+
+from . import native
+
+
+class RunError(RuntimeError):
+    """What the runtime answered: `code` 2 is bad input, 3 a failure while running.
+
+    `rank` and `command` (position in the plan) are -1 when no particular one failed; `location` is the command's module
+    and user line.
+    """
+
+    def __init__(self, status: native.Status):
+        self.code, self.rank, self.command = status.code, status.rank, status.command
+        self.location = status.location.decode(errors="replace")
+        message = status.message.decode(errors="replace")
+        super().__init__(f"{message} [{self.location}]" if self.location else message)

@@ -1,0 +1,191 @@
+"""Training in one of several processes, for test_processes.py: python process_cases.py FOLDER CASE…
+
+Runs each case and writes what it gives to FOLDER/RANK.json. Started alone it gives what RANKS threads give.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
+WORLD = int(os.environ.get("WORLD_SIZE") or os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or 1)
+RANK = int(os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or 0)
+RANKS = int(os.environ["RANKS"])  # of the compiled step
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm = nn.Embedding(16, 8), nn.BatchNorm1d(8)
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.head = nn.Linear(8, 16)
+
+    def forward(self, x):
+        x = self.norm(self.embed(x))
+        for layer in self.layers:
+            x = F.dropout(x + F.gelu(layer(x)), 0.1, self.training)
+        return self.head(x)
+
+
+def rows(*tensors, sizes=None):
+    """This process's rows of global tensors; `sizes` of all processes, by default as equal as they can be."""
+    if WORLD == 1:
+        return tensors
+    return tuple((t.split(sizes) if sizes else t.tensor_split(WORLD))[RANK] for t in tensors)
+
+
+def batch(number, count=8):
+    generator = torch.Generator().manual_seed(number)
+    x = torch.randint(0, 16, (count,), generator=generator)
+    return x, (5 * x + 3) % 16
+
+
+def make(seed=3, **options):
+    torch.manual_seed(seed)
+    model = Net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+
+    @spmd.compile(ranks=RANKS if WORLD == 1 else options.pop("ranks", None), **options)
+    def train_step(x, y, smoothing=0.0):
+        loss = F.cross_entropy(model(x), y, label_smoothing=smoothing)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    return model, optimizer, train_step
+
+
+def bits(model):
+    return {name: np.asarray(t.detach()).tobytes().hex() for name, t in model.state_dict().items()}
+
+
+def trains():
+    """Dropout, batch norm, a schedule, uneven batches down to a rank without a row, eval, state read by one rank only and
+    loaded by all; each process begins with weights and a seed of its own."""
+    model, optimizer, step = make(seed=3 + RANK, policy="class:Linear")
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.7)
+    losses = []
+    for number in range(4):
+        losses.append(step(*rows(*batch(number))).item())
+        schedule.step()
+        if number == 1 and RANK == 0:
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, FOLDER / "saved.pt")
+    losses.append(step(*rows(*batch(4, 5))).item())
+    losses.append(step(*rows(*batch(4, 5), sizes=[5] + [0] * (WORLD - 1))).item())
+    norm = float(model.head.weight.norm())
+    model.eval()
+    losses.append(step(*rows(*batch(6))).item())
+    model.train()
+    saved = torch.load(FOLDER / "saved.pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    losses += [step(*rows(*batch(number))).item() for number in range(7, 9)]
+    return {"losses": losses, "norm": norm, "bits": bits(model), "compiles": step.compiles, "rng": step.rng}
+
+
+def global_batch():
+    model, _, step = make(batch="global")
+    losses = [step(*batch(number)).item() for number in range(3)]
+    return {"losses": losses, "bits": bits(model)}
+
+
+def local_view():
+    model, _, step = make(view="local")
+    losses = [step(*rows(*batch(number))).item() for number in range(3)]
+    return {"losses": losses, "bits": bits(model)}
+
+
+def loaded():
+    """An artifact that one process saved, loaded by all."""
+    model, _, step = make()
+    losses = [step(*rows(*batch(0))).item()]
+    artifact = FOLDER / "saved.spmd"
+    if RANK == 0:
+        step.save(artifact)
+    losses.append(step(*rows(*batch(1))).item())  # when it is saved
+    with spmd.load(artifact) as trainer:
+        again = trainer.step(*rows(*batch(1)))
+        bias = trainer.read("param", "head.bias")
+        if RANK == 0:
+            trainer.save_parameters(FOLDER / "saved.safetensors")
+        trainer.step(*rows(*batch(2)))
+    return {"losses": losses, "same": float(again) == losses[-1], "bias": bias.tobytes().hex()}
+
+
+def raised(body):
+    try:
+        body()
+    except Exception as error:  # what a user sees of it
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def refused():
+    """What processes do differently is an error on all of them, and training goes on after it."""
+    model, optimizer, step = make()
+    said, losses = {}, []
+    group = optimizer.param_groups[0]
+    other = 0.5 if RANK == 1 else 0.25
+
+    def good(number):
+        losses.append(step(*rows(*batch(number))).item())
+
+    good(0)
+    group["lr"] = other
+    said["lr"] = raised(lambda: step(*rows(*batch(1))))
+    group["lr"], group["weight_decay"] = 0.02, other
+    said["weight_decay"] = raised(lambda: step(*rows(*batch(1))))
+    group["weight_decay"] = 0.01
+    said["value"] = raised(lambda: step(*rows(*batch(1)), smoothing=other))
+    said["shape"] = raised(lambda: step(*(t[:, None] if RANK == 1 else t for t in rows(*batch(1)))))
+    said["ids"] = raised(lambda: step(*(t + 99 * (RANK == 1) for t in rows(*batch(1)))))
+    good(1)
+    before = model.head.bias.detach().clone()
+    if RANK == 1:
+        with torch.no_grad():
+            model.head.bias += 1
+    said["write"] = raised(lambda: step(*rows(*batch(2))))
+    with torch.no_grad():
+        model.head.bias.copy_(before)
+    good(2)
+    said["rank"] = raised(lambda: make(ranks=2 * WORLD + 1)[2](*rows(*batch(0))))
+    return {"said": said, "losses": losses}
+
+
+def warned():
+    """Equal rows in all processes."""
+    _, _, step = make()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step(*batch(0, 2))
+    return [str(w.message) for w in caught if issubclass(w.category, spmd.Remark)]
+
+
+def dies():
+    """One of them ends between two steps."""
+    _, _, step = make(timeout=20)
+    step(*rows(*batch(0)))
+    if RANK == 1:
+        os._exit(7)
+    return raised(lambda: step(*rows(*batch(1))))
+
+
+def run(cases):
+    result = {name: globals()[name]() for name in cases}
+    (FOLDER / f"{RANK}.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run(sys.argv[2:])

@@ -1,0 +1,134 @@
+"""spmd.compile and spmd.load where a launcher has started several processes: the bits of threads, own rows, state that each
+process reads alone, and what they do differently refused on all alike."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "process_cases.py"
+TRAINS = ["trains", "global_batch", "local_view", "loaded"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+OPEN_MPI = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable]
+
+
+def environment(folder, ranks, **variables):
+    path = os.pathsep.join([str(Path(__file__).parent.parent.parent / "python-bindings"), os.environ.get("PYTHONPATH", "")])
+    known = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    return {**known, "PYTHONPATH": path, "RANKS": str(ranks), "XDG_CACHE_HOME": str(folder / "cache"),
+            "PYTHONWARNINGS": "ignore", **variables}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def results(folder, world):
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world)]
+
+
+def run_processes(folder, world, cases, codes=None, ranks=None):
+    """Processes with variables set by hand; what each of them gives."""
+    folder.mkdir()
+    common = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    started = [subprocess.Popen([sys.executable, SCRIPT, folder, *cases], stderr=subprocess.PIPE, text=True,
+                                env=environment(folder.parent, ranks or world, RANK=str(rank), **common))
+               for rank in range(world)]
+    said = [process.communicate(timeout=600)[1] for process in started]
+    assert [process.returncode for process in started] == (codes or [0] * world), said
+    return results(folder, world) if codes is None else said
+
+
+def run_alone(folder, ranks, cases):
+    folder.mkdir()
+    subprocess.run([sys.executable, SCRIPT, folder, *cases], env=environment(folder.parent, ranks), check=True, timeout=600)
+    return results(folder, 1)[0]
+
+
+@pytest.fixture(scope="module")
+def threads(tmp_path_factory):
+    """What threads of one process give, by number of ranks."""
+    folder = tmp_path_factory.mktemp("threads")
+    return folder, {ranks: run_alone(folder / str(ranks), ranks, TRAINS) for ranks in (2, 4)}
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_bits_of_threads(threads, world):
+    folder, expected = threads
+    found = run_processes(folder / f"processes{world}", world, TRAINS)
+    assert found == [expected[world]] * world
+
+
+@pytest.mark.parametrize("launcher", [TORCHRUN, OPEN_MPI], ids=["torchrun", "openmpi"])
+def test_launchers(threads, launcher):
+    if not shutil.which(launcher[0]):
+        pytest.skip(f"{launcher[0]} is not installed")
+    folder, expected = threads
+    own = folder / Path(launcher[0]).name
+    own.mkdir()
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run([*launcher, SCRIPT, own, "trains"], env=environment(folder, 2, **allowed), capture_output=True,
+                          text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert results(own, 2) == [{"trains": expected[2]["trains"]}] * 2
+
+
+def test_processes_that_torch_distributed_has_started(threads):
+    folder, expected = threads
+    own = folder / "spawned"
+    own.mkdir()
+    script = own / "spawn.py"
+    script.write_text(f"""
+import os, sys
+import torch.distributed as dist, torch.multiprocessing as mp
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+
+def main(rank):
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:{free_port()}", rank=rank, world_size=2)
+    import process_cases as cases
+    cases.FOLDER, cases.RANK, cases.WORLD = cases.Path({str(own)!r}), rank, 2
+    cases.run(["global_batch", "trains"])
+
+if __name__ == "__main__":
+    mp.spawn(main, nprocs=2)
+""")
+    subprocess.run([sys.executable, script], env=environment(folder, 2, GLOO_SOCKET_IFNAME="lo"), check=True, timeout=600)
+    assert results(own, 2) == [{name: expected[2][name] for name in ("global_batch", "trains")}] * 2
+
+
+def test_what_differs_is_refused_alike(tmp_path):
+    first, second = (result["refused"] for result in run_processes(tmp_path / "two", 2, ["refused"]))
+    assert first["losses"] == second["losses"]
+    said = {name: [first["said"][name], second["said"][name]] for name in first["said"]}
+    both = {
+        "lr": "ValueError: lr of param group 0 is 0.5 on rank 1 and 0.25 on rank 0; every process must call the step with "
+              "the same",
+        "weight_decay": "ValueError: weight_decay of param group 0 is 0.5 on rank 1 and 0.25 on rank 0; every process must "
+                        "call the step with the same",
+        "value": "ValueError: argument 'smoothing' is 0.5 on rank 1 and 0.25 on rank 0; every process must call the step "
+                 "with the same",
+        "shape": "ValueError: batch input 'x' has the shape [4, 1] on rank 1 and [4] on rank 0; only rows may differ in number",
+        "rank": "ValueError: ranks is 5, and there are 2 processes, which each hold as many of them\n  cure: leave ranks "
+                "out, which gives each process one; or a multiple of 2",
+    }
+    for name, text in both.items():
+        assert said[name] == [text, text]
+    assert said["ids"][1].startswith("RunError: input 'x': value ") and said["ids"][0].startswith("RunError: rank 1: input 'x'")
+    assert all("wrote param 'head.bias'" in text for text in said["write"])
+
+
+def test_equal_rows_are_told(tmp_path):
+    first, second = run_processes(tmp_path / "two", 2, ["warned"])
+    assert first["warned"][0].startswith("all 2 processes give the same rows of the first batch") and not second["warned"]
+
+
+def test_a_process_that_ends(tmp_path):
+    run_processes(tmp_path / "two", 2, ["dies"], codes=[0, 7])
+    said, = results(tmp_path / "two", 1)
+    assert "rank 1 ended without a word: process " in said["dies"]
