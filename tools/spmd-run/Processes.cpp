@@ -2,7 +2,7 @@
 
 #include "Processes.h"
 
-#include "spmd/Runtime/Process/ProcessCommunicator.h"
+#include "spmd/Runtime/Process/Join.h"
 
 #include <cstdio>
 #include <sstream>

@@ -1,7 +1,7 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "spmd/Runtime/Host/HostBackend.h"
-#include "spmd/Runtime/Process/ProcessCommunicator.h"
+#include "spmd/Runtime/Process/Join.h"
 #include "spmd/Runtime/Train/Registry.h"
 #include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/spmd.h"

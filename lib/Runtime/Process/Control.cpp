@@ -21,8 +21,9 @@ Expected<std::shared_ptr<Peers>> Peers::watch(const std::vector<int32_t> &ids, s
   std::shared_ptr<Peers> peers(new Peers);
   peers->ids = ids;
   for (size_t process = 0; process < ids.size(); ++process) {
-    Descriptor handle(process == self ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, ids[process], 0)));
-    if (process != self && !handle.isValid())
+    bool isWatched = process != self && ids[process] != 0;
+    Descriptor handle(isWatched ? static_cast<int>(::syscall(SYS_pidfd_open, ids[process], 0)) : -1);
+    if (isWatched && !handle.isValid())
       return Status::failed("cannot watch process " + std::to_string(ids[process]) + ": " + std::strerror(errno));
     peers->handles.push_back(std::move(handle));
   }
@@ -49,17 +50,18 @@ int64_t Control::sizeFor(int64_t ranks) {
   return static_cast<int64_t>(sizeof(ControlBlock) + static_cast<size_t>(ranks) * sizeof(SharedSlot));
 }
 
-Control::Control(std::shared_ptr<char> given, int64_t ranks, int64_t ranksOfProcess, std::shared_ptr<Peers> peers)
+Control::Control(std::shared_ptr<char> given, int64_t ranks, std::vector<int64_t> members, int64_t ranksOfProcess,
+                 std::shared_ptr<Peers> peers)
     : memory(std::move(given)), block(*reinterpret_cast<ControlBlock *>(memory.get())),
       slots(reinterpret_cast<SharedSlot *>(memory.get() + sizeof(ControlBlock))), ranks(ranks),
-      ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {}
+      members(std::move(members)), ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {}
 
 void Control::fail(const Status &status) {
   SharedError &error = block.error;
   uint32_t none = 0;
   if (!error.state.compare_exchange_strong(none, 1))
     return;
-  isOwnError = true;
+  isOwnError = !status.isElsewhere;
   error.code = static_cast<int32_t>(status.code);
   error.rank = status.rank;
   error.command = status.command;
@@ -103,7 +105,7 @@ bool Control::isEnded() {
 }
 
 WaitResult Control::meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline) {
-  uint64_t target = (slots[rank].meetings.fetch_add(1) + 1) * static_cast<uint64_t>(ranks);
+  uint64_t target = (slots[rank].meetings.fetch_add(1) + 1) * members.size();
   // Both sides are sequentially consistent: either this rank sees the sleeper, or the sleeper sees the arrival.
   block.arrivals.fetch_add(1);
   if (block.sleepers.load() != 0)
@@ -120,7 +122,7 @@ void Control::finishStep(int64_t rank) {
 WaitResult Control::awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline) {
   uint64_t target = slots[rank].steps.load();
   auto haveAll = [&] {
-    for (int64_t other = 0; other < ranks; ++other)
+    for (int64_t other : members)
       if (slots[other].steps.load() < target)
         return false;
     return true;
@@ -130,7 +132,7 @@ WaitResult Control::awaitSteps(int64_t rank, const AbortState &abort, Clock::tim
 
 std::string Control::listBehind(int64_t rank) const {
   std::string list;
-  for (int64_t other = 0; other < ranks; ++other)
+  for (int64_t other : members)
     if (slots[other].meetings.load() < slots[rank].meetings.load() ||
         slots[other].steps.load() < slots[rank].steps.load())
       list += (list.empty() ? "" : ", ") + std::to_string(other);

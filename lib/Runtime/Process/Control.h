@@ -70,7 +70,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t
 /// The other processes of the job, as far as they are alive.
 class Peers {
 public:
-  /// `ids` by process; this one is `self`.
+  /// `ids` by process, 0 on another host; this one is `self`.
   static Expected<std::shared_ptr<Peers>> watch(const std::vector<int32_t> &ids, size_t self);
 
   /// A process that has ended; -1: none.
@@ -89,20 +89,22 @@ public:
   /// Bytes of the block of `ranks`.
   static int64_t sizeFor(int64_t ranks);
 
-  /// `memory` is zeroed when the first process makes its Control. `ranksOfProcess` ranks are in each process.
-  Control(std::shared_ptr<char> memory, int64_t ranks, int64_t ranksOfProcess, std::shared_ptr<Peers> peers);
+  /// `memory`, for as many ranks as there are, is zeroed when the first process makes its Control. `members` are the
+  /// ranks that meet; `ranksOfProcess` are in each process.
+  Control(std::shared_ptr<char> memory, int64_t ranks, std::vector<int64_t> members, int64_t ranksOfProcess,
+          std::shared_ptr<Peers> peers);
 
   SharedSlot &slot(int64_t rank) { return slots[rank]; }
 
-  /// Counts one more handshake of `rank` and waits until all ranks have come as far. An error of any process ends the
+  /// Counts one more handshake of `rank` and waits until all members have come as far. An error of any process ends the
   /// wait, and so does a process that ends. `deadline` passing is TimedOut.
   WaitResult meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline);
 
-  /// Counts one more step that `rank` has done, and waits until all have done as many.
+  /// Counts one more step that `rank` has done, and waits until all members have done as many.
   void finishStep(int64_t rank);
   WaitResult awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline);
 
-  /// The ranks that have met, or done steps, less often than `rank`: "1, 3".
+  /// The members that have met, or done steps, less often than `rank`: "1, 3".
   std::string listBehind(int64_t rank) const;
 
   /// Makes `status` the error of all processes, unless there is one.
@@ -120,7 +122,9 @@ private:
   std::shared_ptr<char> memory;
   ControlBlock &block;
   SharedSlot *slots;
-  int64_t ranks, ranksOfProcess;
+  int64_t ranks;
+  std::vector<int64_t> members;
+  int64_t ranksOfProcess;
   std::shared_ptr<Peers> peers;
 };
 

@@ -1,6 +1,9 @@
 //===- Join.cpp - This process as a part of a job -------------------------===//
 
-#include "spmd/Runtime/Process/ProcessCommunicator.h"
+#include "spmd/Runtime/Process/Join.h"
+
+#include "ProcessFactory.h"
+#include "spmd/Runtime/Train/Registry.h"
 
 #include <algorithm>
 #include <mutex>
@@ -10,6 +13,21 @@ namespace spmd::runtime {
 
 static std::string describe(const Launch &launch) {
   return "process " + std::to_string(launch.rank) + " of " + std::to_string(launch.world);
+}
+
+void registerProcesses(const Launch &launch) {
+  auto kept = std::make_shared<std::shared_ptr<Job>>();
+  registerCommunicators("process",
+                        [launch, kept](Clock::duration timeout) -> Expected<std::shared_ptr<CommunicatorFactory>> {
+                          if (!*kept) {
+                            Expected<std::shared_ptr<Job>> job = Job::meet(launch, timeout);
+                            if (!job)
+                              return job.error();
+                            *kept = std::move(*job);
+                          }
+                          return (*kept)->isOnOneHost() ? makeHostFactory(*kept, timeout)
+                                                        : makeHostsFactory(*kept, timeout);
+                        });
 }
 
 Expected<Launch> joinJob(const LaunchOptions &options, TrainerOptions &trainer) {
@@ -27,7 +45,7 @@ Expected<Launch> joinJob(const LaunchOptions &options, TrainerOptions &trainer) 
   }
   trainer.communicators = "process";
   int64_t threads = trainer.threads ? trainer.threads : std::max(1u, std::thread::hardware_concurrency());
-  trainer.threads = std::max<int64_t>(1, threads / launch->world);
+  trainer.threads = std::max<int64_t>(1, threads / launch->onThisHost());
   return launch;
 }
 

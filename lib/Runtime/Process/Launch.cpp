@@ -127,6 +127,7 @@ void readVariables(Reader &reader, Launch &launch) {
   case Launcher::Torchrun:
     readRank(reader, launch, "RANK", "WORLD_SIZE");
     readAddress(reader, launch);
+    launch.local = reader.number("LOCAL_WORLD_SIZE", 0, launch.world, 0);
     launch.job = reader.text("TORCHELASTIC_RUN_ID");
     launch.restart = reader.number("TORCHELASTIC_RESTART_COUNT", 0, kMostRanks, 0);
     launch.hasAgentStore = reader.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -134,12 +135,14 @@ void readVariables(Reader &reader, Launch &launch) {
   case Launcher::OpenMpi:
     readRank(reader, launch, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
     readAddress(reader, launch);
+    launch.local = reader.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0, launch.world, 0);
     launch.job = reader.has("PMIX_NAMESPACE") ? reader.text("PMIX_NAMESPACE") : reader.text("OMPI_MCA_ess_base_jobid");
     launch.secret = reader.text("OMPI_MCA_orte_precondition_transports");
     return;
   case Launcher::Pmi:
     readRank(reader, launch, "PMI_RANK", "PMI_SIZE");
     readAddress(reader, launch);
+    launch.local = reader.number("MPI_LOCALNRANKS", 0, launch.world, 0);
     // Hydra gives no name; its proxy is the parent of all processes of a host.
     launch.job = reader.has("PMI_JOBID") ? reader.text("PMI_JOBID") : "parent-" + std::to_string(getppid());
     return;
@@ -158,6 +161,7 @@ void readVariables(Reader &reader, Launch &launch) {
   }
   case Launcher::Environment:
     readRank(reader, launch, "RANK", "WORLD_SIZE");
+    launch.local = reader.number("LOCAL_WORLD_SIZE", 0, launch.world, 0);
     readAddress(reader, launch);
     return;
   }

@@ -47,6 +47,8 @@ struct Launch {
   std::string job;
   /// A number that only processes of this job know; empty where the launcher gives none.
   std::string secret;
+  /// How many of the processes are on this host, where the launcher says so; 0: it does not.
+  int64_t local = 0;
   /// How often the launcher has started the job anew.
   int64_t restart = 0;
   /// Where the process of rank 0 can be met; empty: only within this host.
@@ -56,6 +58,12 @@ struct Launch {
   bool hasAgentStore = false;
 
   bool isAlone() const { return world == 1; }
+  /// How many processes share this host, as far as it is known.
+  int64_t onThisHost() const { return local ? local : world; }
+  /// Whether they meet through MPI: they are on several hosts, and no address is given.
+  bool meetsByMpi() const {
+    return (launcher == Launcher::OpenMpi || launcher == Launcher::Pmi) && address.empty() && onThisHost() < world;
+  }
 };
 
 /// Reads one environment variable; null when it is not set.

@@ -3,10 +3,21 @@
 #include "Conformance.h"
 #include "spmd/Runtime/Train/Registry.h"
 
+#include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 using namespace spmd::runtime;
 using namespace spmd::runtime::conformance;
+
+std::string conformance::fileTag() {
+  constexpr char kTag[] = "SPMD_CONFORMANCE_TAG";
+  if (!std::getenv(kTag))
+    ::setenv(kTag, std::to_string(::getpid()).c_str(), 1);
+  return std::getenv(kTag);
+}
+
+bool conformance::makesFiles() { return fileTag() == std::to_string(::getpid()); }
 
 std::string conformance::tinyArtifact(const Setup &setup, int64_t ranks) {
   return std::string(SPMD_TEST_ARTIFACTS) + "/" + setup.target + "/tiny" + std::to_string(ranks) + ".spmd";

@@ -34,7 +34,14 @@ struct Setup {
   /// Calls `body` in each process of a job of `ranks` ranks, where both are registered. True when all of them ended
   /// well and without a failed expectation.
   std::function<bool(int64_t ranks, const std::function<void()> &body)> run;
+  /// The launcher ends all processes when one has ended.
+  bool endsAll = false;
 };
+
+/// Names the files of a test, also in processes that a launcher has started for it.
+std::string fileTag();
+/// Whether this is the process that makes the files of tests, and removes them.
+bool makesFiles();
 
 inline void PrintTo(const Setup &setup, std::ostream *stream) { *stream << setup.name; }
 

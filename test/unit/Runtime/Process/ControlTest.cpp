@@ -15,7 +15,7 @@ struct Block {
     auto bytes = static_cast<size_t>(Control::sizeFor(1));
     memory = {static_cast<char *>(std::aligned_alloc(64, bytes)), std::free};
     std::memset(memory.get(), 0, bytes);
-    control = std::make_unique<Control>(memory, 1, 1, *Peers::watch({0}, 0));
+    control = std::make_unique<Control>(memory, 1, std::vector<int64_t>{0}, 1, *Peers::watch({0}, 0));
   }
   SharedError &error() { return reinterpret_cast<ControlBlock *>(memory.get())->error; }
 

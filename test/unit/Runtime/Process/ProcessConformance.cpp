@@ -2,7 +2,7 @@
 
 #include "Conformance.h"
 #include "spmd/Runtime/Host/HostBackend.h"
-#include "spmd/Runtime/Process/ProcessCommunicator.h"
+#include "spmd/Runtime/Process/Join.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,0 +1,110 @@
+//===- HostsFactory.cpp - Processes of several hosts ----------------------===//
+
+#include "HostsCommunicator.h"
+#include "ProcessFactory.h"
+#include "spmd/Runtime/Core/Text.h"
+
+#include <algorithm>
+
+namespace spmd::runtime {
+
+namespace {
+
+class HostsFactory final : public ProcessFactory {
+public:
+  HostsFactory(std::shared_ptr<Job> job, Clock::duration timeout, int32_t space)
+      : ProcessFactory(std::move(job), timeout), space(space) {}
+
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+                                                    const CommunicatorOptions &options) override;
+  Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override;
+  Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
+                Clock::duration patience) override;
+
+private:
+  Status finish(Messages &messages, const AbortState &abort, Clock::duration patience);
+
+  int32_t space;
+};
+
+constexpr int32_t kShareTag = 1, kGatherTag = 2;
+constexpr int64_t kMostBytes = 1 << 30; ///< of a message
+
+} // namespace
+
+Expected<std::unique_ptr<CommunicatorGroup>> HostsFactory::make(const std::string &name, const RanksHere &ranks,
+                                                                AbortState &abort, const CommunicatorOptions &options) {
+  Hosts hosts;
+  hosts.self = job->hostOf[static_cast<size_t>(process())];
+  hosts.ranksOf.resize(static_cast<size_t>(job->numHosts));
+  for (int64_t rank = 0; rank < ranks.total; ++rank) {
+    hosts.hostOf.push_back(job->hostOf[static_cast<size_t>(ranks.processOf(rank))]);
+    hosts.ranksOf[static_cast<size_t>(hosts.hostOf.back())].push_back(rank);
+  }
+  Expected<std::unique_ptr<HostRanks>> host = makeHostRanks(name, ranks, abort, options);
+  if (!host)
+    return host.error();
+  Expected<int32_t> opened = job->mpi->open();
+  if (!opened)
+    return opened.error();
+  return makeHostsGroup(std::move(*host), std::move(hosts), job->mpi, *opened);
+}
+
+Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience) {
+  Clock::time_point end = patience == Clock::duration::max() ? Clock::time_point::max() : Clock::now() + patience;
+  switch (messages.wait(abort, end)) {
+  case WaitResult::Reached:
+    return Status::success();
+  case WaitResult::TimedOut:
+    return Status::failed("time-out after " + formatNumber(std::chrono::duration<double>(patience).count(), 6) +
+                          " s between steps: a process of another host did not come to where the others wait");
+  case WaitResult::Aborted:
+    break;
+  }
+  return abort.isRaised() ? abort.status() : messages.error();
+}
+
+Status HostsFactory::share(int64_t from, void *data, int64_t bytes, const AbortState &abort) {
+  for (int64_t at = 0; at < bytes; at += kMostBytes) {
+    Messages messages(job->mpi, space);
+    char *part = static_cast<char *>(data) + at;
+    int64_t count = std::min(kMostBytes, bytes - at);
+    if (from != process())
+      messages.receive(part, count, from, kShareTag);
+    else
+      for (int64_t to = 0; to < numProcesses(); ++to)
+        if (to != from)
+          messages.send(part, count, to, kShareTag);
+    // The others may be in a collective that times out; then that is the error.
+    if (Status status = finish(messages, abort, 2 * timeout + std::chrono::seconds(2)); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+Status HostsFactory::gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
+                            Clock::duration patience) {
+  Messages messages(job->mpi, space);
+  for (int64_t other = 0; other < numProcesses(); ++other) {
+    char *place = static_cast<char *>(all) + other * bytes;
+    for (int64_t at = 0; at < bytes; at += kMostBytes) {
+      int64_t count = std::min(kMostBytes, bytes - at);
+      if (other == process()) {
+        std::copy_n(static_cast<const char *>(mine) + at, count, place + at);
+        continue;
+      }
+      messages.receive(place + at, count, other, kGatherTag);
+      messages.send(static_cast<const char *>(mine) + at, count, other, kGatherTag);
+    }
+  }
+  return finish(messages, abort, patience);
+}
+
+Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout) {
+  Expected<int32_t> space = job->mpi->open();
+  if (!space)
+    return space.error();
+  return std::shared_ptr<CommunicatorFactory>(std::make_shared<HostsFactory>(std::move(job), timeout, *space));
+}
+
+} // namespace spmd::runtime

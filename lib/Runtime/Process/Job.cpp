@@ -1,0 +1,102 @@
+//===- Job.cpp - The processes of a job, and where they are ---------------===//
+
+#include "Job.h"
+#include "spmd/Runtime/Process/Rendezvous.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+namespace spmd::runtime {
+
+/// What only the processes that can map each other's memory have in common. SPMD_HOST names a host that is none, to try
+/// several on one.
+static std::string getHostId() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  char space[64] = {};
+  if (::readlink("/proc/self/ns/pid", space, sizeof(space) - 1) > 0)
+    id += std::string(" ") + space;
+  if (const char *pretended = std::getenv("SPMD_HOST"))
+    id += std::string(" ") + pretended;
+  return id;
+}
+
+static bool isMpi(Launcher launcher) {
+  return launcher == Launcher::OpenMpi || launcher == Launcher::Pmi || launcher == Launcher::Slurm;
+}
+
+int64_t Job::leader() const { return processesHere().front(); }
+
+std::vector<int64_t> Job::processesHere() const {
+  std::vector<int64_t> here;
+  for (int64_t process = 0; process < met->world(); ++process)
+    if (isHere(process))
+      here.push_back(process);
+  return here;
+}
+
+/// Sorts the processes by hosts, and starts what connects these.
+Status Job::findHosts(const Launch &launch) {
+  Expected<std::vector<std::string>> all = met->exchange("host", getHostId());
+  if (!all)
+    return all.error();
+  std::vector<std::string> known;
+  for (const std::string &host : *all) {
+    auto found = std::find(known.begin(), known.end(), host);
+    hostOf.push_back(found - known.begin());
+    if (found == known.end())
+      known.push_back(host);
+  }
+  numHosts = static_cast<int64_t>(known.size());
+  if (isOnOneHost() || mpi)
+    return Status::success();
+  if (!isMpi(launch.launcher)) {
+    int64_t other = std::find_if(hostOf.begin(), hostOf.end(), [](int64_t host) { return host != 0; }) - hostOf.begin();
+    return Status::badInput("rank " + std::to_string(other) +
+                            " is on another host than rank 0 (or in another container), and hosts reach each other "
+                            "through MPI: start the processes by mpirun or srun, or all of them on one host");
+  }
+  Expected<std::shared_ptr<Mpi>> started = Mpi::start(launch);
+  if (!started)
+    return started.error();
+  mpi = std::move(*started);
+  return Status::success();
+}
+
+Expected<std::shared_ptr<Job>> Job::meet(const Launch &launch, Clock::duration timeout) {
+  auto job = std::make_shared<Job>();
+  if (launch.meetsByMpi()) {
+    Expected<std::shared_ptr<Mpi>> started = Mpi::start(launch);
+    if (!started)
+      return started.error();
+    job->mpi = std::move(*started);
+    Expected<std::unique_ptr<Meeting>> met = MpiMeeting::meet(job->mpi);
+    if (!met)
+      return met.error();
+    job->met = std::move(*met);
+  } else {
+    Expected<std::unique_ptr<Rendezvous>> met =
+        Rendezvous::meet(launch, std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
+    if (!met)
+      return met.error();
+    job->met = std::move(*met);
+  }
+  if (Status status = job->findHosts(launch); !status.ok())
+    return status;
+  Expected<std::vector<std::string>> names = job->met->exchange("process", std::to_string(::getpid()));
+  if (!names)
+    return names.error();
+  std::vector<int32_t> ids;
+  for (int64_t process = 0; process < job->met->world(); ++process)
+    ids.push_back(job->isHere(process) ? static_cast<int32_t>(std::atol((*names)[static_cast<size_t>(process)].c_str()))
+                                       : 0);
+  Expected<std::shared_ptr<Peers>> peers = Peers::watch(ids, static_cast<size_t>(job->self()));
+  if (!peers)
+    return peers.error();
+  job->peers = std::move(*peers);
+  return job;
+}
+
+} // namespace spmd::runtime

@@ -1,0 +1,179 @@
+//===- Mpi.cpp - Messages between hosts -----------------------------------===//
+
+#include "Mpi.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <filesystem>
+#include <thread>
+
+namespace spmd::runtime {
+
+/// The library that the launcher's processes speak.
+static std::string findName(const Launch &launch) {
+  if (const char *chosen = std::getenv("SPMD_MPI"); chosen && *chosen)
+    return chosen;
+  // srun starts processes of either.
+  bool isOpenMpi = launch.launcher == Launcher::OpenMpi || std::getenv("PMIX_RANK");
+  return isOpenMpi ? "openmpi" : "mpich";
+}
+
+/// Plug-ins lie beside the runtime, or in the library folder next to the program's.
+static std::vector<std::string> findFiles(const std::string &name) {
+  if (name.find('/') != std::string::npos)
+    return {name};
+  std::vector<std::string> files;
+  Dl_info info;
+  if (::dladdr(reinterpret_cast<void *>(&findName), &info) == 0 || !info.dli_fname)
+    return files;
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::canonical(info.dli_fname, error).parent_path();
+  for (const char *relative : {".", "../lib", "../" SPMD_INSTALL_LIBDIR})
+    files.push_back((folder / relative / ("spmd_mpi_" + name + ".so")).lexically_normal().string());
+  return files;
+}
+
+static Expected<const spmd_mpi *> loadPlugin(const Launch &launch) {
+  std::string name = findName(launch), reasons;
+  for (const std::string &file : findFiles(name)) {
+    // Open MPI's own plug-ins look for its symbols.
+    void *library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void *symbol = library ? ::dlsym(library, "spmd_mpi_table") : nullptr;
+    const spmd_mpi *table = symbol ? reinterpret_cast<const spmd_mpi *(*)()>(symbol)() : nullptr;
+    if (table && table->version == SPMD_MPI_VERSION)
+      return table;
+    reasons += "\n  " + (table ? "'" + file + "' is of another version" : std::string(::dlerror()));
+  }
+  return Status::badInput("the processes are on several hosts, which reach each other through MPI, and there is no plug-in "
+                          "for '" + name + "'; install its development package and build again, or name another with "
+                          "SPMD_MPI (openmpi, mpich, or a file)" + reasons);
+}
+
+Expected<std::shared_ptr<Mpi>> Mpi::start(const Launch &launch) {
+  Expected<const spmd_mpi *> table = loadPlugin(launch);
+  if (!table)
+    return table.error();
+  spmd_mpi_error error = {};
+  if ((*table)->start(&error) != 0)
+    return Status::failed(error.text);
+  std::shared_ptr<Mpi> mpi(new Mpi(*table));
+  if (mpi->size() != launch.world || mpi->rank() != launch.rank)
+    return Status::badInput(mpi->describe() + " calls this process " + std::to_string(mpi->rank()) + " of " +
+                            std::to_string(mpi->size()) + ", the launcher " + std::to_string(launch.rank) + " of " +
+                            std::to_string(launch.world) + "; is the launcher another MPI's? SPMD_MPI names the one to use");
+  return mpi;
+}
+
+Mpi::~Mpi() { table->finish(); }
+
+std::string Mpi::describe() const {
+  char text[128] = "";
+  table->describe(text, sizeof text);
+  return text;
+}
+
+Expected<int32_t> Mpi::open() {
+  spmd_mpi_error error = {};
+  int32_t space = 0;
+  if (table->open(&space, &error) != 0)
+    return Status::failed(error.text);
+  return space;
+}
+
+Expected<std::vector<std::string>> Mpi::gather(int32_t space, const std::string &mine) {
+  auto count = static_cast<size_t>(size());
+  auto length = static_cast<int64_t>(mine.size());
+  std::vector<int64_t> lengths(count);
+  spmd_mpi_error error = {};
+  if (table->gather(space, &length, sizeof length, lengths.data(), &error) != 0)
+    return Status::failed(error.text);
+  auto longest = static_cast<size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  std::string padded = mine, all(longest * count, 0);
+  padded.resize(longest);
+  if (longest && table->gather(space, padded.data(), static_cast<int64_t>(longest), all.data(), &error) != 0)
+    return Status::failed(error.text);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.push_back(all.substr(i * longest, static_cast<size_t>(lengths[i])));
+  return parts;
+}
+
+void Messages::note(int code, const spmd_mpi_error &error) {
+  if (code != 0 && failure.ok())
+    failure = Status::failed(error.text);
+}
+
+void Messages::send(const void *bytes, int64_t count, int64_t to, int32_t tag) {
+  spmd_mpi_error error = {};
+  owners.push_back(-1);
+  note(mpi->table->send(space, bytes, count, static_cast<int32_t>(to), tag, &requests.emplace_back(), &error), error);
+}
+
+void Messages::receive(void *bytes, int64_t count, int64_t from, int32_t tag, int64_t of) {
+  spmd_mpi_error error = {};
+  owners.push_back(of);
+  note(mpi->table->receive(space, bytes, count, static_cast<int32_t>(from), tag, &requests.emplace_back(), &error), error);
+}
+
+WaitResult Messages::wait(const AbortState &abort, Clock::time_point deadline) {
+  WaitResult result = WaitResult::Reached;
+  for (int turn = 0;; ++turn) {
+    spmd_mpi_error error = {};
+    int32_t done = 0;
+    note(mpi->table->test(requests.data(), static_cast<int32_t>(requests.size()), &done, &error), error);
+    if (failure.ok() && done)
+      break;
+    if (!failure.ok() || abort.isRaised())
+      result = WaitResult::Aborted;
+    else if (Clock::now() >= deadline)
+      result = WaitResult::TimedOut;
+    if (result != WaitResult::Reached) {
+      giveUp();
+      break;
+    }
+    // Messages move while somebody asks for them ([Note: waiting] in Progress.h).
+    if (turn > 1000)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    else if (turn > 100)
+      std::this_thread::yield();
+  }
+  requests.clear();
+  owners.clear();
+  return result;
+}
+
+void Messages::giveUp() {
+  for (size_t i = 0; i < requests.size(); ++i) {
+    spmd_mpi_error error = {};
+    int32_t done = 0;
+    note(mpi->table->test(&requests[i], 1, &done, &error), error);
+    if (!done && owners[i] >= 0)
+      late.push_back(owners[i]);
+  }
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+  mpi->table->cancel(requests.data(), static_cast<int32_t>(requests.size()));
+}
+
+bool Messages::take(int32_t tag, std::string &bytes) {
+  spmd_mpi_error error = {};
+  int32_t from = 0;
+  int64_t count = -1;
+  note(mpi->table->probe(space, tag, &from, &count, &error), error);
+  if (count < 0)
+    return false;
+  bytes.resize(static_cast<size_t>(count));
+  receive(bytes.data(), count, from, tag);
+  return wait(AbortState(), Clock::now() + std::chrono::seconds(1)) == WaitResult::Reached;
+}
+
+Expected<std::unique_ptr<Meeting>> MpiMeeting::meet(std::shared_ptr<Mpi> mpi) {
+  Expected<int32_t> space = mpi->open();
+  if (!space)
+    return space.error();
+  return std::unique_ptr<Meeting>(new MpiMeeting(std::move(mpi), *space));
+}
+
+} // namespace spmd::runtime

@@ -1,0 +1,53 @@
+//===- ProcessFactory.h - Memory that processes share -----------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_PROCESS_PROCESSFACTORY_H
+#define SPMD_LIB_RUNTIME_PROCESS_PROCESSFACTORY_H
+
+#include "HostRanks.h"
+#include "Job.h"
+
+namespace spmd::runtime {
+
+/// The processes of a job that are on one host. Of several hosts it has what concerns this one.
+class ProcessFactory : public CommunicatorFactory {
+public:
+  ProcessFactory(std::shared_ptr<Job> job, Clock::duration timeout) : job(std::move(job)), timeout(timeout) {}
+
+  int64_t numProcesses() const override { return job->met->world(); }
+  int64_t process() const override { return job->self(); }
+  Expected<RanksHere> ranksHere(int64_t total) const override;
+  Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
+  Status shareArenas(const RanksHere &ranks) override;
+
+protected:
+  /// Maps zeroed memory that the first process of this host makes.
+  Expected<std::shared_ptr<char>> makeBlock(int64_t bytes);
+  /// The ranks of this host of a communicator.
+  Expected<std::unique_ptr<HostRanks>> makeHostRanks(const std::string &name, const RanksHere &ranks,
+                                                     AbortState &abort, const CommunicatorOptions &options);
+
+  std::shared_ptr<Job> job;
+  Clock::duration timeout;
+  std::vector<std::shared_ptr<char>> arenas; ///< of the ranks of this host, by rank, once they are shared
+
+private:
+  /// The arena of a rank of this process.
+  struct OwnArena {
+    Descriptor file;
+    std::weak_ptr<char> memory;
+    int64_t bytes = 0;
+  };
+  Expected<std::shared_ptr<char>> mapArena(int64_t rank, const std::string &line, const RanksHere &ranks);
+
+  std::map<int64_t, OwnArena> own; ///< by rank
+};
+
+/// All processes are on this host.
+Expected<std::shared_ptr<CommunicatorFactory>> makeHostFactory(std::shared_ptr<Job> job, Clock::duration timeout);
+
+/// They are on several.
+Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout);
+
+} // namespace spmd::runtime
+
+#endif // SPMD_LIB_RUNTIME_PROCESS_PROCESSFACTORY_H
