@@ -113,9 +113,6 @@ static int runTool(Arguments arguments) {
   if (!launch)
     return fail(launch.error());
   saysAll = launch->rank == 0;
-  if (writesTrace && !launch->isAlone())
-    return fail(Status::badInput("--profile=FILE shows the ranks of one process, and there are " +
-                                 std::to_string(launch->world) + "; trace a run of one process, or use --profile"));
   for (const std::string &path : {writesTrace ? arguments.profile : "", arguments.savesFile() ? arguments.save : ""})
     if (!path.empty() && launch->rank == 0)
       if (Status status = checkWritable(path); !status.ok())
@@ -158,8 +155,12 @@ static int runTool(Arguments arguments) {
   if (const Profile *profile = trainer.profile()) {
     std::fputs(profile->formatSummary().c_str(), stdout);
     if (writesTrace) {
-      if (Status status = writeFile(arguments.profile, profile->formatTrace()); !status.ok())
-        return fail(status);
+      Expected<std::vector<std::string>> events = trainer.gatherText(profile->formatEvents());
+      if (!events)
+        return fail(events.error());
+      if (launch->rank == 0)
+        if (Status status = writeFile(arguments.profile, joinTrace(*events, trainer.readsAlone())); !status.ok())
+          return fail(status);
       std::printf("wrote %s; open it in ui.perfetto.dev\n", arguments.profile.c_str());
     }
   }

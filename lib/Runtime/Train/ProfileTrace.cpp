@@ -2,6 +2,9 @@
 
 #include "spmd/Runtime/Train/Profile.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 using namespace spmd::runtime;
@@ -23,12 +26,8 @@ static Json describe(const Artifact &artifact, const Command &command, int64_t s
   return about;
 }
 
-std::string Profile::formatTrace() const {
+std::string Profile::formatEvents() const {
   Json events = Json::array();
-  int64_t first = INT64_MAX;
-  for (const std::vector<Span> &track : tracks)
-    if (!track.empty())
-      first = std::min(first, track.front().begin);
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank) {
     events.push_back(
         {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"name", "rank " + std::to_string(rank)}}}});
@@ -50,11 +49,33 @@ std::string Profile::formatTrace() const {
                           {"cat", nameOf(command.kind)},
                           {"pid", rank},
                           {"tid", stream},
-                          {"ts", static_cast<double>(span.begin - first) * 1e-3},
+                          {"ts", static_cast<double>(span.begin) * 1e-3},
                           {"dur", length * 1e-3},
                           {"args", describe(artifact, command, step, length)}});
       }
     }
   }
-  return Json({{"displayTimeUnit", "ms"}, {"traceEvents", events}}).dump(1) + "\n";
+  return events.dump();
+}
+
+std::string spmd::runtime::joinTrace(const std::vector<std::string> &events, bool haveOneClock) {
+  std::vector<Json> all;
+  std::vector<double> begins;
+  for (const std::string &text : events) {
+    all.push_back(Json::parse(text));
+    double begin = std::numeric_limits<double>::max();
+    for (const Json &event : all.back())
+      if (event.contains("ts"))
+        begin = std::min(begin, event["ts"].get<double>());
+    begins.push_back(begin);
+  }
+  double first = *std::min_element(begins.begin(), begins.end());
+  Json joined = Json::array();
+  for (size_t i = 0; i < all.size(); ++i)
+    for (Json &event : all[i]) {
+      if (event.contains("ts"))
+        event["ts"] = std::round((event["ts"].get<double>() - (haveOneClock ? first : begins[i])) * 1e3) * 1e-3;
+      joined.push_back(std::move(event));
+    }
+  return Json({{"displayTimeUnit", "ms"}, {"traceEvents", joined}}).dump(1) + "\n";
 }

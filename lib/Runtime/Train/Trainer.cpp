@@ -232,6 +232,10 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   return Status::success();
 }
 
+Expected<std::vector<std::string>> Trainer::gatherText(const std::string &mine) const {
+  return content->ranks.areAll() ? Expected<std::vector<std::string>>({mine}) : agreement().gather(mine);
+}
+
 Expected<int64_t> Trainer::agree(int64_t value) const {
   if (content->ranks.areAll())
     return value;

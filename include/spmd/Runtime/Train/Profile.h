@@ -35,9 +35,8 @@ public:
   /// several steps the first is left out: it warms up.
   std::string formatSummary() const;
 
-  /// A trace in the Chrome format, which Perfetto reads: a process per rank, a
-  /// track per stream.
-  std::string formatTrace() const;
+  /// The events of a trace, for joinTrace: a process per rank, a track per stream.
+  std::string formatEvents() const;
 
 private:
   size_t trackOf(int64_t rank, int64_t stream) const {
@@ -51,6 +50,10 @@ private:
   std::vector<std::vector<Span>> tracks;
   std::vector<size_t> commandsOf; ///< number of commands of each stream
 };
+
+/// A trace in the Chrome format, which Perfetto reads, of the events of several processes. It begins with the first of
+/// them; each process with its own first, unless they have one clock.
+std::string joinTrace(const std::vector<std::string> &events, bool haveOneClock);
 
 /// Bytes a command reads and writes when it touches each byte that it needs
 /// once: of a kernel in the manifest's table what that says, since a kernel may

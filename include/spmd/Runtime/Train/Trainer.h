@@ -87,6 +87,9 @@ public:
   /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
   Expected<int64_t> agree(int64_t value) const;
 
+  /// The text of every process of the job, by process.
+  Expected<std::vector<std::string>> gatherText(const std::string &mine) const;
+
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
 
