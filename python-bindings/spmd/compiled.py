@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shutil
+import socket
 import tempfile
 import threading
 import weakref
@@ -28,7 +29,7 @@ from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
 from .capture.side_effects import leave
 from .capture.trace import Empty, Output
-from .compiler import compile_package, plan_of, report_of
+from .compiler import cache_folder, compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
 from .interrupts import uninterrupted
 from .livestate import LiveState
@@ -386,14 +387,19 @@ class CompiledStep(Opaque):
         return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _compile_once(self, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
-        """The artifact. One of several processes compiles it, and the others find it in the cache."""
+        """The artifact. The first of several processes compiles it, and the others find it in the cache; where they have
+        another one, the first that has that compiles, too."""
         processes = self._agreement.processes
-        if processes.world > 1:
-            self._agreement.compare("what was captured", [package.digest()[:16], words, plan])
-        if processes.rank == 0:
-            return processes.together(lambda: compile_package(package, words, plan))
-        processes.together(lambda: None)
-        return compile_package(package, words, plan, tells=False)
+        if processes.world == 1:
+            return compile_package(package, words, plan)
+        self._agreement.compare("what was captured", [package.digest()[:16], words, plan])
+        caches = processes.gather_objects((socket.gethostname(), str(cache_folder())))
+        turn = 0 if processes.rank == 0 else 1 if caches.index(caches[processes.rank]) == processes.rank else 2
+        artifact = None
+        for now in range(3):
+            artifact = processes.together(lambda: compile_package(package, words, plan, tells=processes.rank == 0)
+                                          if turn == now else artifact)
+        return artifact
 
     def _scheduled(self, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:
         """The options that are inputs of the next program: those of earlier ones, what OneCycleLR and CyclicLR say they
@@ -431,7 +437,7 @@ class CompiledStep(Opaque):
             processes = self._agreement.processes
             if processes.rank == 0:  # whose values all begin with
                 _save(weights, everything)
-            everything = processes.gather_objects(everything, waits=True)[0]
+            everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
             trainer = Trainer(artifact, weights=everything, **self._run_options)
             return trainer, trainer
 
@@ -507,7 +513,8 @@ class CompiledStep(Opaque):
     def sync(self) -> None:
         """Brings all parameters, buffers and optimizer state from the ranks into the model and the optimizer.
 
-        Nothing needs it: what is used comes by itself. It makes the time when that happens plain.
+        Where one process has all ranks, or they share a host, nothing needs it: what is used comes by itself, and this
+        makes the time when that happens plain. Of several hosts all processes call it, and then each may read.
         """
         if self._live is not None:
             self._live.fetch_all()

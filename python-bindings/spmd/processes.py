@@ -7,6 +7,7 @@ import os
 import pickle
 import socket
 import sys
+from pathlib import Path
 from typing import Any, Callable, TypeVar
 
 from . import native
@@ -82,6 +83,19 @@ class Processes:
         sizes = [int.from_bytes(size, "little") for size in self.gather(len(mine).to_bytes(8, "little"), waits)]
         longest = max(sizes)
         return [data[:size] for data, size in zip(self.gather(mine.ljust(longest, b"\0"), True), sizes)]
+
+    def share_file(self, file: Path, folder: Path) -> Path:
+        """The file that rank 0 has at `file`, for all processes: those that do not see it get a copy in `folder`."""
+        size, file = self.gather_objects((file.stat().st_size if self.rank == 0 else 0, file), waits=True)[0]
+        seen = file.is_file() and file.stat().st_size == size
+        if all(self.gather_objects(seen)):
+            return file
+        data = ctypes.create_string_buffer(file.read_bytes() if self.rank == 0 else size, size)
+        self._call("spmd_share", self._handle, 0, data, size)
+        if not seen:
+            file = folder / file.name
+            file.write_bytes(data)
+        return file
 
     def together(self, body: Callable[[], Result]) -> Result:
         """What `body` gives, once it has ended well in all processes; else all raise: who failed its own exception.

@@ -18,6 +18,11 @@ from torch import nn
 import spmd
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
+if "HOSTS" in os.environ:  # this one is taken for several
+    first = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK")
+    os.environ["SPMD_HOST"] = str(int(first) % int(os.environ["HOSTS"]))
+    os.environ["XDG_CACHE_HOME"] += os.environ["SPMD_HOST"]
+
 WORLD = int(os.environ.get("WORLD_SIZE") or os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or 1)
 RANK = int(os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or 0)
 RANKS = int(os.environ["RANKS"])  # of the compiled step
@@ -79,6 +84,8 @@ def trains():
     for number in range(4):
         losses.append(step(*rows(*batch(number))).item())
         schedule.step()
+        if number == 1 and "SPMD_HOST" in os.environ:  # on several hosts all read together
+            step.sync()
         if number == 1 and RANK == 0:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, FOLDER / "saved.pt")
     losses.append(step(*rows(*batch(4, 5))).item())
@@ -179,6 +186,13 @@ def dies():
     if RANK == 1:
         os._exit(7)
     return raised(lambda: step(*rows(*batch(1))))
+
+
+def alone():
+    """On several hosts a process that reads alone is told so."""
+    model, _, step = make(timeout=1)
+    step(*rows(*batch(0)))
+    return raised(lambda: model.head.weight.norm()) if RANK == 0 else None
 
 
 def run(cases):

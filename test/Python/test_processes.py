@@ -14,6 +14,8 @@ SCRIPT = Path(__file__).parent / "process_cases.py"
 TRAINS = ["trains", "global_batch", "local_view", "loaded"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 OPEN_MPI = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable]
+MPICH = ["mpiexec.hydra", "-n", "2", sys.executable]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def environment(folder, ranks, **variables):
@@ -72,11 +74,27 @@ def test_launchers(threads, launcher):
     folder, expected = threads
     own = folder / Path(launcher[0]).name
     own.mkdir()
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run([*launcher, SCRIPT, own, "trains"], env=environment(folder, 2, **allowed), capture_output=True,
+    done = subprocess.run([*launcher, SCRIPT, own, "trains"], env=environment(folder, 2, **AS_ROOT), capture_output=True,
                           text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert results(own, 2) == [{"trains": expected[2]["trains"]}] * 2
+
+
+@pytest.mark.parametrize("launcher", [OPEN_MPI, MPICH], ids=["openmpi", "mpich"])
+def test_hosts(threads, launcher):
+    """Two hosts without common memory, and without a common cache."""
+    if not shutil.which(launcher[0]):
+        pytest.skip(f"{launcher[0]} is not installed")
+    folder, expected = threads
+    own = folder / f"hosts.{Path(launcher[0]).name}"
+    own.mkdir()
+    done = subprocess.run([*launcher, SCRIPT, own, "trains", "global_batch", "alone"], capture_output=True, text=True,
+                          env=environment(folder, 2, HOSTS="2", **AS_ROOT), timeout=600)
+    assert done.returncode == 0, done.stderr
+    first, second = results(own, 2)
+    assert first | {"alone": None} == second == {"trains": expected[2]["trains"], "global_batch": expected[2]["global_batch"],
+                                                 "alone": None}
+    assert "the state of ranks on several hosts is read by all processes together, in Python by train_step.sync()" in first["alone"]
 
 
 def test_processes_that_torch_distributed_has_started(threads):

@@ -155,6 +155,9 @@ SPMD_API int64_t spmd_num_processes(const spmd_processes *processes);
 SPMD_API int32_t spmd_gather(spmd_processes *processes, const void *mine, size_t bytes, void *all,
                              double patience_seconds, spmd_status *status);
 
+/* Gives every process the bytes that process `from` has. */
+SPMD_API int32_t spmd_share(spmd_processes *processes, int64_t from, void *data, size_t bytes, spmd_status *status);
+
 /* Loads `artifact` (a folder), its weights, and starts the ranks. *trainer is
    NULL after an error. */
 SPMD_API int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer,

@@ -112,6 +112,14 @@ int32_t spmd_gather(spmd_processes *processes, const void *mine, size_t bytes, v
   });
 }
 
+int32_t spmd_share(spmd_processes *processes, int64_t from, void *data, size_t bytes, spmd_status *status) {
+  return guarded(status, [&] {
+    if (from < 0 || from >= processes->factory->numProcesses())
+      return missing("process", static_cast<size_t>(from), static_cast<size_t>(processes->factory->numProcesses()));
+    return processes->factory->share(from, data, static_cast<int64_t>(bytes), processes->abort);
+  });
+}
+
 int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer, spmd_status *status) {
   return guarded(status, [&]() -> Status {
     if (!trainer || !artifact)

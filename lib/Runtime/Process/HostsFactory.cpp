@@ -22,7 +22,7 @@ public:
                 Clock::duration patience) override;
 
 private:
-  Status finish(Messages &messages, const AbortState &abort, Clock::duration patience);
+  Status finish(Messages &messages, const AbortState &abort, Clock::duration patience, const char *cure);
 
   int32_t space;
 };
@@ -50,14 +50,15 @@ Expected<std::unique_ptr<CommunicatorGroup>> HostsFactory::make(const std::strin
   return makeHostsGroup(std::move(*host), std::move(hosts), job->mpi, *opened);
 }
 
-Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience) {
+Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience,
+                            const char *cure) {
   Clock::time_point end = patience == Clock::duration::max() ? Clock::time_point::max() : Clock::now() + patience;
   switch (messages.wait(abort, end)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
     return Status::failed("time-out after " + formatNumber(std::chrono::duration<double>(patience).count(), 6) +
-                          " s between steps: a process of another host did not come to where the others wait");
+                          " s between steps: a process of another host did not come to where this one waits" + cure);
   case WaitResult::Aborted:
     break;
   }
@@ -76,7 +77,10 @@ Status HostsFactory::share(int64_t from, void *data, int64_t bytes, const AbortS
         if (to != from)
           messages.send(part, count, to, kShareTag);
     // The others may be in a collective that times out; then that is the error.
-    if (Status status = finish(messages, abort, 2 * timeout + std::chrono::seconds(2)); !status.ok())
+    if (Status status = finish(messages, abort, 2 * timeout + std::chrono::seconds(2),
+                               "; the state of ranks on several hosts is read by all processes together, in Python "
+                               "by train_step.sync()");
+        !status.ok())
       return status;
   }
   return Status::success();
@@ -97,7 +101,7 @@ Status HostsFactory::gather(const void *mine, int64_t bytes, void *all, const Ab
       messages.send(static_cast<const char *>(mine) + at, count, other, kGatherTag);
     }
   }
-  return finish(messages, abort, patience);
+  return finish(messages, abort, patience, "");
 }
 
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout) {

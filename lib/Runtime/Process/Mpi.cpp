@@ -7,6 +7,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 namespace spmd::runtime {
@@ -51,6 +53,27 @@ static Expected<const spmd_mpi *> loadPlugin(const Launch &launch) {
                           "SPMD_MPI (openmpi, mpich, or a file)" + reasons);
 }
 
+// [Note: the end of MPI] All processes must end MPI before they exit, also where somebody still holds a communicator, as
+// Python's modules do. So exit() ends it, and whoever still wants something is told: the threads that listen go on then.
+static std::shared_mutex inUse;
+static const spmd_mpi *started; ///< null: not yet, or it has ended
+
+static void endMpi() {
+  std::unique_lock<std::shared_mutex> lock(inUse);
+  if (started)
+    started->finish();
+  started = nullptr;
+}
+
+/// While it lives, MPI does not end.
+class Mpi::Use {
+public:
+  bool isOver() const { return !started; }
+
+private:
+  std::shared_lock<std::shared_mutex> lock{inUse};
+};
+
 Expected<std::shared_ptr<Mpi>> Mpi::start(const Launch &launch) {
   Expected<const spmd_mpi *> table = loadPlugin(launch);
   if (!table)
@@ -58,6 +81,11 @@ Expected<std::shared_ptr<Mpi>> Mpi::start(const Launch &launch) {
   spmd_mpi_error error = {};
   if ((*table)->start(&error) != 0)
     return Status::failed(error.text);
+  {
+    std::unique_lock<std::shared_mutex> lock(inUse);
+    started = *table;
+  }
+  std::atexit(endMpi);
   std::shared_ptr<Mpi> mpi(new Mpi(*table));
   if (mpi->size() != launch.world || mpi->rank() != launch.rank)
     return Status::badInput(mpi->describe() + " calls this process " + std::to_string(mpi->rank()) + " of " +
@@ -65,8 +93,6 @@ Expected<std::shared_ptr<Mpi>> Mpi::start(const Launch &launch) {
                             std::to_string(launch.world) + "; is the launcher another MPI's? SPMD_MPI names the one to use");
   return mpi;
 }
-
-Mpi::~Mpi() { table->finish(); }
 
 std::string Mpi::describe() const {
   char text[128] = "";
@@ -106,23 +132,30 @@ void Messages::note(int code, const spmd_mpi_error &error) {
 }
 
 void Messages::send(const void *bytes, int64_t count, int64_t to, int32_t tag) {
+  Mpi::Use use;
   spmd_mpi_error error = {};
   owners.push_back(-1);
-  note(mpi->table->send(space, bytes, count, static_cast<int32_t>(to), tag, &requests.emplace_back(), &error), error);
+  requests.emplace_back();
+  if (use.isOver())
+    return noteEnd();
+  note(mpi->table->send(space, bytes, count, static_cast<int32_t>(to), tag, &requests.back(), &error), error);
 }
 
 void Messages::receive(void *bytes, int64_t count, int64_t from, int32_t tag, int64_t of) {
+  Mpi::Use use;
   spmd_mpi_error error = {};
   owners.push_back(of);
-  note(mpi->table->receive(space, bytes, count, static_cast<int32_t>(from), tag, &requests.emplace_back(), &error), error);
+  requests.emplace_back();
+  if (use.isOver())
+    return noteEnd();
+  note(mpi->table->receive(space, bytes, count, static_cast<int32_t>(from), tag, &requests.back(), &error),
+       error);
 }
 
 WaitResult Messages::wait(const AbortState &abort, Clock::time_point deadline) {
   WaitResult result = WaitResult::Reached;
   for (int turn = 0;; ++turn) {
-    spmd_mpi_error error = {};
-    int32_t done = 0;
-    note(mpi->table->test(requests.data(), static_cast<int32_t>(requests.size()), &done, &error), error);
+    bool done = test(0, requests.size());
     if (failure.ok() && done)
       break;
     if (!failure.ok() || abort.isRaised())
@@ -146,22 +179,38 @@ WaitResult Messages::wait(const AbortState &abort, Clock::time_point deadline) {
 
 void Messages::giveUp() {
   for (size_t i = 0; i < requests.size(); ++i) {
-    spmd_mpi_error error = {};
-    int32_t done = 0;
-    note(mpi->table->test(&requests[i], 1, &done, &error), error);
-    if (!done && owners[i] >= 0)
+    if (!test(i, 1) && owners[i] >= 0)
       late.push_back(owners[i]);
   }
   std::sort(late.begin(), late.end());
   late.erase(std::unique(late.begin(), late.end()), late.end());
-  mpi->table->cancel(requests.data(), static_cast<int32_t>(requests.size()));
+  if (Mpi::Use use; !use.isOver())
+    mpi->table->cancel(requests.data(), static_cast<int32_t>(requests.size()));
+}
+
+/// Whether messages have come; moves them.
+bool Messages::test(size_t first, size_t count) {
+  Mpi::Use use;
+  spmd_mpi_error error = {};
+  int32_t done = 0;
+  if (use.isOver())
+    noteEnd();
+  else
+    note(mpi->table->test(requests.data() + first, static_cast<int32_t>(count), &done, &error), error);
+  return done;
+}
+
+void Messages::noteEnd() {
+  if (failure.ok())
+    failure = Status::failed("this process ends, and MPI with it");
 }
 
 bool Messages::take(int32_t tag, std::string &bytes) {
   spmd_mpi_error error = {};
   int32_t from = 0;
   int64_t count = -1;
-  note(mpi->table->probe(space, tag, &from, &count, &error), error);
+  if (Mpi::Use use; !use.isOver())
+    note(mpi->table->probe(space, tag, &from, &count, &error), error);
   if (count < 0)
     return false;
   bytes.resize(static_cast<size_t>(count));

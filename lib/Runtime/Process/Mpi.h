@@ -19,8 +19,6 @@ class Mpi {
 public:
   /// Loads the plug-in for the launcher's MPI: that of $SPMD_MPI ("openmpi", "mpich", or a file), else of the launcher.
   static Expected<std::shared_ptr<Mpi>> start(const Launch &launch);
-  ~Mpi();
-
   int64_t rank() const { return table->rank(); }
   int64_t size() const { return table->size(); }
   std::string describe() const;
@@ -32,6 +30,7 @@ public:
 
 private:
   friend class Messages;
+  class Use;
   Mpi(const spmd_mpi *table) : table(table) {}
   const spmd_mpi *table;
 };
@@ -56,6 +55,8 @@ public:
 
 private:
   void note(int code, const spmd_mpi_error &error);
+  void noteEnd();
+  bool test(size_t first, size_t count);
   void giveUp();
 
   std::shared_ptr<Mpi> mpi;

@@ -42,5 +42,9 @@ std::vector<Setup> conformance::getSetups() {
   auto twoEach = [](int64_t ranks, const std::function<void()> &body) {
     return runProcesses(ranks % 2 == 0 ? ranks / 2 : ranks, body);
   };
-  return {{"host_process", "host", "process", oneEach}, {"host_processOfTwo", "host", "process", twoEach}};
+  // All in one: threads over memory that processes would share.
+  auto allInOne = [](int64_t, const std::function<void()> &body) { return runProcesses(1, body); };
+  return {{"host_process", "host", "process", oneEach},
+          {"host_processOfTwo", "host", "process", twoEach},
+          {"host_processOfAll", "host", "process", allInOne}};
 }
