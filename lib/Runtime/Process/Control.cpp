@@ -50,18 +50,19 @@ int64_t Control::sizeFor(int64_t ranks) {
   return static_cast<int64_t>(sizeof(ControlBlock) + static_cast<size_t>(ranks) * sizeof(SharedSlot));
 }
 
-Control::Control(std::shared_ptr<char> given, int64_t ranks, std::vector<int64_t> members, int64_t ranksOfProcess,
-                 std::shared_ptr<Peers> peers)
-    : memory(std::move(given)), block(*reinterpret_cast<ControlBlock *>(memory.get())),
+Control::Control(std::shared_ptr<char> given, std::shared_ptr<SharedError> firstError, int64_t ranks,
+                 std::vector<int64_t> members, int64_t ranksOfProcess, std::shared_ptr<Peers> peers)
+    : memory(std::move(given)), firstError(std::move(firstError)),
+      block(*reinterpret_cast<ControlBlock *>(memory.get())),
       slots(reinterpret_cast<SharedSlot *>(memory.get() + sizeof(ControlBlock))), ranks(ranks),
       members(std::move(members)), ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {}
 
 void Control::fail(const Status &status) {
-  SharedError &error = block.error;
+  SharedError &error = *firstError;
   uint32_t none = 0;
   if (!error.state.compare_exchange_strong(none, 1))
     return;
-  isOwnError = !status.isElsewhere;
+  error.finder = status.isElsewhere ? 0 : ::getpid();
   error.code = static_cast<int32_t>(status.code);
   error.rank = status.rank;
   error.command = status.command;
@@ -77,7 +78,7 @@ void Control::wakeAll() {
 }
 
 Status Control::error() const {
-  const SharedError &error = block.error;
+  const SharedError &error = *firstError;
   // Of two that fail at once the second comes while the first still writes; it may also have ended in the middle.
   for (auto deadline = Clock::now() + std::chrono::seconds(1); error.state.load() == 1;) {
     if (Clock::now() >= deadline)
@@ -87,15 +88,15 @@ Status Control::error() const {
   if (error.state.load() == 0)
     return Status::success();
   return {static_cast<StatusCode>(error.code), error.message.get(), error.rank, error.command, error.location.get(),
-          !isOwnError};
+          error.finder != ::getpid()};
 }
 
 /// There is an error; a process that has ended without one is made one.
 bool Control::isEnded() {
-  if (block.error.state.load() == 2)
+  if (firstError->state.load() == 2)
     return true;
   int64_t process = peers->findEnded();
-  if (process < 0 || block.error.state.load() == 2)
+  if (process < 0 || firstError->state.load() == 2)
     return process >= 0;
   RanksHere here{ranks, 0, ranksOfProcess};
   fail(Status::failed(here.describe(process) + " ended without a word: process " +

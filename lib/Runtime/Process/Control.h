@@ -1,8 +1,8 @@
 //===- Control.h - Where the ranks of several processes meet ----*- C++ -*-===//
 //
 // [Note: what processes share] Of each communicator one block of shared memory:
-// a counter of arrivals, a slot for each rank's call, and the first error of any
-// process. Everything in it is a plain value or a lock-free atomic, offsets
+// a counter of arrivals and a slot for each rank's call; and of all of them the
+// first error of any process. Everything in it is a plain value or a lock-free atomic, offsets
 // instead of pointers, and nothing in it is trusted to be well-formed text: a
 // process may end at any point.
 //
@@ -50,9 +50,10 @@ struct alignas(64) SharedSlot {
   uint64_t offsets[kMostBuffers]; ///< of its buffers, in its arena
 };
 
-/// The first error; a Status that processes can read.
+/// The first error of a job on this host, whichever communicator has found it; a Status that processes can read.
 struct SharedError {
   std::atomic<uint32_t> state; ///< 0 none, 1 being written, 2 there
+  int32_t finder;              ///< the process that has found it; 0: one on another host
   int32_t code, rank, command;
   SharedText<8192> message;
   SharedText<1024> location;
@@ -62,7 +63,6 @@ struct alignas(64) ControlBlock {
   std::atomic<uint64_t> arrivals; ///< of all ranks at all handshakes
   alignas(64) std::atomic<uint32_t> wake;
   std::atomic<uint32_t> sleepers;
-  SharedError error;
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
@@ -90,9 +90,9 @@ public:
   static int64_t sizeFor(int64_t ranks);
 
   /// `memory`, for as many ranks as there are, is zeroed when the first process makes its Control. `members` are the
-  /// ranks that meet; `ranksOfProcess` are in each process.
-  Control(std::shared_ptr<char> memory, int64_t ranks, std::vector<int64_t> members, int64_t ranksOfProcess,
-          std::shared_ptr<Peers> peers);
+  /// ranks that meet; `ranksOfProcess` are in each process. `firstError` is zeroed memory of all communicators.
+  Control(std::shared_ptr<char> memory, std::shared_ptr<SharedError> firstError, int64_t ranks,
+          std::vector<int64_t> members, int64_t ranksOfProcess, std::shared_ptr<Peers> peers);
 
   SharedSlot &slot(int64_t rank) { return slots[rank]; }
 
@@ -118,8 +118,8 @@ private:
   template <typename Condition>
   WaitResult await(const Condition &isThere, int spins, const AbortState &abort, Clock::time_point deadline);
 
-  std::atomic<bool> isOwnError = false; ///< this process found the error
   std::shared_ptr<char> memory;
+  std::shared_ptr<SharedError> firstError;
   ControlBlock &block;
   SharedSlot *slots;
   int64_t ranks;

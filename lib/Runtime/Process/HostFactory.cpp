@@ -76,7 +76,7 @@ Status HostFactory::makeBox() {
   Expected<std::shared_ptr<char>> memory = makeBlock(bytes + kBoxBytes);
   if (!memory)
     return memory.error();
-  control = std::make_shared<Control>(*memory, numProcesses(), job->processesHere(), 1, job->peers);
+  control = std::make_shared<Control>(*memory, firstError, numProcesses(), job->processesHere(), 1, job->peers);
   box = std::shared_ptr<char>(*memory, memory->get() + bytes);
   return Status::success();
 }
@@ -157,7 +157,10 @@ Status HostFactory::gather(const void *mine, int64_t bytes, void *all, const Abo
 
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostFactory(std::shared_ptr<Job> job, Clock::duration timeout) {
   auto factory = std::make_shared<HostFactory>(std::move(job), timeout);
-  if (Status status = factory->makeBox(); !status.ok())
+  Status status = factory->makeFirstError();
+  if (status.ok())
+    status = factory->makeBox();
+  if (!status.ok())
     return status;
   return std::shared_ptr<CommunicatorFactory>(std::move(factory));
 }

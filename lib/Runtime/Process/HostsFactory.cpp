@@ -108,7 +108,10 @@ Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<
   Expected<int32_t> space = job->mpi->open();
   if (!space)
     return space.error();
-  return std::shared_ptr<CommunicatorFactory>(std::make_shared<HostsFactory>(std::move(job), timeout, *space));
+  auto factory = std::make_shared<HostsFactory>(std::move(job), timeout, *space);
+  if (Status status = factory->makeFirstError(); !status.ok())
+    return status;
+  return std::shared_ptr<CommunicatorFactory>(std::move(factory));
 }
 
 } // namespace spmd::runtime

@@ -44,6 +44,14 @@ Expected<std::shared_ptr<char>> ProcessFactory::makeBlock(int64_t bytes) {
   return opened ? memory : Expected<std::shared_ptr<char>>(opened.error());
 }
 
+Status ProcessFactory::makeFirstError() {
+  Expected<std::shared_ptr<char>> memory = makeBlock(sizeof(SharedError));
+  if (!memory)
+    return memory.error();
+  firstError = std::shared_ptr<SharedError>(*memory, reinterpret_cast<SharedError *>(memory->get()));
+  return Status::success();
+}
+
 Expected<std::shared_ptr<char>> ProcessFactory::allocateArena(int64_t rank, int64_t bytes) {
   Expected<Descriptor> file = makeSharedFile(bytes);
   if (!file)
@@ -103,7 +111,7 @@ Expected<std::unique_ptr<HostRanks>> ProcessFactory::makeHostRanks(const std::st
   for (int64_t rank = 0; rank < ranks.total; ++rank)
     if (job->isHere(ranks.processOf(rank)))
       members.push_back(rank);
-  auto control = std::make_shared<Control>(std::move(*memory), ranks.total, members, ranks.count, job->peers);
+  auto control = std::make_shared<Control>(std::move(*memory), firstError, ranks.total, members, ranks.count, job->peers);
   // Threads of all processes share the cores of this host.
   int spins = spinsFor(options.threads * static_cast<int64_t>(job->processesHere().size()));
   return std::make_unique<HostRanks>(name, ranks, std::move(members), std::move(control), arenas, abort,

@@ -19,6 +19,9 @@ public:
   Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
   Status shareArenas(const RanksHere &ranks) override;
 
+  /// Before anything else is made.
+  Status makeFirstError();
+
 protected:
   /// Maps zeroed memory that the first process of this host makes.
   Expected<std::shared_ptr<char>> makeBlock(int64_t bytes);
@@ -29,6 +32,7 @@ protected:
   std::shared_ptr<Job> job;
   Clock::duration timeout;
   std::vector<std::shared_ptr<char>> arenas; ///< of the ranks of this host, by rank, once they are shared
+  std::shared_ptr<SharedError> firstError;   ///< of all communicators
 
 private:
   /// The arena of a rank of this process.

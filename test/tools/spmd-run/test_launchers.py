@@ -47,6 +47,17 @@ def test_mpi(threads, launcher, processes):
     run(threads, launcher, *(["--oversubscribe"] if "openmpi" in launcher else []), "-n", str(processes))
 
 
+@pytest.mark.parametrize("launcher", MPI)
+def test_hosts(threads, launcher):
+    """Two ranks on each of two hosts, which are one: the launcher's variables are set as for two, so that they meet through
+    MPI, too."""
+    if not shutil.which(launcher):
+        pytest.skip(f"{launcher} is not installed")
+    wrapper = ("export OMPI_COMM_WORLD_LOCAL_SIZE=2 MPI_LOCALNRANKS=2; "
+               "export SPMD_HOST=$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$@\"")
+    run(threads, launcher, *(["--oversubscribe"] if "openmpi" in launcher else []), "-n", "4", "bash", "-c", wrapper, "sh")
+
+
 def test_variables_of_slurm(threads):
     # As srun sets them for a step of two tasks on this host.
     with socket.socket() as probe:

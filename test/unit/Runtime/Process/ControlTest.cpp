@@ -15,11 +15,13 @@ struct Block {
     auto bytes = static_cast<size_t>(Control::sizeFor(1));
     memory = {static_cast<char *>(std::aligned_alloc(64, bytes)), std::free};
     std::memset(memory.get(), 0, bytes);
-    control = std::make_unique<Control>(memory, 1, std::vector<int64_t>{0}, 1, *Peers::watch({0}, 0));
+    firstError = std::make_shared<SharedError>();
+    control = std::make_unique<Control>(memory, firstError, 1, std::vector<int64_t>{0}, 1, *Peers::watch({0}, 0));
   }
-  SharedError &error() { return reinterpret_cast<ControlBlock *>(memory.get())->error; }
+  SharedError &error() { return *firstError; }
 
   std::shared_ptr<char> memory;
+  std::shared_ptr<SharedError> firstError;
   std::unique_ptr<Control> control;
 };
 
