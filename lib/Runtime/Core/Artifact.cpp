@@ -63,6 +63,7 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   if (!manifest)
     return manifest.error();
   artifact.manifest = std::move(*manifest);
+  artifact.hash = hashBytes(*text);
   if (!artifact.manifest.values)
     return Status::badInput("'" + manifestPath + "': /values: is missing");
 

@@ -2,6 +2,7 @@
 
 #include "Job.h"
 #include "spmd/Runtime/Process/Rendezvous.h"
+#include "spmd/Version.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,11 +40,17 @@ std::vector<int64_t> Job::processesHere() const {
 
 /// Sorts the processes by hosts, and starts what connects these.
 Status Job::findHosts(const Launch &launch) {
-  Expected<std::vector<std::string>> all = met->exchange("host", getHostId());
+  Expected<std::vector<std::string>> all = met->exchange("host", SPMD_VERSION "\n" + getHostId());
   if (!all)
     return all.error();
   std::vector<std::string> known;
-  for (const std::string &host : *all) {
+  for (const std::string &line : *all) {
+    size_t end = line.find('\n');
+    std::string version = line.substr(0, end), first = all->front().substr(0, all->front().find('\n')),
+                host = end == std::string::npos ? "" : line.substr(end + 1);
+    if (version != first)
+      return Status::badInput("rank " + std::to_string(&line - all->data()) + " runs version " + version +
+                              " of the runtime, rank 0 version " + first);
     auto found = std::find(known.begin(), known.end(), host);
     hostOf.push_back(found - known.begin());
     if (found == known.end())

@@ -121,8 +121,11 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
     return ranks.error();
   content->ranks = *ranks;
   // A mistake is not to be found in the middle of a step.
-  return compareProcesses(content->artifact.traceHash,
-                          "program than " + content->ranks.describe(0) + ": the hash of its collectives is ");
+  Status status = compareProcesses(content->artifact.traceHash,
+                                   "program than " + content->ranks.describe(0) + ": the hash of its collectives is ");
+  return status.ok() ? compareProcesses(content->artifact.hash,
+                                        "artifact than " + content->ranks.describe(0) + ": the hash of its manifest is ")
+                     : status;
 }
 
 /// An error of one process is one of all, and all have come as far.

@@ -15,6 +15,7 @@ struct Artifact {
   Manifest manifest;
   Plan plan;              ///< of the program "train_step"
   uint64_t traceHash = 0; ///< of the plan's collectives
+  uint64_t hash = 0;      ///< of the manifest, which has those of the other files
 
   std::string pathOf(const std::string &file) const { return folder + "/" + file; }
 };

@@ -311,6 +311,25 @@ TEST_P(Training, RefusesAProgramThatIsNotRank0s) {
   });
 }
 
+TEST_P(Training, RefusesAnArtifactThatIsNotRank0s) {
+  std::string folder = temporary("spmd");
+  if (makesFiles()) {
+    std::filesystem::copy(tinyArtifact(GetParam(), 2), folder, std::filesystem::copy_options::recursive);
+    Expected<std::string> text = readFile(folder + "/manifest.json");
+    ASSERT_TRUE(text && writeFile(folder + "/manifest.json", *text + "\n").ok());
+  }
+  onProcesses(2, [&] {
+    RanksHere ranks = load(2)->ranks();
+    if (ranks.areAll())
+      return;
+    Expected<std::unique_ptr<Trainer>> trainer =
+        Trainer::load(ranks.has(1) ? folder : tinyArtifact(GetParam(), 2), options());
+    ASSERT_FALSE(trainer);
+    EXPECT_EQ(trainer.error().message.rfind("rank 1 loaded another artifact than rank 0: the hash of its manifest is ", 0), 0u)
+        << trainer.error().message;
+  });
+}
+
 TEST_P(Training, FaultsAreErrorsOnAllRanks) {
   auto begin = std::chrono::steady_clock::now();
   for (const char *fault : {"exit:1:0", "stall:1:0", "skip:1:0", "stall:0:3", "exit:0:19", "skip:1:32"})

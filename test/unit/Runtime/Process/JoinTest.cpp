@@ -1,0 +1,53 @@
+#include "spmd/Runtime/Process/Join.h"
+#include "spmd/Runtime/Process/Rendezvous.h"
+#include "spmd/Runtime/Train/Registry.h"
+#include "spmd/Version.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace spmd::runtime;
+using std::chrono::seconds;
+
+/// What joining says to rank 0, a process of its own as a process joins once, when rank 1 says `line` of itself.
+static std::string joinBeside(const std::string &line, Launcher launcher) {
+  static int count = 0;
+  Launch launch;
+  launch.launcher = launcher;
+  launch.world = 2;
+  launch.job = "join-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+  int said[2];
+  EXPECT_EQ(::pipe(said), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    registerProcesses(launch);
+    Expected<std::shared_ptr<CommunicatorFactory>> made = makeCommunicators("process", seconds(20));
+    std::string text = made ? "joined" : made.error().message;
+    ::_exit(::write(said[1], text.data(), text.size()) < 0);
+  }
+  ::close(said[1]);
+  launch.rank = 1;
+  Expected<std::unique_ptr<Rendezvous>> met = Rendezvous::meet(launch, seconds(20));
+  EXPECT_TRUE(met) << met.error().message;
+  if (met)
+    EXPECT_TRUE((*met)->exchange("host", line));
+  char text[1024];
+  ssize_t length = ::read(said[0], text, sizeof text);
+  ::close(said[0]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  return std::string(text, static_cast<size_t>(std::max<ssize_t>(length, 0)));
+}
+
+TEST(Join, AnotherVersionIsRefused) {
+  EXPECT_EQ(joinBeside("0.0.9\nhost", Launcher::OpenMpi),
+            "rank 1 runs version 0.0.9 of the runtime, rank 0 version " SPMD_VERSION);
+}
+
+TEST(Join, HostsNeedMpi) {
+  EXPECT_EQ(joinBeside(SPMD_VERSION "\nelsewhere", Launcher::Environment),
+            "rank 1 is on another host than rank 0 (or in another container), and hosts reach each other through MPI: start "
+            "the processes by mpirun or srun, or all of them on one host");
+}
