@@ -97,6 +97,7 @@ class Need:
     key: tuple[Any, ...]
     options: list[dict[str, str]]
     structure: list[int]
+    starts: bool  # there are no ranks
     restarts: bool  # the ranks' state is no longer that of model and optimizer
     program: Program | None  # that serves it
 
@@ -104,12 +105,12 @@ class Need:
 
     def choice(self, programs: list[Program]) -> int:
         """The need as a number: the lower of two includes the other."""
-        return self._RESTART if self.restarts else self._COMPILE if self.program is None else \
+        return self._RESTART if self.starts or self.restarts else self._COMPILE if self.program is None else \
             programs.index(self.program)
 
     def take(self, choice: int) -> None:
         """Needs what some process needs."""
-        self.restarts |= choice == self._RESTART
+        self.restarts |= choice == self._RESTART and not self.starts
         if choice < 0:
             self.program = None
 
@@ -278,7 +279,7 @@ class CompiledStep(Opaque):
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
         program = None if restarts else next((p for p in self._programs if p.serves(key, options, structure)), None)
-        return Need(key, options, structure, restarts, program)
+        return Need(key, options, structure, self._live is None, restarts, program)
 
     def _program_for(self, call: StepCall, rows: StepCall, need: Need) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state. `rows` is the call with

@@ -38,7 +38,8 @@ class Launch:
 
 
 class Processes:
-    """The processes of a job: every one makes the same calls in the same order.
+    """The processes of a job: every one makes the same calls in the same order. They wait for each other ten times as long
+    as in a step (`timeout`), since a process may prepare its data, save or evaluate.
 
     Attributes: `rank`, which of them this is; `world`, how many there are.
     """
@@ -46,7 +47,7 @@ class Processes:
     def __init__(self, launch: Launch = Launch(), timeout: float = 60):
         self.launch, self._library = launch, native.load(find_runtime())
         self._handle = ctypes.c_void_p()
-        self._call("spmd_join", launch.native(), timeout, ctypes.byref(self._handle))
+        self._call("spmd_join", launch.native(), 10 * timeout, ctypes.byref(self._handle))
         self.rank: int = self._library.spmd_process(self._handle)
         self.world: int = self._library.spmd_num_processes(self._handle)
         self._process, self._patience = os.getpid(), 10 * timeout

@@ -107,6 +107,28 @@ def global_batch():
     return {"losses": losses, "bits": bits(model)}
 
 
+def evaluates():
+    """A second compiled step over the same model, one process that starts anew, one that evaluates in eager."""
+    model, _, step = make()
+
+    @spmd.compile(ranks=RANKS if WORLD == 1 else None)
+    def evaluate(x, y):
+        return F.cross_entropy(model(x), y)
+
+    losses = []
+    for number in range(3):
+        losses.append(step(*rows(*batch(number))).item())
+        model.eval()
+        losses.append(evaluate(*rows(*batch(number + 10))).item())
+        if RANK == 0:
+            with torch.no_grad():
+                model(batch(number)[0])
+        model.train()
+        if number == 1 and RANK == 0:
+            step.reset()
+    return {"losses": losses, "bits": bits(model)}
+
+
 def local_view():
     model, _, step = make(view="local")
     losses = [step(*rows(*batch(number))).item() for number in range(3)]
