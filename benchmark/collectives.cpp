@@ -65,7 +65,8 @@ void runRanks(const Job &job, const std::string &communicators, double times[kKi
   auto call = [&](CommandKind kind, DType dtype, int32_t id) {
     return Collective({kind, dtype, {chunk / sizeOf(dtype)}, {ReductionKind::Sum}, "unit"}, id, 1, "");
   };
-  const Collective calls[kKinds] = {call(CommandKind::AllGather, DType::F32, 0), call(CommandKind::ReduceScatter, DType::F32, 1),
+  const Collective calls[kKinds] = {call(CommandKind::AllGather, DType::F32, 0),
+                                    call(CommandKind::ReduceScatter, DType::F32, 1),
                                     call(CommandKind::ReduceScatter, DType::BF16, 2)};
   auto group = orExit(factory->make("gather", here, abort, options));
   std::vector<std::thread> threads;

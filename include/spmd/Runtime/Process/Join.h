@@ -15,9 +15,9 @@
 
 namespace spmd::runtime {
 
-/// Finds out which process of a job this is, once for all, and sets `trainer` up for it: how its ranks reach the others,
-/// and how many of the threads are its own. A process that is alone is left as it is. Options that say otherwise than at
-/// the first time are an error.
+/// Finds out which process of a job this is, once for all, and sets `trainer` up for it: how its ranks reach the
+/// others, and how many of the threads are its own. A process that is alone is left as it is. Options that say
+/// otherwise than at the first time are an error.
 Expected<Launch> joinJob(const LaunchOptions &options, TrainerOptions &trainer);
 
 /// Registers the communicators "process": those of the job that `launch` is part of. They meet when the first are made.
