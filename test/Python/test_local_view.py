@@ -254,6 +254,68 @@ def test_in_double_precision_every_phase_is_the_reference(tmp_path, ranks, polic
         assert "parameters" in text and "exp_avg" in text
 
 
+class Dropped(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 10), torch.nn.Linear(10, 5)
+
+    def forward(self, x):
+        x = F.dropout(self.first(x), 0.3)
+        return self.second(x + 0.1 * torch.rand_like(x) + 0.1 * torch.rand((), dtype=x.dtype))
+
+
+def plain_loss(model, optimizer, x, y):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def labelled(ranks: int, dtype=torch.float32):
+    """Every rank has as many labels, so that the mean of the ranks' losses is that of all rows."""
+    return [(x, y.clamp_min(0)) for x, y in batches(ranks, dtype=dtype)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_draws_of_ranks_in_every_phase(tmp_path, ranks) -> None:
+    """Each rank draws for its own rows, as the reference does."""
+    torch.manual_seed(0)
+    model = Dropped().double()
+    data = labelled(ranks, torch.float64)
+    package = spmd.capture(plain_loss, model, sgd(model.parameters()), data[0][0][:4], data[0][1][:4], reference=data,
+                           reference_ranks=ranks)
+    package.save(tmp_path / "net.step")
+    programs = find_tool("spmd-compile").parent
+    for phase in ("partition", "decompose", "collectives", "kernels"):
+        ir = tmp_path / f"{phase}.mlir"
+        run(programs / "spmd-compile", tmp_path / "net.step", "--view=local", f"--ranks={ranks}", f"--compile-to={phase}",
+            "-o", ir)
+        run(programs / "spmd-interpret", ir, f"--weights={tmp_path / 'net.step'}", "--reference", "--rtol=1e-12")
+    run(programs / "spmd-compile", tmp_path / "net.step", "--view=local", f"--ranks={ranks}", "-o", tmp_path / "net.spmd",
+        "--quiet")
+    assert "passed" in run(programs / "spmd-run", tmp_path / "net.spmd", "--check")
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_rows_draw_what_they_draw_in_the_global_view(ranks) -> None:
+    """So the ranks' draws differ, and are the same in every run."""
+    class Rows(Dropped):
+        def forward(self, x):
+            return self.second(F.dropout(self.first(x), 0.5))
+
+    def losses(view):
+        torch.manual_seed(0)
+        model = Rows()
+        optimizer = sgd(model.parameters())
+        step = spmd.compile(plain_loss, ranks=ranks, view=view)
+        return [step(model, optimizer, x, y).item() for x, y in labelled(ranks)]
+
+    local = losses("local")
+    assert local == losses("local")
+    assert local == pytest.approx(losses("global"), rel=1e-6)
+
+
 def plain_step(model, optimizer, x, y):
     """Nothing that would hide a gradient of another scale: neither clipping nor Adam."""
     loss = loss_of(model, x, y)

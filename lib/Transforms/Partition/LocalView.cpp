@@ -13,11 +13,17 @@
 //
 // Results that vary stay so, and so do buffers: each rank has its own running statistics.
 //
+// Ranks draw numbers of their own: element i of rank r is number r * N + i of the N elements that each draws, so that of
+// a batch which is cut evenly every row gets what the global view draws for it. What the optimizer draws is the same on
+// all ranks, as its parameters are.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenRandom.h"
+#include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -59,10 +65,29 @@ void Partitioner::takeReduced(Value value) {
   locals.erase(value);
 }
 
+/// Whether an op of the optimizer is computed.
+bool Partitioner::isInOptimizer() const {
+  auto number = dyn_cast_or_null<IntegerAttr>(segment);
+  return number && getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) == "optimizer";
+}
+
+/// The numbers of a rank's elements among those of all ranks, in the shape of `index`, which numbers its own.
+Value Partitioner::getOwnNumbers(RankedTensorType index) {
+  int64_t count = index.getNumElements();
+  auto own = RankedTensorType::get({count}, index.getElementType());
+  auto all = RankedTensorType::get({count * step.ranks}, index.getElementType());
+  Value numbers = create<aten::ArangeStartStepOp>(getLocalType(all, AxisState::replicated()), builder.getI64IntegerAttr(0),
+                                                  builder.getI64IntegerAttr(count * step.ranks),
+                                                  builder.getI64IntegerAttr(1));
+  Value rows = create<SliceOp>(getLocalType(own, AxisState::varying()), numbers, step.meshRef(), step.axes(),
+                               builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
+                               builder.getI64IntegerAttr(count));
+  return view(rows, index, AxisState::varying());
+}
+
 /// Averages the gradients among the operands of an op of the optimizer.
 LogicalResult Partitioner::reduceVaryingOperands(Operation *op) {
-  auto number = dyn_cast_or_null<IntegerAttr>(segment);
-  if (!number || getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) != "optimizer")
+  if (!isInOptimizer())
     return success();
   for (Value operand : op->getOperands()) {
     if (!getState(operand).isVarying())
@@ -84,12 +109,16 @@ FailureOr<bool> Partitioner::emitVarying(Operation *op) {
   if (failed(reduceVaryingOperands(op)))
     return failure();
   auto varies = [&](Value value) { return getState(value).isVarying(); };
-  if (llvm::none_of(op->getOperands(), varies))
+  auto draw = dyn_cast<aten::PhiloxUniformOp>(op);
+  bool drawsOwn = draw && !isInOptimizer();
+  if (!drawsOwn && llvm::none_of(op->getOperands(), varies))
     return false;
   SmallVector<Value> operands;
   SmallVector<Type> types;
   for (Value operand : op->getOperands())
-    operands.push_back(get(operand, varies(operand) ? AxisState::varying() : AxisState::replicated()));
+    operands.push_back(drawsOwn && operand == draw.getIndex()
+                           ? getOwnNumbers(cast<RankedTensorType>(operand.getType()))
+                           : get(operand, varies(operand) ? AxisState::varying() : AxisState::replicated()));
   for (Value result : op->getResults())
     types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), AxisState::varying()));
   Operation *clone = cloneOnto(op, operands, types);

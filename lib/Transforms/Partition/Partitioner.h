@@ -76,6 +76,8 @@ private:
   // LocalView.cpp: the captured step is one rank's.
   mlir::FailureOr<bool> emitVarying(mlir::Operation *op);
   bool isAveraged(mlir::Value value) const;
+  bool isInOptimizer() const;
+  mlir::Value getOwnNumbers(mlir::RankedTensorType index);
   void takeReduced(mlir::Value value);
   mlir::LogicalResult reduceVaryingOperands(mlir::Operation *op);
   mlir::Value average(mlir::Value sum);

@@ -109,6 +109,8 @@ static Conversion getConversion(Operation *op, unsigned index, Type fromType, Ty
       .Case<ReduceScatterOp, ReduceScatterStartOp>(scatter)
       .Case<AllReduceOp, AllReduceStartOp>(reduce)
       .Case([&](SliceOp slice) -> Conversion {
+        if (to.isVarying()) // each rank's own from here on, with the rows as its whole value
+          return {from.isReplicated(), true};
         int64_t total = getGlobalShape(toType)[slice.getDim()] / slice.getPre();
         return {from.isReplicated(), isCut(to, toType, slice.getDim(), slice.getPre(), slice.getChunk(), total)};
       })
@@ -132,7 +134,10 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
   for (auto [index, to] : llvm::enumerate(received)) {
     Type from = op->getOperand(index).getType();
     Conversion conversion = getConversion(op, index, from, to);
-    if (!conversion.fromOk || !conversion.toOk || getGlobalShape(from) != getGlobalShape(to))
+    SmallVector<int64_t> shape(getGlobalShape(from));
+    if (auto slice = dyn_cast<SliceOp>(op); slice && getState(to)->isVarying())
+      shape[slice.getDim()] = slice.getPre() * slice.getChunk();
+    if (!conversion.fromOk || !conversion.toOk || ArrayRef<int64_t>(shape) != getGlobalShape(to))
       return error(op) << "makes " << getState(to)->str() << " from " << getState(from)->str();
   }
   return success();

@@ -26,7 +26,8 @@ _library.define("philox_uniform(Tensor seed, Tensor step, Tensor index, int stre
 
 
 def _uniform_cpu(seed, step, index, stream, word=0):
-    return torch.from_numpy(philox.uniform(int(seed), int(step), index.numpy(), stream, word))
+    drawn = philox.uniform(int(seed), int(step), index.numpy(), stream, word)
+    return torch.from_numpy(np.asarray(drawn))  # of a single index numpy gives a number
 
 
 _library.impl("philox_uniform", _uniform_cpu, "CPU")
@@ -62,13 +63,15 @@ class Draws(TorchDispatchMode):
 
     `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that
     have begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
+
+    `rank`: with view="local" element i of N on rank r is number r * N + i (lib/Transforms/Partition/LocalView.cpp).
     """
 
     _entered = threading.local()
 
-    def __init__(self, seed: torch.Tensor, step: torch.Tensor):
+    def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0):
         super().__init__()
-        self.seed, self.step = seed, step
+        self.seed, self.step, self._rank = seed, step, rank
         self._streams = 0
 
     @staticmethod
@@ -95,7 +98,10 @@ class Draws(TorchDispatchMode):
     def uniform(self, size: tuple[int, ...], device: Any = None, words: tuple[int, ...] = (0,)) -> list[torch.Tensor]:
         """Independent float32 tensors in [0, 1), one per word, of one new stream."""
         seed, step, stream = self.stream()
-        index = torch.arange(math.prod(size), dtype=torch.int64).view(size)
+        count = math.prod(size)
+        first = self._rank * count
+        index = torch.arange(first, first + count, dtype=torch.int64) if first else torch.arange(count, dtype=torch.int64)
+        index = index.view(size)
         drawn = [torch.ops.spmd.philox_uniform(seed, step, index, stream, word) for word in words]
         return [u if device is None else u.to(device) for u in drawn]
 
