@@ -41,6 +41,7 @@ private:
   LogicalResult writeKernels();
   LogicalResult writeSharedObjects(ModuleOp module);
   LogicalResult writeCubins(StringRef chip);
+  LogicalResult writeEmulation(ModuleOp code, StringRef file);
   LogicalResult writeCode(StringRef name, StringRef code, std::string &hash);
   LogicalResult copyFromStep(StringRef name);
   LogicalResult fail(const Twine &message) { return module.emitError(message); }
@@ -113,10 +114,13 @@ LogicalResult Packager::writeCubins(StringRef chip) {
   FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
   if (failed(lowered))
     return failure();
+  std::string stem = ("kernels." + chip).str();
+  OwningOpRef<ModuleOp> emulated;
+  if (options.emulation)
+    emulated = (*lowered)->clone();
   FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda);
   if (failed(archive))
     return failure();
-  std::string stem = ("kernels." + chip).str();
   KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
   if (failed(writeCode(entry.file, archive->code, entry.hash)) ||
       failed(writeCode(entry.ptx, archive->ptx, entry.ptxHash)))
@@ -124,7 +128,16 @@ LogicalResult Packager::writeCubins(StringRef chip) {
   kernels.files.push_back(std::move(entry));
   for (kernel::GpuKernel &kernel : archive->kernels)
     kernels.launches.push_back({chip.str(), std::move(kernel)});
-  return success();
+  return emulated ? writeEmulation(*emulated, stem + ".emulated.so") : success();
+}
+
+/// What stands in for the cubins on a machine without a GPU (test/StandIn). The manifest does not know of it.
+LogicalResult Packager::writeEmulation(ModuleOp code, StringRef file) {
+  FailureOr<std::string> table = kernel::getKernelTable(module, getBlocks(kernels));
+  if (failed(table))
+    return failure();
+  return kernel::emitEmulatedObject(code, kernel::getKernelCpus().front(), pathIn(folder, file), /*checkedOnly=*/false,
+                                    *table);
 }
 
 LogicalResult Packager::writeKernels() {

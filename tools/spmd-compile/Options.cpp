@@ -50,6 +50,10 @@ struct RawOptions {
                              cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> cuda{"cuda", cl::desc("CUDA toolkit whose ptxas is used; by default one is looked for"),
                             cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<bool> emulation{"emulation",
+                          cl::desc("With --target=cuda also the same kernels emulated, which stand-ins of NVIDIA's "
+                                   "libraries run on a machine without a GPU (docs/cuda.md)"),
+                          cl::cat(category)};
   cl::opt<std::string> kernelCache{"kernel-cache",
                                    cl::desc("Machine code made before, by content (default: spmd in the user's cache "
                                             "folder), or none"),
@@ -184,6 +188,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   options.input = raw.input;
   options.output = raw.output;
   options.cuda.toolkit = raw.cuda;
+  options.emulation = raw.emulation;
   if (raw.kernelCache != "none")
     options.cuda.cache = raw.kernelCache.empty() ? spmd::kernel::getUserKernelCache() : raw.kernelCache;
   options.dumpFolder = raw.dump;
@@ -225,6 +230,8 @@ std::optional<Options> parseOptions(int argc, char **argv) {
     return std::nullopt;
   if (!options.cpus.empty() && options.target.kind == spmd::kernel::Target::Kind::cuda)
     return check.fail("--cpu chooses code of targets host and emulate, not of --target=" + raw.target), std::nullopt;
+  if (options.emulation && options.target.kind != spmd::kernel::Target::Kind::cuda)
+    return check.fail("--emulation is for --target=cuda:CHIP, not for --target=" + raw.target), std::nullopt;
   if (options.target.kind == spmd::kernel::Target::Kind::cuda && options.to == Phase::artifact)
     if (std::string problem = spmd::kernel::findCudaProblem(options.cuda); !problem.empty())
       return check.fail("--target=" + raw.target + ": " + problem), std::nullopt;

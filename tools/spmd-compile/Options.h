@@ -18,6 +18,7 @@ struct Options {
   spmd::kernel::Target target;
   std::vector<std::string> cpus, plugins;
   spmd::kernel::CudaOptions cuda;
+  bool emulation = false; ///< beside cubins
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   spmd::Phase from = spmd::Phase::import, to = spmd::Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.

@@ -223,7 +223,7 @@ LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
   spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus,
-                                     options.cuda};
+                                     options.cuda, options.emulation};
   if (failed(compileFirstStep(packaging.firstStep)))
     return failure();
   llvm::scope_exit cleanup([&] {

@@ -90,6 +90,10 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("--profile{-}", arguments.profile,
                "print where the time goes, command by command; with =FILE.json also write a trace for "
                "ui.perfetto.dev");
+  app.add_option_function<std::string>(
+         "--graph", [&](const std::string &text) { arguments.trainer.device.graph = text == "on"; },
+         "on GPUs: launch steps as one CUDA graph for each rank (on, the default), or command by command (off)")
+      ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--emulation", arguments.trainer.device.emulation,
                  "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
                  "the seed of random (default checked,forward)");

@@ -11,6 +11,7 @@
 #include "TrainingRun.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Text.h"
+#include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 
 #include <cmath>
@@ -179,6 +180,7 @@ static int runTool(Arguments arguments) {
 int main(int argc, char **argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0); // Whoever reads a log sees each step when it is done.
   registerHost();
+  registerCuda();
   CLI::App app("Trains an artifact, on data or on the batches recorded with it.", "spmd-run");
   Arguments arguments;
   try {

@@ -20,6 +20,8 @@ struct PackagingOptions {
   std::vector<std::string> cpus;
   /// For target cuda.
   kernel::CudaOptions cuda = {};
+  /// For target cuda: also the same kernels emulated, for checks on machines without a GPU.
+  bool emulation = false;
   /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.
   std::string firstStep = "";
 };

@@ -1,5 +1,6 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
+#include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"
 #include "spmd/Runtime/Train/Registry.h"
@@ -66,6 +67,7 @@ void spmd_options_init(spmd_options *options) {
 /// Registers all that this build has.
 static Expected<Launch> registerAll(const spmd_launch &launch, TrainerOptions &options) {
   registerHost();
+  registerCuda();
   LaunchOptions chosen;
   chosen.launcher = textOrEmpty(launch.launcher);
   chosen.address = textOrEmpty(launch.address);

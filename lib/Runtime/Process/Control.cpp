@@ -91,6 +91,11 @@ Status Control::error() const {
           error.finder != ::getpid()};
 }
 
+Status endedWithoutAWord(const RanksHere &ranks, int64_t process, int32_t id) {
+  return Status::failed(ranks.describe(process) + " ended without a word: process " + std::to_string(id) + " is gone",
+                        static_cast<int32_t>(process * ranks.count));
+}
+
 /// There is an error; a process that has ended without one is made one.
 bool Control::isEnded() {
   if (firstError->state.load() == 2)
@@ -98,10 +103,7 @@ bool Control::isEnded() {
   int64_t process = peers->findEnded();
   if (process < 0 || firstError->state.load() == 2)
     return process >= 0;
-  RanksHere here{ranks, 0, ranksOfProcess};
-  fail(Status::failed(here.describe(process) + " ended without a word: process " +
-                          std::to_string(peers->getId(static_cast<size_t>(process))) + " is gone",
-                      static_cast<int32_t>(process * ranksOfProcess)));
+  fail(endedWithoutAWord({ranks, 0, ranksOfProcess}, process, peers->getId(static_cast<size_t>(process))));
   return true;
 }
 

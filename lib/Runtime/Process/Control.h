@@ -83,6 +83,9 @@ private:
   std::vector<Descriptor> handles; ///< pidfd; none of this process
 };
 
+/// That the process of some ranks is gone.
+Status endedWithoutAWord(const RanksHere &ranks, int64_t process, int32_t id);
+
 /// One block, as this process sees it.
 class Control {
 public:

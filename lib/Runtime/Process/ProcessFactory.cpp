@@ -3,6 +3,7 @@
 #include "ProcessFactory.h"
 #include "SharedMemory.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace spmd::runtime {
@@ -15,6 +16,11 @@ Expected<RanksHere> ProcessFactory::ranksHere(int64_t total) const {
                             " processes do not share evenly; compile for a multiple of the processes, or start as many "
                             "as divide the ranks");
   return RanksHere{total, process() * (total / world), total / world};
+}
+
+int64_t ProcessFactory::localProcess() const {
+  std::vector<int64_t> here = job->processesHere();
+  return std::find(here.begin(), here.end(), process()) - here.begin();
 }
 
 Expected<std::shared_ptr<char>> ProcessFactory::makeBlock(int64_t bytes) {
@@ -99,6 +105,11 @@ Status ProcessFactory::shareArenas(const RanksHere &ranks) {
   // Until all have mapped them, the files stay open.
   Expected<std::vector<std::string>> mapped = job->met->exchange(exchange + "/mapped", "");
   return mapped ? Status::success() : mapped.error();
+}
+
+Status ProcessFactory::findEnded(const RanksHere &ranks) const {
+  int64_t ended = job->peers->findEnded();
+  return ended < 0 ? Status::success() : endedWithoutAWord(ranks, ended, job->peers->getId(static_cast<size_t>(ended)));
 }
 
 Expected<std::unique_ptr<HostRanks>> ProcessFactory::makeHostRanks(const std::string &name, const RanksHere &ranks,

@@ -15,9 +15,12 @@ public:
 
   int64_t numProcesses() const override { return job->met->world(); }
   int64_t process() const override { return job->self(); }
+  int64_t numLocalProcesses() const override { return static_cast<int64_t>(job->processesHere().size()); }
+  int64_t localProcess() const override;
   Expected<RanksHere> ranksHere(int64_t total) const override;
   Expected<std::shared_ptr<char>> allocateArena(int64_t rank, int64_t bytes) override;
   Status shareArenas(const RanksHere &ranks) override;
+  Status findEnded(const RanksHere &ranks) const override;
 
   /// Before anything else is made.
   Status makeFirstError();

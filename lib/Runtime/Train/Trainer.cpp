@@ -44,7 +44,7 @@ Status Trainer::startRanks() {
     return Status::failed("a rank does not end");
   content->executor.reset();
   Expected<std::unique_ptr<Executor>> executor = content->device->makeExecutor(
-      content->memory(), *content->shared->processes, content->shared->abort, executorOptions);
+      content->memory(), *content->communicators, content->shared->abort, executorOptions);
   if (!executor)
     return executor.error();
   content->executor = std::move(*executor);

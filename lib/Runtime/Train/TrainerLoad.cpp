@@ -120,6 +120,10 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   if (!ranks)
     return ranks.error();
   content->ranks = *ranks;
+  Expected<std::shared_ptr<CommunicatorFactory>> communicators = content->device->connect(content->shared->processes);
+  if (Status status = shareStatus(communicators ? Status::success() : communicators.error()); !status.ok())
+    return status;
+  content->communicators = std::move(*communicators);
   // A mistake is not to be found in the middle of a step.
   Status status = compareProcesses(content->artifact.traceHash,
                                    "program than " + content->ranks.describe(0) + ": the hash of its collectives is ");
@@ -171,9 +175,9 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   if (options.shares)
     return shareState(*options.shares, weights ? &*weights : nullptr);
   Expected<std::unique_ptr<RankMemory>> memory =
-      content->device->allocate(content->ranks, manifest().arenaBytes, *content->shared->processes);
-  if (!memory)
-    return memory.error();
+      content->device->allocate(content->ranks, manifest().arenaBytes, *content->communicators);
+  if (Status status = shareStatus(memory ? Status::success() : memory.error()); !status.ok())
+    return status;
   content->shared->memory = std::move(*memory);
   startsCold =
       std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {

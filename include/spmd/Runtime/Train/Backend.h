@@ -18,6 +18,8 @@ namespace spmd::runtime {
 struct DeviceOptions {
   std::string cpu;       ///< "x86-64-v3"; empty: the best this machine runs
   std::string emulation; ///< how emulated kernels run, see Emulation::configure
+  /// On GPUs: steps are launched as one graph for each rank; else command by command.
+  bool graph = true;
 };
 
 /// What runs one artifact: its kernels are loaded.
@@ -30,6 +32,11 @@ public:
 
   /// The name of the communicators to use when no others are asked for (Registry.h).
   virtual std::string communicators() const = 0;
+
+  /// The communicators of its ranks, who meet by `processes`: those, or the device's own among them.
+  virtual Expected<std::shared_ptr<CommunicatorFactory>> connect(std::shared_ptr<CommunicatorFactory> processes) {
+    return processes;
+  }
 
   /// Zeroed arenas for the ranks here, which `communicators`, who outlive them, can use.
   virtual Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,

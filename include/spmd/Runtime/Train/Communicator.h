@@ -81,6 +81,10 @@ public:
   virtual int64_t numProcesses() const = 0;
   virtual int64_t process() const = 0;
 
+  /// The same of those on this host.
+  virtual int64_t numLocalProcesses() const { return 1; }
+  virtual int64_t localProcess() const { return 0; }
+
   /// Which ranks of an artifact for `total` ranks this process holds; an error when the job has another number.
   virtual Expected<RanksHere> ranksHere(int64_t total) const = 0;
 
@@ -99,6 +103,9 @@ public:
   /// A process says that it has done one more step, and waits until all have done as many as it has. Each alone.
   virtual void finishStep() {}
   virtual Status awaitSteps(const AbortState &abort) { return Status::success(); }
+
+  /// The error that another process of this host has ended, where one has: it may have nothing more to do.
+  virtual Status findEnded(const RanksHere &ranks) const { return Status::success(); }
 
   /// Makes the communicator `name` of a program. Errors go both ways through `abort`, which outlives it: one of this
   /// process is told to the others, and theirs are raised in it.

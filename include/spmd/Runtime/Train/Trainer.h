@@ -120,6 +120,7 @@ private:
     StateMap state;
     RanksHere ranks;
     std::unique_ptr<Device> device;
+    std::shared_ptr<CommunicatorFactory> communicators; ///< the device's, among the processes
     std::shared_ptr<SharedState> shared;
     std::unique_ptr<StepBatch> batch;
     std::unique_ptr<Profile> profile; ///< null when none is asked for

@@ -1,0 +1,217 @@
+//===- CublasLt.cpp -------------------------------------------------------===//
+
+#include "CublasLt.h"
+#include "SharedLibrary.h"
+
+#include <mutex>
+
+namespace spmd::runtime::cuda {
+
+/// What NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before.
+static int64_t getWorkspaceBytes(int chip) { return chip >= 90 ? 32 << 20 : 4 << 20; }
+
+Expected<std::shared_ptr<const CublasLt>> CublasLt::open() {
+  Expected<void *> library = openLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
+  if (!library)
+    return library.error();
+  auto lt = std::make_shared<CublasLt>();
+  auto look = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(findSymbol(*library, name));
+    return function != nullptr;
+  };
+  size_t (*getVersion)() = nullptr;
+  if (!look(getVersion, cublas::kVersion))
+    return Status::badInput("cuBLASLt has no function cublasLtGetVersion");
+  lt->found = getVersion();
+#define SPMD_LOOK(name, parameters)                                                                                    \
+  if (!look(lt->name, #name))                                                                                          \
+    return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name);
+  SPMD_CUBLASLT_FUNCTIONS(SPMD_LOOK)
+#undef SPMD_LOOK
+  return std::shared_ptr<const CublasLt>(std::move(lt));
+}
+
+Expected<std::shared_ptr<const CublasLt>> CublasLt::load() {
+  static std::mutex mutex;
+  static std::shared_ptr<const CublasLt> kept;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (kept)
+    return kept;
+  Expected<std::shared_ptr<const CublasLt>> library = open();
+  if (library)
+    kept = *library;
+  return library;
+}
+
+Status CublasLt::check(cublas::Status result, const std::string &what) const {
+  if (result == cublas::kSuccess)
+    return Status::success();
+  return Status::failed("cuBLASLt: " + what + ": cublasStatus_t " + std::to_string(result));
+}
+
+#define SPMD_CUBLAS_TRY(library, function, ...)                                                                        \
+  do {                                                                                                                 \
+    if (Status tried = (library).check((library).function(__VA_ARGS__), #function); !tried.ok())                       \
+      return tried;                                                                                                    \
+  } while (0)
+
+Expected<std::unique_ptr<Products>> Products::make(std::shared_ptr<const CublasLt> library,
+                                                   std::shared_ptr<const Gpu> gpu) {
+  if (Status status = gpu->use(); !status.ok())
+    return status;
+  std::unique_ptr<Products> products(new Products);
+  products->lib = std::move(library);
+  products->gpu = gpu;
+  SPMD_CUBLAS_TRY(*products->lib, cublasLtCreate, &products->opened);
+  Expected<DeviceBlock> block = DeviceBlock::allocate(gpu, getWorkspaceBytes(gpu->chip()));
+  if (!block)
+    return block.error();
+  products->block = std::move(*block);
+  return products;
+}
+
+Products::~Products() {
+  if (opened && gpu->use().ok())
+    (void)lib->cublasLtDestroy(opened);
+}
+
+namespace {
+
+cublas::Type typeOf(DType dtype) {
+  switch (dtype) {
+  case DType::F64:
+    return cublas::kF64;
+  case DType::BF16:
+    return cublas::kBF16;
+  case DType::F16:
+    return cublas::kF16;
+  default:
+    return cublas::kF32;
+  }
+}
+
+int32_t epilogueOf(const GemmShape &gemm) {
+  bool bias = gemm.bias >= 0, aux = gemm.preActivation >= 0;
+  switch (gemm.activation) {
+  case Activation::Relu:
+    return bias ? cublas::kEpilogueReluBias : cublas::kEpilogueRelu;
+  case Activation::GeluTanh:
+  case Activation::Gelu:
+    return aux ? (bias ? cublas::kEpilogueGeluAuxBias : cublas::kEpilogueGeluAux)
+               : (bias ? cublas::kEpilogueGeluBias : cublas::kEpilogueGelu);
+  case Activation::None:
+    break;
+  }
+  return bias ? cublas::kEpilogueBias : cublas::kEpilogueDefault;
+}
+
+} // namespace
+
+// [Note: columns] The library's matrices are column-major: C^T = op(B)^T op(A)^T, so the operands change places, and
+// rows are columns.
+Expected<std::unique_ptr<Product>> Product::make(const Products &products, const Command &command,
+                                                 const std::vector<Address> &addresses) {
+  const CublasLt &lt = products.library();
+  const GemmShape &g = command.gemm;
+  cublas::Type type = typeOf(command.dtype);
+  std::unique_ptr<Product> product(new Product(products));
+  product->isDouble = command.dtype == DType::F64;
+  SPMD_CUBLAS_TRY(lt, cublasLtMatmulDescCreate, &product->description,
+                  product->isDouble ? cublas::kCompute64F : cublas::kCompute32F,
+                  product->isDouble ? cublas::kF64 : cublas::kF32);
+  auto set = [&](cublas::Attribute attribute, const auto &value) {
+    return lt.check(lt.cublasLtMatmulDescSetAttribute(product->description, attribute, &value, sizeof value),
+                    "cublasLtMatmulDescSetAttribute " + std::to_string(attribute));
+  };
+  auto at = [&](int32_t ref) { return addresses[static_cast<size_t>(ref)]; };
+  int32_t transA = g.transB, transB = g.transA, epilogue = epilogueOf(g);
+  Status status = set(cublas::kTransA, transA);
+  if (status.ok())
+    status = set(cublas::kTransB, transB);
+  if (status.ok() && epilogue != cublas::kEpilogueDefault)
+    status = set(cublas::kEpilogue, epilogue);
+  if (status.ok() && g.bias >= 0)
+    status = set(cublas::kBiasPointer, at(g.bias));
+  if (status.ok() && g.preActivation >= 0) {
+    status = set(cublas::kEpilogueAuxPointer, at(g.preActivation));
+    if (status.ok())
+      status = set(cublas::kEpilogueAuxLd, g.ldc);
+    if (status.ok() && g.batch > 1)
+      status = set(cublas::kEpilogueAuxBatchStride, g.strideC);
+  }
+  if (!status.ok())
+    return status;
+  auto makeLayout = [&](cublas::Layout &layout, int64_t rows, int64_t columns, int64_t ld, int64_t stride) {
+    Status made = lt.check(lt.cublasLtMatrixLayoutCreate(&layout, type, static_cast<uint64_t>(rows),
+                                                         static_cast<uint64_t>(columns), ld),
+                           "cublasLtMatrixLayoutCreate");
+    if (!made.ok() || g.batch == 1)
+      return made;
+    auto batch = static_cast<int32_t>(g.batch);
+    made = lt.check(lt.cublasLtMatrixLayoutSetAttribute(layout, cublas::kBatchCount, &batch, sizeof batch),
+                    "cublasLtMatrixLayoutSetAttribute");
+    if (made.ok())
+      made = lt.check(lt.cublasLtMatrixLayoutSetAttribute(layout, cublas::kBatchStride, &stride, sizeof stride),
+                      "cublasLtMatrixLayoutSetAttribute");
+    return made;
+  };
+  status = makeLayout(product->a, g.transB ? g.k : g.n, g.transB ? g.n : g.k, g.ldb, g.strideB);
+  if (status.ok())
+    status = makeLayout(product->b, g.transA ? g.m : g.k, g.transA ? g.k : g.m, g.lda, g.strideA);
+  if (status.ok())
+    status = makeLayout(product->c, g.n, g.m, g.ldc, g.strideC);
+  if (!status.ok())
+    return status;
+  product->left = at(1);
+  product->right = at(0);
+  product->out = at(2);
+  product->adds = g.beta != 0 || g.residual >= 0;
+  product->added = g.residual >= 0 ? at(g.residual) : product->out;
+
+  cublas::Preference preference = nullptr;
+  SPMD_CUBLAS_TRY(lt, cublasLtMatmulPreferenceCreate, &preference);
+  auto most = static_cast<uint64_t>(products.workspaceBytes());
+  status = lt.check(
+      lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &most, sizeof most),
+      "cublasLtMatmulPreferenceSetAttribute");
+  cublas::HeuristicResult best = {};
+  int found = 0;
+  if (status.ok())
+    status = lt.check(lt.cublasLtMatmulAlgoGetHeuristic(products.handle(), product->description, product->a,
+                                                        product->b, product->c, product->c, preference, 1, &best,
+                                                        &found),
+                      "cublasLtMatmulAlgoGetHeuristic");
+  (void)lt.cublasLtMatmulPreferenceDestroy(preference);
+  if (status.ok() && found == 0)
+    status = Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
+                            command.describe());
+  if (!status.ok())
+    return status;
+  product->algorithm = best.algorithm;
+  product->workspaceBytes = best.workspaceBytes;
+  return product;
+}
+
+Product::~Product() {
+  const CublasLt &lt = products.library();
+  for (cublas::Layout layout : {a, b, c})
+    if (layout)
+      (void)lt.cublasLtMatrixLayoutDestroy(layout);
+  if (description)
+    (void)lt.cublasLtMatmulDescDestroy(description);
+}
+
+Status Product::issue(StreamHandle stream) const {
+  const CublasLt &lt = products.library();
+  float one = 1, beta = adds ? 1 : 0;
+  double wideOne = 1, wideBeta = beta;
+  auto pointer = [](Address address) { return reinterpret_cast<void *>(address); };
+  return lt.check(lt.cublasLtMatmul(products.handle(), description,
+                                    isDouble ? static_cast<const void *>(&wideOne) : &one, pointer(left), a,
+                                    pointer(right), b, isDouble ? static_cast<const void *>(&wideBeta) : &beta,
+                                    pointer(added), c, pointer(out), c, &algorithm, pointer(products.workspace()),
+                                    workspaceBytes, stream),
+                  "cublasLtMatmul");
+}
+
+} // namespace spmd::runtime::cuda

@@ -1,0 +1,80 @@
+//===- CublasLt.h - Matrix products by NVIDIA's library -----------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
+#define SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
+
+#include "CudaMemory.h"
+#include "spmd/Runtime/Core/Plan.h"
+#include "spmd/Runtime/Cuda/CublasLtApi.h"
+
+#include <memory>
+
+namespace spmd::runtime::cuda {
+
+namespace detail {
+using namespace cublas;
+/// The functions of cuBLASLt that are used.
+struct CublasLtFunctions {
+#define SPMD_DECLARE(name, parameters) cublas::Status(*name) parameters = nullptr;
+  SPMD_CUBLASLT_FUNCTIONS(SPMD_DECLARE)
+#undef SPMD_DECLARE
+};
+} // namespace detail
+
+/// cuBLASLt, loaded.
+class CublasLt : public detail::CublasLtFunctions {
+public:
+  static Expected<std::shared_ptr<const CublasLt>> load();
+
+  spmd::runtime::Status check(cublas::Status result, const std::string &what) const;
+  size_t version() const { return found; }
+
+private:
+  static Expected<std::shared_ptr<const CublasLt>> open();
+  size_t found = 0;
+};
+
+/// The products of one rank: handle and workspace.
+class Products {
+public:
+  static Expected<std::unique_ptr<Products>> make(std::shared_ptr<const CublasLt> library,
+                                                  std::shared_ptr<const Gpu> gpu);
+  ~Products();
+
+  const CublasLt &library() const { return *lib; }
+  cublas::Handle handle() const { return opened; }
+  Address workspace() const { return block.address(); }
+  int64_t workspaceBytes() const { return block.bytes(); }
+
+private:
+  Products() = default;
+  std::shared_ptr<const CublasLt> lib;
+  std::shared_ptr<const Gpu> gpu;
+  cublas::Handle opened = nullptr;
+  DeviceBlock block;
+};
+
+/// One product of a plan, ready to be issued: its algorithm is chosen when it is made.
+class Product {
+public:
+  /// `addresses`: what the command's references are on this rank. `products` outlives it.
+  static Expected<std::unique_ptr<Product>> make(const Products &products, const Command &command,
+                                                 const std::vector<Address> &addresses);
+  ~Product();
+
+  Status issue(StreamHandle stream) const;
+
+private:
+  explicit Product(const Products &products) : products(products) {}
+  const Products &products;
+  cublas::Description description = nullptr;
+  cublas::Layout a = nullptr, b = nullptr, c = nullptr;
+  Address left = 0, right = 0, added = 0, out = 0;
+  cublas::Algorithm algorithm = {};
+  size_t workspaceBytes = 0;
+  bool isDouble = false, adds = false;
+};
+
+} // namespace spmd::runtime::cuda
+
+#endif // SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H

@@ -1,0 +1,297 @@
+//===- CudaExecutor.cpp ---------------------------------------------------===//
+//
+// [Note: graphs] The first step is issued command by command, so that whatever
+// libraries load or connect when they are first used is there. The second one is
+// captured as a graph for each rank, collectives inside, and from then on a step
+// is the copies of its inputs and one launch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaExecutor.h"
+#include "RankProgram.h"
+#include "RankThreads.h"
+#include "spmd/Runtime/Core/Text.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <pthread.h>
+
+namespace spmd::runtime::cuda {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class CudaExecutor final : public Executor {
+public:
+  CudaExecutor(const CudaCode &code, CudaMemory &memory, CommunicatorFactory &processes, AbortState &abort,
+               const ExecutorOptions &options)
+      : code(code), memory(memory), processes(processes), abort(abort), options(options),
+        here(memory.ranks()), useGraph(code.useGraph && !options.profile && options.fault.kind == Fault::Kind::None) {}
+  ~CudaExecutor() override;
+
+  Status prepare();
+  Status step() override;
+  Status wait() override;
+  bool shutdown() override;
+
+private:
+  Status connect();
+  Status issueStep();
+  Status fail(Status status);
+  /// What the watchdog looks at.
+  void watch();
+  void look();
+  Status noProgress();
+  NcclGroup &group(size_t i) { return static_cast<NcclGroup &>(*groups[i]); }
+
+  CudaCode code;
+  CudaMemory &memory;
+  CommunicatorFactory &processes;
+  AbortState &abort;
+  ExecutorOptions options;
+  RanksHere here;
+  bool useGraph;
+  std::vector<Collective> calls; ///< by command
+  std::vector<std::unique_ptr<CommunicatorGroup>> groups;
+  std::vector<std::unique_ptr<RankProgram>> programs;
+  bool isCaptured = false;
+  std::atomic<uint64_t> steps{0}, done{0};
+  std::atomic<bool> isIssuing{false};
+
+  std::thread watchdog;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isClosing = false;
+  uint64_t lastProgress = 0;
+  Clock::time_point lastChange;
+};
+
+Status CudaExecutor::connect() {
+  const Plan &plan = code.artifact.plan;
+  CommunicatorOptions wanted;
+  wanted.timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
+  wanted.threads = here.count;
+  std::vector<bool> isUsed(plan.communicators.size());
+  for (const Command &command : plan.commands)
+    if (command.isCollective())
+      isUsed[static_cast<size_t>(command.communicator)] = true;
+  groups.resize(plan.communicators.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!isUsed[i])
+      continue;
+    Expected<std::unique_ptr<CommunicatorGroup>> made = processes.make(plan.communicators[i], here, abort, wanted);
+    if (!made)
+      return made.error();
+    groups[i] = std::move(*made);
+    if (Status status = group(i).addArenas(memory); !status.ok())
+      return status;
+  }
+  calls.resize(plan.commands.size());
+  for (size_t id = 0; id < calls.size(); ++id)
+    if (const Command &command = plan.commands[id]; command.isCollective())
+      calls[id] = Collective(command, static_cast<int32_t>(id), code.artifact.traceHash);
+  return Status::success();
+}
+
+Status CudaExecutor::prepare() {
+  if (Status status = connect(); !status.ok())
+    return status;
+  for (int64_t rank = here.first; rank < here.end(); ++rank) {
+    Expected<std::unique_ptr<RankProgram>> program =
+        RankProgram::make(code, memory, rank, calls, groups, options.profile != nullptr);
+    if (!program)
+      return program.error();
+    programs.push_back(std::move(*program));
+  }
+  lastChange = Clock::now();
+  watchdog = std::thread([this] { watch(); });
+  return Status::success();
+}
+
+/// The first error of any rank is everybody's.
+Status CudaExecutor::fail(Status status) {
+  if (!status.ok())
+    abort.fail(std::move(status));
+  return abort.status();
+}
+
+Status CudaExecutor::issueStep() {
+  for (std::unique_ptr<RankProgram> &program : programs)
+    if (Status status = memory.flush(program->rank()); !status.ok())
+      return status;
+  auto each = [&](auto body) {
+    return forEachRank(here, [&](int64_t rank) {
+      Status status = body(*programs[here.indexOf(rank)]);
+      if (!status.ok())
+        abort.fail(status); // the others may wait for this one
+      return status;
+    });
+  };
+  if (!useGraph || steps == 0)
+    return each([&](RankProgram &program) { return program.issue(options.fault, abort); });
+  if (!isCaptured) {
+    if (Status status = each([](RankProgram &program) { return program.capture(); }); !status.ok())
+      return status;
+    isCaptured = true;
+  }
+  for (std::unique_ptr<RankProgram> &program : programs)
+    if (Status status = program->launch(); !status.ok())
+      return status;
+  return Status::success();
+}
+
+Status CudaExecutor::step() {
+  if (abort.isRaised())
+    return abort.status();
+  int64_t begin = options.profile ? Profile::now() : 0;
+  isIssuing = true;
+  Status status = issueStep();
+  for (size_t i = 0; i < programs.size() && status.ok(); ++i)
+    status = programs[i]->recordEnd();
+  ++steps;
+  isIssuing = false;
+  if (!status.ok())
+    return fail(std::move(status));
+  if (!options.profile)
+    return Status::success();
+  if (status = wait(); !status.ok())
+    return status;
+  for (std::unique_ptr<RankProgram> &program : programs)
+    if (status = program->record(*options.profile, begin); !status.ok())
+      return status;
+  return Status::success();
+}
+
+Status CudaExecutor::wait() {
+  // A rank that hangs is found by the watchdog; what it ends comes to an end soon.
+  auto patience = std::chrono::seconds(2);
+  Clock::time_point end = Clock::time_point::max();
+  for (std::unique_ptr<RankProgram> &program : programs) {
+    if (steps == 0)
+      break;
+    for (int round = 0;; ++round) {
+      Result result = program->query();
+      if (result == kSuccess)
+        break;
+      if (result != kNotReady)
+        return fail(Status::failed("rank " + std::to_string(program->rank()) + ": " +
+                                       program->gpu().driver().check(result, "a step").message,
+                                   static_cast<int32_t>(program->rank())));
+      if (abort.isRaised()) {
+        if (end == Clock::time_point::max())
+          end = Clock::now() + patience;
+        if (Clock::now() > end)
+          return abort.status();
+      }
+      if (round > 100)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  done = steps.load();
+  return abort.isRaised() ? abort.status() : Status::success();
+}
+
+void CudaExecutor::watch() {
+  ::pthread_setname_np(::pthread_self(), "watchdog");
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!changed.wait_for(lock, std::chrono::milliseconds(20), [this] { return isClosing; })) {
+    lock.unlock();
+    look();
+    lock.lock();
+  }
+}
+
+void CudaExecutor::look() {
+  if (!abort.isRaised())
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (Status status = groups[i] ? group(i).poll() : Status::success(); !status.ok())
+        abort.fail(std::move(status));
+  if (abort.isRaised()) {
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (groups[i])
+        group(i).abortAll();
+    return;
+  }
+  bool isRunning = isIssuing;
+  uint64_t progress = steps;
+  for (std::unique_ptr<RankProgram> &program : programs) {
+    isRunning |= done != steps && program->query() == kNotReady;
+    progress = progress * 31 + program->progress();
+  }
+  if (!isRunning || progress != lastProgress) {
+    lastProgress = progress;
+    lastChange = Clock::now();
+    return;
+  }
+  auto idle = Clock::now() - lastChange;
+  if (idle > std::chrono::seconds(1))
+    if (Status status = processes.findEnded(here); !status.ok())
+      return abort.fail(std::move(status));
+  // A rank whose own host is stuck says so before those that wait for it.
+  auto timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
+  bool isStuckHere = false;
+  for (std::unique_ptr<RankProgram> &program : programs)
+    isStuckHere |= program->issuing() >= 0;
+  if (idle > (isStuckHere ? timeout : timeout + timeout / 4 + std::chrono::milliseconds(200)))
+    abort.fail(noProgress());
+}
+
+/// Which rank is stuck, or the collective that ranks wait in.
+Status CudaExecutor::noProgress() {
+  const Plan &plan = code.artifact.plan;
+  double seconds = options.timeout.count();
+  for (std::unique_ptr<RankProgram> &program : programs)
+    if (int32_t id = program->issuing(); id >= 0)
+      return madeNoProgress(here, seconds, program->rank(), id, &plan.commands[static_cast<size_t>(id)]);
+  for (std::unique_ptr<RankProgram> &program : programs)
+    if (int32_t id = program->firstOpenCollective(); id >= 0) {
+      const Command &command = plan.commands[static_cast<size_t>(id)];
+      return Status::failed("time-out after " + formatNumber(seconds, 6) + " s on communicator '" +
+                                plan.communicators[static_cast<size_t>(command.communicator)] + "': rank " +
+                                std::to_string(program->rank()) + " waits in " + calls[static_cast<size_t>(id)].describe() +
+                                kMoreTime,
+                            static_cast<int32_t>(program->rank()), id, command.location);
+    }
+  return madeNoProgress(here, seconds, -1, -1, nullptr);
+}
+
+bool CudaExecutor::shutdown() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isClosing = true;
+  }
+  changed.notify_all();
+  if (watchdog.joinable())
+    watchdog.join();
+  if (abort.isRaised())
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (groups[i])
+        group(i).abortAll();
+  if (steps == 0 || done == steps)
+    return true;
+  Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+  for (std::unique_ptr<RankProgram> &program : programs)
+    while (program->query() == kNotReady) {
+      // Steps that were issued and are fine are waited for.
+      if (abort.isRaised() && Clock::now() > end)
+        return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  return true;
+}
+
+CudaExecutor::~CudaExecutor() { (void)shutdown(); }
+
+} // namespace
+
+Expected<std::unique_ptr<Executor>> makeCudaExecutor(const CudaCode &code, CudaMemory &memory,
+                                                     CommunicatorFactory &communicators, AbortState &abort,
+                                                     const ExecutorOptions &options) {
+  auto executor = std::make_unique<CudaExecutor>(code, memory, communicators, abort, options);
+  if (Status status = executor->prepare(); !status.ok())
+    return status;
+  return std::unique_ptr<Executor>(std::move(executor));
+}
+
+} // namespace spmd::runtime::cuda

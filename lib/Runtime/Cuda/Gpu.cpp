@@ -1,0 +1,60 @@
+//===- Gpu.cpp ------------------------------------------------------------===//
+
+#include "Gpu.h"
+
+namespace spmd::runtime::cuda {
+
+Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, int ordinal) {
+  std::shared_ptr<Gpu> gpu(new Gpu);
+  gpu->loaded = std::move(driver);
+  const Driver &d = gpu->driver();
+  gpu->number = ordinal;
+  SPMD_CUDA_TRY(d, cuDeviceGet, &gpu->device, ordinal);
+  char name[128] = "";
+  SPMD_CUDA_TRY(d, cuDeviceGetName, name, sizeof name, gpu->device);
+  gpu->title = name;
+  int major = 0, minor = 0, hasVirtualMemory = 0;
+  SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &major, kComputeCapabilityMajor, gpu->device);
+  SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &minor, kComputeCapabilityMinor, gpu->device);
+  SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &hasVirtualMemory, kVirtualMemoryManagement, gpu->device);
+  gpu->capability = 10 * major + minor;
+  if (!hasVirtualMemory)
+    return Status::badInput("GPU " + std::to_string(ordinal) + " (" + gpu->title +
+                            ") has no virtual memory management, which arenas need");
+  SPMD_CUDA_TRY(d, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
+  if (Status status = gpu->use(); !status.ok())
+    return status;
+  Expected<StreamHandle> stream = gpu->makeStream(/*urgent=*/false);
+  if (!stream)
+    return stream.error();
+  gpu->main = *stream;
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  if (!context)
+    return;
+  if (main && use().ok())
+    (void)loaded->cuStreamDestroy(main);
+  (void)loaded->cuDevicePrimaryCtxRelease(device);
+}
+
+Status Gpu::use() const {
+  // Setting what is set already costs a call for each rank and step.
+  static thread_local Context current = nullptr;
+  if (current == context)
+    return Status::success();
+  SPMD_CUDA_TRY(*loaded, cuCtxSetCurrent, context);
+  current = context;
+  return Status::success();
+}
+
+Expected<StreamHandle> Gpu::makeStream(bool urgent) const {
+  int least = 0, greatest = 0;
+  SPMD_CUDA_TRY(*loaded, cuCtxGetStreamPriorityRange, &least, &greatest);
+  StreamHandle stream = nullptr;
+  SPMD_CUDA_TRY(*loaded, cuStreamCreateWithPriority, &stream, kStreamNonBlocking, urgent ? greatest : least);
+  return stream;
+}
+
+} // namespace spmd::runtime::cuda

@@ -1,0 +1,68 @@
+//===- Gpu.h - One device and what a rank keeps on it -------------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_CUDA_GPU_H
+#define SPMD_LIB_RUNTIME_CUDA_GPU_H
+
+#include "Driver.h"
+#include "spmd/Runtime/Train/Communicator.h"
+
+#include <memory>
+
+namespace spmd::runtime::cuda {
+
+/// A device that a rank here computes on. Everything that is issued for the rank goes to its streams; the first of them
+/// is also that of copies between steps.
+class Gpu {
+public:
+  /// Device `ordinal` of those that the process sees.
+  static Expected<std::shared_ptr<Gpu>> open(std::shared_ptr<const Driver> driver, int ordinal);
+  ~Gpu();
+
+  const Driver &driver() const { return *loaded; }
+  int ordinal() const { return number; }
+  /// 90 of compute capability 9.0.
+  int chip() const { return capability; }
+  const std::string &name() const { return title; }
+
+  /// Makes the device the calling thread's.
+  Status use() const;
+
+  StreamHandle mainStream() const { return main; }
+  /// Urgent: its kernels go before those of other streams that wait.
+  Expected<StreamHandle> makeStream(bool urgent) const;
+
+private:
+  Gpu() = default;
+  std::shared_ptr<const Driver> loaded;
+  int number = 0, capability = 0;
+  DeviceHandle device = 0;
+  std::string title;
+  Context context = nullptr;
+  StreamHandle main = nullptr;
+};
+
+/// A stream as communicators see it.
+class CudaStream final : public Stream {
+public:
+  CudaStream(std::shared_ptr<const Gpu> gpu, StreamHandle handle, bool owns)
+      : gpu(std::move(gpu)), handle(handle), owns(owns) {}
+  ~CudaStream() override {
+    if (owns && gpu->use().ok())
+      (void)gpu->driver().cuStreamDestroy(handle);
+  }
+  Status wait() override {
+    if (Status status = gpu->use(); !status.ok())
+      return status;
+    return gpu->driver().check(gpu->driver().cuStreamSynchronize(handle), "cuStreamSynchronize");
+  }
+  StreamHandle get() const { return handle; }
+
+private:
+  std::shared_ptr<const Gpu> gpu;
+  StreamHandle handle;
+  bool owns;
+};
+
+} // namespace spmd::runtime::cuda
+
+#endif // SPMD_LIB_RUNTIME_CUDA_GPU_H

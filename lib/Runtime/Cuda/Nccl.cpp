@@ -1,0 +1,274 @@
+//===- Nccl.cpp -----------------------------------------------------------===//
+
+#include "Nccl.h"
+#include "RankThreads.h"
+#include "SharedLibrary.h"
+#include "spmd/Runtime/Core/Text.h"
+
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace spmd::runtime::cuda {
+
+/// "2.28.9" of 22809.
+static std::string formatVersion(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+Expected<std::shared_ptr<const Nccl>> Nccl::open() {
+  Expected<void *> library = openLibrary("NCCL", {"libnccl.so.2"});
+  if (!library)
+    return library.error();
+  auto loaded = std::make_shared<Nccl>();
+  auto look = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(findSymbol(*library, name));
+    return function != nullptr;
+  };
+  if (!look(loaded->ncclGetVersion, "ncclGetVersion") || loaded->ncclGetVersion(&loaded->found) != nccl::kSuccess)
+    return Status::badInput("NCCL does not say its version");
+  if (loaded->found < nccl::kOldest)
+    return Status::badInput("NCCL is too old: it is " + formatVersion(loaded->found) + ", and " +
+                            formatVersion(nccl::kOldest) + " is needed");
+#define SPMD_LOOK(name, parameters)                                                                                    \
+  if (!look(loaded->name, #name))                                                                                      \
+    return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name);
+  SPMD_NCCL_FUNCTIONS(SPMD_LOOK)
+#undef SPMD_LOOK
+  (void)look(loaded->ncclGetErrorString, nccl::kErrorString);
+  (void)look(loaded->ncclGetLastError, nccl::kLastError);
+  return std::shared_ptr<const Nccl>(std::move(loaded));
+}
+
+Expected<std::shared_ptr<const Nccl>> Nccl::load() {
+  static std::mutex mutex;
+  static std::shared_ptr<const Nccl> kept;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (kept)
+    return kept;
+  Expected<std::shared_ptr<const Nccl>> library = open();
+  if (library)
+    kept = *library;
+  return library;
+}
+
+Status Nccl::check(nccl::Result result, const std::string &what, nccl::Comm comm) const {
+  if (result == nccl::kSuccess || result == nccl::kInProgress)
+    return Status::success();
+  std::string text = "NCCL: " + what + ": " + (ncclGetErrorString ? ncclGetErrorString(result) : "an error");
+  const char *more = comm && ncclGetLastError ? ncclGetLastError(comm) : nullptr;
+  if (more && *more)
+    text += std::string(": ") + more;
+  return Status::failed(text);
+}
+
+namespace {
+
+/// How NCCL moves a type; sizes in its elements.
+struct Moved {
+  nccl::DataType type;
+  int64_t perElement = 1;
+};
+
+Moved movedAs(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+    return {nccl::kFloat32};
+  case DType::F64:
+    return {nccl::kFloat64};
+  case DType::F16:
+    return {nccl::kFloat16};
+  case DType::BF16:
+    return {nccl::kBfloat16};
+  case DType::I64:
+    return {nccl::kInt64};
+  case DType::I32:
+    return {nccl::kInt32};
+  case DType::I16: // not one of NCCL's
+    return {nccl::kInt8, 2};
+  case DType::I8:
+    return {nccl::kInt8};
+  case DType::U8:
+  case DType::I1:
+    return {nccl::kUint8};
+  }
+  return {nccl::kUint8};
+}
+
+nccl::Reduction reductionOf(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::Max:
+    return nccl::kMax;
+  case ReductionKind::Min:
+    return nccl::kMin;
+  default:
+    return nccl::kSum; // CudaBackend::checkPlan has seen that it is one
+  }
+}
+
+} // namespace
+
+/// One rank's end.
+struct NcclGroup::End final : public Communicator {
+  End(NcclGroup &group, int64_t rank, std::shared_ptr<const Gpu> gpu) : group(group), rank(rank), gpu(std::move(gpu)) {}
+
+  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override {
+    Moved moved = movedAs(call.key.dtype);
+    return checked(call, library().ncclAllGather(send, recv, elements(call.key.counts[0] * moved.perElement),
+                                                 moved.type, comm, streamOf(stream)));
+  }
+  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override {
+    return checked(call, library().ncclReduceScatter(send, recv, elements(call.key.counts[0]),
+                                                     movedAs(call.key.dtype).type, reductionOf(call.key.kinds[0]),
+                                                     comm, streamOf(stream)));
+  }
+  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override {
+    nccl::Result result = library().ncclGroupStart();
+    for (size_t i = 0; i < call.key.counts.size() && result == nccl::kSuccess; ++i)
+      result = library().ncclAllReduce(buffers[i], buffers[i], elements(call.key.counts[i]),
+                                       movedAs(call.key.dtype).type, reductionOf(call.key.kinds[i]), comm,
+                                       streamOf(stream));
+    nccl::Result ended = library().ncclGroupEnd();
+    return checked(call, result != nccl::kSuccess ? result : ended);
+  }
+
+  const Nccl &library() const { return *group.library; }
+  static size_t elements(int64_t count) { return static_cast<size_t>(count); }
+  static StreamHandle streamOf(Stream *stream) { return static_cast<CudaStream *>(stream)->get(); }
+
+  Status checked(const Collective &call, nccl::Result result) {
+    // A call of a communicator that does not block may still be on its way.
+    for (nccl::Result state = result; state == nccl::kInProgress && !group.isAborted;) {
+      std::this_thread::yield();
+      if (library().ncclCommGetAsyncError(comm, &state) != nccl::kSuccess)
+        break;
+      result = state;
+    }
+    Status status = library().check(result, call.describe() + " on communicator '" + group.name + "'", comm);
+    if (!status.ok()) {
+      status.rank = static_cast<int32_t>(rank);
+      status.command = call.id;
+      status.location = call.location;
+    }
+    return status;
+  }
+
+  Status connect(const nccl::UniqueId &id, const AbortState &abort, std::chrono::steady_clock::time_point deadline);
+
+  NcclGroup &group;
+  int64_t rank;
+  std::shared_ptr<const Gpu> gpu;
+  nccl::Comm comm = nullptr;
+  std::vector<nccl::Window> windows;
+};
+
+NcclGroup::NcclGroup() = default;
+
+NcclGroup::~NcclGroup() {
+  for (std::unique_ptr<End> &end : ends) {
+    if (!end->comm || isAborted || !end->gpu->use().ok())
+      continue;
+    for (nccl::Window window : end->windows)
+      (void)library->ncclCommWindowDeregister(end->comm, window);
+    (void)library->ncclCommDestroy(end->comm);
+  }
+}
+
+Communicator &NcclGroup::endpoint(int64_t rank) { return *ends[here.indexOf(rank)]; }
+
+void NcclGroup::abortAll() {
+  if (isAborted.exchange(true))
+    return;
+  for (std::unique_ptr<End> &end : ends)
+    if (end->comm && end->gpu->use().ok())
+      (void)library->ncclCommAbort(end->comm);
+}
+
+Status NcclGroup::poll() const {
+  for (const std::unique_ptr<End> &end : ends) {
+    nccl::Result state = nccl::kSuccess;
+    if (isAborted || !end->comm)
+      return Status::success();
+    nccl::Result asked = library->ncclCommGetAsyncError(end->comm, &state);
+    Status status = library->check(asked != nccl::kSuccess ? asked : state, "communicator '" + name + "'", end->comm);
+    if (!status.ok()) {
+      status.rank = static_cast<int32_t>(end->rank);
+      return status;
+    }
+  }
+  return Status::success();
+}
+
+Status NcclGroup::addArenas(const CudaMemory &memory) {
+  return forEachRank(here, [&](int64_t rank) {
+    End &end = *ends[here.indexOf(rank)];
+    if (Status status = end.gpu->use(); !status.ok())
+      return status;
+    const DeviceBlock &block = memory.blockOf(rank);
+    nccl::Window window = nullptr;
+    // Symmetric windows need NVLink or the like; where there is none, everything works without them.
+    nccl::Result result =
+        library->ncclCommWindowRegister(end.comm, reinterpret_cast<void *>(block.address()),
+                                        static_cast<size_t>(block.bytes()), &window, nccl::kWindowSymmetric);
+    if (result == nccl::kSuccess && window)
+      end.windows.push_back(window);
+    return Status::success();
+  });
+}
+
+Status NcclGroup::End::connect(const nccl::UniqueId &id, const AbortState &abort,
+                               std::chrono::steady_clock::time_point deadline) {
+  if (Status status = gpu->use(); !status.ok())
+    return status;
+  nccl::Config config;
+  config.blocking = 0; // so that a rank that never comes is an error
+  nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.here.total), id,
+                                                        static_cast<int>(rank), &config);
+  while (state == nccl::kInProgress) {
+    if (abort.isRaised())
+      return abort.status();
+    if (std::chrono::steady_clock::now() > deadline)
+      return Status::failed("time-out: not all ranks came to make communicator '" + group.name + "'",
+                            static_cast<int32_t>(rank));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (nccl::Result asked = library().ncclCommGetAsyncError(comm, &state); asked != nccl::kSuccess)
+      state = asked;
+  }
+  return library().check(state, "making communicator '" + group.name + "'", comm);
+}
+
+Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string &name, const RanksHere &ranks,
+                                                               AbortState &abort, const CommunicatorOptions &options) {
+  std::unique_ptr<NcclGroup> group(new NcclGroup);
+  group->library = library;
+  group->name = name;
+  group->here = ranks;
+  Expected<std::unique_ptr<CommunicatorGroup>> errors = processes->make(name, ranks, abort, options);
+  if (!errors)
+    return errors.error();
+  group->errors = std::move(*errors);
+  // An error of the first process, which makes the name, is one of all.
+  struct {
+    nccl::UniqueId id;
+    int32_t result;
+  } meeting = {};
+  if (ranks.has(0))
+    meeting.result = library->ncclGetUniqueId(&meeting.id);
+  if (Status status = processes->share(0, &meeting, sizeof meeting, abort); !status.ok())
+    return status;
+  if (Status status = library->check(meeting.result, "ncclGetUniqueId"); !status.ok())
+    return status;
+  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
+    group->ends.push_back(std::make_unique<NcclGroup::End>(*group, rank, gpus[ranks.indexOf(rank)]));
+  auto deadline = std::chrono::steady_clock::now() + options.timeout;
+  Status status = forEachRank(
+      ranks, [&](int64_t rank) { return group->ends[ranks.indexOf(rank)]->connect(meeting.id, abort, deadline); });
+  if (!status.ok()) {
+    group->abortAll();
+    return status;
+  }
+  return std::unique_ptr<CommunicatorGroup>(std::move(group));
+}
+
+} // namespace spmd::runtime::cuda

@@ -1,0 +1,337 @@
+//===- RankProgram.cpp ----------------------------------------------------===//
+
+#include "RankProgram.h"
+
+#include <chrono>
+#include <thread>
+
+namespace spmd::runtime::cuda {
+
+Expected<OwnEvent> OwnEvent::make(std::shared_ptr<const Gpu> gpu, unsigned flags) {
+  OwnEvent own;
+  SPMD_CUDA_TRY(gpu->driver(), cuEventCreate, &own.event, flags);
+  own.gpu = std::move(gpu);
+  return own;
+}
+
+OwnEvent::~OwnEvent() {
+  if (event && gpu->use().ok())
+    (void)gpu->driver().cuEventDestroy(event);
+}
+
+static Status makeEvent(OwnEvent &event, const std::shared_ptr<const Gpu> &gpu, unsigned flags = kEventDisableTiming) {
+  Expected<OwnEvent> made = OwnEvent::make(gpu, flags);
+  if (!made)
+    return made.error();
+  event = std::move(*made);
+  return Status::success();
+}
+
+Expected<std::unique_ptr<RankProgram>>
+RankProgram::make(const CudaCode &code, const CudaMemory &memory, int64_t rank, const std::vector<Collective> &calls,
+                  const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed) {
+  std::unique_ptr<RankProgram> program(new RankProgram(code, memory, rank));
+  if (Status status = program->device->use(); !status.ok())
+    return status;
+  if (Status status = program->resolve(memory, calls, groups, isTimed); !status.ok())
+    return status;
+  return program;
+}
+
+Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
+                            const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed) {
+  const Plan &plan = code.artifact.plan;
+  std::vector<int64_t> coordinates = code.artifact.manifest.coordinatesOf(number);
+  const CudaKernels &kernels = *code.kernels[memory.ranks().indexOf(number)];
+  if (code.cublas) {
+    Expected<std::unique_ptr<Products>> made = Products::make(code.cublas, device);
+    if (!made)
+      return made.error();
+    products = std::move(*made);
+  }
+  streams.resize(plan.streams.size());
+  joined.resize(plan.streams.size());
+  std::vector<bool> isAwaited(plan.commands.size());
+  for (const Command &command : plan.commands) {
+    if (command.kind == CommandKind::Wait)
+      isAwaited[static_cast<size_t>(command.waitFor)] = true;
+    auto at = static_cast<size_t>(command.stream);
+    if (streams[at])
+      continue;
+    // The first is the main stream, which computes; collectives go before it.
+    Expected<StreamHandle> stream = at == 0 ? device->mainStream() : device->makeStream(/*urgent=*/true);
+    if (!stream)
+      return stream.error();
+    streams[at] = std::make_unique<CudaStream>(device, *stream, /*owns=*/at != 0);
+    if (Status status = makeEvent(joined[at], device); !status.ok())
+      return status;
+  }
+  items.resize(plan.commands.size());
+  for (size_t id = 0; id < items.size(); ++id) {
+    Item &item = items[id];
+    const Command &command = plan.commands[id];
+    item.command = &command;
+    item.id = static_cast<int32_t>(id);
+    for (const Ref &ref : command.refs) {
+      void *address = memory.addressOf(number, plan.buffers[static_cast<size_t>(ref.buffer)].offset +
+                                                   ref.offsetAt(coordinates));
+      item.addresses.push_back(reinterpret_cast<Address>(address));
+      item.pointers.push_back(address);
+    }
+    Status status;
+    if (command.kind == CommandKind::Kernel)
+      status = resolveKernel(item, kernels, coordinates);
+    if (command.kind == CommandKind::Gemm && command.gemm.m && command.gemm.n && command.gemm.batch) {
+      Expected<std::unique_ptr<Product>> product = Product::make(*products, command, item.addresses);
+      if (product)
+        item.product = std::move(*product);
+      else
+        status = product.error();
+    }
+    if (command.isCollective()) {
+      item.call = &calls[id];
+      item.communicator = &groups[static_cast<size_t>(command.communicator)]->endpoint(number);
+      if (status.ok())
+        status = makeEvent(item.done, device);
+    }
+    if (command.kind == CommandKind::Wait)
+      item.awaited = items[static_cast<size_t>(command.waitFor)].event.get();
+    if (status.ok() && isAwaited[id])
+      status = makeEvent(item.event, device);
+    if (status.ok() && isTimed)
+      status = makeEvent(item.begin, device, kEventDefault);
+    if (status.ok() && isTimed)
+      status = makeEvent(item.end, device, kEventDefault);
+    if (!status.ok()) {
+      if (status.command < 0) {
+        status.command = item.id;
+        status.location = command.location;
+        status.rank = static_cast<int32_t>(number);
+      }
+      return status;
+    }
+  }
+  Status status = makeEvent(forked, device);
+  if (status.ok())
+    status = makeEvent(ended, device);
+  return status.ok() && isTimed ? makeEvent(base, device, kEventDefault) : status;
+}
+
+Status RankProgram::resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates) {
+  const Command &command = *item.command;
+  const CudaKernel *kernel = kernels.find(command.kernel);
+  if (!kernel)
+    return Status::badInput("the kernels have no symbol '" + command.kernel + "', which command " +
+                            std::to_string(item.id) + " launches");
+  const KernelLaunch &launch = *kernel->launch;
+  if (launch.pointers != static_cast<int64_t>(item.addresses.size()) ||
+      launch.coordinates > static_cast<int64_t>(coordinates.size()))
+    return Status::badInput("kernel '" + command.kernel + "' takes " + std::to_string(launch.pointers) +
+                            " addresses and " + std::to_string(launch.coordinates) + " coordinates, and command " +
+                            std::to_string(item.id) + " has " + std::to_string(item.addresses.size()) + " and " +
+                            std::to_string(coordinates.size()));
+  item.kernel = kernel->function;
+  item.config = {static_cast<unsigned>(launch.blocks),  1, 1, static_cast<unsigned>(launch.threads), 1, 1,
+                 static_cast<unsigned>(launch.dynamicSharedBytes), streamOf(item), nullptr, 0};
+  item.values.assign(item.addresses.begin(), item.addresses.end());
+  for (int64_t i = 0; i < launch.coordinates; ++i)
+    item.values.push_back(static_cast<uint64_t>(coordinates[static_cast<size_t>(i)]));
+  for (uint64_t &value : item.values)
+    item.parameters.push_back(&value);
+  return Status::success();
+}
+
+RankProgram::~RankProgram() {
+  if (graph && device->use().ok())
+    (void)device->driver().cuGraphExecDestroy(graph);
+}
+
+Status RankProgram::fork() {
+  const Driver &d = device->driver();
+  SPMD_CUDA_TRY(d, cuEventRecord, forked.get(), device->mainStream());
+  for (size_t i = 1; i < streams.size(); ++i)
+    if (streams[i])
+      SPMD_CUDA_TRY(d, cuStreamWaitEvent, streams[i]->get(), forked.get(), 0);
+  return Status::success();
+}
+
+Status RankProgram::joinStreams() {
+  const Driver &d = device->driver();
+  for (size_t i = 1; i < streams.size(); ++i) {
+    if (!streams[i])
+      continue;
+    SPMD_CUDA_TRY(d, cuEventRecord, joined[i].get(), streams[i]->get());
+    SPMD_CUDA_TRY(d, cuStreamWaitEvent, device->mainStream(), joined[i].get(), 0);
+  }
+  return Status::success();
+}
+
+Status RankProgram::issueItem(Item &item, bool isCapturing) {
+  const Driver &d = device->driver();
+  const Command &command = *item.command;
+  StreamHandle stream = streamOf(item);
+  CudaStream *on = streams[static_cast<size_t>(command.stream)].get();
+  auto bytes = static_cast<size_t>(command.bytes);
+  switch (command.kind) {
+  case CommandKind::Kernel:
+    SPMD_CUDA_TRY(d, cuLaunchKernelEx, &item.config, item.kernel, item.parameters.data(), nullptr);
+    break;
+  case CommandKind::Gemm:
+    if (Status status = item.product ? item.product->issue(stream) : Status::success(); !status.ok())
+      return status;
+    break;
+  case CommandKind::AllGather:
+  case CommandKind::ReduceScatter:
+  case CommandKind::AllReduce: {
+    Status status = command.kind == CommandKind::AllGather
+                        ? item.communicator->allGather(*item.call, item.pointers[0], item.pointers[1], on)
+                    : command.kind == CommandKind::ReduceScatter
+                        ? item.communicator->reduceScatter(*item.call, item.pointers[0], item.pointers[1], on)
+                        : item.communicator->allReduce(*item.call, item.pointers.data(), on);
+    if (!status.ok())
+      return status;
+    SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, isCapturing ? kEventRecordExternal : 0);
+    break;
+  }
+  case CommandKind::Wait:
+    SPMD_CUDA_TRY(d, cuStreamWaitEvent, stream, item.awaited, 0);
+    break;
+  case CommandKind::Copy:
+    if (bytes)
+      SPMD_CUDA_TRY(d, cuMemcpyDtoDAsync, item.addresses[1], item.addresses[0], bytes, stream);
+    break;
+  case CommandKind::Fill:
+    if (bytes)
+      SPMD_CUDA_TRY(d, cuMemsetD8Async, item.addresses[0], static_cast<unsigned char>(command.value), bytes, stream);
+    break;
+  case CommandKind::CheckIndex: // CudaBackend::checkPlan refuses it
+    break;
+  }
+  return Status::success();
+}
+
+Status RankProgram::inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips) {
+  skips = false;
+  if (fault.kind == Fault::Kind::None || fault.rank != number || fault.command != item.id)
+    return Status::success();
+  skips = true;
+  if (fault.kind == Fault::Kind::Skip)
+    return Status::success();
+  while (fault.kind == Fault::Kind::Stall && !abort->isRaised())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return abort->isRaised() ? abort->status() : exitedOnPurpose(number, item.id, *item.command);
+}
+
+Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool isCapturing) {
+  const Driver &d = device->driver();
+  if (Status status = fork(); !status.ok())
+    return status;
+  for (Item &item : items) {
+    current = item.id;
+    bool skips = false;
+    Status status = inject(fault, item, abort, skips);
+    if (status.ok() && item.begin && !isCapturing)
+      status = d.check(d.cuEventRecord(item.begin.get(), streamOf(item)), "cuEventRecord");
+    if (status.ok() && !skips)
+      status = issueItem(item, isCapturing);
+    if (status.ok() && item.end && !isCapturing)
+      status = d.check(d.cuEventRecord(item.end.get(), streamOf(item)), "cuEventRecord");
+    if (status.ok() && item.event)
+      status = d.check(d.cuEventRecord(item.event.get(), streamOf(item)), "cuEventRecord");
+    if (!status.ok()) {
+      if (status.command < 0) {
+        status.message = "rank " + std::to_string(number) + ", command " + std::to_string(item.id) + " (" +
+                         item.command->describe() + "): " + status.message;
+        status.rank = static_cast<int32_t>(number);
+        status.command = item.id;
+        status.location = item.command->location;
+      }
+      return status;
+    }
+  }
+  return joinStreams();
+}
+
+Status RankProgram::issue(const Fault &fault, const AbortState &abort) {
+  if (Status status = device->use(); !status.ok())
+    return status;
+  if (base)
+    SPMD_CUDA_TRY(device->driver(), cuEventRecord, base.get(), device->mainStream());
+  Status status = issueAll(fault, &abort, /*isCapturing=*/false);
+  current = -1;
+  return status;
+}
+
+Status RankProgram::capture() {
+  if (Status status = device->use(); !status.ok())
+    return status;
+  const Driver &d = device->driver();
+  SPMD_CUDA_TRY(d, cuStreamBeginCapture, device->mainStream(), kCaptureThreadLocal);
+  Status status = issueAll(Fault(), nullptr, /*isCapturing=*/true);
+  current = -1;
+  Graph captured = nullptr;
+  Result ended = d.cuStreamEndCapture(device->mainStream(), &captured);
+  if (status.ok())
+    status = d.check(ended, "cuStreamEndCapture");
+  if (status.ok())
+    status = d.check(d.cuGraphInstantiateWithFlags(&graph, captured, kGraphUseNodePriority), "cuGraphInstantiate");
+  if (captured)
+    (void)d.cuGraphDestroy(captured);
+  if (status.ok())
+    status = d.check(d.cuGraphUpload(graph, device->mainStream()), "cuGraphUpload");
+  if (!status.ok())
+    status.message = "the step cannot be made one CUDA graph: " + status.message + "; run it without (--graph=off)";
+  return status;
+}
+
+Status RankProgram::launch() {
+  if (Status status = device->use(); !status.ok())
+    return status;
+  SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graph, device->mainStream());
+  return Status::success();
+}
+
+Status RankProgram::recordEnd() {
+  if (Status status = device->use(); !status.ok())
+    return status;
+  SPMD_CUDA_TRY(device->driver(), cuEventRecord, ended.get(), device->mainStream());
+  return Status::success();
+}
+
+Result RankProgram::query() const {
+  return device->use().ok() ? device->driver().cuEventQuery(ended.get()) : kNotInitialized;
+}
+
+uint64_t RankProgram::progress() const {
+  uint64_t number = static_cast<uint64_t>(current.load() + 1);
+  if (!device->use().ok())
+    return number;
+  for (const Item &item : items)
+    if (item.done)
+      number = number * 31 + (device->driver().cuEventQuery(item.done.get()) == kSuccess);
+  return number;
+}
+
+int32_t RankProgram::firstOpenCollective() const {
+  if (device->use().ok())
+    for (const Item &item : items)
+      if (item.done && device->driver().cuEventQuery(item.done.get()) == kNotReady)
+        return item.id;
+  return -1;
+}
+
+Status RankProgram::record(Profile &profile, int64_t begin) const {
+  const Driver &d = device->driver();
+  if (Status status = device->use(); !status.ok())
+    return status;
+  for (const Item &item : items) {
+    float from = 0, to = 0; // milliseconds
+    SPMD_CUDA_TRY(d, cuEventElapsedTime, &from, base.get(), item.begin.get());
+    SPMD_CUDA_TRY(d, cuEventElapsedTime, &to, base.get(), item.end.get());
+    auto at = [&](float milliseconds) { return begin + static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6); };
+    profile.record(number, item.command->stream, {item.id, at(from), at(to)});
+  }
+  return Status::success();
+}
+
+} // namespace spmd::runtime::cuda

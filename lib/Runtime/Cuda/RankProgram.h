@@ -1,0 +1,115 @@
+//===- RankProgram.h - A plan, resolved for one rank --------------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
+#define SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
+
+#include "CudaExecutor.h"
+#include "spmd/Runtime/Train/Profile.h"
+
+#include <atomic>
+
+namespace spmd::runtime::cuda {
+
+/// An event of its own.
+class OwnEvent {
+public:
+  static Expected<OwnEvent> make(std::shared_ptr<const Gpu> gpu, unsigned flags);
+  OwnEvent() = default;
+  OwnEvent(OwnEvent &&other) noexcept { swap(other); }
+  OwnEvent &operator=(OwnEvent &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~OwnEvent();
+  Event get() const { return event; }
+  explicit operator bool() const { return event != nullptr; }
+
+private:
+  void swap(OwnEvent &other) noexcept {
+    std::swap(gpu, other.gpu);
+    std::swap(event, other.event);
+  }
+  std::shared_ptr<const Gpu> gpu;
+  Event event = nullptr;
+};
+
+/// The commands of one rank with addresses, kernels and events; and the graph that they become.
+class RankProgram {
+public:
+  /// `calls` by command; `groups` by communicator, null where none is used.
+  static Expected<std::unique_ptr<RankProgram>> make(const CudaCode &code, const CudaMemory &memory, int64_t rank,
+                                                     const std::vector<Collective> &calls,
+                                                     const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
+                                                     bool isTimed);
+  ~RankProgram();
+
+  /// Issues the commands to the streams, after all that the main stream has. The fault, if it is this rank's, happens
+  /// on the way.
+  Status issue(const Fault &fault, const AbortState &abort);
+  /// Makes the graph of them; nothing runs.
+  Status capture();
+  Status launch();
+  /// Says on the main stream that a step ends here.
+  Status recordEnd();
+
+  /// kSuccess, kNotReady or an error: of the last step.
+  Result query() const;
+  /// A number that changes when something has come further; only between calls of the others.
+  uint64_t progress() const;
+  /// The command that the host is issuing; -1: none.
+  int32_t issuing() const { return current.load(); }
+  /// The first collective in the order of the plan that is not done; -1: none.
+  int32_t firstOpenCollective() const;
+
+  /// Notes when the commands of the last step ran, which is done; the step began at `begin` of Profile::now().
+  Status record(Profile &profile, int64_t begin) const;
+
+  const Gpu &gpu() const { return *device; }
+  int64_t rank() const { return number; }
+
+private:
+  struct Item {
+    const Command *command = nullptr;
+    int32_t id = 0;
+    std::vector<Address> addresses;
+    std::vector<void *> pointers;
+    Function kernel = nullptr;
+    LaunchConfig config = {};
+    std::vector<uint64_t> values;
+    std::vector<void *> parameters;
+    std::unique_ptr<Product> product;
+    const Collective *call = nullptr;
+    Communicator *communicator = nullptr;
+    Event awaited = nullptr; ///< of a wait
+    OwnEvent event;          ///< recorded after it, where something waits for it
+    OwnEvent done;           ///< of a collective: recorded whenever it has run, in a graph, too
+    OwnEvent begin, end;     ///< timed
+  };
+
+  RankProgram(const CudaCode &code, const CudaMemory &memory, int64_t rank)
+      : code(code), device(memory.gpuOf(rank)), number(rank) {}
+  Status resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
+                 const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed);
+  Status resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates);
+  Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
+  Status issueItem(Item &item, bool isCapturing);
+  Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
+  Status fork();
+  Status joinStreams();
+  StreamHandle streamOf(const Item &item) const { return streams[static_cast<size_t>(item.command->stream)]->get(); }
+
+  const CudaCode &code;
+  std::shared_ptr<const Gpu> device;
+  int64_t number;
+  std::unique_ptr<Products> products;
+  std::vector<std::unique_ptr<CudaStream>> streams; ///< null where no command is
+  std::vector<Item> items;
+  OwnEvent forked, ended, base;
+  std::vector<OwnEvent> joined; ///< by stream
+  GraphExec graph = nullptr;
+  std::atomic<int32_t> current{-1};
+};
+
+} // namespace spmd::runtime::cuda
+
+#endif // SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H

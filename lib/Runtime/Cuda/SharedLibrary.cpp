@@ -1,0 +1,39 @@
+//===- SharedLibrary.cpp --------------------------------------------------===//
+
+#include "SharedLibrary.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace spmd::runtime {
+
+Expected<void *> openLibrary(const std::string &what, const std::vector<std::string> &names) {
+  std::vector<std::string> folders;
+  const char *given = std::getenv("SPMD_CUDA_LIBRARIES");
+  std::string list = given ? given : "";
+  for (size_t begin = 0; begin <= list.size() && !list.empty();) {
+    size_t end = std::min(list.find(':', begin), list.size());
+    if (end > begin)
+      folders.push_back(list.substr(begin, end - begin) + "/");
+    begin = end + 1;
+  }
+  folders.push_back("");
+  std::string reason;
+  for (const std::string &folder : folders)
+    for (const std::string &name : names) {
+      if (void *library = ::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL))
+        return library;
+      if (const char *text = ::dlerror(); text && reason.empty())
+        reason = text;
+    }
+  return Status::badInput("cannot load " + what + " (" + reason +
+                          "); name the folder that has it in SPMD_CUDA_LIBRARIES or LD_LIBRARY_PATH");
+}
+
+void *findSymbol(void *library, const char *name) { return ::dlsym(library, name); }
+
+std::string formatCudaVersion(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+} // namespace spmd::runtime
