@@ -62,6 +62,9 @@ std::string fuseOptions(const PipelineOptions &options) {
   return std::string("fuse=") + (options.fuse ? "true" : "false") +
          " reduction-blocks=" + std::to_string(options.reductionBlocks);
 }
+std::string normOptions(const PipelineOptions &options) {
+  return std::string("enable=") + (options.sumNorms ? "true" : "false");
+}
 
 std::string epilogueOptions(const PipelineOptions &options) {
   bool isAuto = options.epilogues == "auto";
@@ -115,6 +118,8 @@ const PassEntry kPipeline[] = {
 
     {Phase::kernels, Kind::required, "spmd-strip-sharding", none,
      "states have served; what follows is plain local computation"},
+    {Phase::kernels, Kind::required, "spmd-sum-norms", normOptions,
+     "NCCL adds up no norms; square and root fuse with their neighbours"},
     {Phase::kernels, Kind::optimization, "spmd-share-key-value-heads", none,
      "heads that a model repeats for its query heads are read where they are, and their gradients summed where made"},
     {Phase::kernels, Kind::optimization, "spmd-join-slice-gradients", none,

@@ -46,6 +46,8 @@ struct PipelineOptions {
   std::string targetEpilogues = "none", epilogueDtypes = "f32";
   /// Most blocks of a reduction (spmd-convert-aten-to-kernel): what the target has processors for.
   int64_t reductionBlocks = 64;
+  /// Norms over ranks are sums of squares (spmd-sum-norms): the target's collectives have no other.
+  bool sumNorms = false;
 };
 
 /// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here

@@ -217,4 +217,41 @@ def VerifySchedule : Pass<"spmd-verify-schedule", "::mlir::ModuleOp"> {
   }];
 }
 
+def SumNorms : Pass<"spmd-sum-norms", "::mlir::ModuleOp"> {
+  let summary = "norms over ranks as sums of squares";
+  let description = [{
+    Definition: an all_reduce of kind norm2, of which partial norms are the operands, becomes one of kind sum, of their
+    squares; the root is taken after the wait. Norms of 16 bits are squared and summed in f32. Without `enable` nothing
+    is done.
+
+    Input: scheduled collectives on plain tensors (after spmd-strip-sharding, since a square of a partial value has no
+    state). Output: the same without norm2.
+
+    Why: NCCL has sums, products, largest and smallest values and averages, and no norm. Square and root fuse with what
+    is before and after.
+
+    ```mlir
+    // spmd-opt --spmd-sum-norms=enable=true
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%norm: tensor<f32>) -> tensor<f32> {
+      %h = spmd.all_reduce_start [norm2] %norm on @mesh ["data"] stream "scalar"
+          : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+      %all = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
+      return %all : tensor<f32>
+    }
+    // becomes
+    spmd.mesh @mesh ["data" = 2]
+    func.func @step(%norm: tensor<f32>) -> tensor<f32> {
+      %square = aten.mul.Tensor %norm, %norm : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %h = spmd.all_reduce_start [sum] %square on @mesh ["data"] stream "scalar"
+          : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+      %sum = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
+      %all = aten.sqrt %sum : (tensor<f32>) -> tensor<f32>
+      return %all : tensor<f32>
+    }
+    ```
+  }];
+  let options = [Option<"enable", "enable", "bool", /*default=*/"false", "Whether the target has no such reduction">];
+}
+
 #endif // SPMD_TRANSFORMS_COLLECTIVES_PASSES_TD
