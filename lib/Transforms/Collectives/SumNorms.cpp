@@ -1,5 +1,6 @@
 //===- SumNorms.cpp - spmd-sum-norms --------------------------------------===//
 
+#include "dialects/Aten/AtenDialect.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "spmd/Transforms/Collectives/Passes.h"

@@ -251,6 +251,7 @@ def SumNorms : Pass<"spmd-sum-norms", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::spmd::aten::AtenDialect"];
   let options = [Option<"enable", "enable", "bool", /*default=*/"false", "Whether the target has no such reduction">];
 }
 

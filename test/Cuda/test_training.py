@@ -1,0 +1,127 @@
+"""Artifacts for GPUs train on the stand-ins of NVIDIA's libraries: the bits of the emulated artifact in every launch, in
+whatever order a GPU may choose, with no access that nothing orders, in the bytes that were planned."""
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
+BIN = pathlib.Path(os.environ["SPMD_BIN"])
+STANDINS = SOURCE / "scripts" / "with-standins"
+NANO = SOURCE / "examples" / "gpt2-nano.step"
+TINY = SOURCE / "test" / "Inputs" / "gpt-tiny.step"
+BF16 = SOURCE / "test" / "Inputs" / "gpt-tiny-bf16-sgd.step"
+#: As many as each has batches of.
+STEPS = {NANO: 3, TINY: 3, BF16: 2}
+
+pytestmark = pytest.mark.skipif("SPMD_PTXAS" not in os.environ, reason="needs ptxas for cubins")
+
+
+def call(*command, **environment) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          env={**os.environ, "SPMD_BUILD": str(BIN.parent), **environment}, timeout=300)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def compile_pair(folder: pathlib.Path, step: pathlib.Path, ranks: int, *options: str) -> tuple[pathlib.Path, pathlib.Path]:
+    """The artifacts for a GPU and for its emulation, with the same commands."""
+    made = []
+    for target, extra in (("cuda", ["--emulation"]), ("emulate", [])):
+        path = folder / f"{step.stem}-{ranks}-{target}.spmd"
+        if not path.exists():
+            call(BIN / "spmd-compile", step, "-o", path, f"--ranks={ranks}", f"--target={target}:sm_90", "--quiet",
+                 *extra, *options)
+        made.append(path)
+    return made[0], made[1]
+
+
+def train(artifact: pathlib.Path, saved: pathlib.Path, steps: int, *options: str, settings: tuple[str, ...] = (),
+          launcher: tuple[str, ...] = ()) -> str:
+    """Trains on the stand-ins; what is found fails the run."""
+    text = call(STANDINS, *settings, *launcher, BIN / "spmd-run", artifact, f"--steps={steps}",
+                f"--save={saved}", *options)
+    return "\n".join(re.findall(r"^ +\d+ +[0-9.]+", text, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+    return tmp_path_factory.mktemp("cuda")
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    """The losses and the state of the emulated artifact."""
+    known = {}
+
+    def get(step: pathlib.Path, ranks: int, *options: str) -> tuple[pathlib.Path, str, bytes]:
+        cuda, emulated = compile_pair(folder, step, ranks, *options)
+        if emulated not in known:
+            saved = folder / "emulated.safetensors"
+            text = call(BIN / "spmd-run", emulated, f"--steps={STEPS[step]}", f"--save={saved}", "--emulation=plain")
+            known[emulated] = "\n".join(re.findall(r"^ +\d+ +[0-9.]+", text, re.MULTILINE)), saved.read_bytes()
+        return cuda, *known[emulated]
+    return get
+
+
+def check(expected, folder, step, ranks, *options, compiled=("--epilogues=bias,residual",), **how) -> None:
+    artifact, losses, state = expected(step, ranks, *compiled)
+    saved = folder / "trained.safetensors"
+    assert train(artifact, saved, STEPS[step], *options, **how) == losses
+    assert saved.read_bytes() == state
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
+    check(expected, folder, NANO, ranks, settings=("leaks=1",))
+
+
+def test_trains_without_graphs(expected, folder) -> None:
+    check(expected, folder, NANO, 2, "--graph=off", settings=("leaks=1",))
+
+
+def test_every_access_checked(expected, folder) -> None:
+    check(expected, folder, TINY, 2, settings=("kernels=checked",))
+
+
+def test_bf16(expected, folder) -> None:
+    check(expected, folder, BF16, 2, compiled=("--epilogues=none",))
+
+
+@pytest.mark.parametrize("schedule", ["lifo", "avoid:0", "avoid:1", "avoid:2", "avoid:3",
+                                      *(f"random:{seed}" for seed in range(1, 7))])
+def test_any_order_gives_the_same(expected, folder, schedule) -> None:
+    check(expected, folder, TINY, 4, settings=(f"schedule={schedule}",),
+          compiled=("--epilogues=bias,residual", "--policy=class:Block"))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("launcher", ["torchrun", "mpirun.openmpi", "mpirun.mpich"])
+def test_processes(expected, folder, launcher, ranks) -> None:
+    found = pathlib.Path(sys.executable).parent / launcher
+    program = str(found) if found.exists() else shutil.which(launcher)
+    if not program:
+        pytest.skip(f"no {launcher}")
+    words = {"torchrun": ("--standalone", f"--nproc-per-node={ranks}", "--no-python"),
+             "mpirun.openmpi": ("--allow-run-as-root", "--oversubscribe", "-n", str(ranks)),
+             "mpirun.mpich": ("-n", str(ranks))}[launcher]
+    check(expected, folder, TINY, ranks, launcher=(program, *words), settings=("leaks=1",),
+          compiled=("--epilogues=bias,residual", "--policy=class:Block"))
+
+
+def test_a_step_is_a_few_calls(expected, folder) -> None:
+    """Of a process with one rank, from the third step on: copies of what goes in, one launch, an event."""
+    artifact, _, _ = expected(NANO, 1, "--epilogues=bias,residual")
+    log = folder / "calls"
+    call(STANDINS, f"--log={log}", BIN / "spmd-run", artifact, "--steps=6", "--quiet")
+    calls = log.read_text().split()
+    last, before = [i for i, name in enumerate(calls) if name == "cuGraphLaunch"][-1:-3:-1]
+    counts = collections.Counter(name for name in calls[before:last] if name not in ("cuEventQuery", "ncclCommGetAsyncError"))
+    print("counts: calls of the driver in a step of gpt2-nano:", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
+    assert sum(counts.values()) <= 10, counts
+    assert counts["cuGraphLaunch"] == 1
