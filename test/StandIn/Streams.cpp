@@ -232,7 +232,8 @@ STANDIN_API Result cuStreamBeginCapture_v2(StreamHandle stream, int) {
 }
 
 STANDIN_API Result cuStreamEndCapture(StreamHandle stream, Graph *out) {
-  ENTER("cuStreamEndCapture");
+  LOCK;
+  Result told = standInEnter("cuStreamEndCapture"); // the capture ends, whatever the result
   Captured *graph = stream->graph;
   *out = nullptr;
   if (!graph)
@@ -254,7 +255,7 @@ STANDIN_API Result cuStreamEndCapture(StreamHandle stream, Graph *out) {
     other->isOrigin = false;
     other->nodes.clear();
   }
-  Result result = graph->invalid ? kCaptureInvalidated : unjoined ? kCaptureUnjoined : kSuccess;
+  Result result = told ? told : graph->invalid ? kCaptureInvalidated : unjoined ? kCaptureUnjoined : kSuccess;
   if (result) {
     delete graph;
     return result;

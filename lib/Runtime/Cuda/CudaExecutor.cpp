@@ -12,6 +12,7 @@
 #include "RankThreads.h"
 #include "spmd/Runtime/Core/Text.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <pthread.h>
@@ -38,7 +39,7 @@ public:
 private:
   Status connect();
   Status issueStep();
-  Status fail(Status status);
+  Status fail(const Status &status);
   /// What the watchdog looks at.
   void watch();
   void look();
@@ -109,10 +110,11 @@ Status CudaExecutor::prepare() {
   return Status::success();
 }
 
-/// The first error of any rank is everybody's.
-Status CudaExecutor::fail(Status status) {
-  if (!status.ok())
-    abort.fail(std::move(status));
+/// The first error of any rank is everybody's, in all processes.
+Status CudaExecutor::fail(const Status &status) {
+  auto used = std::find_if(groups.begin(), groups.end(), [](const auto &group) { return group != nullptr; });
+  if (abort.isRaised() || used == groups.end() || !(*used)->failEverywhere(status))
+    abort.fail(status);
   return abort.status();
 }
 
@@ -123,9 +125,7 @@ Status CudaExecutor::issueStep() {
   auto each = [&](auto body) {
     return forEachRank(here, [&](int64_t rank) {
       Status status = body(*programs[here.indexOf(rank)]);
-      if (!status.ok())
-        abort.fail(status); // the others may wait for this one
-      return status;
+      return status.ok() ? status : fail(status); // the others may wait for this one
     });
   };
   if (!useGraph || steps == 0)
@@ -152,7 +152,7 @@ Status CudaExecutor::step() {
   ++steps;
   isIssuing = false;
   if (!status.ok())
-    return fail(std::move(status));
+    return fail(status);
   if (!options.profile)
     return Status::success();
   if (status = wait(); !status.ok())
@@ -206,7 +206,7 @@ void CudaExecutor::look() {
   if (!abort.isRaised())
     for (size_t i = 0; i < groups.size(); ++i)
       if (Status status = groups[i] ? group(i).poll() : Status::success(); !status.ok())
-        abort.fail(std::move(status));
+        (void)fail(status);
   if (abort.isRaised()) {
     for (size_t i = 0; i < groups.size(); ++i)
       if (groups[i])
@@ -227,14 +227,14 @@ void CudaExecutor::look() {
   auto idle = Clock::now() - lastChange;
   if (idle > std::chrono::seconds(1))
     if (Status status = processes.findEnded(here); !status.ok())
-      return abort.fail(std::move(status));
+      return void(fail(status));
   // A rank whose own host is stuck says so before those that wait for it.
   auto timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
   bool isStuckHere = false;
   for (std::unique_ptr<RankProgram> &program : programs)
     isStuckHere |= program->issuing() >= 0;
   if (idle > (isStuckHere ? timeout : timeout + timeout / 4 + std::chrono::milliseconds(200)))
-    abort.fail(noProgress());
+    (void)fail(noProgress());
 }
 
 /// Which rank is stuck, or the collective that ranks wait in.

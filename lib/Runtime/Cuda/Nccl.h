@@ -43,6 +43,7 @@ class NcclGroup final : public CommunicatorGroup {
 public:
   ~NcclGroup() override;
   Communicator &endpoint(int64_t rank) override;
+  bool failEverywhere(const Status &status) override { return errors->failEverywhere(status); }
 
   /// Makes the arenas known, which the collectives' buffers are in: what can then be sent in place is.
   Status addArenas(const CudaMemory &memory);

@@ -37,6 +37,10 @@ public:
       endpoints.push_back(std::make_unique<ProcessCommunicator>(*host, rank));
   }
   Communicator &endpoint(int64_t rank) override { return *endpoints[host->here.indexOf(rank)]; }
+  bool failEverywhere(const Status &status) override {
+    host->fail(status);
+    return true;
+  }
 
 private:
   std::unique_ptr<HostRanks> host;

@@ -129,6 +129,10 @@ public:
     watcher.join();
   }
   Communicator &endpoint(int64_t rank) override { return *endpoints[ranks->here.indexOf(rank)]; }
+  bool failEverywhere(const Status &status) override {
+    ranks->fail(status);
+    return true;
+  }
 
   std::unique_ptr<HostRanks> ranks;
   Hosts hosts;

@@ -62,6 +62,10 @@ class CommunicatorGroup {
 public:
   virtual ~CommunicatorGroup() = default;
   virtual Communicator &endpoint(int64_t rank) = 0;
+
+  /// Makes `status` the error of all processes, or takes theirs where one is there before: one sentence for all. False:
+  /// there are no others, and nothing is done.
+  virtual bool failEverywhere(const Status &status) { return false; }
 };
 
 struct CommunicatorOptions {

@@ -1,0 +1,174 @@
+"""What can go wrong on GPUs ends in one sentence that names the place and the cure, with an exit code, on all ranks; nothing
+hangs, nothing is left behind."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
+BIN = pathlib.Path(os.environ["SPMD_BIN"])
+STANDINS = SOURCE / "scripts" / "with-standins"
+INPUTS = SOURCE / "test" / "Inputs"
+
+pytestmark = pytest.mark.skipif("SPMD_PTXAS" not in os.environ, reason="needs ptxas for cubins")
+
+ENVIRONMENT = {**os.environ, "SPMD_BUILD": str(BIN.parent)}
+
+
+def run(*command, **environment) -> tuple[int, str]:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100,
+                          env={**ENVIRONMENT, **environment})
+    return done.returncode, done.stdout + done.stderr
+
+
+def compiled(path: pathlib.Path, step: str, *options: str) -> pathlib.Path:
+    code, text = run(BIN / "spmd-compile", INPUTS / step, "-o", path, "--target=cuda:sm_90", "--emulation", "--quiet",
+                     *options)
+    assert code == 0, text
+    return path
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory) -> pathlib.Path:
+    return compiled(tmp_path_factory.mktemp("faults") / "mlp.spmd", "mlp-sgd.step", "--ranks=2")
+
+
+def functions() -> list[str]:
+    """All that the runtime calls."""
+    names = []
+    for header in ("DriverApi.h", "NcclApi.h", "CublasLtApi.h"):
+        text = (SOURCE / "include" / "spmd" / "Runtime" / "Cuda" / header).read_text()
+        names += re.findall(r"^  X\((\w+)", text, re.MULTILINE)
+    return [name.replace("WithFlags", "") if name == "cuGraphInstantiateWithFlags" else name for name in names]
+
+
+#: Whose failures change nothing: they give something back, or what they do is only to be faster or to say why.
+HARMLESS = re.compile(r"Destroy|Release|Free|Unmap|Unload|Abort|Window|cuGetError|Deregister")
+
+
+def test_every_call_that_fails_ends_the_run(artifact) -> None:
+    tried = 0
+    for function in functions():
+        for number in (1, 3):
+            code, text = run(STANDINS, f"fail={function}:{number}", BIN / "spmd-run", artifact, "--steps=4", "--timeout=5")
+            if code == 0:
+                continue
+            tried += 1
+            errors = re.findall(r"^spmd-run: error: (.*)", text, re.MULTILINE)
+            assert code in (2, 3) and len(errors) == 1, f"{function}:{number}: {code}\n{text}"
+            assert re.search("CUDA|NCCL|cuBLASLt", errors[0]), f"{function}:{number}: {errors[0]}"
+            assert not HARMLESS.search(function), f"{function} may fail\n{text}"
+    print(f"counts: {tried} calls of CUDA's libraries that fail, each an error")
+    assert tried > 60
+
+
+def test_nothing_is_left_after_a_failure(artifact) -> None:
+    for function in ("cuMemMap:2", "cuModuleLoadData:3", "cublasLtCreate:2", "ncclCommInitRankConfig:2", "cuGraphLaunch:1",
+                     "cuLaunchKernelEx:9", "cuEventCreate:20", "cuStreamEndCapture:2"):
+        code, text = run(STANDINS, "leaks=1", f"fail={function}", BIN / "spmd-run", artifact, "--steps=4", "--timeout=5")
+        assert code in (2, 3) and "leak" not in text, f"{function}: {code}\n{text}"
+
+
+@pytest.mark.parametrize("settings, sentence", [
+    (("devices=0",), "no CUDA-capable device is detected"),
+    (("devices=1",), r"this process sees 1 GPU, and 2 ranks of this host need one each \(1 process with 2 ranks\)"),
+    (("driver=11080",), "the CUDA driver is too old: it is of CUDA 11.8, and 12.4 is needed; update NVIDIA's driver"),
+    (("without=cuFuncLoad",), "the CUDA driver of version 13.0 has no cuFuncLoad"),
+    (("nccl=21805",), "NCCL is too old: it is 2.18.5, and 2.27.0 is needed"),
+    (("chip=80",), "has kernels for sm_90, which an sm_80 does not run; compile with --target=cuda:sm_80"),
+    (("memory=1000000",), r"GPU 0 \(Stand-in\) has 1,000,000 bytes free of 1,000,000, and the step takes 2,097,152"),
+], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_machines_that_do_not_fit(artifact, settings, sentence) -> None:
+    code, text = run(STANDINS, *settings, BIN / "spmd-run", artifact, "--steps=1")
+    assert code in (2, 3) and re.search(sentence, text), text
+
+
+def test_libraries_that_are_missing(artifact, tmp_path) -> None:
+    code, text = run(BIN / "spmd-run", artifact, "--steps=1", LD_LIBRARY_PATH="", SPMD_CUDA_LIBRARIES=str(tmp_path))
+    assert code == 2 and re.search(r"cannot load the CUDA driver \(.*\); name the folder that has it in SPMD_CUDA_LIBRARIES",
+                                   text), text
+    for library, name in (("libnccl.so.2", "NCCL"), ("libcublasLt.so.13", "cuBLASLt")):
+        folder = tmp_path / name
+        shutil.copytree(BIN.parent / "test" / "standin", folder)
+        (folder / library).write_text("")
+        code, text = run(BIN / "spmd-run", artifact, "--steps=1", LD_LIBRARY_PATH=str(folder))
+        assert code == 2 and f"cannot load {name} (" in text, text
+
+
+def test_code_that_was_changed(artifact, tmp_path) -> None:
+    copy = shutil.copytree(artifact, tmp_path / "copy.spmd")
+    code = bytearray((copy / "kernels.sm_90.a").read_bytes())
+    code[len(code) // 2] ^= 1
+    (copy / "kernels.sm_90.a").write_bytes(code)
+    result, text = run(STANDINS, BIN / "spmd-run", copy, "--steps=1")
+    assert result == 2 and "kernels.sm_90.a" in text, text
+
+
+def test_options_for_cpus_are_refused(artifact) -> None:
+    code, text = run(STANDINS, BIN / "spmd-run", artifact, "--emulation=plain")
+    assert code == 2 and "was compiled for target 'cuda': emulation 'plain' is for targets that run on CPUs" in text, text
+
+
+@pytest.mark.parametrize("fault, sentence", [
+    ("exit:1:5", r"rank 1 exited at command 5 \(gemm\)"),
+    ("stall:1:5", r"no rank made progress within the time-out of 2 s: rank 1 is in command 5 \(gemm\)"),
+    ("skip:1:3", r"time-out after 2 s on communicator 'gather': rank 0 waits in all_gather of unit0 \(command \d+, .*\)"),
+])
+def test_faults_of_a_rank(artifact, fault, sentence) -> None:
+    code, text = run(STANDINS, BIN / "spmd-run", artifact, "--steps=3", "--timeout=2", f"--inject-fault={fault}")
+    assert code == 3 and re.search(sentence, text) and "at fc1, mlp.py:24" in text or "fc2, mlp.py:24" in text, text
+
+
+def launch(ranks: int) -> list[str]:
+    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
+    return [str(torchrun), "--standalone", f"--nproc-per-node={ranks}", "--no-python"]
+
+
+@pytest.mark.parametrize("fault, sentence", [
+    (("--inject-fault=exit:1:5",), r"rank 1 exited at command 5 \(gemm\)"),
+    (("--inject-fault=stall:1:5",), r"no rank of this process made progress within the time-out of 2 s: rank 1 is in "
+                                    r"command 5 \(gemm\)"),
+    (("--inject-fault=skip:1:3",), r"time-out after 2 s on communicator '\w+': rank \d waits in \w+ of unit0"),
+], ids=["exit", "stall", "skip"])
+def test_faults_of_a_process(artifact, fault, sentence) -> None:
+    code, text = run(STANDINS, *launch(2), BIN / "spmd-run", artifact, "--steps=3", "--timeout=2", *fault, "--log-ranks=all")
+    assert code != 0, text
+    said = set(re.findall(r"spmd-run: error: (.*)", text))
+    assert len(said) == 1 and re.search(sentence, said.pop()), text
+
+
+def test_a_call_that_fails_in_one_process(artifact) -> None:
+    code, text = run(STANDINS, "fail=cuGraphLaunch:2", "rank=1", *launch(2), BIN / "spmd-run", artifact, "--steps=6",
+                     "--timeout=5")
+    assert code != 0 and "cuGraphLaunch" in text, text
+
+
+def test_a_process_that_is_killed(artifact, tmp_path) -> None:
+    """The other one says which, and leaves no shared memory."""
+    before = set(os.listdir("/dev/shm"))
+    port = "0"
+    with __import__("socket").socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    processes = []
+    for rank in range(2):
+        log = open(tmp_path / f"{rank}.log", "w")
+        environment = {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                       "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
+        fault = ["--inject-fault=stall:1:5"]
+        processes.append(subprocess.Popen([str(STANDINS), str(BIN / "spmd-run"), str(artifact), "--steps=3", "--timeout=20",
+                                           "--log-ranks=all", *fault], stdout=log, stderr=log, env=environment))
+    time.sleep(2)
+    processes[1].send_signal(signal.SIGKILL)
+    began = time.monotonic()
+    assert processes[0].wait(timeout=30) == 3
+    assert time.monotonic() - began < 10
+    text = (tmp_path / "0.log").read_text()
+    assert re.search(r"rank 1 ended without a word: process \d+ is gone", text), text
+    assert set(os.listdir("/dev/shm")) <= before
