@@ -138,16 +138,17 @@ STANDIN_API int standInEnter(const char *function) {
     std::fprintf(all.log, "%s\n", function);
     std::fflush(all.log);
   }
-  // fail=FUNCTION:N[:RESULT]: its n-th call, in the process of rank=R alone where that is given.
-  if (const char *fail = isMeant() ? standInSetting("fail") : nullptr) {
-    std::string text = fail;
+  // fail=FUNCTION:N[:RESULT] and skip=FUNCTION:N: its n-th call, in the process of rank=R alone where that is given.
+  for (const char *how : {"fail", "skip"}) {
+    const char *told = isMeant() ? standInSetting(how) : nullptr;
+    std::string text = told ? told : "";
     size_t colon = text.find(':');
-    if (text.substr(0, colon) == function) {
-      char *end = nullptr;
-      int64_t which = std::strtoll(text.c_str() + colon + 1, &end, 10);
-      if (which == number)
-        return *end == ':' ? std::atoi(end + 1) : 999;
-    }
+    if (!told || text.substr(0, colon) != function)
+      continue;
+    char *end = nullptr;
+    if (std::strtoll(text.c_str() + colon + 1, &end, 10) != number)
+      continue;
+    return how[0] == 's' ? kLeftOut : *end == ':' ? std::atoi(end + 1) : 999;
   }
   return 0;
 }
@@ -157,7 +158,7 @@ extern "C" void standInWatchHost();
 #define ENTER(function)                                                                                                \
   std::lock_guard<std::recursive_mutex> lock(mutex);                                                                   \
   if (Result result = standInEnter(function))                                                                          \
-  return result
+  return result == kLeftOut ? kSuccess : result
 
 STANDIN_API Result cuInit(unsigned) {
   ENTER("cuInit");

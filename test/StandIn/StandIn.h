@@ -15,6 +15,9 @@
 
 #define STANDIN_API extern "C" __attribute__((visibility("default")))
 
+/// What standInEnter says of a call that is to do nothing, and to say that all is well.
+constexpr int kLeftOut = -1;
+
 extern "C" {
 
 /// Bytes that a command reads or writes; device or pinned host addresses.
@@ -33,7 +36,7 @@ spmd::runtime::cuda::Result standInEnqueue(spmd::runtime::cuda::StreamHandle str
 /// Where the host reaches the byte at a device or pinned address; null: there is none.
 void *standInReach(uint64_t address);
 
-/// Called first by every function of a library: logs it, and says whether it is the one that is to fail.
+/// Called first by every function of a library: logs it, and says whether it is the one that is to fail, or to do nothing.
 int standInEnter(const char *function);
 
 /// A problem that the run ends with.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace spmd::runtime::cuda {
 
@@ -49,23 +50,12 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
       return made.error();
     products = std::move(*made);
   }
-  streams.resize(plan.streams.size());
-  joined.resize(plan.streams.size());
+  if (Status status = makeStreams(); !status.ok())
+    return status;
   std::vector<bool> isAwaited(plan.commands.size());
-  for (const Command &command : plan.commands) {
+  for (const Command &command : plan.commands)
     if (command.kind == CommandKind::Wait)
       isAwaited[static_cast<size_t>(command.waitFor)] = true;
-    auto at = static_cast<size_t>(command.stream);
-    if (streams[at])
-      continue;
-    // The first is the main stream, which computes; collectives go before it.
-    Expected<StreamHandle> stream = at == 0 ? device->mainStream() : device->makeStream(/*urgent=*/true);
-    if (!stream)
-      return stream.error();
-    streams[at] = std::make_unique<CudaStream>(device, *stream, /*owns=*/at != 0);
-    if (Status status = makeEvent(joined[at], device); !status.ok())
-      return status;
-  }
   items.resize(plan.commands.size());
   for (size_t id = 0; id < items.size(); ++id) {
     Item &item = items[id];
@@ -117,6 +107,49 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
   return status.ok() && isTimed ? makeEvent(base, device, kEventDefault) : status;
 }
 
+/// Which streams the main stream waits for by the plan's own waits: those whose last command one of these waits for.
+static std::vector<bool> findJoined(const Plan &plan) {
+  std::vector<int32_t> last(plan.streams.size(), -1);
+  for (size_t id = 0; id < plan.commands.size(); ++id)
+    last[static_cast<size_t>(plan.commands[id].stream)] = static_cast<int32_t>(id);
+  std::vector<bool> isJoined(plan.streams.size());
+  isJoined[0] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Command &command : plan.commands) {
+      if (command.kind != CommandKind::Wait || !isJoined[static_cast<size_t>(command.stream)])
+        continue;
+      auto awaited = static_cast<size_t>(plan.commands[static_cast<size_t>(command.waitFor)].stream);
+      if (!isJoined[awaited] && last[awaited] == command.waitFor)
+        isJoined[awaited] = changed = true;
+    }
+  }
+  return isJoined;
+}
+
+Status RankProgram::makeStreams() {
+  const Plan &plan = code.artifact.plan;
+  std::vector<bool> isJoined = findJoined(plan);
+  streams.resize(plan.streams.size());
+  for (const Command &command : plan.commands) {
+    auto at = static_cast<size_t>(command.stream);
+    PlanStream &made = streams[at];
+    if (made.stream)
+      continue;
+    // The first is the main stream, which computes; collectives go before it.
+    Expected<StreamHandle> stream = at == 0 ? device->mainStream() : device->makeStream(/*urgent=*/true);
+    if (!stream)
+      return stream.error();
+    made.stream = std::make_unique<CudaStream>(device, *stream, /*owns=*/at != 0);
+    // One that begins with a wait begins after whatever that waits for.
+    made.isForked = at != 0 && command.kind != CommandKind::Wait;
+    if (!isJoined[at])
+      if (Status status = makeEvent(made.joined, device); !status.ok())
+        return status;
+  }
+  return Status::success();
+}
+
 Status RankProgram::resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates) {
   const Command &command = *item.command;
   const CudaKernel *kernel = kernels.find(command.kernel);
@@ -148,20 +181,24 @@ RankProgram::~RankProgram() {
 
 Status RankProgram::fork() {
   const Driver &d = device->driver();
-  SPMD_CUDA_TRY(d, cuEventRecord, forked.get(), device->mainStream());
-  for (size_t i = 1; i < streams.size(); ++i)
-    if (streams[i])
-      SPMD_CUDA_TRY(d, cuStreamWaitEvent, streams[i]->get(), forked.get(), 0);
+  bool isRecorded = false;
+  for (PlanStream &stream : streams) {
+    if (!stream.isForked)
+      continue;
+    if (!std::exchange(isRecorded, true))
+      SPMD_CUDA_TRY(d, cuEventRecord, forked.get(), device->mainStream());
+    SPMD_CUDA_TRY(d, cuStreamWaitEvent, stream.stream->get(), forked.get(), 0);
+  }
   return Status::success();
 }
 
 Status RankProgram::joinStreams() {
   const Driver &d = device->driver();
-  for (size_t i = 1; i < streams.size(); ++i) {
-    if (!streams[i])
+  for (PlanStream &stream : streams) {
+    if (!stream.joined)
       continue;
-    SPMD_CUDA_TRY(d, cuEventRecord, joined[i].get(), streams[i]->get());
-    SPMD_CUDA_TRY(d, cuStreamWaitEvent, device->mainStream(), joined[i].get(), 0);
+    SPMD_CUDA_TRY(d, cuEventRecord, stream.joined.get(), stream.stream->get());
+    SPMD_CUDA_TRY(d, cuStreamWaitEvent, device->mainStream(), stream.joined.get(), 0);
   }
   return Status::success();
 }
@@ -170,7 +207,7 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
   const Driver &d = device->driver();
   const Command &command = *item.command;
   StreamHandle stream = streamOf(item);
-  CudaStream *on = streams[static_cast<size_t>(command.stream)].get();
+  CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
   auto bytes = static_cast<size_t>(command.bytes);
   switch (command.kind) {
   case CommandKind::Kernel:

@@ -90,22 +90,30 @@ private:
       : code(code), device(memory.gpuOf(rank)), number(rank) {}
   Status resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
                  const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed);
+  Status makeStreams();
   Status resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates);
   Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
   Status issueItem(Item &item, bool isCapturing);
   Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
   Status fork();
   Status joinStreams();
-  StreamHandle streamOf(const Item &item) const { return streams[static_cast<size_t>(item.command->stream)]->get(); }
+  StreamHandle streamOf(const Item &item) const {
+    return streams[static_cast<size_t>(item.command->stream)].stream->get();
+  }
 
   const CudaCode &code;
   std::shared_ptr<const Gpu> device;
   int64_t number;
   std::unique_ptr<Products> products;
-  std::vector<std::unique_ptr<CudaStream>> streams; ///< null where no command is
+  /// A stream of the plan; of one without commands the handle is null.
+  struct PlanStream {
+    std::unique_ptr<CudaStream> stream;
+    bool isForked = false; ///< it begins after the main stream has come to the step
+    OwnEvent joined;       ///< the main stream waits for its end; null where what it waits for says so already
+  };
+  std::vector<PlanStream> streams;
   std::vector<Item> items;
   OwnEvent forked, ended, base;
-  std::vector<OwnEvent> joined; ///< by stream
   GraphExec graph = nullptr;
   std::atomic<int32_t> current{-1};
 };
