@@ -644,6 +644,15 @@ def _write_rng(drawn: dict[str, torch.Tensor], target: Trainer) -> None:
             target.write("rng", name, value)
 
 
+def _own_chip() -> str:
+    """"sm_90" of this machine's GPUs."""
+    if not torch.cuda.is_available():
+        raise ValueError("target is 'cuda', and PyTorch finds no GPU here; name the kind of the one that it is for "
+                         "(cuda:sm_80, cuda:sm_90, cuda:sm_100), or take target=\"host\"")
+    major, minor = torch.cuda.get_device_capability()
+    return f"sm_{major}{minor}"
+
+
 def compile(train_step: Callable | None = None, *, ranks: int | None = None, policy: Any = None, mode: str = "fully_shard",
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
@@ -667,8 +676,9 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       mode: "fully_shard" or "replicate".
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
         its rows of the batch, and gradients are averaged, as FSDP does.
-      target: what kernels are for. "host": this machine's CPU. "emulate:CHIP" (emulate:sm_90): the kernels of that GPU,
-        run on the CPU with every access checked, which is slow.
+      target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
+        "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU, run on the CPU with every
+        access checked, which is slow.
       batch_dims: as for spmd.capture.
       max_compiles: how many programs (other shapes, Python values, baked options) the step may have.
       options: further options of spmd-compile, as strings.
@@ -690,10 +700,11 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     """
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
-    if target != "host" and not target.startswith("emulate:"):
-        raise ValueError(f"target is {target!r}; allowed: host, and emulate:CHIP (emulate:sm_90), the kernels of a GPU "
-                         "run on the CPU. There is no runtime for GPUs yet; artifacts for them are written ahead of "
-                         "time, by spmd.capture(...).save(STEP) and spmd-compile STEP --target=cuda:sm_90 -o ARTIFACT")
+    if target == "cuda":
+        target = f"cuda:{_own_chip()}"
+    if target != "host" and not target.startswith(("cuda:", "emulate:")):
+        raise ValueError(f"target is {target!r}; allowed: host, cuda (this machine's GPUs), cuda:CHIP (cuda:sm_90), and "
+                         "emulate:CHIP, the kernels of a GPU run on the CPU")
     for name in ("target", "ranks"):
         if any(option.split("=")[0] == f"--{name}" for option in options):
             raise ValueError(f"options has --{name}; say {name}= instead")

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
+import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
@@ -84,8 +86,19 @@ _FUNCTIONS = {
 }
 
 
+def _name_nvidia_packages() -> None:
+    """Tells the runtime where NVIDIA's Python packages, PyTorch's for one, have their libraries: the last place it looks
+    for cuBLASLt and NCCL."""
+    found = importlib.util.find_spec("nvidia")
+    folders = [str(folder) for root in (found.submodule_search_locations or () if found else ())
+               for folder in sorted(Path(root).glob("*/lib"))]
+    if folders and "SPMD_CUDA_PACKAGES" not in os.environ:
+        os.environ["SPMD_CUDA_PACKAGES"] = ":".join(folders)
+
+
 def load(path: Path) -> ctypes.CDLL:
     """The library, with every function's types declared."""
+    _name_nvidia_packages()
     library = ctypes.CDLL(str(path))
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)

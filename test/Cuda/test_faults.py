@@ -90,14 +90,14 @@ def test_machines_that_do_not_fit(artifact, settings, sentence) -> None:
 
 
 def test_libraries_that_are_missing(artifact, tmp_path) -> None:
-    code, text = run(BIN / "spmd-run", artifact, "--steps=1", LD_LIBRARY_PATH="", SPMD_CUDA_LIBRARIES=str(tmp_path))
+    code, text = run(BIN / "spmd-run", artifact, "--steps=1", SPMD_CUDA_LIBRARIES=str(tmp_path))
     assert code == 2 and re.search(r"cannot load the CUDA driver \(.*\); name the folder that has it in SPMD_CUDA_LIBRARIES",
                                    text), text
     for library, name in (("libnccl.so.2", "NCCL"), ("libcublasLt.so.13", "cuBLASLt")):
         folder = tmp_path / name
         shutil.copytree(BIN.parent / "test" / "standin", folder)
         (folder / library).write_text("")
-        code, text = run(BIN / "spmd-run", artifact, "--steps=1", LD_LIBRARY_PATH=str(folder))
+        code, text = run(BIN / "spmd-run", artifact, "--steps=1", SPMD_CUDA_LIBRARIES=str(folder))
         assert code == 2 and f"cannot load {name} (" in text, text
 
 

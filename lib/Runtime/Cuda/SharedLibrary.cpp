@@ -7,9 +7,9 @@
 
 namespace spmd::runtime {
 
-Expected<void *> openLibrary(const std::string &what, const std::vector<std::string> &names) {
-  std::vector<std::string> folders;
-  const char *given = std::getenv("SPMD_CUDA_LIBRARIES");
+/// The folders that an environment variable lists.
+static void addFolders(const char *variable, std::vector<std::string> &folders) {
+  const char *given = std::getenv(variable);
   std::string list = given ? given : "";
   for (size_t begin = 0; begin <= list.size() && !list.empty();) {
     size_t end = std::min(list.find(':', begin), list.size());
@@ -17,7 +17,13 @@ Expected<void *> openLibrary(const std::string &what, const std::vector<std::str
       folders.push_back(list.substr(begin, end - begin) + "/");
     begin = end + 1;
   }
+}
+
+Expected<void *> openLibrary(const std::string &what, const std::vector<std::string> &names) {
+  std::vector<std::string> folders;
+  addFolders("SPMD_CUDA_LIBRARIES", folders);
   folders.push_back("");
+  addFolders("SPMD_CUDA_PACKAGES", folders);
   std::string reason;
   for (const std::string &folder : folders)
     for (const std::string &name : names) {

@@ -11,8 +11,8 @@
 namespace spmd::runtime {
 
 /// Opens the first of `names` that is found: in the folders of SPMD_CUDA_LIBRARIES (separated by colons), then where the
-/// system's loader looks. Python adds the folders of NVIDIA's packages to that variable, which is where PyTorch's
-/// libraries are. Stays open until the process ends. `what` is what errors call it: "cuBLASLt".
+/// system's loader looks, then in those of SPMD_CUDA_PACKAGES, where our Python names NVIDIA's packages, which are
+/// PyTorch's. Stays open until the process ends. `what` is what errors call it: "cuBLASLt".
 Expected<void *> openLibrary(const std::string &what, const std::vector<std::string> &names);
 
 /// A symbol of it; null: there is none.

@@ -31,8 +31,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (!backend)
     return Status::badInput(
         "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
-        (loaded.target == "cuda" ? "this build has no CUDA runtime yet, and runs " : "this runtime runs ") +
-        listTargets());
+        "this runtime runs " + listTargets());
   if (Status status = backend->checkPlan(*artifact); !status.ok())
     return status;
   if (options.ranks != 0 && options.ranks != loaded.ranks)

@@ -1,0 +1,37 @@
+"""@spmd.compile for GPUs, on the stand-ins of NVIDIA's libraries: in one process, and under torchrun with rows of their own."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
+BIN = pathlib.Path(os.environ["SPMD_BIN"])
+SCRIPT = SOURCE / "test" / "Cuda" / "Inputs" / "train.py"
+
+pytestmark = pytest.mark.skipif("SPMD_PTXAS" not in os.environ, reason="needs ptxas for cubins")
+
+
+def lines(*command) -> list[str]:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.startswith(("loss", "sum"))]
+
+
+@pytest.fixture(scope="module")
+def emulated() -> list[str]:
+    return lines(sys.executable, SCRIPT, "emulate:sm_90", 2, "--epilogues=none")
+
+
+def test_one_process(emulated) -> None:
+    found = lines(SOURCE / "scripts" / "with-standins", sys.executable, SCRIPT, "cuda:sm_90", 2, "--emulation",
+                  "--epilogues=none")
+    assert found == emulated and len(found) == 5
+
+
+def test_processes_with_their_rows(emulated) -> None:
+    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
+    assert lines(SOURCE / "scripts" / "with-standins", torchrun, "--standalone", "--nproc-per-node=2", SCRIPT, "cuda:sm_90", 2,
+                 "--emulation", "--epilogues=none") == emulated
