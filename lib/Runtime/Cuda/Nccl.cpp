@@ -262,11 +262,15 @@ Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     group->ends.push_back(std::make_unique<NcclGroup::End>(*group, rank, gpus[ranks.indexOf(rank)]));
   auto deadline = std::chrono::steady_clock::now() + options.timeout;
-  Status status = forEachRank(
-      ranks, [&](int64_t rank) { return group->ends[ranks.indexOf(rank)]->connect(meeting.id, abort, deadline); });
+  Status status = forEachRank(ranks, [&](int64_t rank) {
+    Status connected = group->ends[ranks.indexOf(rank)]->connect(meeting.id, abort, deadline);
+    if (!connected.ok() && !abort.isRaised() && !group->failEverywhere(connected))
+      abort.fail(connected); // the others wait for this one
+    return connected;
+  });
   if (!status.ok()) {
     group->abortAll();
-    return status;
+    return abort.status();
   }
   return std::unique_ptr<CommunicatorGroup>(std::move(group));
 }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace spmd::runtime {
 
@@ -19,6 +20,11 @@ static void addFolders(const char *variable, std::vector<std::string> &folders) 
   }
 }
 
+static Status cannotLoad(const std::string &what, const std::string &reason) {
+  return Status::badInput("cannot load " + what + " (" + reason +
+                          "); name the folder that has it in SPMD_CUDA_LIBRARIES or LD_LIBRARY_PATH");
+}
+
 Expected<void *> openLibrary(const std::string &what, const std::vector<std::string> &names) {
   std::vector<std::string> folders;
   addFolders("SPMD_CUDA_LIBRARIES", folders);
@@ -31,9 +37,11 @@ Expected<void *> openLibrary(const std::string &what, const std::vector<std::str
         return library;
       if (const char *text = ::dlerror(); text && reason.empty())
         reason = text;
+      // One that was named is meant, not the next that is found.
+      if (!folder.empty() && ::access((folder + name).c_str(), F_OK) == 0)
+        return cannotLoad(what, reason);
     }
-  return Status::badInput("cannot load " + what + " (" + reason +
-                          "); name the folder that has it in SPMD_CUDA_LIBRARIES or LD_LIBRARY_PATH");
+  return cannotLoad(what, reason);
 }
 
 void *findSymbol(void *library, const char *name) { return ::dlsym(library, name); }
