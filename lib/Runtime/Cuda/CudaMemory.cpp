@@ -123,6 +123,11 @@ Status CudaMemory::flushArena(Arena &arena) {
 }
 
 Status CudaMemory::flush(int64_t rank) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return flushLocked(rank);
+}
+
+Status CudaMemory::flushLocked(int64_t rank) const {
   Arena &arena = arenaOf(rank);
   if (arena.pending.empty())
     return Status::success();
@@ -151,6 +156,7 @@ Expected<char *> CudaMemory::reserve(Arena &arena, int64_t bytes) {
 }
 
 Status CudaMemory::copyIn(int64_t rank, int64_t offset, const void *source, int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex);
   Arena &arena = arenaOf(rank);
   if (Status status = arena.gpu->use(); !status.ok())
     return status;
@@ -170,7 +176,8 @@ Status CudaMemory::copyIn(int64_t rank, int64_t offset, const void *source, int6
 }
 
 Status CudaMemory::copyOut(int64_t rank, int64_t offset, void *destination, int64_t bytes) const {
-  if (Status status = flush(rank); !status.ok())
+  std::lock_guard<std::mutex> lock(mutex);
+  if (Status status = flushLocked(rank); !status.ok())
     return status;
   Arena &arena = arenaOf(rank);
   if (Status status = arena.gpu->use(); !status.ok())
@@ -189,7 +196,8 @@ Status CudaMemory::copyOut(int64_t rank, int64_t offset, void *destination, int6
 Status CudaMemory::fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) {
   if (bytes == 0)
     return Status::success();
-  if (Status status = flush(rank); !status.ok())
+  std::lock_guard<std::mutex> lock(mutex);
+  if (Status status = flushLocked(rank); !status.ok())
     return status;
   Arena &arena = arenaOf(rank);
   if (Status status = arena.gpu->use(); !status.ok())
@@ -201,6 +209,7 @@ Status CudaMemory::fill(int64_t rank, int64_t offset, uint8_t value, int64_t byt
 }
 
 Status CudaMemory::grow(int64_t larger, int64_t stateBytes) {
+  std::lock_guard<std::mutex> lock(mutex);
   if (wanted >= larger)
     return Status::success();
   for (Arena &arena : arenas) {

@@ -13,6 +13,7 @@
 #include "Gpu.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
+#include <mutex>
 #include <vector>
 
 namespace spmd::runtime::cuda {
@@ -90,10 +91,12 @@ private:
 
   explicit CudaMemory(const RanksHere &ranks) : RankMemory(ranks) {}
   Status makeStages(Arena &arena);
+  Status flushLocked(int64_t rank) const;
   Expected<char *> reserve(Arena &arena, int64_t bytes);
   Arena &arenaOf(int64_t rank) const { return arenas[ranks().indexOf(rank)]; }
   static Status flushArena(Arena &arena);
 
+  mutable std::mutex mutex; ///< other processes read while steps are issued
   mutable std::vector<Arena> arenas; ///< what is issued is no state of the memory
   int64_t wanted = 0, moves = 0;
 };

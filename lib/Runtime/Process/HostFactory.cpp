@@ -1,6 +1,7 @@
 //===- HostFactory.cpp - Processes of one host ----------------------------===//
 
 #include "ProcessFactory.h"
+#include "ReadService.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/Runtime/Host/RankOrderCommunicator.h"
 
@@ -56,6 +57,12 @@ public:
   Status makeBox();
   char *arenaOf(int64_t rank) const override { return arenas[static_cast<size_t>(rank)].get(); }
   bool hasAllArenas() const override { return !arenas.empty(); }
+  bool readsAlone() const override { return hasAllArenas() || service; }
+  Status startReading(const RanksHere &ranks, Reader read) override;
+  void stopReading(const AbortState &abort) override;
+  Status readArena(int64_t rank, int64_t offset, void *destination, int64_t bytes, const AbortState &abort) override {
+    return service->read(rank, offset, destination, bytes, abort);
+  }
   void finishStep() override { control->finishStep(process()); }
   Status awaitSteps(const AbortState &abort) override;
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
@@ -71,6 +78,7 @@ private:
   // A block with one rank for each process, and a box of bytes.
   std::shared_ptr<char> box; ///< its parts by process, in gather()
   std::shared_ptr<Control> control;
+  std::unique_ptr<ReadService> service; ///< where arenas are not mapped
 };
 
 } // namespace
@@ -83,6 +91,20 @@ Status HostFactory::makeBox() {
   control = std::make_shared<Control>(*memory, firstError, numProcesses(), job->processesHere(), 1, job->peers);
   box = std::shared_ptr<char>(*memory, memory->get() + bytes);
   return Status::success();
+}
+
+Status HostFactory::startReading(const RanksHere &ranks, Reader read) {
+  Expected<std::shared_ptr<char>> memory = makeBlock(ReadService::sizeFor(numProcesses()));
+  if (!memory)
+    return memory.error();
+  service = std::make_unique<ReadService>(std::move(*memory), ranks, process(), job->peers, std::move(read));
+  return Status::success();
+}
+
+void HostFactory::stopReading(const AbortState &abort) {
+  if (service)
+    service->stop(abort.isRaised() ? Clock::duration() : 2 * timeout);
+  service.reset();
 }
 
 Expected<std::unique_ptr<CommunicatorGroup>> HostFactory::make(const std::string &name, const RanksHere &ranks,

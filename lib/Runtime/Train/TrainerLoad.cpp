@@ -178,6 +178,13 @@ Status Trainer::initializeState(const TrainerOptions &options) {
   if (Status status = shareStatus(memory ? Status::success() : memory.error()); !status.ok())
     return status;
   content->shared->memory = std::move(*memory);
+  if (!content->ranks.areAll() && !content->shared->processes->hasAllArenas()) {
+    auto read = [memory = content->shared->memory.get()](int64_t rank, int64_t offset, void *to, int64_t bytes) {
+      return memory->copyOut(rank, offset, to, bytes);
+    };
+    if (Status status = content->shared->processes->startReading(content->ranks, read); !status.ok())
+      return status;
+  }
   startsCold =
       std::none_of(content->state.tensors().begin(), content->state.tensors().end(), [&](const StateTensor &tensor) {
         return tensor.isOptimizerState() && weights && weights->find(tensor.fileKey(tensor.name));

@@ -19,6 +19,7 @@
 #include "spmd/Runtime/Core/Status.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -103,6 +104,20 @@ public:
   /// looks alone, after awaitSteps.
   virtual char *arenaOf(int64_t rank) const { return nullptr; }
   virtual bool hasAllArenas() const { return false; }
+
+  /// Reads bytes of the arena of a rank here, after the steps that were issued; any thread may call it.
+  using Reader = std::function<Status(int64_t rank, int64_t offset, void *destination, int64_t bytes)>;
+
+  /// Where arenas cannot be mapped: lets the other processes read those of the ranks here. All processes call it, and
+  /// stopReading() when nobody is to read any more; that waits until all have come so far, or a failure.
+  virtual Status startReading(const RanksHere &ranks, Reader read) { return Status::success(); }
+  virtual void stopReading(const AbortState &abort) {}
+
+  /// Whether a process reads the arenas of all ranks alone, and how it reads one that is not mapped.
+  virtual bool readsAlone() const { return hasAllArenas(); }
+  virtual Status readArena(int64_t rank, int64_t offset, void *destination, int64_t bytes, const AbortState &abort) {
+    return Status::failed("the arena of rank " + std::to_string(rank) + " is on another host");
+  }
 
   /// A process says that it has done one more step, and waits until all have done as many as it has. Each alone.
   virtual void finishStep() {}

@@ -25,6 +25,9 @@ public:
         return status;
     if (memory.ranks().areAll() || processes.hasAllArenas())
       return Status::success();
+    if (processes.readsAlone())
+      return memory.ranks().has(rank) ? Status::success()
+                                      : processes.readArena(rank, offset, destination, bytes, abort);
     return processes.share(memory.ranks().processOf(rank), destination, bytes, abort);
   }
 

@@ -69,7 +69,7 @@ public:
   Status readOutput(size_t index, void *destination, size_t bytes) const;
 
   /// Whether a process reads outputs and state alone, as all can look at each other's memory.
-  bool readsAlone() const { return content->ranks.areAll() || content->shared->processes->hasAllArenas(); }
+  bool readsAlone() const { return content->ranks.areAll() || content->shared->processes->readsAlone(); }
 
   /// Copy a full tensor of the state out or in, by any of its names.
   Status readTensor(const std::string &state, const std::string &name, void *destination, size_t bytes) const;
@@ -103,6 +103,14 @@ private:
     WrittenTensors written;     ///< since the last step
     Executor *issued = nullptr; ///< whose steps may still run
     Status failure;             ///< why the state is lost: a step failed in the middle
+
+    SharedState() = default;
+    SharedState(const SharedState &) = delete;
+    SharedState &operator=(const SharedState &) = delete;
+    ~SharedState() {
+      if (memory)
+        processes->stopReading(abort);
+    }
 
     /// Waits for the steps that were issued. A failure that is known already is not reported again, so that what is
     /// left of the state can be read.
