@@ -556,6 +556,19 @@ def symmetrize(model):
         w.copy_((w + w.t()) / 2)
 
 
+def mirrored(model, optimizer, x, y):
+    """A weight that is computed whole, of which each rank cuts its part, changes that and gathers it for the result."""
+    loss = task(model, x, y)
+    loss.backward()
+    optimizer.step()
+    weight = model.head.weight
+    with torch.no_grad():
+        weight.copy_(weight.flip(0))
+        weight.mul_(weight.abs() > 0.05)
+    optimizer.zero_grad()
+    return loss, weight.detach().clone()
+
+
 class WithTeacher(nn.Module):
     """A frozen copy of the student that follows it."""
 
@@ -672,6 +685,7 @@ CASES = {
     "accumulated": Case(accumulated),
     "curvature": Case(curvature),
     "clipped regularizer": Case(clipped_regularizer),
+    "mirrored": Case(mirrored),
     "clipped": Case(clipped()),
     "clipped by the largest": Case(clipped(float("inf"))),
 
