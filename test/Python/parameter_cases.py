@@ -685,7 +685,6 @@ CASES = {
     "accumulated": Case(accumulated),
     "curvature": Case(curvature),
     "clipped regularizer": Case(clipped_regularizer),
-    "mirrored": Case(mirrored),
     "clipped": Case(clipped()),
     "clipped by the largest": Case(clipped(float("inf"))),
 
@@ -705,6 +704,7 @@ CASES = {
     "teacher": Case(afterwards(follow), WithTeacher),
     "momentum in buffers": Case(momentum_in_buffers, WithAnchors),
     "norms and signs reported": Case(reports),
+    "mirrored": Case(mirrored),
 }
 
 #: By name; the sharding must not matter to any of them.
