@@ -1,9 +1,10 @@
 //===- CertificateOrigins.cpp ---------------------------------------------===//
 //
-// [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, as its rows of the batch,
-// or as what a kernel makes of the rank's number, and everything that is computed from it differs too, until a
+// [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, as its rows of the
+// batch, or as what a kernel makes of the rank's number, and everything that is computed from it differs too, until a
 // collective combines it. So each value is followed back to what it comes from, but not through collectives. A value
-// that all ranks compute alike has no such origin. Of a flat buffer that all ranks have, the rank's number makes a chunk.
+// that all ranks compute alike has no such origin. Of a flat buffer that all ranks have, the rank's number makes a
+// chunk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -125,8 +126,8 @@ Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
   Origin origin;
   forOperands(entry, value, [&](size_t operand) { origin.add(values[operand]); });
   // Rows and chunks are cut by the rank's number anyway.
-  bool isByRank = std::find(entry.byRank.begin(), entry.byRank.end(), static_cast<int32_t>(value)) != entry.byRank.end();
-  if (isByRank)
+  const std::vector<int32_t> &byRank = entry.byRank;
+  if (std::find(byRank.begin(), byRank.end(), static_cast<int32_t>(value)) != byRank.end())
     origin.add(cutOf(entry, value));
   return origin;
 }
