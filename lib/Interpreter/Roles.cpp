@@ -259,7 +259,9 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
       } else if (state.isShard()) {
         whole = joinRows(members, state.dim, state.pre, sharding.getGlobalShape()[state.dim] / state.pre);
       } else if (state.isVarying()) {
-        whole = members[0].isFloating() && members[0].shape().empty() ? mean(members) : members[0];
+        // A state is each rank's own: reading gives the first one's.
+        bool isResult = isa<LossAttr, OutputAttr>(role);
+        whole = isResult && members[0].isFloating() && members[0].shape().empty() ? mean(members) : members[0];
       } else if (state.isPartial()) {
         whole = combine(members, state.kind, /*roundEach=*/false);
       } else {

@@ -302,7 +302,7 @@ class CompiledStep(Opaque):
             _write_rng(_rng(self._live.trainer), program.home)
             self._live.release()
             self._live = LiveState(call.model, call.optimizers, program.held, program.home, self._lock,
-                                   program.package, is_fresh=False)
+                                   program.package, self.view, is_fresh=False)
         self._live.take(program.held)
         self._current = program
         return program
@@ -379,8 +379,8 @@ class CompiledStep(Opaque):
             self._live.upload_constants()  # a program with other values of them could not share the state
         trainer, home = self._load(artifact, package.weights)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock,
-                                   package)
+            self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock, package,
+                                   self.view)
         self.compiles += 1
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]

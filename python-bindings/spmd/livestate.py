@@ -96,6 +96,10 @@ class Slot:
     def upload(self) -> None:
         self.owner.trainer.write(self.info.state, self.info.name, self.tensor.detach())
 
+    def hold(self, tensor: torch.Tensor) -> None:
+        """Another tensor has the value from now on."""
+        self.tensor = tensor
+
     def fits(self) -> bool:
         """The tensor still has the shape and the dtype that the ranks know."""
         return tuple(self.tensor.shape) == self.info.shape and DTYPES.get(self.tensor.dtype) == self.info.dtype
@@ -127,6 +131,27 @@ class Constant(Slot):
         return super().has_alias() or not self.tensor.untyped_storage().resizable()
 
 
+@dataclasses.dataclass(eq=False)
+class OwnOfRanks(Slot):
+    """A buffer of which each rank may have another value, as the local view leaves them. Reading gives rank 0's, which
+    must not become that of all ranks: only what was written since goes to them."""
+
+    read: torch.Tensor | None = None
+
+    def download(self) -> None:
+        super().download()
+        self.read = self.tensor.detach().clone()
+
+    def upload(self) -> None:
+        if self.read is None or not _has_same_bytes(self.tensor.detach(), self.read):
+            super().upload()
+            self.read = None
+
+    def hold(self, tensor: torch.Tensor) -> None:
+        super().hold(tensor)
+        self.read = None
+
+
 class UnkeptGradient(Slot):
     """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
 
@@ -139,16 +164,17 @@ class UnkeptGradient(Slot):
 class LiveState:
     """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
 
-    `held`: what the step reaches besides; `package`: what was captured. `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    `held`: what the step reaches besides; `package`: what was captured, with which `view`. `is_fresh`: the trainer has
+    been loaded with the values that the tensors have.
     """
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, trainer: Trainer,
-                 lock: threading.RLock, package: StepPackage, is_fresh: bool = True):
+                 lock: threading.RLock, package: StepPackage, view: str, is_fresh: bool = True):
         self.optimizers, self.trainer, self.lock = optimizers, trainer, lock
         self.lost: str | None = None
-        view = whole(model, held)
-        self._parameters = dict(view.named_parameters(remove_duplicate=False))
-        tensors = self._parameters | dict(view.named_buffers(remove_duplicate=False))
+        everything = whole(model, held)
+        self._parameters = dict(everything.named_parameters(remove_duplicate=False))
+        tensors = self._parameters | dict(everything.named_buffers(remove_duplicate=False))
         constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
@@ -162,7 +188,8 @@ class LiveState:
                 self.slots.append(Constant(info, constants[info.name], self))
                 continue
             if info.state in ("param", "buffer"):
-                self.slots.append(Slot(info, tensors[info.name], self))
+                is_own = info.state == "buffer" and view == "local"
+                self.slots.append((OwnOfRanks if is_own else Slot)(info, tensors[info.name], self))
                 continue
             parameter = self._parameters[info.name]
             tensor, is_made = self._state_tensor(info, parameter)
@@ -176,7 +203,7 @@ class LiveState:
                                         self), self._parameters[name]) for name in package.unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         trained = set(map(id, optimizers.parameters))
-        self._cleared = [(name, p) for name, p in view.named_parameters() if id(p) not in with_gradient
+        self._cleared = [(name, p) for name, p in everything.named_parameters() if id(p) not in with_gradient
                          and (id(p) in trained or name.split(".")[0] not in held.modules)] if package.has_backward else []
         self._by_name = {slot.info.name: slot for slot in self.slots
                          if slot.info.state in _OF_MODULES}
@@ -291,7 +318,8 @@ class LiveState:
         for other in _slots((tensor,)):
             other.fetch()
         slot.fetch()
-        slot.tensor, self._is_fresh = tensor, False
+        slot.hold(tensor)
+        self._is_fresh = False
 
     def _check_foreign_gradients(self) -> None:
         with _no_torch_function():
@@ -349,6 +377,11 @@ class LiveState:
             self.here = list(self.slots)
             for hook in self._hooks:
                 hook.remove()
+
+
+def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Of tensors of one shape and dtype: not a number is itself, and -0 is not 0."""
+    return torch.equal(*(t.cpu().reshape(-1).view(torch.uint8) for t in (one, other)))
 
 
 def _key_in_file(info: TensorInfo) -> str:

@@ -556,6 +556,19 @@ def symmetrize(model):
         w.copy_((w + w.t()) / 2)
 
 
+def mirrored(model, optimizer, x, y):
+    """A weight that is computed whole, of which each rank cuts its part, changes that and gathers it for the result."""
+    loss = task(model, x, y)
+    loss.backward()
+    optimizer.step()
+    weight = model.head.weight
+    with torch.no_grad():
+        weight.copy_(weight.flip(0))
+        weight.mul_(weight.abs() > 0.05)
+    optimizer.zero_grad()
+    return loss, weight.detach().clone()
+
+
 class WithTeacher(nn.Module):
     """A frozen copy of the student that follows it."""
 
@@ -691,6 +704,7 @@ CASES = {
     "teacher": Case(afterwards(follow), WithTeacher),
     "momentum in buffers": Case(momentum_in_buffers, WithAnchors),
     "norms and signs reported": Case(reports),
+    "mirrored": Case(mirrored),
 }
 
 #: By name; the sharding must not matter to any of them.

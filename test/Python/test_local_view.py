@@ -160,6 +160,54 @@ def test_trains_like_fsdp(ranks, mode, policy) -> None:
             "all_gather", "reduce_scatter", "all_reduce"}
 
 
+class Largest(torch.nn.Module):
+    """Divides by the largest value that it has seen, of its own rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+        self.register_buffer("largest", torch.zeros(()))
+        self.register_buffer("seen", torch.full((6,), float("nan")))
+
+    def forward(self, x):
+        self.largest.copy_(torch.maximum(self.largest, x.abs().max()))
+        self.seen.copy_(x.mean(0))
+        return self.linear(x / self.largest)
+
+
+def test_reading_leaves_ranks_their_buffers() -> None:
+    """What is read is rank 0's, and must not go back to the others; what is written goes to all."""
+    torch.manual_seed(0)
+    model = Largest()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    ranks = [copy.deepcopy((model, optimizer)) for _ in range(RANKS)]
+    step = spmd.compile(plain_step, ranks=RANKS, view="local", threads=2)
+    apart, kept = False, {}
+    for number, (x, y) in enumerate(batches(RANKS, steps=6)):
+        loss = step(model, optimizer, x, y)
+        expected = []
+        for (own, _), rows, labels in zip(ranks, x.chunk(RANKS), y.chunk(RANKS)):
+            expected.append(loss_of(own, rows, labels))
+            expected[-1].backward()
+        for parameters in zip(*(own.parameters() for own, _ in ranks)):
+            mean = sum(p.grad for p in parameters) / RANKS
+            for p in parameters:
+                p.grad = mean.clone()
+        for _, own in ranks:
+            own.step()
+            own.zero_grad()
+        assert abs(loss.item() - sum(loss.item() for loss in expected) / RANKS) < 1e-5, number
+        assert relative(model.largest, ranks[0][0].largest) < 1e-6
+        apart |= relative(ranks[1][0].largest, ranks[0][0].largest) > 1e-2
+        if number == 1:
+            kept = model.state_dict()  # what stays here over the next step
+        if number == 3:
+            kept.clear()
+            for module in (model, *(own for own, _ in ranks)):
+                module.largest.fill_(0.5)
+    assert apart
+
+
 def sgd(parameters):
     return torch.optim.SGD(parameters, lr=0.5, momentum=0.9)
 
@@ -258,8 +306,10 @@ class Dropped(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.second = torch.nn.Linear(6, 10), torch.nn.Linear(10, 5)
+        self.register_buffer("largest", torch.zeros(()))  # 0-dim as a loss, but no mean over the ranks
 
     def forward(self, x):
+        self.largest.copy_(torch.maximum(self.largest, x.abs().max()))
         x = F.dropout(self.first(x), 0.3)
         return self.second(x + 0.1 * torch.rand_like(x) + 0.1 * torch.rand((), dtype=x.dtype))
 

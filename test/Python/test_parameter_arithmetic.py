@@ -37,9 +37,10 @@ def test_partitioned_step_equals_captured(number: int, name: str, tmp_path) -> N
     check.interpret(RANKS[number % 3], POLICIES[number // 2 % 2], f"--mode={MODES[number // 3 % 2]}")
 
 
-#: One of each kind: a mask, two gradients, one gradient of two, whole gradients, positions in lists, other parameters.
+#: One of each kind: a mask, two gradients, one gradient of two, whole gradients, positions in lists, other parameters,
+#: a part cut from a whole weight.
 TRAINED = ["weight_norm", "masked gradients", "projected gradients", "sum of two", "clipped regularizer", "unit whole",
-           "total variation", "pulled together"]
+           "total variation", "pulled together", "mirrored"]
 
 
 @pytest.mark.parametrize("number, name", list(enumerate(TRAINED)), ids=lambda value: str(value))

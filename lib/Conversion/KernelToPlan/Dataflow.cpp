@@ -37,9 +37,9 @@ private:
   void addUnpack(UnpackOp unpack);
   void addPack(PackOp pack);
   void addTargets(func::ReturnOp op);
-  /// The operation of `command` on `operands`; its results become `results`. `reads`: see plan.compute.
-  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
-               ArrayAttr reads = {});
+  /// The operation of `command` on `operands`; its results become `results`. `reads`, `byRank`: see plan.compute.
+  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc, ArrayAttr reads = {},
+               ArrayRef<int32_t> byRank = {});
 
   static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
   static int64_t bytesOf(Type type) {
@@ -73,11 +73,12 @@ private:
 } // namespace
 
 void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
-                              ArrayAttr reads) {
+                              ArrayAttr reads, ArrayRef<int32_t> byRank) {
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(bytesOf(result.getType())));
-  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands, reads);
+  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands, reads,
+                                    byRank.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(byRank));
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
     values[result] = value;
 }
@@ -122,6 +123,47 @@ static ArrayAttr findReads(kernel::ClusterOp cluster) {
   return isAll ? ArrayAttr() : builder.getArrayAttr(reads);
 }
 
+static bool usesRank(AffineMap map) {
+  for (unsigned symbol = 0; symbol < map.getNumSymbols(); ++symbol)
+    if (map.isFunctionOfSymbol(symbol))
+      return true;
+  return false;
+}
+
+/// The results that are made with the coordinates of the rank, which maps have as symbols and bodies as kernel.coord.
+static SmallVector<int32_t> findByRank(kernel::ClusterOp cluster) {
+  Block &body = cluster->getRegion(0).front();
+  DenseSet<Value> byRank;
+  for (unsigned i = 0; i < cluster->getNumOperands(); ++i)
+    if (usesRank(cluster.getOperandMap(i)))
+      byRank.insert(body.getArgument(i));
+  for (Operation &op : body.without_terminator()) {
+    bool found = false;
+    op.walk([&](Operation *inner) {
+      found |= isa<kernel::CoordOp>(inner) ||
+               llvm::any_of(inner->getOperands(), [&](Value operand) { return byRank.contains(operand); });
+    });
+    if (found)
+      byRank.insert(op.getResults().begin(), op.getResults().end());
+  }
+  SmallVector<int32_t> numbers;
+  for (auto [number, yielded] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (byRank.contains(yielded) || usesRank(cluster.getResultMap(number)))
+      numbers.push_back(static_cast<int32_t>(number));
+  return numbers;
+}
+
+/// The same of any kernel; without a body to look into, or of one that is told as a whole, that is all results or none.
+static SmallVector<int32_t> findByRank(Operation *kernel) {
+  if (auto cluster = dyn_cast<kernel::ClusterOp>(kernel))
+    return findByRank(cluster);
+  auto segmented = dyn_cast<kernel::SegmentedOp>(kernel);
+  bool found = segmented && usesRank(segmented.getPosition());
+  kernel->walk([&](kernel::CoordOp) { found = true; });
+  return found ? llvm::to_vector(llvm::seq<int32_t>(0, static_cast<int32_t>(kernel->getNumResults())))
+               : SmallVector<int32_t>();
+}
+
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
   Command command;
@@ -130,7 +172,7 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
   auto cluster = dyn_cast<kernel::ClusterOp>(op);
   compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc(),
-          cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr());
+          cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), findByRank(op));
 }
 
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {

@@ -452,6 +452,8 @@ void ManifestWriter::writeValues() {
                 json.value(number);
             });
         });
+      if (std::optional<ArrayRef<int32_t>> byRank = compute.getByRank())
+        writeInts(json, "by_rank", llvm::to_vector_of<int64_t>(*byRank));
     } else if (auto part = dyn_cast<plan::PartOp>(op)) {
       json.attribute("part", numbers.at(part.getWhole()));
       json.attribute("at", static_cast<int64_t>(part.getAt()));

@@ -1,14 +1,16 @@
 //===- CertificateOrigins.cpp ---------------------------------------------===//
 //
-// [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, or as its rows of the
-// batch, and everything that is computed from it differs too, until a collective combines it. So each value is followed
-// back to what it comes from, but not through collectives. A value that all ranks compute alike has no such origin; one
-// that a kernel makes of the rank's number alone is not found.
+// [Note: origins] What differs from rank to rank begins as a chunk that a rank owns of a unit, as its rows of the
+// batch, or as what a kernel makes of the rank's number, and everything that is computed from it differs too, until a
+// collective combines it. So each value is followed back to what it comes from, but not through collectives. A value
+// that all ranks compute alike has no such origin. Of a flat buffer that all ranks have, the rank's number makes a
+// chunk.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CertificateOrigins.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 using namespace spmd::runtime;
@@ -21,6 +23,7 @@ struct Origin {
   std::string chunk;      ///< of a unit
   std::string otherChunk; ///< of another one
   std::string rows;       ///< of the batch, or of what a collective has cut into rows
+  std::string piece;      ///< what a kernel made with the rank's number of what all ranks have
 
   void add(const Origin &other) {
     if (chunk.empty()) {
@@ -33,9 +36,11 @@ struct Origin {
       otherChunk = other.otherChunk;
     if (rows.empty())
       rows = other.rows;
+    if (piece.empty())
+      piece = other.piece;
   }
   /// What differs, if anything does.
-  const std::string &any() const { return rows.empty() ? chunk : rows; }
+  const std::string &any() const { return !rows.empty() ? rows : !chunk.empty() ? chunk : piece; }
 };
 
 class OriginChecker {
@@ -49,6 +54,10 @@ private:
   /// Of all operands, or of those of one value of a computation.
   Origin originOf(const ValueEntry &entry) const;
   Origin originOf(const ValueEntry &entry, size_t value) const;
+  /// What the rank's number makes of operands: a chunk of the unit whose whole flat buffer is among them.
+  Origin cutOf(const ValueEntry &entry, size_t value) const;
+  /// Calls `use` on the values that a value of a computation is made of.
+  template <typename Use> void forOperands(const ValueEntry &entry, size_t value, Use use) const;
   Status checkCompute(const ValueEntry &entry, const Origin &origin);
   Status checkTarget(const ValueEntry &entry, const Origin &origin) const;
   Status fail(const ValueEntry &entry, const std::string &message) const {
@@ -60,6 +69,7 @@ private:
   std::unordered_map<std::string, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
   std::unordered_map<std::string, bool> mayDiffer;      ///< targets that every rank may have for itself
   std::vector<Origin> values;
+  std::vector<std::string> flatOf; ///< of a value that is a unit's whole flat buffer: the unit
 };
 
 } // namespace
@@ -70,7 +80,7 @@ void OriginChecker::readBindings() {
     std::string name = bindingName(entry);
     if (entry.kind == StateEntry::Kind::Shard && unit && unit->isSharded()) {
       ownerOf[name] = entry.unit;
-      sources[name] = {entry.unit, name, "", ""};
+      sources[name] = {entry.unit, name, "", "", ""};
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
       mayDiffer[name] = manifest.view == "local";
@@ -90,12 +100,35 @@ Origin OriginChecker::originOf(const ValueEntry &entry) const {
   return origin;
 }
 
-Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
-  if (entry.reads.empty())
-    return originOf(entry);
-  Origin origin;
+template <typename Use> void OriginChecker::forOperands(const ValueEntry &entry, size_t value, Use use) const {
+  if (entry.reads.empty()) {
+    for (int32_t operand : entry.of)
+      use(static_cast<size_t>(operand));
+    return;
+  }
   for (int32_t operand : entry.reads[value])
-    origin.add(values[static_cast<size_t>(entry.of[static_cast<size_t>(operand)])]);
+    use(static_cast<size_t>(entry.of[static_cast<size_t>(operand)]));
+}
+
+Origin OriginChecker::cutOf(const ValueEntry &entry, size_t value) const {
+  Origin cut;
+  std::string name = "what " + entry.what + " makes of the rank's number";
+  forOperands(entry, value, [&](size_t operand) {
+    if (!flatOf[operand].empty())
+      cut.add({flatOf[operand], name, "", "", ""});
+  });
+  if (cut.chunk.empty())
+    cut.piece = name;
+  return cut;
+}
+
+Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
+  Origin origin;
+  forOperands(entry, value, [&](size_t operand) { origin.add(values[operand]); });
+  // Rows and chunks are cut by the rank's number anyway.
+  const std::vector<int32_t> &byRank = entry.byRank;
+  if (std::find(byRank.begin(), byRank.end(), static_cast<int32_t>(value)) != byRank.end())
+    origin.add(cutOf(entry, value));
   return origin;
 }
 
@@ -109,7 +142,8 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin
   if (isCollective && !unit.empty()) {
     if (isGather && !origin.rows.empty())
       return fail(entry, "gathers what is computed from " + origin.rows);
-    if (isGather && (origin.chunk.empty() || origin.unit != unit || !origin.otherChunk.empty()))
+    bool isPiece = origin.chunk.empty() && !origin.piece.empty();
+    if (isGather && !isPiece && (origin.chunk.empty() || origin.unit != unit || !origin.otherChunk.empty()))
       return fail(entry, "gathers what is computed from " + (origin.chunk.empty()  ? "no chunk of " + unit
                                                              : origin.unit != unit ? origin.chunk
                                                                                    : origin.otherChunk));
@@ -120,10 +154,12 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin
   if (isScatter && unit.empty())
     ofCollective.rows = "the result of " + entry.what;
   if (isScatter && !unit.empty())
-    ofCollective = {unit, "the result of " + entry.what, "", ""};
+    ofCollective = {unit, "the result of " + entry.what, "", "", ""};
   std::vector<Origin> results;
   for (size_t value = 0; value < entry.bytes.size(); ++value)
     results.push_back(isCollective ? ofCollective : originOf(entry, value));
+  if (isGather)
+    flatOf[values.size()] = unit;
   values.insert(values.end(), results.begin(), results.end());
   return Status::success();
 }
@@ -148,6 +184,10 @@ Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin)
 
 Status OriginChecker::check() {
   readBindings();
+  size_t count = 0;
+  for (const ValueEntry &entry : *manifest.values)
+    count += entry.bytes.size();
+  flatOf.resize(count);
   for (const ValueEntry &entry : *manifest.values) {
     Origin origin = originOf(entry);
     Status status = Status::success();
@@ -155,8 +195,10 @@ Status OriginChecker::check() {
     case ValueEntry::Kind::Source:
       values.push_back(sources[entry.what]);
       break;
-    case ValueEntry::Kind::Part:
     case ValueEntry::Kind::Join:
+      flatOf[values.size()] = entry.unit;
+      [[fallthrough]];
+    case ValueEntry::Kind::Part:
       values.push_back(std::move(origin));
       break;
     case ValueEntry::Kind::Compute:

@@ -39,6 +39,12 @@ ValueEntry spmd::runtime::readValueEntry(JsonValue value) {
       if (entry.reads.size() != entry.bytes.size())
         value["reads"].fail("expected one list per value");
     }
+    if (value.has("by_rank")) {
+      entry.byRank = readList(value["by_rank"]);
+      for (int32_t number : entry.byRank)
+        if (static_cast<size_t>(number) >= entry.bytes.size())
+          value["by_rank"].fail("expected numbers of values, of which there are " + std::to_string(entry.bytes.size()));
+    }
   } else if (value.has("part")) {
     entry.kind = ValueEntry::Kind::Part;
     entry.of = {readValue(value["part"])};

@@ -121,16 +121,27 @@ def _averaged(results: list[Trace]) -> Trace:
             for name, t in results[0].items()}
 
 
+def _refuse_other_strides(optimizer: torch.optim.Optimizer, *unused: Any) -> None:
+    """PyTorch's fused optimizers read a gradient in the order of memory, whatever its strides: they update other
+    elements than those that it is of, and there is nothing to compare with (docs/optimizers.md)."""
+    for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
+        if p.grad.stride() != p.stride():
+            raise ValueError(f"a fused optimizer takes a gradient with strides {p.grad.stride()} for {p.stride()}")
+
+
 def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, moved: bool = False,
               rounding: contextlib.AbstractContextManager | None = None) -> Run:
     """The script as it stands; random numbers are those that the captured step draws. `ranks` are those of a local
-    view, `moved` begins from parameters that one rounding has moved, `rounding` is entered around each step."""
+    view, `moved` begins from parameters that one rounding has moved, `rounding` is entered around each step of each rank,
+    in its thread: modes are of threads."""
     model, optimizer = start(script, dtype)
     if moved:
         _move(model, script, dtype)
     replicas = Replicas(model, optimizer, ranks) if is_local(script) else None
     if replicas:
         model, optimizer = replicas.members[0]
+    if any(group.get("fused") for group in optimizer.param_groups):
+        optimizer.register_step_pre_hook(_refuse_other_strides)
     between = getattr(script, "between", lambda *unused: None)
     run = Run({})
     for step, batch in enumerate(batches_of(script, dtype, ranks)):
@@ -139,9 +150,9 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
 
         def run_rank(rank: int, *members: Any) -> Trace:
             rows = _rows_of(script, batch, ranks, rank) if replicas else batch
-            with Draws(torch.tensor(script.SEED), torch.tensor(step), rank):
+            with rounding or contextlib.nullcontext(), Draws(torch.tensor(script.SEED), torch.tensor(step), rank):
                 return results_of(script.train_step(*members, *rows), step)
-        with _whole_ops(), rounding or contextlib.nullcontext():
+        with _whole_ops():
             run.results |= _averaged(replicas.step(run_rank)) if replicas else run_rank(0, model, optimizer)
         run.states.append(state_of(model, optimizer))
         modes = _modes_of(model, optimizer)

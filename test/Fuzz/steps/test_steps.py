@@ -1,6 +1,7 @@
 """A sample of random training steps agrees with eager PyTorch, or is refused by a listed sentence; run.py has more."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from generate import generate
 from minimize import minimize
 from refusals import LISTED, Refusal, is_listed, small_program
@@ -50,6 +52,29 @@ def test_failures_are_found(line: str, kind: str, tmp_path) -> None:
     script = tmp_path / "failing.py"
     script.write_text(small_program({"terms": (line,)}).source())
     assert any(one.signature().startswith(kind) for one in check(script, ranks=(), sample=True))
+
+
+def test_roundings_reach_the_ranks_of_a_local_view(tmp_path) -> None:
+    """Each has a thread of its own, and a mode is of a thread."""
+    from eager import load, run_eager
+    from roundings import Roundings
+    script = tmp_path / "local.py"
+    script.write_text(small_program({}, (("view", "local"),)).source())
+    plain, other = (run_eager(load(script), torch.float32, 2, rounding=rounding) for rounding in (None, Roundings(0)))
+    assert not torch.equal(plain.final["embed.weight"], other.final["embed.weight"])
+    assert torch.allclose(plain.final["embed.weight"], other.final["embed.weight"])
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_what_pytorchs_fused_optimizers_misread_is_no_test(fused: bool, tmp_path) -> None:
+    from check import check
+    program = small_program({"gradients": ("for p in model.parameters():", "    p.grad = p.grad.t().contiguous().t()")})
+    program = dataclasses.replace(program, optimizer=f"SGD(model.parameters(), lr=0.1, fused={fused})")
+    script = tmp_path / "strides.py"
+    script.write_text(program.source())
+    found = check(script, ranks=(), sample=True)
+    assert ("a fused optimizer takes a gradient with strides" in found[0].text) == fused
+    assert found[0].kind == ("invalid" if fused else "ok")
 
 
 def test_a_crash_is_found(tmp_path) -> None:

@@ -76,6 +76,48 @@ func.func @step(%a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "exp
 
 // -----
 
+// 10: another unit's parameters, in the narrower type that they travel in
+#owned = #spmd.sharding<global = [256], [owned]>
+#R = #spmd.sharding<global = [256], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules ["a"] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"a.w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+spmd.shard_unit @unit1 modules ["b"] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"b.w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+func.func @step(%a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
+                %b: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit1, "param">}) {
+  %own = aten._to_copy %a {dtype = bf16} : (tensor<128xf32, #owned>) -> tensor<128xbf16, #owned>
+  %0 = spmd.all_gather %own on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xbf16, #owned> -> tensor<256xbf16, #R>
+  %other = aten._to_copy %b {dtype = bf16} : (tensor<128xf32, #owned>) -> tensor<128xbf16, #owned>
+  // expected-error @+1 {{of unit @unit0 takes a value of unit @unit1}}
+  %1 = spmd.all_gather %other on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 : tensor<128xbf16, #owned> -> tensor<256xbf16, #R>
+  return
+}
+}
+
+// -----
+
+// 10: another state of the unit, in the narrower type; its parameters are taken
+#owned = #spmd.sharding<global = [256], [owned]>
+#R = #spmd.sharding<global = [256], [replicated]>
+module attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
+spmd.mesh @mesh ["data" = 2]
+spmd.shard_unit @unit0 modules ["a"] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"a.w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]>
+func.func @step(%a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "param">},
+                %m: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "exp_avg">}) {
+  %own = aten._to_copy %a {dtype = bf16, spmd.segment = 0 : i64} : (tensor<128xf32, #owned>) -> tensor<128xbf16, #owned>
+  %0 = spmd.all_gather %own on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 0 : i64} : tensor<128xbf16, #owned> -> tensor<256xbf16, #R>
+  %other = aten._to_copy %m {dtype = bf16, spmd.segment = 1 : i64} : (tensor<128xf32, #owned>) -> tensor<128xbf16, #owned>
+  // expected-error @+1 {{of unit @unit0 sends #spmd.shard<@unit0, "exp_avg"> where parameters are used}}
+  %1 = spmd.all_gather %other on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 {spmd.segment = 1 : i64} : tensor<128xbf16, #owned> -> tensor<256xbf16, #R>
+  return
+}
+}
+
+// -----
+
 // 10: parameters in another type than the unit's
 #owned = #spmd.sharding<global = [256], [owned]>
 module {

@@ -80,6 +80,67 @@ TEST_F(Origins, OneRankHasEverything) {
   EXPECT_TRUE(checkOrigins(manifest).ok());
 }
 
+/// The rank's number makes of a whole flat buffer this rank's chunk of its unit, which may be gathered as that.
+TEST_F(Origins, GatherOfAChunkThatIsCutFromTheWhole) {
+  int32_t next = 0, hyper = -1;
+  auto gather = manifest.values->end();
+  for (auto entry = manifest.values->begin(); entry != manifest.values->end(); ++entry) {
+    if (entry->what.rfind("hyper", 0) == 0)
+      hyper = next;
+    if (gather == manifest.values->end() && entry->what.rfind("all_gather", 0) == 0)
+      gather = entry;
+    next += static_cast<int32_t>(entry->bytes.size());
+  }
+  ASSERT_TRUE(gather != manifest.values->end() && hyper >= 0);
+  // After everything else, so that no number changes.
+  std::string unit = gather->what.substr(gather->what.rfind(" of ") + 4);
+  std::string other = unit == "fc" ? "embed" : "fc";
+  ValueEntry flat, cut, again = *gather;
+  flat.kind = ValueEntry::Kind::Join;
+  flat.unit = unit;
+  flat.of = {hyper};
+  flat.at = {0};
+  flat.bytes = gather->bytes;
+  cut.kind = ValueEntry::Kind::Compute;
+  cut.what = "kernel cut rw";
+  cut.of = {next};
+  cut.bytes = {gather->bytes[0] / 2};
+  again.of = {next + 1};
+  size_t at = manifest.values->size();
+  manifest.values->insert(manifest.values->end(), {flat, cut, again});
+  // Without the rank's number, all ranks send the same.
+  expectError("gathers what is computed from no chunk of " + unit);
+  (*manifest.values)[at + 1].byRank = {0};
+  Status status = checkOrigins(manifest);
+  EXPECT_TRUE(status.ok()) << status.message;
+  (*manifest.values)[at].unit = other;
+  expectError("gathers what is computed from what kernel cut rw makes of the rank's number");
+  // Of no whole buffer of a unit, it is a piece of nobody knows what, of which a chunk may be made.
+  (*manifest.values)[at + 1].of = {hyper};
+  status = checkOrigins(manifest);
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(Origins, WhatIsMadeOfTheRanksNumberIsNotCombined) {
+  ValueEntry &loss = target("loss");
+  int32_t next = 0;
+  for (const ValueEntry &entry : *manifest.values)
+    next += static_cast<int32_t>(entry.bytes.size());
+  ValueEntry made;
+  made.kind = ValueEntry::Kind::Compute;
+  made.what = "kernel made rw";
+  made.of = loss.of;
+  made.bytes = {4};
+  loss.of = {next};
+  ValueEntry last = loss;
+  manifest.values->erase(manifest.values->begin() + (&loss - manifest.values->data()));
+  manifest.values->push_back(made);
+  manifest.values->push_back(last);
+  EXPECT_TRUE(checkOrigins(manifest).ok());
+  (*manifest.values)[manifest.values->size() - 2].byRank = {0};
+  expectError("is the same on all ranks, but computed from what kernel made rw makes of the rank's number");
+}
+
 /// A kernel of two loops that share nothing: one result is of what all ranks have, the other of this rank's rows.
 TEST_F(Origins, OfEachResultOfAKernel) {
   int32_t next = 0, whole = -1, rows = -1;

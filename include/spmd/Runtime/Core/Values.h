@@ -28,6 +28,7 @@ struct ValueEntry {
   std::vector<int64_t> at;
   std::vector<int64_t> bytes; ///< of each value that it defines
   std::vector<std::vector<int32_t>> reads; ///< Compute: of each value the positions in `of`; empty: all of all
+  std::vector<int32_t> byRank;             ///< Compute: values that are made with the rank's number, by position
   /// Join, and Part of a unit's flat buffer: the parameters whose segments lie at `at`.
   std::vector<std::string> segments;
   std::string unit;
