@@ -231,13 +231,14 @@ class Checker:
     def _compile(self, ranks: int) -> Iterator[Finding]:
         """The whole script through spmd.compile, as a user runs it."""
         options = dict(self.script.OPTIONS)
+        # Before the script is set up: what eager has trained may be reached by name (TEACHER).
+        run, _ = self._runs(self.dtype, ranks)
         model, optimizer = start(self.script, self.dtype)
         step = spmd.compile(self.script.train_step, ranks=ranks, threads=1, timeout=100,
                             options=[*options.pop("options", []), f"--cpu={CPU}"],
                             batch_dims=getattr(self.script, "BATCH_DIMS", None), **options)
         between = getattr(self.script, "between", lambda *unused: None)
         results: Trace = {}
-        run, _ = self._runs(self.dtype, ranks)
         for number, batch in enumerate(run.batches):
             results |= results_of(step(model, optimizer, *batch), number)
             between(model, optimizer, number)
