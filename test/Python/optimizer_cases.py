@@ -136,6 +136,12 @@ def document() -> str:
         "- `capturable` is set for the capture where a bias correction would else be a Python number read from a "
         "tensor; the",
         "  results are those of `capturable=False` up to rounding in float32.",
+        "- PyTorch's fused optimizers read on CPUs a gradient in the order of memory, whatever its strides: a gradient "
+        "that",
+        "  is set by hand (`p.grad = ...` of `torch.autograd.grad`, say) with other strides than the parameter's updates "
+        "other",
+        "  elements than those that it is of. The compiled step updates those that it is of, as the other "
+        "implementations do.",
         "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold "
         "start has",
         "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "
