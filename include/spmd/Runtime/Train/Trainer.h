@@ -23,6 +23,7 @@ struct TrainerOptions {
   int64_t threads = 0; ///< of all ranks of this process together; 0: one per core
   double timeoutSeconds = 60;
   std::string weights; ///< safetensors; empty: the artifact's own, if any
+  bool isLoadedNext = false; ///< what a checkpoint has may be missing: loadState() comes before the first step
   DeviceOptions device;
   std::string communicators; ///< how ranks reach each other; empty: as the device likes it
   std::string fault;         ///< see parseFault; empty: none
@@ -78,14 +79,32 @@ public:
   /// Saves full parameters and persistent buffers under all their names (a
   /// tied one several times, since safetensors cannot share), with
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". All
-  /// processes call it, the one of rank 0 writes the file.
+  /// processes call it, the one of rank 0 writes the file. The largest tensor is
+  /// all that is in memory of it.
   Status save(const std::string &path, bool withOptimizer) const;
 
   /// The same by this process alone; an error where it cannot read alone.
   Status saveAlone(const std::string &path, bool withOptimizer) const;
 
+  /// What `rank` writes into a checkpoint of a file for each rank, and writing that of a rank here: a safetensors file with
+  /// the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
+  std::vector<StatePiece> piecesToSave(int64_t rank) const;
+  Status saveRank(int64_t rank, const std::string &path) const;
+
+  /// Waits until the steps of all processes are done.
+  Status settle() const;
+
+  /// Loading a state: whether it fits (StateMap::compare), whether what the ranks here take of it is whole, and taking it.
+  /// Only the last one changes anything; each process does it for its ranks.
+  Status compareState(const StateSource &source, bool strict) const;
+  Status checkState(const StateSource &source) const;
+  Status loadState(const StateSource &source);
+
   /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
   Expected<int64_t> agree(int64_t value) const;
+
+  /// An error of one process is one of all, and all have come as far.
+  Status agreeOn(const Status &status) const;
 
   /// The text of every process of the job, by process.
   Expected<std::vector<std::string>> gatherText(const std::string &mine) const;
@@ -141,13 +160,13 @@ private:
   Trainer() = default;
   Status loadFirstStep(const std::string &folder, TrainerOptions options);
   Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
-  Status shareStatus(const Status &status);
   Status compareProcesses(uint64_t hash, const std::string &what);
   Status initializeState(const TrainerOptions &options);
   void noteGaps(const SafetensorsFile &weights);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
   bool stopRanks();
+  bool hasOptimizerState() const;
   Status writeState(const std::string &path, bool withOptimizer, bool writes) const;
   StepAgreement agreement() const;
   Status agreeOnStep(Status problem);
@@ -167,6 +186,20 @@ private:
   ExecutorOptions executorOptions;
   int64_t generation = 0; ///< of the memory that the ranks were started on
 };
+
+template <typename Body>
+Status Trainer::SharedState::read(const Body &body) {
+  if (Status status = settle(); !status.ok())
+    return status;
+  // What is left after a failure can be read as it is.
+  if (failure.ok())
+    if (Status status = processes->awaitSteps(abort); !status.ok())
+      return failure = status;
+  Status status = body();
+  if (!status.ok() && failure.ok())
+    failure = abort.status();
+  return status;
+}
 
 } // namespace spmd::runtime
 
