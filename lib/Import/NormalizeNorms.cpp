@@ -3,7 +3,8 @@
 // [Note: batch norm]
 // Batch statistics are sums over the batch divided by the global count, so that a sharded batch gives those of the
 // whole batch with one message for the two sums. They are summed in f64, as PyTorch does on the CPU: then the variance
-// as mean of squares minus square of the mean loses nothing, whatever the mean is.
+// of f32 values as mean of squares minus square of the mean loses nothing, whatever the mean is. Values that are f64
+// themselves have no wider type: they are centered first, for one more message.
 //
 // Group norm is a layer norm of each group, then a scale and a shift per channel. Weight norm and softmax of rows that
 // are masked throughout are here too.
@@ -49,8 +50,14 @@ static Statistics fromBatch(Emitter &emitter, Value input, double eps) {
   SmallVector<int64_t> dims = batchDims(type);
   auto count = static_cast<double>(type.getNumElements() / type.getDimSize(1));
   Value mean = wide.div(wide.sum(input, dims), count);
-  Value squares = wide.div(wide.sum(wide.mul(input, input), dims), count);
-  Value variance = wide.clamp(wide.sub(squares, wide.mul(mean, mean)), 0, std::nullopt);
+  Value variance;
+  if (type.getElementType().isF64()) {
+    Value centered = wide.sub(input, perChannel(emitter, mean, type));
+    variance = wide.div(wide.sum(wide.mul(centered, centered), dims), count);
+  } else {
+    Value squares = wide.div(wide.sum(wide.mul(input, input), dims), count);
+    variance = wide.clamp(wide.sub(squares, wide.mul(mean, mean)), 0, std::nullopt);
+  }
   return {mean, variance, wide.unary("rsqrt", wide.add(variance, eps))};
 }
 

@@ -89,6 +89,10 @@ FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
     bool eachStep = isa<BatchAttr, HyperAttr>(role);
     const Values &from = eachStep ? ofStep : inputs.state;
     auto it = from.find(tensor.key);
+    if (it == from.end() && tensor.isPlace) {
+      globals.push_back(Tensor::full(tensor.dtype, tensor.shape, 0));
+      continue;
+    }
     if (it == from.end())
       return step.emitError() << "the inputs have no tensor '" << tensor.key << "'";
     Tensor value = it->second.converted(tensor.dtype);
@@ -120,7 +124,8 @@ LogicalResult Run::collect(ArrayRef<PerRank> returned, Results &results, bool is
       return failure();
     NamedResults &into = isUpdate ? results.state : results.steps.back();
     for (auto [tensor, value] : llvm::zip_equal(*described, *globals))
-      into[tensor.key] = {tensor.kind, std::move(value)};
+      if (!tensor.isPlace)
+        into[tensor.key] = {tensor.kind, std::move(value)};
   }
   return success();
 }

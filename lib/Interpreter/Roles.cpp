@@ -75,10 +75,11 @@ static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitN
     return failure();
   SmallVector<GlobalTensor> result;
   for (SegmentAttr segment : unit->getLayout().getSegments()) {
-    // What is in no optimizer has a place in its unit's optimizer state, and no state in it.
-    bool hasNone = segment.getGroup() < 0 && state != "param" && state != "grad";
+    // A parameter that is frozen, or in no optimizer, has a place in its unit's optimizer state, and no state in it.
+    bool isOptimizerState = state != "param" && state != "grad";
+    bool hasNone = (!segment.getTrainable() && state != "param") || (segment.getGroup() < 0 && isOptimizerState);
     result.push_back({stateKey(state, segment.getName()), stateKind(state),
-                      isTable ? Shape() : Shape(segment.getShape()), dtype, hasNone ? 0.0 : init});
+                      isTable ? Shape() : Shape(segment.getShape()), dtype, hasNone ? 0.0 : init, hasNone});
   }
   return result;
 }
@@ -89,7 +90,7 @@ FailureOr<SmallVector<GlobalTensor>> describeRole(Attribute role, RankedTensorTy
   if (!dtype)
     return scope->emitError() << "tensors of " << type.getElementType() << " are not supported";
   auto one = [&](std::string key, std::string kind, std::optional<double> init = std::nullopt) -> List {
-    return SmallVector<GlobalTensor>{{std::move(key), std::move(kind), Shape(globalShape(type)), *dtype, init}};
+    return SmallVector<GlobalTensor>{{std::move(key), std::move(kind), Shape(globalShape(type)), *dtype, init, false}};
   };
   return llvm::TypeSwitch<Attribute, List>(role)
       .Case([&](ParamAttr a) { return one(a.getName().str(), "parameters"); })

@@ -76,6 +76,8 @@ std::string epilogueOptions(const PipelineOptions &options) {
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, "spmd-fold-empty-tensors", none,
      "no kernel takes a tensor without elements, and what it adds to a step is known"},
+    {Phase::import, Kind::required, "spmd-widen-step-counters", none,
+     "eager computes bias corrections in Python's doubles; in f32 their differences keep few digits"},
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
      "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,

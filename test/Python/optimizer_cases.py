@@ -135,7 +135,7 @@ def document() -> str:
         "- Without `foreach` and `fused`, SGD, Adam and AdamW are recorded as fused, the others one tensor at a time.",
         "- `capturable` is set for the capture where a bias correction would else be a Python number read from a "
         "tensor; the",
-        "  results are those of `capturable=False` up to rounding in float32.",
+        "  results are those of `capturable=False`: the bias corrections are computed in float64, as Python does.",
         "- PyTorch's fused optimizers read on CPUs a gradient in the order of memory, whatever its strides: a gradient "
         "that",
         "  is set by hand (`p.grad = ...` of `torch.autograd.grad`, say) with other strides than the parameter's updates "

@@ -37,6 +37,12 @@ def test_partitioned_step_equals_captured(number: int, name: str, tmp_path) -> N
     check.interpret(RANKS[number % 3], POLICIES[number // 2 % 2], f"--mode={MODES[number // 3 % 2]}")
 
 
+def test_frozen_parameters_that_an_optimizer_has_need_no_state(tmp_path) -> None:
+    """They have a place in the momentum of their unit, which is nobody's input or result."""
+    check = StepCheck(capture("teacher", False, "momentum"), tmp_path)
+    check.interpret(3, "none", "--mode=fully_shard")
+
+
 #: One of each kind: a mask, two gradients, one gradient of two, whole gradients, positions in lists, other parameters,
 #: a part cut from a whole weight.
 TRAINED = ["weight_norm", "masked gradients", "projected gradients", "sum of two", "clipped regularizer", "unit whole",

@@ -145,3 +145,20 @@ def test_modules_that_the_step_reaches_are_put_back_too() -> None:
     for prefix, module in (("", model), ("teacher.", teacher), ("head.", head)):
         for name, tensor in module.state_dict().items():
             torch.testing.assert_close(package.reference[f"final/{prefix}{name}"], tensor, rtol=0, atol=0)
+
+
+def test_a_reference_whose_ranks_drift_apart_is_refused() -> None:
+    """Eager averages what backward() leaves in p.grad; a gradient that is set by hand stays each rank's own."""
+    def step(model, optimizer, x, y):
+        loss = F.mse_loss(model(x), y)
+        parameters = list(model.parameters())
+        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters)):
+            parameter.grad = gradient
+        optimizer.step()
+        return loss
+
+    model = nn.Linear(5, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    batches = [(torch.randn(6, 5), torch.randn(6, 3))]
+    with pytest.raises(spmd.CaptureError, match="another 'weight' on each after a step.*\n  cure: take gradients from"):
+        spmd.capture(step, model, optimizer, *(t[:3] for t in batches[0]), reference=batches, reference_ranks=2)

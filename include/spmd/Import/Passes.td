@@ -38,6 +38,43 @@ def FoldEmptyTensorsPass : Pass<"spmd-fold-empty-tensors", "::mlir::ModuleOp"> {
   }];
 }
 
+def WidenStepCountersPass : Pass<"spmd-widen-step-counters", "::mlir::ModuleOp"> {
+  let summary = "computes bias corrections in f64, as eager does in Python";
+  let description = [{
+    **Definition.** In param groups with `capturable = false`, what an optimizer computes of its 0-dim f32 state (the
+    counter of steps, NAdam's product of momenta) and of numbers alone is computed in f64. The state stays f32, and so
+    does what has dims.
+
+    **Input IR.** `@step` as imported. **Output IR.** The same with f64 for these 0-dim values, an `aten._to_copy`
+    (`aten._foreach_map` of a list) where a counter is read, and one back to f32 where such a value meets other 0-dim
+    values.
+
+    **Why.** Where `capturable` is false, PyTorch reads the counter and goes on in Python: `1 - beta2 ** step` is a
+    double. A capture has tensors there, and 1 - 0.999 in f32 is off by 1.3e-5, the rectification of RAdam, a difference
+    of two numbers near 2,000, by 1e-4.
+
+    ```mlir
+    // spmd-opt --spmd-widen-step-counters
+    module attributes {spmd.param_groups = [{capturable = false, parameters = ["w"]} ]} {
+      func.func @step(%w: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                      %step: tensor<f32> {spmd.arg = #spmd.state<"step", of = "w", init = 0.0>})
+          -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>},
+              tensor<f32> {spmd.result = #spmd.update<#spmd.state<"step", of = "w", init = 0.0>>}) {
+        %0 = aten.add.Scalar %step {other = 1 : i64} : (tensor<f32>) -> tensor<f32>
+        %1 = aten.pow.Scalar %0 {self = 0.999 : f64} : (tensor<f32>) -> tensor<f32>
+        %2 = aten.div.Tensor %w, %1 : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+        return %2, %0 : tensor<4xf32>, tensor<f32>
+      }
+    }
+    // becomes
+        %0 = aten.add.Scalar %step {other = 1 : i64} : (tensor<f32>) -> tensor<f32>
+        %1 = aten._to_copy %0 {dtype = f64} : (tensor<f32>) -> tensor<f64>
+        %2 = aten.pow.Scalar %1 {self = 0.999 : f64} : (tensor<f64>) -> tensor<f64>
+        %3 = aten.div.Tensor %w, %2 : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+    ```
+  }];
+}
+
 def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
   let summary = "says where row numbers need no check at run time";
   let description = [{

@@ -42,6 +42,9 @@ struct GlobalTensor {
   DType dtype = DType::f32;
   /// Before the first step, when no weights give the tensor.
   std::optional<double> init;
+  /// Only a place in a unit's optimizer state: of a parameter that is frozen, or in no optimizer. Nobody has to give
+  /// it, it is zero, and no result.
+  bool isPlace = false;
 };
 
 /// The global tensors behind the arguments of `step`, in argument order. Fails

@@ -135,6 +135,8 @@ class Checker:
             self.script = load(self.path)
             self.seed, self.dtype = self.script.SEED, getattr(self.script, "DTYPE", torch.float32)
             runs = [self.run(dtype, 1, moved) for dtype in (torch.float64, self.dtype) for moved in (False, True)]
+            if is_local(self.script):
+                runs += [self.run(self.dtype, ranks) for ranks in self.ranks]
         except Exception as error:
             raise NotComparable("invalid", f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from error
         self.has_autocast = "autocast(" in self.path.read_text()
