@@ -15,7 +15,7 @@
 
 struct spmd_trainer {
   std::unique_ptr<spmd::runtime::Trainer> trainer;
-  std::vector<spmd::runtime::HostTensor> inputs;  ///< scratch, so that steps do not allocate
+  std::vector<spmd::runtime::HostTensor> inputs; ///< scratch, so that steps do not allocate
   std::vector<size_t> collectives; ///< positions in the plan
 };
 

@@ -151,7 +151,8 @@ static Status writeAll(const Trainer &trainer, RunState run, const CheckpointOpt
 Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
                                              const CheckpointOptions &options) const {
   bool leads = trainer.ranks().has(0);
-  std::string target = path + "/" + folderNameOf(run.step), temporary = path + "/" + kUnfinished + folderNameOf(run.step);
+  std::string target = path + "/" + folderNameOf(run.step),
+              temporary = path + "/" + kUnfinished + folderNameOf(run.step);
   Status status = trainer.settle();
   std::error_code error;
   if (leads && status.ok()) {
@@ -236,9 +237,10 @@ Expected<Checkpoint> CheckpointFolder::restore(const std::string &path, Trainer 
       Expected<std::vector<std::string>> hashes = trainer.gatherText(hash);
       if (!hashes)
         return hashes.error();
-      Status fits = hash == hashes->front() ? trainer.compareState(*checkpoint->state, strict)
-                                            : Status::badInput("'" + candidate + "' is another checkpoint than that of " +
-                                                               trainer.ranks().describe(0));
+      Status fits = hash == hashes->front()
+                        ? trainer.compareState(*checkpoint->state, strict)
+                        : Status::badInput("'" + candidate + "' is another checkpoint than that of " +
+                                           trainer.ranks().describe(0));
       if (fits = trainer.agreeOn(fits); !fits.ok())
         return fits;
       opened = trainer.agreeOn(checkOwn(*checkpoint, trainer));

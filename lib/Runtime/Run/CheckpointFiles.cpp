@@ -179,7 +179,8 @@ static Expected<CheckpointIndex> readIndex(const std::string &folder, int64_t by
     return text.error();
   if (static_cast<int64_t>(text->size()) != bytes || formatHash(hashBytes(*text)) != hash)
     return Status::badInput("'" + path + "' has " + std::to_string(text->size()) + " bytes with the hash " +
-                            formatHash(hashBytes(*text)) + ", run.json says " + std::to_string(bytes) + " with " + hash);
+                            formatHash(hashBytes(*text)) + ", run.json says " + std::to_string(bytes) + " with " +
+                            hash);
   return CheckpointIndex::parse(path, *text);
 }
 
@@ -217,7 +218,6 @@ Expected<Checkpoint> spmd::runtime::openCheckpoint(const std::string &folder) {
   Expected<CheckpointIndex> index = version > 1 ? readIndex(folder, bytes, hash) : indexWhole(folder, bytes, hash);
   if (!index)
     return index.error();
-  checkpoint.state =
-      std::make_shared<CheckpointState>(folder, std::move(*index), hashBytes(checkpoint.text));
+  checkpoint.state = std::make_shared<CheckpointState>(folder, std::move(*index), hashBytes(checkpoint.text));
   return checkpoint;
 }

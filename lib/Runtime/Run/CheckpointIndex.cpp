@@ -108,8 +108,7 @@ static std::vector<CheckpointIndex::Piece> readPieces(JsonValue list, const Stat
     pieces.push_back(piece);
   });
   if (known != numElements(tensor.shape))
-    list.fail("have " + std::to_string(known) + " elements, the tensor " +
-              std::to_string(numElements(tensor.shape)));
+    list.fail("have " + std::to_string(known) + " elements, the tensor " + std::to_string(numElements(tensor.shape)));
   return pieces;
 }
 
@@ -160,8 +159,9 @@ Status CheckpointState::checkBytes(size_t number, int64_t offset, int64_t bytes)
     uint64_t found = hashBlock(*data, file.bytes, block), expected = file.blocks[static_cast<size_t>(block)];
     if (found != expected)
       return Status::badInput("'" + folder + "/" + file.name + "': its bytes from " +
-                              std::to_string(block * CheckpointFile::kBlock) + " on have the hash " + formatHash(found) +
-                              ", not " + formatHash(expected) + ": the file was changed after it was saved");
+                              std::to_string(block * CheckpointFile::kBlock) + " on have the hash " +
+                              formatHash(found) + ", not " + formatHash(expected) +
+                              ": the file was changed after it was saved");
     opened[number]->checked[static_cast<size_t>(block)] = true;
   }
   return Status::success();

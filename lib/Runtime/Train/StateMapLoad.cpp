@@ -87,9 +87,10 @@ Status StateMap::compare(const StateSource &source, bool strict, bool withOptimi
   if (what.empty())
     return Status::success();
   return Status::badInput(source.describe() + " does not fit the step, nothing was loaded: " + what.substr(2) +
-                          (isCured ? "\n  cure: strict=False (spmd-run: --strict=off) leaves what it lacks as it is, and "
-                                     "what is unexpected out"
-                                   : ""));
+                          (isCured
+                               ? "\n  cure: strict=False (spmd-run: --strict=off) leaves what it lacks as it is, and "
+                                 "what is unexpected out"
+                               : ""));
 }
 
 Status StateMap::check(const StateSource &source, const RanksHere &ranks) const {

@@ -40,8 +40,8 @@ Status Trainer::writeState(const std::string &path, bool withOptimizer, bool wri
   std::vector<char> bytes;
   for (const auto &[tensor, names] : times) {
     bytes.resize(static_cast<size_t>(tensor->bytes()));
-    Status read = content->shared->read(
-        [&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
+    Status read =
+        content->shared->read([&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
     if (!read.ok())
       return read;
     for (size_t i = 0; writer && i < names; ++i)
@@ -93,7 +93,9 @@ Status Trainer::saveRank(int64_t rank, const std::string &path) const {
   return writer->commit();
 }
 
-Status Trainer::settle() const { return content->shared->read([] { return Status::success(); }); }
+Status Trainer::settle() const {
+  return content->shared->read([] { return Status::success(); });
+}
 
 static bool hasOptimizerState(const StateSource &source) {
   const std::string prefix = "optimizer/";

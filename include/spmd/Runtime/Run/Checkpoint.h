@@ -3,13 +3,13 @@
 // A folder of checkpoints has a folder for each, "step-00000100", with
 //   state.safetensors        kind full: parameters, buffers, optimizer state, random-number counters, whole, under
 //                            PyTorch's names
-//   rank-00000.safetensors   kind sharded: a file for each rank with the elements that it has of each tensor, and what all
-//                            have alike in that of rank 0
+//   rank-00000.safetensors   kind sharded: a file for each rank with the elements that it has of each tensor, and what
+//                            all have alike in that of rank 0
 //   index.json               where the elements of each tensor are, and hashes of the files' blocks (CheckpointIndex.h)
-//   run.json                 the steps taken, the data and its seed, the schedule, learning rates; the hash of the index,
-//                            and its own
-// and files that the caller adds. A checkpoint is written beside its place, brought to the disk, and renamed: it is there
-// whole or not at all.
+//   run.json                 the steps taken, the data and its seed, the schedule, learning rates; the hash of the
+//                            index, and its own
+// and files that the caller adds. A checkpoint is written beside its place, brought to the disk, and renamed: it is
+// there whole or not at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,9 +42,9 @@ struct RunState {
 
   int64_t step = 0; ///< steps taken since the run's first
   DataOptions data;
-  std::string schedule;    ///< see Schedule.h; empty: none
+  std::string schedule;     ///< see Schedule.h; empty: none
   std::string notes = "{}"; ///< a JSON value of the caller's
-  std::vector<Rate> rates; ///< hyper-parameters in effect; filled in when it is saved
+  std::vector<Rate> rates;  ///< hyper-parameters in effect; filled in when it is saved
 
   /// Sets the hyper-parameters that the step has as inputs to what they were.
   void applyRates(Trainer &trainer) const;
@@ -73,20 +73,21 @@ public:
   /// Makes the folder if it is not there; checks that it can be written.
   static Expected<CheckpointFolder> create(const std::string &path);
 
-  /// Saves a checkpoint of the run, in place of one of the same step, and removes the oldest but `keep`. Where a job has
-  /// several processes, all call this; of kind full that of rank 0 writes, else each for its ranks, into one folder that
-  /// all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
+  /// Saves a checkpoint of the run, in place of one of the same step, and removes the oldest but `keep`. Where a job
+  /// has several processes, all call this; of kind full that of rank 0 writes, else each for its ranks, into one folder
+  /// that all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
   Expected<std::string> save(const Trainer &trainer, RunState run, const CheckpointOptions &options) const;
 
   /// The step of the newest checkpoint; -1 without any.
   int64_t latestStep() const;
 
-  /// The newest checkpoint in `path` that is whole, of which every byte was looked at; `path` may be a checkpoint itself.
+  /// The newest checkpoint in `path` that is whole, of which every byte was looked at; `path` may be a checkpoint
+  /// itself.
   static Expected<Checkpoint> findLatest(const std::string &path);
 
-  /// Loads the newest checkpoint in `path` that is whole into the ranks, of which each reads only the blocks that have its
-  /// bytes. One that does not fit is an error (Trainer::compareState), and nothing has changed then. All processes of a job
-  /// call this.
+  /// Loads the newest checkpoint in `path` that is whole into the ranks, of which each reads only the blocks that have
+  /// its bytes. One that does not fit is an error (Trainer::compareState), and nothing has changed then. All processes
+  /// of a job call this.
   static Expected<Checkpoint> restore(const std::string &path, Trainer &trainer, bool strict);
 
 private:

@@ -66,8 +66,8 @@ public:
 
   /// Checks all blocks of all files.
   Status checkAll() const;
-  /// Checks what no tensor's elements tell of, as number `part` of `parts` who share it: that each file is there with its
-  /// bytes and its beginning, and files without tensors.
+  /// Checks what no tensor's elements tell of, as number `part` of `parts` who share it: that each file is there with
+  /// its bytes and its beginning, and files without tensors.
   Status checkRest(int64_t part, int64_t parts) const;
   /// The content of a small file of the checkpoint; its hash is compared. An error when there is none of the name.
   Expected<std::string> readFile(const std::string &name) const;

@@ -83,13 +83,13 @@ public:
   /// missing one is left as it is.
   Status initialize(const SafetensorsFile *weights, RankMemory &memory, bool isLoadedNext = false) const;
 
-  /// The pieces that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what all
-  /// have alike. Those of all ranks together are every saved tensor, once.
+  /// The pieces that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what
+  /// all have alike. Those of all ranks together are every saved tensor, once.
   std::vector<StatePiece> piecesToSave(int64_t rank) const;
 
-  /// An error that lists all that keeps the state from being filled from `source`: saved tensors that it has not, tensors
-  /// that have no place here, other shapes, and types that are not converted (floating ones are). Not `strict`: only the
-  /// last two. `withOptimizer`: its state must be there.
+  /// An error that lists all that keeps the state from being filled from `source`: saved tensors that it has not,
+  /// tensors that have no place here, other shapes, and types that are not converted (floating ones are). Not `strict`:
+  /// only the last two. `withOptimizer`: its state must be there.
   Status compare(const StateSource &source, bool strict, bool withOptimizer) const;
 
   /// Checks the elements that the ranks here take of `source`, which compare() has accepted; then takes them.

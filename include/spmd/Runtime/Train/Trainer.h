@@ -22,12 +22,12 @@ struct TrainerOptions {
   int64_t ranks = 0;   ///< 0: what the artifact was compiled for
   int64_t threads = 0; ///< of all ranks of this process together; 0: one per core
   double timeoutSeconds = 60;
-  std::string weights; ///< safetensors; empty: the artifact's own, if any
+  std::string weights;       ///< safetensors; empty: the artifact's own, if any
   bool isLoadedNext = false; ///< what a checkpoint has may be missing: loadState() comes before the first step
   DeviceOptions device;
-  std::string communicators; ///< how ranks reach each other; empty: as the device likes it
-  std::string fault;         ///< see parseFault; empty: none
-  bool profile = false;      ///< note when each command runs
+  std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
+  std::string fault;            ///< see parseFault; empty: none
+  bool profile = false;         ///< note when each command runs
   BatchOf batch = BatchOf::Job; ///< what each process gives to a step
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
@@ -86,16 +86,16 @@ public:
   /// The same by this process alone; an error where it cannot read alone.
   Status saveAlone(const std::string &path, bool withOptimizer) const;
 
-  /// What `rank` writes into a checkpoint of a file for each rank, and writing that of a rank here: a safetensors file with
-  /// the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
+  /// What `rank` writes into a checkpoint of a file for each rank, and writing that of a rank here: a safetensors file
+  /// with the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
   std::vector<StatePiece> piecesToSave(int64_t rank) const;
   Status saveRank(int64_t rank, const std::string &path) const;
 
   /// Waits until the steps of all processes are done.
   Status settle() const;
 
-  /// Loading a state: whether it fits (StateMap::compare), whether what the ranks here take of it is whole, and taking it.
-  /// Only the last one changes anything; each process does it for its ranks.
+  /// Loading a state: whether it fits (StateMap::compare), whether what the ranks here take of it is whole, and taking
+  /// it. Only the last one changes anything; each process does it for its ranks.
   Status compareState(const StateSource &source, bool strict) const;
   Status checkState(const StateSource &source) const;
   Status loadState(const StateSource &source);
@@ -179,7 +179,7 @@ private:
   /// with it until the next step. Null when there is none, or the state is that of a later step.
   std::unique_ptr<Trainer> first;
   bool ranFirst = false;
-  bool startsCold = false;   ///< the weights hold no optimizer state
+  bool startsCold = false; ///< the weights hold no optimizer state
   std::vector<std::string> notices;
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
