@@ -546,7 +546,7 @@ class CompiledStep(Opaque):
             files = dict([objects_file(objects, processes.rank)] if objects else [])
             self._live.trainer.save_checkpoint(
                 folder, kind=kind, step=self.steps, keep=keep, files=files,
-                notes=notes_of(program.call.optimizers, processes.world, list(objects)))
+                notes=notes_of(program.call.optimizers, self._live.names, processes.world, list(objects)))
             return Path(folder) / f"step-{self.steps:08d}"
 
     def load_checkpoint(self, folder: str | Path, *, strict: bool = True,

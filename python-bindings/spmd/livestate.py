@@ -230,6 +230,11 @@ class LiveState:
             self.optimizers.make_state_of(parameter)[info.state] = made
         return made, True
 
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of parameters on the ranks, by the identity of the tensors."""
+        return {id(self._parameters[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
+
     def check(self) -> None:
         """Raises when the state is lost."""
         if self.lost:

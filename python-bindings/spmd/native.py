@@ -96,6 +96,7 @@ _FUNCTIONS = {
     "spmd_save_options_init": (None, [POINTER(SaveOptions)]),
     "spmd_save_checkpoint": (c_int32, [_TRAINER, c_char_p, POINTER(SaveOptions), _STATUS]),
     "spmd_load_checkpoint": (c_int32, [_TRAINER, c_char_p, c_int32, POINTER(_CHECKPOINT), _STATUS]),
+    "spmd_import_checkpoint": (c_int32, [c_char_p, c_char_p, c_int64, c_char_p, _STATUS]),
     "spmd_open_checkpoint": (c_int32, [c_char_p, POINTER(_CHECKPOINT), _STATUS]),
     "spmd_close_checkpoint": (None, [_CHECKPOINT]),
     "spmd_checkpoint_folder": (c_char_p, [_CHECKPOINT]),

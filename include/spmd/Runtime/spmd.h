@@ -276,6 +276,12 @@ SPMD_API int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *f
 SPMD_API int32_t spmd_load_checkpoint(spmd_trainer *trainer, const char *folder, int32_t strict,
                                       spmd_checkpoint **checkpoint, spmd_status *status);
 
+/* Makes a checkpoint in `folder`, of kind full, of the state that another
+   program has trained for `step` steps: `weights` is a safetensors file with
+   whole tensors under their keys in files. */
+SPMD_API int32_t spmd_import_checkpoint(const char *weights, const char *folder, int64_t step, const char *notes,
+                                        spmd_status *status);
+
 /* Opens the newest checkpoint in `folder` that is whole, without a trainer. */
 SPMD_API int32_t spmd_open_checkpoint(const char *folder, spmd_checkpoint **checkpoint, spmd_status *status);
 SPMD_API void spmd_close_checkpoint(spmd_checkpoint *checkpoint);

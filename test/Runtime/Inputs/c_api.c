@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   spmd_tensor batch[2];
   int i;
 
-  REQUIRE(argc == 4);
+  REQUIRE(argc == 5);
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, &status) == SPMD_BAD_INPUT);
   REQUIRE(trainer == NULL && strstr(status.message, "nowhere.spmd"));
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, NULL) == SPMD_BAD_INPUT);
@@ -159,6 +159,11 @@ int main(int argc, char **argv) {
   REQUIRE(spmd_read_checkpoint_file(checkpoint, "less.txt", &data, &bytes, &status) == SPMD_BAD_INPUT);
   spmd_close_checkpoint(checkpoint);
   spmd_close_checkpoint(NULL);
+  REQUIRE(spmd_import_checkpoint(argv[2], argv[4], 7, NULL, &status) == SPMD_OK);
+  REQUIRE(spmd_import_checkpoint("/nowhere", argv[4], 7, NULL, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_open_checkpoint(argv[4], &checkpoint, &status) == SPMD_OK);
+  REQUIRE(strstr(spmd_checkpoint_folder(checkpoint), "step-00000007"));
+  spmd_close_checkpoint(checkpoint);
 
   options.fault = "exit:1:22";
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
