@@ -129,6 +129,7 @@ static int runTool(Arguments arguments) {
     arguments.trainer.weights = resumed->weights();
   }
   arguments.trainer.profile = !arguments.profile.empty();
+  arguments.trainer.checkFinite = arguments.checkFinite;
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());
