@@ -71,7 +71,7 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
                "eager PyTorch");
   app.add_flag("--check-finite", arguments.checkFinite,
                "stop after the first step whose loss, outputs, parameters or optimizer state have an infinity or a "
-               "not-a-number, and name it");
+               "not-a-number, and name it and the ops that gave the first ones (ops: not on GPUs)");
   app.add_option("--rtol-loss", arguments.tolerances.loss,
                  "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));

@@ -120,6 +120,7 @@ static int runTool(Arguments arguments) {
         return fail(status);
   arguments.trainer.isLoadedNext = !arguments.resume.empty();
   arguments.trainer.profile = !arguments.profile.empty();
+  arguments.trainer.checkFinite = arguments.checkFinite;
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());

@@ -91,6 +91,12 @@ Status Trainer::agreeOnStep(Status problem) {
   return *hasExpectedRows ? Status::success() : content->batch->fetchRows(meeting);
 }
 
+Status Trainer::firstNotFinite() const {
+  if (first)
+    return first->firstNotFinite();
+  return content->finite ? content->finite->describe() : Status::success();
+}
+
 Status Trainer::step(const HostTensor *inputs, size_t count) {
   SharedState &shared = *content->shared;
   Status taken = content->batch->take(inputs, count);
@@ -110,6 +116,8 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   if (!content->ranks.areAll())
     if (Status status = agreeOnStep(std::move(taken)); !status.ok())
       return status;
+  if (content->finite)
+    content->finite->reset();
   RankMemory &memory = *shared.memory;
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())

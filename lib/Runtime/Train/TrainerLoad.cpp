@@ -69,6 +69,9 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (options.profile)
     content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
   executorOptions.profile = content.profile.get();
+  if (options.checkFinite)
+    content.finite = std::make_unique<FiniteWatch>(content.artifact.plan);
+  executorOptions.finite = content.finite.get();
   trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / content.ranks.count) * content.ranks.count;
 
   if (Status status = trainer->initializeState(options); !status.ok())

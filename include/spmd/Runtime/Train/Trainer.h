@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Train/Backend.h"
+#include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/StateMap.h"
 #include "spmd/Runtime/Train/StepAgreement.h"
@@ -28,6 +29,7 @@ struct TrainerOptions {
   std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
   std::string fault;            ///< see parseFault; empty: none
   bool profile = false;         ///< note when each command runs
+  bool checkFinite = false;     ///< look at what each command writes, for firstNotFinite(); nothing on GPUs
   BatchOf batch = BatchOf::Job; ///< what each process gives to a step
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
@@ -112,6 +114,10 @@ public:
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
 
+  /// What gave the first infinity and the first nan of the last step, on the ranks here: rank, command and line. Ok
+  /// where there are none, and where it was not asked for.
+  Status firstNotFinite() const;
+
 private:
   /// The state that several programs may train.
   struct SharedState {
@@ -150,7 +156,8 @@ private:
     std::shared_ptr<CommunicatorFactory> communicators; ///< the device's, among the processes
     std::shared_ptr<SharedState> shared;
     std::unique_ptr<StepBatch> batch;
-    std::unique_ptr<Profile> profile; ///< null when none is asked for
+    std::unique_ptr<Profile> profile;    ///< null when none is asked for
+    std::unique_ptr<FiniteWatch> finite; ///< likewise
     std::unique_ptr<Executor> executor;
 
     RankMemory &memory() const { return *shared->memory; }
