@@ -78,8 +78,8 @@ public:
   /// that all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
   Expected<std::string> save(const Trainer &trainer, RunState run, const CheckpointOptions &options) const;
 
-  /// Makes a checkpoint, of kind full, of what another program has trained: `weights` is a safetensors file with tensors
-  /// under the names that they have in state.safetensors.
+  /// Makes a checkpoint, of kind full, of what another program has trained: `weights` is a safetensors file with
+  /// tensors under the names that they have in state.safetensors.
   Expected<std::string> import(const std::string &weights, const RunState &run) const;
 
   /// The step of the newest checkpoint; -1 without any.
