@@ -22,8 +22,6 @@ std::vector<StatePiece> StateMap::piecesToSave(int64_t rank) const {
   return pieces;
 }
 
-static bool isFloating(DType dtype) { return dtype <= DType::BF16; }
-
 static bool converts(DType from, DType to) { return from == to || (isFloating(from) && isFloating(to)); }
 
 /// The key under which a source has a tensor; null when it has none.
