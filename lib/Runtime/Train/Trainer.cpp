@@ -150,10 +150,6 @@ Status Trainer::passHyper() {
   return Status::success();
 }
 
-static bool isFloatingPoint(DType dtype) {
-  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16;
-}
-
 static Status checkBytes(const std::string &what, int64_t needed, size_t found) {
   if (static_cast<size_t>(needed) == found)
     return Status::success();
@@ -177,7 +173,7 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
 
 Status Trainer::gatherOutput(const Output &output, void *destination) const {
   RankAccess ranks = content->access();
-  if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
+  if (output.isVarying && output.shape.empty() && isFloating(output.dtype)) {
     double sum = 0;
     for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
       char value[8];
