@@ -24,6 +24,7 @@ int main(int argc, char **argv) {
   spmd_checkpoint *checkpoint;
   spmd_save_options save;
   spmd_file file;
+  spmd_shard_info shard;
   const void *data;
   size_t bytes, count;
   int64_t ids[16];
@@ -114,6 +115,17 @@ int main(int argc, char **argv) {
   REQUIRE(spmd_read_tensor(trainer, "nope", "emb.weight", weights, sizeof weights, &status) == SPMD_BAD_INPUT);
   REQUIRE(spmd_save(trainer, argv[2], 0, &status) == SPMD_OK);
   REQUIRE(spmd_save(trainer, "/nowhere/file", 0, &status) == SPMD_BAD_INPUT);
+
+  REQUIRE(spmd_reads_alone(trainer) == 1);
+  REQUIRE(spmd_num_shards(trainer, 1, &count, &status) == SPMD_OK && count > 0);
+  REQUIRE(spmd_num_shards(trainer, 2, &count, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "rank 2 is not in this process, which has ranks 0 to 1"));
+  REQUIRE(spmd_shard(trainer, 0, 0, &shard, &status) == SPMD_OK);
+  REQUIRE(!strcmp(shard.name, "emb.weight") && !strcmp(shard.state, "param") && shard.first == 0);
+  bytes = (size_t)shard.count * sizeof(float);
+  REQUIRE(bytes <= sizeof weights && spmd_read_shard(trainer, 0, 0, weights, bytes, &status) == SPMD_OK);
+  REQUIRE(spmd_read_shard(trainer, 0, 0, weights, 1, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_shard(trainer, 0, 1000, &shard, &status) == SPMD_BAD_INPUT);
 
   spmd_save_options_init(&save);
   save.kind = "sharded";
