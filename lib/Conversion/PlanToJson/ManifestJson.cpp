@@ -351,17 +351,20 @@ void ManifestWriter::writeOutsideArena() {
     return llvm::any_of(gemms, [&](plan::GemmOp gemm) { return isType(gemm.getDtype()); });
   };
   bool hasBF16 = multiplies([](Type type) { return type.isBF16(); });
+  bool hasF16 = multiplies([](Type type) { return type.isF16(); });
   SmallVector<std::pair<StringRef, int64_t>> entries;
   if (isCuda)
     entries.push_back({"CUDA context and code", 0});
   if (!gemms.empty() && isCuda)
     entries.push_back({"cuBLASLt workspace", 0});
   if (!isCuda) {
-    // On processors without a unit for bf16, its products are products of widened blocks.
-    if (hasBF16 || multiplies([](Type type) { return type.isF32(); }))
+    // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
+    if (hasBF16 || hasF16 || multiplies([](Type type) { return type.isF32(); }))
       entries.push_back({"workspace of f32 products, per thread", runtime::kF32WorkspaceBytes});
     if (hasBF16)
       entries.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+    if (hasF16)
+      entries.push_back({"workspace of f16 products, per thread", runtime::kF16WorkspaceBytes});
     if (multiplies([](Type type) { return type.isF64(); }))
       entries.push_back({"OpenBLAS packing buffers", 0});
   }
