@@ -285,8 +285,8 @@ MISTAKES = [
             "iters) * from + static_cast<double>(⟦epoch - 1⟧) * (to - from)", "epoch",
             "A linear schedule does not end where it should.",
             ("spmd-run/test_training",)),
-    Mistake("runtime-changed-run", "lib/Runtime/Run/Checkpoint.cpp",
-            "document.status().ok() && ⟦own != hashOf(Json::parse(*text, nullptr, /*allow_exceptions=*/false))⟧", "false",
+    Mistake("runtime-changed-run", "lib/Runtime/Run/CheckpointFiles.cpp",
+            "document.status().ok() && ⟦own != hashOf(parsed)⟧", "false",
             "A checkpoint whose step or seed was damaged is gone on with.",
             ("spmd-run/test_training",)),
     Mistake("runtime-other-options", "lib/Runtime/CApi/CApi.cpp",
@@ -335,7 +335,7 @@ MISTAKES = [
 
     # Python
     Mistake("python-alias", "python-bindings/spmd/livestate.py",
-            "if ⟦slot.has_alias()⟧:", "False",
+            "for slot in here:\n            if ⟦slot.has_alias()⟧:", "False",
             "A state_dict that is kept over a step has the values of before.",
             ("Python/test_live_state",)),
     Mistake("python-ignored-states", "python-bindings/spmd/units/choice.py",
