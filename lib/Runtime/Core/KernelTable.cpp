@@ -42,8 +42,6 @@ static std::unordered_map<std::string, KernelEntry> parseTable(std::string_view 
   return kernels;
 }
 
-static const char *textOf(Access access) { return access == Access::Read ? "r" : access == Access::Write ? "w" : "rw"; }
-
 Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table) {
   std::unordered_map<std::string, KernelEntry> kernels = parseTable(table);
   for (size_t id = 0; id < plan.commands.size(); ++id) {
@@ -66,8 +64,8 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
     for (size_t i = 0; i < command.refs.size(); ++i) {
       const Ref &ref = command.refs[i];
       const Argument &argument = kernel.arguments[i];
-      if (argument.bytes != ref.bytes || argument.access != textOf(ref.access))
-        return fail("argument " + std::to_string(i) + " is " + textOf(ref.access) + " of " + std::to_string(ref.bytes) +
+      if (argument.bytes != ref.bytes || argument.access != nameOf(ref.access))
+        return fail("argument " + std::to_string(i) + " is " + nameOf(ref.access) + " of " + std::to_string(ref.bytes) +
                     " bytes; the kernel takes " + argument.access + " of " + std::to_string(argument.bytes) +
                     " bytes of " + argument.dtype);
     }
