@@ -60,7 +60,8 @@ std::string partitionOptions(const PipelineOptions &options) { return "view=" + 
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
 std::string fuseOptions(const PipelineOptions &options) {
   return std::string("fuse=") + (options.fuse ? "true" : "false") +
-         " reduction-blocks=" + std::to_string(options.reductionBlocks);
+         " reduction-blocks=" + std::to_string(options.reductionBlocks) +
+         " clamp-indices=" + (options.clampIndices ? "true" : "false");
 }
 std::string normOptions(const PipelineOptions &options) {
   return std::string("enable=") + (options.sumNorms ? "true" : "false");

@@ -11,7 +11,7 @@ from .torch_versions import REQUIREMENT
 
 __version__ = "0.1.0"
 
-_LAZY = {"capture": ".capture", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
+_LAZY = {"capture": ".capture", "checkpoint": ".checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
          "compile": ".compiled", "CompiledStep": ".compiled", "NonFiniteError": ".compiled",
          "CompileError": ".compiler",
          "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":
             raise
         raise ImportError(f"spmd.{name} needs PyTorch: pip install '{REQUIREMENT}'") from error
-    value = module if name == "capture" else getattr(module, name)
+    value = module if name in ("capture", "checkpoint") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -29,10 +29,12 @@ from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
 from .capture.side_effects import leave
 from .capture.trace import Empty, Output
+from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
 from .interrupts import uninterrupted
 from .livestate import LiveState
+from .loading import check_groups, notes_of, objects_file, read_objects, take_groups
 from .native import FAILED
 from .planning import Plan, read_plan
 from .precision import Precision
@@ -163,6 +165,8 @@ class CompiledStep(Opaque):
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
         self._set_rng: dict[str, torch.Tensor] = {}
+        self._resumed: Checkpoint | None = None  # to be loaded at the next call,
+        self._strict = True  # in this way
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledStep:
@@ -180,8 +184,9 @@ class CompiledStep(Opaque):
         with self._lock:
             if self._agreement is None:
                 self._join()
-            return self._step(lambda: StepCall(self.train_step, args, kwargs, self._current and self._current.call,
-                                               self._precision))
+            return self._step(lambda: self._resumed_call(StepCall(self.train_step, args, kwargs,
+                                                                  self._current and self._current.call,
+                                                                  self._precision)))
 
     def _join(self) -> None:
         """Meets the other processes, if a launcher has started several."""
@@ -203,6 +208,7 @@ class CompiledStep(Opaque):
         else:
             call, rows, need = self._agree(make_call)
         program = self._program_for(call, rows, need)
+        self._load_resumed()
         live, trainer = self._live, program.trainer
         live.before_step()
         if live.was_loaded:
@@ -313,7 +319,9 @@ class CompiledStep(Opaque):
         has counted (`counts`); where it has taken steps and counts none, they begin, which is told."""
         optimizers, same = program.call.optimizers, [ref() for ref in self._optimizers]
         self._optimizers = [weakref.ref(part) for part in optimizers.parts]
-        if drawn or self._set_rng:
+        if self._resumed is not None and self._set_rng:
+            pass  # comes with the values
+        elif drawn or self._set_rng:
             _write_rng(drawn or self._set_rng, program.home)
             self._set_rng = {}
         elif counts:
@@ -510,6 +518,99 @@ class CompiledStep(Opaque):
                 shutil.rmtree(path)
             folder.rename(path)
         return path
+
+    def save_checkpoint(self, folder: str | Path, *, kind: str = "full", keep: int = 0,
+                        objects: Mapping[str, Any] | None = None) -> Path:
+        """Saves what a training needs to go on as FOLDER/step-00000100, which appears whole or not at all: parameters,
+        buffers, optimizer state, step counts, counters of random numbers, options of param groups (docs/training.md).
+        All processes of a job call this, with a folder that all of them see.
+
+        Args:
+          kind: "full", one file that PyTorch loads; "sharded", a file for each rank.
+          keep: the newest so many stay; 0: all.
+          objects: schedulers, data loaders and whatever else has a state_dict(), by name; each process saves its own.
+
+        Returns:
+          The checkpoint's folder.
+
+        Raises:
+          RuntimeError: before the first call.
+        """
+        with self._lock:
+            program, objects = self._compiled(), objects or {}
+            if self._live.is_replaced():
+                raise RuntimeError(f"parameters or optimizer state were replaced since the last call of {self.__name__}\n"
+                                   "  cure: save before that, or after the next call")
+            self._live.before_save()
+            processes = self._agreement.processes
+            files = dict([objects_file(objects, processes.rank)] if objects else [])
+            self._live.trainer.save_checkpoint(
+                folder, kind=kind, step=self.steps, keep=keep, files=files,
+                notes=notes_of(program.call.optimizers, processes.world, list(objects)))
+            return Path(folder) / f"step-{self.steps:08d}"
+
+    def load_checkpoint(self, folder: str | Path, *, strict: bool = True,
+                        objects: Mapping[str, Any] | None = None) -> int:
+        """Goes on from the newest checkpoint in the folder that is whole, or from the folder when it is one: of any kind,
+        number of ranks, units, mode and precision. Before the first call the values come with that, when the ranks are
+        there; each rank reads its bytes. All processes of a job call this.
+
+        Args:
+          strict: what the checkpoint lacks, and what it has besides, is an error; else the one stays as it is, and the
+            other is left out. Another shape always is. An error lists all of them, and nothing has changed then.
+          objects: what was saved, by name: load_state_dict() of each is called.
+
+        Returns:
+          Steps taken, which `steps` counts on from.
+        """
+        with self._lock:
+            live = self._live
+            if live is not None and (live.lost or live.is_replaced()):  # the next call starts from model and optimizer
+                self._forget()
+            if self._agreement is None:
+                self._join()
+            processes, objects = self._agreement.processes, objects or {}
+            checkpoint = processes.together(lambda: Checkpoint(folder))
+            states = processes.together(lambda: read_objects(checkpoint, objects, processes.rank, processes.world))
+            self._resumed, self._strict = checkpoint, strict
+            if self._live is not None:
+                self._resume_now()
+            else:
+                self._set_rng = {key[4:]: checkpoint.read_torch(key) for key in checkpoint.tensors if key.startswith("rng/")}
+            for name, value in objects.items():
+                value.load_state_dict(states[name])
+            self.steps = checkpoint.step
+            return checkpoint.step
+
+    def _resume_now(self) -> None:
+        checkpoint, optimizers = self._resumed, self._current.call.optimizers
+        try:
+            check_groups(checkpoint.notes, optimizers, f"checkpoint '{checkpoint.folder}'")
+            self._load_resumed()
+        finally:
+            self._resumed = None
+        take_groups(checkpoint.notes, optimizers)
+
+    def _resumed_call(self, call: StepCall) -> StepCall:
+        if self._resumed is not None:
+            check_groups(self._resumed.notes, call.optimizers, f"checkpoint '{self._resumed.folder}'")
+            take_groups(self._resumed.notes, call.optimizers)
+        return call
+
+    def _load_resumed(self) -> None:
+        """The ranks, which are there, take the checkpoint."""
+        if self._resumed is None:
+            return
+        self._live.before_load()
+        try:
+            self._live.trainer.load_checkpoint(self._resumed.folder, strict=self._strict)
+        except RunError as error:
+            if error.code == FAILED:
+                self._live.lose(error, self.steps)
+            raise
+        self._live.after_load()
+        _write_rng(self._set_rng, self._live.trainer)
+        self._resumed, self._set_rng = None, {}
 
     def sync(self) -> None:
         """Brings all parameters, buffers and optimizer state from the ranks into the model and the optimizer.

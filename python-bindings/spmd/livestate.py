@@ -291,6 +291,20 @@ class LiveState:
 
     def before_step(self) -> None:
         """What may have been written since the last step goes to the ranks."""
+        self._take_replaced()
+        self._check_foreign_gradients()
+        self._upload()
+
+    def before_save(self) -> None:
+        """The same, for a checkpoint."""
+        self._take_replaced()
+        self._upload()
+
+    def before_load(self) -> None:
+        """What is loaded is to be seen in the tensors that model and optimizer have now."""
+        self._take_replaced()
+
+    def _take_replaced(self) -> None:
         self.check()
         self.was_loaded = False
         for slot, parameter in self._states:
@@ -307,7 +321,8 @@ class LiveState:
                     parameter.grad = gradient
             if gradient is not slot.tensor:
                 self._replace(slot, gradient)
-        self._check_foreign_gradients()
+
+    def _upload(self) -> None:
         if not self._is_fresh:
             for slot in self.here:
                 slot.upload()
@@ -332,12 +347,16 @@ class LiveState:
 
     def after_step(self) -> None:
         """The ranks have stepped: the tensors go away."""
-        here, self.here = self.here, []
         for slot, parameter in self._unkept:
             with _no_torch_function():
                 parameter.grad = slot.tensor
             if slot.is_here:
                 slot.go_away()
+        self.after_load()
+
+    def after_load(self) -> None:
+        """The ranks have other values: the tensors go away."""
+        here, self.here = self.here, []
         for slot in here:
             if slot.has_alias():
                 slot.download()

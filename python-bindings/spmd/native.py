@@ -48,7 +48,17 @@ class CommandInfo(Structure):
                 ("flops", c_double), ("begin_nanoseconds", c_int64), ("end_nanoseconds", c_int64)]
 
 
+class File(Structure):
+    _fields_ = [("name", c_char_p), ("data", c_char_p), ("bytes", c_size_t)]
+
+
+class SaveOptions(Structure):
+    _fields_ = [("size", c_size_t), ("kind", c_char_p), ("step", c_int64), ("keep", c_int64), ("notes", c_char_p),
+                ("files", POINTER(File)), ("num_files", c_size_t)]
+
+
 _TRAINER, _PROCESSES, _STATUS, _INFO = c_void_p, c_void_p, POINTER(Status), POINTER(TensorInfo)
+_CHECKPOINT = c_void_p
 _FUNCTIONS = {
     "spmd_options_init": (None, [POINTER(Options)]),
     "spmd_join": (c_int32, [POINTER(Launch), c_double, POINTER(_PROCESSES), _STATUS]),
@@ -83,6 +93,19 @@ _FUNCTIONS = {
     "spmd_read_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_write_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_save": (c_int32, [_TRAINER, c_char_p, c_int32, _STATUS]),
+    "spmd_save_options_init": (None, [POINTER(SaveOptions)]),
+    "spmd_save_checkpoint": (c_int32, [_TRAINER, c_char_p, POINTER(SaveOptions), _STATUS]),
+    "spmd_load_checkpoint": (c_int32, [_TRAINER, c_char_p, c_int32, POINTER(_CHECKPOINT), _STATUS]),
+    "spmd_open_checkpoint": (c_int32, [c_char_p, POINTER(_CHECKPOINT), _STATUS]),
+    "spmd_close_checkpoint": (None, [_CHECKPOINT]),
+    "spmd_checkpoint_folder": (c_char_p, [_CHECKPOINT]),
+    "spmd_checkpoint_text": (c_char_p, [_CHECKPOINT]),
+    "spmd_num_checkpoint_notices": (c_size_t, [_CHECKPOINT]),
+    "spmd_checkpoint_notice": (c_char_p, [_CHECKPOINT, c_size_t]),
+    "spmd_num_checkpoint_tensors": (c_size_t, [_CHECKPOINT]),
+    "spmd_checkpoint_tensor": (c_int32, [_CHECKPOINT, c_size_t, _INFO, _STATUS]),
+    "spmd_read_checkpoint_tensor": (c_int32, [_CHECKPOINT, c_char_p, c_void_p, c_size_t, _STATUS]),
+    "spmd_read_checkpoint_file": (c_int32, [_CHECKPOINT, c_char_p, POINTER(c_void_p), POINTER(c_size_t), _STATUS]),
 }
 
 

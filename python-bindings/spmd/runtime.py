@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import warnings
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from .arrays import NUMPY, is_torch, to_numpy, to_torch
 from .processes import Launch
 from .runerror import RunError
 from .tools import find_runtime
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,6 +179,38 @@ class Trainer:
     def save_parameters(self, path: str | os.PathLike, with_optimizer: bool = False) -> None:
         """Saves full parameters and buffers as safetensors, under all their names; the file appears whole or not."""
         self._call("spmd_save", self._open(), os.fsencode(path), int(with_optimizer))
+
+    def save_checkpoint(self, folder: str | os.PathLike, *, kind: str = "full", step: int = 0, keep: int = 0,
+                        notes: str = "{}", files: dict[str, bytes] | None = None) -> None:
+        """Saves all of the state, and what the runtime knows of the run, as FOLDER/step-00000100, in place of one that is
+        there; it appears whole or not at all (docs/training.md). All processes of a job call this.
+
+        Args:
+          kind: "full", one file that PyTorch loads; "sharded", a file for each rank.
+          step: steps taken, which gives the checkpoint its name.
+          keep: the newest so many stay; 0: all.
+          notes: JSON that the checkpoint keeps.
+          files: further files of this process, by a name that no other process has.
+        """
+        options = native.SaveOptions()
+        self._library.spmd_save_options_init(options)
+        extra = (native.File * len(files or ()))(*((name.encode(), data, len(data)) for name, data in (files or {}).items()))
+        options.kind, options.step, options.keep, options.notes = kind.encode(), step, keep, notes.encode()
+        options.files, options.num_files = extra, len(extra)
+        self._call("spmd_save_checkpoint", self._open(), os.fsencode(folder), options)
+
+    def load_checkpoint(self, folder: str | os.PathLike, *, strict: bool = True) -> Checkpoint:
+        """Loads the newest checkpoint in the folder that is whole, of any number of ranks and units; each rank reads its
+        bytes. All processes of a job call this.
+
+        Args:
+          strict: what the checkpoint lacks, and what it has besides, is an error; else the one stays as it is, and the
+            other is left out. Another shape always is. An error lists all of them, and nothing has changed then.
+        """
+        from .checkpoint import Checkpoint
+        handle = ctypes.c_void_p()
+        self._call("spmd_load_checkpoint", self._open(), os.fsencode(folder), int(strict), ctypes.byref(handle))
+        return Checkpoint(folder, _handle=handle)
 
     def close(self) -> None:
         """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""

@@ -35,3 +35,22 @@ def test_processes_with_their_rows(emulated) -> None:
     torchrun = pathlib.Path(sys.executable).parent / "torchrun"
     assert lines(SOURCE / "scripts" / "with-standins", torchrun, "--standalone", "--nproc-per-node=2", SCRIPT, "cuda:sm_90", 2,
                  "--emulation", "--epilogues=none") == emulated
+
+
+def test_row_numbers_that_the_step_computes() -> None:
+    """Right ones train; a wrong one is the error of other targets when the step is over, and no read outside a table."""
+    script = SCRIPT.parent / "row_numbers.py"
+
+    def run(*command) -> list[str]:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
+    *losses, error = run(sys.executable, script, "emulate:sm_90", "--epilogues=none")
+    *found, late = run(SOURCE / "scripts" / "with-standins", sys.executable, script, "cuda:sm_90", "--emulation",
+                       "--epilogues=none")
+    assert len(losses) == 4 and found == losses
+    where = "'embedding': row number 7 at position 1 of rank 1 is not in [0, 7)"
+    assert where in error and "row_numbers.py:20" in error
+    assert where + "; GPUs go on with the nearest row" in late and "row_numbers.py:20" in late

@@ -101,6 +101,35 @@ def trains():
     return {"losses": losses, "norm": norm, "bits": bits(model), "compiles": step.compiles, "rng": step.rng}
 
 
+def checkpoints():
+    """Saved by all, gone on with by another training of all, and by the one that saved; a schedule along."""
+    losses, kinds = [], ("full", "sharded")
+    model, optimizer, step = make(policy="class:Linear")
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.7)
+
+    def run(train_step, optimizer, schedule, first, last):
+        found = []
+        for number in range(first, last):
+            found.append(train_step(*rows(*batch(number))).item())
+            schedule.step()
+        return found
+
+    run(step, optimizer, schedule, 0, 3)
+    for kind in kinds:
+        step.save_checkpoint(FOLDER / kind, kind=kind, objects={"schedule": schedule})
+    losses.append(run(step, optimizer, schedule, 3, 6))
+    for kind in kinds:
+        _, fresh, other = make(seed=7, policy="class:Embedding")
+        anew = torch.optim.lr_scheduler.StepLR(fresh, 2, 0.7)
+        assert other.load_checkpoint(FOLDER / kind, objects={"schedule": anew}) == 3
+        again = run(other, fresh, anew, 3, 6)
+        assert np.allclose(again, losses[0], rtol=1e-5, atol=0), (again, losses[0])
+    step.load_checkpoint(FOLDER / "sharded", objects={"schedule": schedule})
+    losses.append(run(step, optimizer, schedule, 3, 6))
+    assert losses[0] == losses[1]
+    return {"losses": losses, "files": sorted(p.name for p in (FOLDER / "sharded/step-00000003").glob("rank*"))}
+
+
 def global_batch():
     model, _, step = make(batch="global")
     losses = [step(*batch(number)).item() for number in range(3)]

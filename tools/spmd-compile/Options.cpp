@@ -210,7 +210,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   pipeline.targetEpilogues = available.epilogues.str();
   pipeline.epilogueDtypes = available.dtypes.str();
   pipeline.reductionBlocks = spmd::kernel::getReductionBlocks(options.target);
-  pipeline.sumNorms = options.target.kind != spmd::kernel::Target::Kind::host;
+  pipeline.sumNorms = pipeline.clampIndices = options.target.kind != spmd::kernel::Target::Kind::host;
   if (options.printPipeline)
     return options;
 

@@ -16,8 +16,6 @@ static std::string findNonFinite(const std::vector<char> &bytes, DType dtype) {
   return "";
 }
 
-static bool isFloating(DType dtype) { return dtype <= DType::BF16; }
-
 static Status checkOutputs(const Trainer &trainer, std::string &found) {
   const std::vector<Output> &outputs = trainer.manifest().outputs;
   for (size_t i = 0; i < outputs.size() && found.empty(); ++i) {
@@ -55,5 +53,8 @@ Status spmd::runtime::checkFinite(const Trainer &trainer, const std::string &whe
     return status;
   if (Status status = checkState(trainer, found); !status.ok() || found.empty())
     return status;
-  return {StatusCode::WrongResult, when + ": " + found, -1, -1, ""};
+  Status first = withOutputs ? trainer.firstNotFinite() : Status::success();
+  if (!first.ok())
+    found += "; " + first.message;
+  return {StatusCode::WrongResult, when + ": " + found, first.rank, first.command, first.location};
 }

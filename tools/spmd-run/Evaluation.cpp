@@ -32,6 +32,7 @@ Expected<Evaluation> Evaluation::load(const std::string &artifact, const std::st
                                       TrainerOptions options) {
   options.weights.clear();
   options.profile = false;
+  options.checkFinite = false;
   options.fault.clear();
   Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(artifact, options);
   if (!trainer)

@@ -42,11 +42,19 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--lr-schedule", arguments.schedule,
                  "learning rate by step, such as cosine:T_max=1000,eta_min=1e-5 or "
                  "sequential(warmup:total_iters=100;100;cosine:T_max=900): docs/training.md");
+  app.add_option("--save-kind", arguments.saveKind,
+                 "of checkpoints: full (default), one file that PyTorch loads, or sharded, a file for each rank")
+      ->check(CLI::IsMember({"full", "sharded"}));
   app.add_option("--save-every", arguments.saveEvery, "steps between checkpoints (default: one at the end)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--keep", arguments.keep, "how many checkpoints to keep, the newest (default: all)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--resume", arguments.resume, "go on from the newest checkpoint in this folder");
+  app.add_option_function<std::string>(
+         "--strict", [&](const std::string &text) { arguments.strict = text == "on"; },
+         "with --resume: what the checkpoint lacks, and what it has besides, is an error (on, the default), or the one is "
+         "as at the beginning and the other left out (off)")
+      ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--log", arguments.log, "also write each step to this file: NAME.jsonl or NAME.csv");
   app.add_option("--eval", arguments.evaluation, "artifact of a step that evaluates the same model");
   app.add_option("--val", arguments.validation, "its data, as --data");
@@ -63,7 +71,7 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
                "eager PyTorch");
   app.add_flag("--check-finite", arguments.checkFinite,
                "stop after the first step whose loss, outputs, parameters or optimizer state have an infinity or a "
-               "not-a-number, and name it");
+               "not-a-number, and name it and the ops that gave the first ones (ops: not on GPUs)");
   app.add_option("--rtol-loss", arguments.tolerances.loss,
                  "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
@@ -128,8 +136,10 @@ Status spmd::runtime::checkOptions(const Arguments &a) {
     return excludes("--check", "--resume");
   if (a.data.files.empty() && a.resume.empty() && !a.data.order.empty())
     return needs("--order", "--data");
-  if ((a.saveEvery || a.keep) && !a.savesCheckpoints())
-    return needs(a.saveEvery ? "--save-every" : "--keep", "--save=FOLDER");
+  if ((a.saveEvery || a.keep || !a.saveKind.empty()) && !a.savesCheckpoints())
+    return needs(a.saveEvery ? "--save-every" : a.keep ? "--keep" : "--save-kind", "--save=FOLDER");
+  if (!a.strict && a.resume.empty())
+    return needs("--strict=off", "--resume");
   if (a.evaluation.empty() != a.validation.empty())
     return needs(a.evaluation.empty() ? "--val" : "--eval",
                  a.evaluation.empty() ? "--eval=ARTIFACT, a captured step that evaluates" : "--val=DATA");

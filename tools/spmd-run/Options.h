@@ -23,8 +23,10 @@ struct Arguments {
   DataOptions data;
   std::string schedule, log;
   std::string save; ///< NAME.safetensors, or a folder of checkpoints
+  std::string saveKind; ///< empty: full
   int64_t saveEvery = 0, keep = 0;
   std::string resume;
+  bool strict = true; ///< what is resumed must have all of the state, and nothing else
   std::string evaluation, validation; ///< an artifact, and its data
   int64_t evalEvery = 0, evalSteps = 0;
   std::optional<double> peakFlops; ///< of all ranks together, for MFU

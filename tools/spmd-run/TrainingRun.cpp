@@ -115,6 +115,8 @@ Expected<TrainingRun> TrainingRun::create(const Arguments &arguments, const Chec
   if (!arguments.schedule.empty())
     run.state.schedule = arguments.schedule;
   run.first = run.state.step;
+  if (run.state.schedule.empty()) // which begins with those of the artifact
+    run.state.applyRates(trainer);
   Expected<size_t> loss = findLoss(trainer.manifest());
   if (!loss)
     return loss.error();
@@ -180,7 +182,10 @@ Status TrainingRun::evaluate(int64_t number) {
 }
 
 Status TrainingRun::save() {
-  Expected<std::string> saved = folder->save(*trainer, state, arguments->keep);
+  CheckpointOptions options;
+  options.kind = parseCheckpointKind(arguments->saveKind).value_or(CheckpointKind::Full);
+  options.keep = arguments->keep;
+  Expected<std::string> saved = folder->save(*trainer, state, options);
   if (!saved)
     return saved.error();
   savedAt = state.step;

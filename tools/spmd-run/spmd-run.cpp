@@ -118,23 +118,24 @@ static int runTool(Arguments arguments) {
     if (!path.empty() && launch->rank == 0)
       if (Status status = checkWritable(path); !status.ok())
         return fail(status);
-  std::optional<Checkpoint> resumed;
-  if (!arguments.resume.empty()) {
-    Expected<Checkpoint> found = CheckpointFolder::findLatest(arguments.resume);
-    if (!found)
-      return fail(found.error());
-    for (const std::string &text : found->notices)
-      warn(text);
-    resumed = *found;
-    arguments.trainer.weights = resumed->weights();
-  }
+  arguments.trainer.isLoadedNext = !arguments.resume.empty();
   arguments.trainer.profile = !arguments.profile.empty();
+  arguments.trainer.checkFinite = arguments.checkFinite;
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());
   Trainer &trainer = **loaded;
   for (const std::string &text : trainer.warnings())
     warn(text);
+  std::optional<Checkpoint> resumed;
+  if (!arguments.resume.empty()) {
+    Expected<Checkpoint> restored = CheckpointFolder::restore(arguments.resume, trainer, arguments.strict);
+    if (!restored)
+      return fail(restored.error());
+    for (const std::string &text : restored->notices)
+      warn(text);
+    resumed = *restored;
+  }
   if (Status status = setSeed(trainer, arguments); !status.ok())
     return fail(status);
   Expected<TrainingRun> run = TrainingRun::create(arguments, resumed ? &*resumed : nullptr, trainer);

@@ -67,10 +67,18 @@ def WidenStepCountersPass : Pass<"spmd-widen-step-counters", "::mlir::ModuleOp">
       }
     }
     // becomes
+    module attributes {spmd.param_groups = [{capturable = false, parameters = ["w"]} ]} {
+      func.func @step(%w: tensor<4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                      %step: tensor<f32> {spmd.arg = #spmd.state<"step", of = "w", init = 0.0>})
+          -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>},
+              tensor<f32> {spmd.result = #spmd.update<#spmd.state<"step", of = "w", init = 0.0>>}) {
         %0 = aten.add.Scalar %step {other = 1 : i64} : (tensor<f32>) -> tensor<f32>
         %1 = aten._to_copy %0 {dtype = f64} : (tensor<f32>) -> tensor<f64>
         %2 = aten.pow.Scalar %1 {self = 0.999 : f64} : (tensor<f64>) -> tensor<f64>
         %3 = aten.div.Tensor %w, %2 : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+        return %3, %0 : tensor<4xf32>, tensor<f32>
+      }
+    }
     ```
   }];
 }

@@ -48,6 +48,8 @@ struct PipelineOptions {
   int64_t reductionBlocks = 64;
   /// Norms over ranks are sums of squares (spmd-sum-norms): the target's collectives have no other.
   bool sumNorms = false;
+  /// Row numbers that are checked are clamped, too (spmd-convert-aten-to-kernel): the target finds bad ones late.
+  bool clampIndices = false;
 };
 
 /// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here

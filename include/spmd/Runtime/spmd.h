@@ -238,6 +238,68 @@ SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, con
    or not at all. Of several processes the one that calls it writes. */
 SPMD_API int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status);
 
+/* Checkpoints (docs/training.md): a folder of them has a folder for each,
+   "step-00000100", which is there whole or not at all. Those of the command
+   line are the same. */
+typedef struct spmd_checkpoint spmd_checkpoint;
+
+/* A further file of a checkpoint, under a name of its own. */
+typedef struct spmd_file {
+  const char *name;
+  const void *data;
+  size_t bytes;
+} spmd_file;
+
+typedef struct spmd_save_options {
+  size_t size;           /* sizeof(spmd_save_options), set by spmd_save_options_init */
+  const char *kind;      /* "full": one file that PyTorch loads; "sharded": a file for each rank */
+  int64_t step;          /* steps taken; gives the checkpoint its name */
+  int64_t keep;          /* the newest so many stay; 0: all */
+  const char *notes;     /* a JSON value that the checkpoint keeps; NULL: {} */
+  const spmd_file *files; /* of this process; of two processes they have different names */
+  size_t num_files;
+} spmd_save_options;
+
+SPMD_API void spmd_save_options_init(spmd_save_options *options);
+
+/* Saves a checkpoint in `folder`, in place of one of the same step. All
+   processes of a job call this, with one folder that all of them see. */
+SPMD_API int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, const spmd_save_options *options,
+                                      spmd_status *status);
+
+/* Loads the newest checkpoint in `folder` that is whole, or `folder` itself
+   when it is one, with hyper-parameters: each rank reads its bytes. Tensors
+   that are missing, unexpected or of another shape are listed in the error, and
+   nothing has changed then; not `strict`: what is missing stays as it is, what
+   is unexpected is left out. All processes of a job call this. The checkpoint
+   is to be closed. */
+SPMD_API int32_t spmd_load_checkpoint(spmd_trainer *trainer, const char *folder, int32_t strict,
+                                      spmd_checkpoint **checkpoint, spmd_status *status);
+
+/* Opens the newest checkpoint in `folder` that is whole, without a trainer. */
+SPMD_API int32_t spmd_open_checkpoint(const char *folder, spmd_checkpoint **checkpoint, spmd_status *status);
+SPMD_API void spmd_close_checkpoint(spmd_checkpoint *checkpoint);
+
+/* Its folder; its run.json; what newer ones are damaged, and why. Valid as long
+   as it is open. */
+SPMD_API const char *spmd_checkpoint_folder(const spmd_checkpoint *checkpoint);
+SPMD_API const char *spmd_checkpoint_text(const spmd_checkpoint *checkpoint);
+SPMD_API size_t spmd_num_checkpoint_notices(const spmd_checkpoint *checkpoint);
+SPMD_API const char *spmd_checkpoint_notice(const spmd_checkpoint *checkpoint, size_t index); /* NULL: there are fewer */
+
+/* Its tensors: `name` is the key in files ("fc.weight",
+   "optimizer/exp_avg/fc.weight", "rng/step"), `state` is empty. Reading copies
+   a whole tensor, of which every block is checked. */
+SPMD_API size_t spmd_num_checkpoint_tensors(const spmd_checkpoint *checkpoint);
+SPMD_API int32_t spmd_checkpoint_tensor(const spmd_checkpoint *checkpoint, size_t index, spmd_tensor_info *info,
+                                        spmd_status *status);
+SPMD_API int32_t spmd_read_checkpoint_tensor(const spmd_checkpoint *checkpoint, const char *name, void *data,
+                                             size_t bytes, spmd_status *status);
+
+/* A further file of it: its bytes, which are valid until the next call. */
+SPMD_API int32_t spmd_read_checkpoint_file(spmd_checkpoint *checkpoint, const char *name, const void **data,
+                                           size_t *bytes, spmd_status *status);
+
 #ifdef __cplusplus
 }
 #endif

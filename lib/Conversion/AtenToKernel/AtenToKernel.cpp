@@ -52,14 +52,14 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
   return op->emitOpError("has no kernel");
 }
 
-LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks) {
+LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks, bool clampIndices) {
   if (!llvm::hasSingleElement(func.getBody()))
     return func.emitError("has several blocks, a step has one");
   if (fuse)
     widenUnpacks(func);
   Block &block = func.getBody().front();
   Graph graph;
-  GraphBuilder builder(graph, reductionBlocks);
+  GraphBuilder builder(graph, reductionBlocks, clampIndices);
   for (BlockArgument argument : block.getArguments())
     builder.set(argument, builder.addArgument(argument));
   SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(block));
@@ -93,7 +93,7 @@ struct ConvertAtenToKernelPass : impl::ConvertAtenToKernelPassBase<ConvertAtenTo
 
   void runOnOperation() override {
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(convert(func, fuse, reductionBlocks)))
+      if (!func.isExternal() && failed(convert(func, fuse, reductionBlocks, clampIndices)))
         return signalPassFailure();
   }
 };

@@ -104,7 +104,24 @@ LogicalResult lowerCheckIndex(GraphBuilder &g, aten::CheckIndexOp op) {
     return {};
   });
   // What reads rows by these numbers comes after the check: anchors keep their order.
-  g.set(op.getResult(), g.reshape(ids, getTensorType(op.getResult()).getShape()));
+  Ref checked = g.reshape(ids, getTensorType(op.getResult()).getShape());
+  Type type = getTensorType(op.getResult()).getElementType();
+  if (g.clampsIndices() && !type.isInteger(1))
+    checked = g.pointwise({checked}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+      Value id = args[0]; // of an unsigned type in a wider signed one
+      unsigned width = id.getType().getIntOrFloatBitWidth();
+      auto number = [&](int64_t value) -> Value {
+        int64_t within = std::clamp(value, llvm::minIntN(width), llvm::maxIntN(width));
+        return arith::ConstantOp::create(b, b.getIntegerAttr(id.getType(), within));
+      };
+      Value above = arith::MaxSIOp::create(b, id, number(low));
+      Value inside = arith::MinSIOp::create(b, above, number(high - 1));
+      if (!ignored)
+        return inside;
+      Value isIgnored = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, id, number(*ignored));
+      return arith::SelectOp::create(b, isIgnored, id, inside);
+    });
+  g.set(op.getResult(), checked);
   return success();
 }
 

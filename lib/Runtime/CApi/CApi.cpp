@@ -1,62 +1,20 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
+#include "Handles.h"
 #include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"
 #include "spmd/Runtime/Train/Registry.h"
-#include "spmd/Runtime/Train/Trainer.h"
-#include "spmd/Runtime/spmd.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 using namespace spmd::runtime;
-
-struct spmd_trainer {
-  std::unique_ptr<Trainer> trainer;
-  std::vector<HostTensor> inputs;  ///< scratch, so that steps do not allocate
-  std::vector<size_t> collectives; ///< positions in the plan
-};
 
 struct spmd_processes {
   std::shared_ptr<CommunicatorFactory> factory;
   AbortState abort;
 };
-
-static void copyText(char *destination, size_t size, const std::string &text) {
-  size_t length = std::min(size - 1, text.size());
-  std::memcpy(destination, text.data(), length);
-  destination[length] = 0;
-}
-
-static int32_t report(const Status &from, spmd_status *to) {
-  if (to) {
-    to->code = static_cast<int32_t>(from.code);
-    to->rank = from.rank;
-    to->command = from.command;
-    copyText(to->message, sizeof to->message, from.message);
-    copyText(to->location, sizeof to->location, from.location);
-  }
-  return static_cast<int32_t>(from.code);
-}
-
-/// Runs `body`, and turns what the standard library throws (no memory) into a
-/// status.
-template <typename Body>
-static int32_t guarded(spmd_status *status, const Body &body) {
-  try {
-    return report(body(), status);
-  } catch (const std::exception &problem) {
-    return report(Status::failed(problem.what()), status);
-  }
-}
-
-static Status missing(const char *what, size_t index, size_t count) {
-  return Status::badInput(std::string(what) + " " + std::to_string(index) + ": there are " + std::to_string(count));
-}
-
-static std::string textOrEmpty(const char *text) { return text ? text : ""; }
 
 void spmd_options_init(spmd_options *options) {
   *options = spmd_options{};
@@ -183,18 +141,6 @@ const char *spmd_warning(const spmd_trainer *trainer, size_t index) {
 }
 
 const char *spmd_result_tree(const spmd_trainer *trainer) { return trainer->trainer->manifest().resultTree.c_str(); }
-
-/// Inputs, outputs and state tensors have the same description.
-static void describe(const std::string &name, const char *state, DType dtype, const std::vector<int64_t> &shape,
-                     size_t aliases, spmd_tensor_info *info) {
-  info->name = name.c_str();
-  info->state = state;
-  info->dtype = static_cast<int32_t>(dtype);
-  info->rank = static_cast<int32_t>(shape.size());
-  info->shape = shape.data();
-  info->bytes = static_cast<size_t>(numElements(shape) * sizeOf(dtype));
-  info->num_aliases = aliases;
-}
 
 size_t spmd_num_inputs(const spmd_trainer *trainer) { return trainer->trainer->manifest().batch.size(); }
 

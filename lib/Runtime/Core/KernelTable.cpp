@@ -4,31 +4,19 @@
 #include "CertificateMemory.h"
 
 #include <sstream>
-#include <unordered_map>
 
 using namespace spmd::runtime;
 
-namespace {
-struct Argument {
-  std::string access, dtype;
-  int64_t bytes;
-};
-struct KernelEntry {
-  int64_t parallel = 0;
-  std::vector<Argument> arguments;
-};
-} // namespace
-
 /// "r:f32:2048". Text that is none gives bytes that no reference has.
-static Argument parseArgument(const std::string &text) {
+static KernelEntry::Argument parseArgument(const std::string &text) {
   size_t first = text.find(':'), last = text.rfind(':');
   if (first == std::string::npos || first == last)
     return {text, "", -1};
   return {text.substr(0, first), text.substr(first + 1, last - first - 1), std::atoll(text.c_str() + last + 1)};
 }
 
-static std::unordered_map<std::string, KernelEntry> parseTable(std::string_view table) {
-  std::unordered_map<std::string, KernelEntry> kernels;
+KernelTable spmd::runtime::parseKernelTable(std::string_view table) {
+  KernelTable kernels;
   std::istringstream lines{std::string(table)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -43,7 +31,7 @@ static std::unordered_map<std::string, KernelEntry> parseTable(std::string_view 
 }
 
 Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table) {
-  std::unordered_map<std::string, KernelEntry> kernels = parseTable(table);
+  KernelTable kernels = parseKernelTable(table);
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
     if (command.kind != CommandKind::Kernel)
@@ -63,7 +51,7 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
                   std::to_string(kernel.arguments.size()));
     for (size_t i = 0; i < command.refs.size(); ++i) {
       const Ref &ref = command.refs[i];
-      const Argument &argument = kernel.arguments[i];
+      const KernelEntry::Argument &argument = kernel.arguments[i];
       if (argument.bytes != ref.bytes || argument.access != nameOf(ref.access))
         return fail("argument " + std::to_string(i) + " is " + nameOf(ref.access) + " of " + std::to_string(ref.bytes) +
                     " bytes; the kernel takes " + argument.access + " of " + std::to_string(argument.bytes) +

@@ -1,7 +1,6 @@
 //===- Safetensors.cpp ----------------------------------------------------===//
 
 #include "spmd/Runtime/Core/Safetensors.h"
-#include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 
@@ -139,8 +138,8 @@ static std::string formatHeader(const std::vector<NamedTensor> &tensors,
   return header;
 }
 
-Status spmd::runtime::writeSafetensors(const std::string &path, const std::vector<NamedTensor> &tensors,
-                                       const std::map<std::string, std::string> &metadata) {
+Expected<SafetensorsWriter> SafetensorsWriter::create(const std::string &path, const std::vector<NamedTensor> &tensors,
+                                                      const std::map<std::string, std::string> &metadata) {
   std::string header = formatHeader(tensors, metadata);
   uint64_t headerSize = header.size();
   Expected<AtomicFile> file = AtomicFile::create(path);
@@ -148,7 +147,15 @@ Status spmd::runtime::writeSafetensors(const std::string &path, const std::vecto
     return file.error();
   file->write(&headerSize, 8);
   file->write(header.data(), header.size());
+  return SafetensorsWriter(std::move(*file));
+}
+
+Status spmd::runtime::writeSafetensors(const std::string &path, const std::vector<NamedTensor> &tensors,
+                                       const std::map<std::string, std::string> &metadata) {
+  Expected<SafetensorsWriter> writer = SafetensorsWriter::create(path, tensors, metadata);
+  if (!writer)
+    return writer.error();
   for (const NamedTensor &entry : tensors)
-    file->write(entry.tensor.data, static_cast<size_t>(entry.tensor.bytes));
-  return file->commit();
+    writer->write(entry.tensor.data, entry.tensor.bytes);
+  return writer->commit();
 }

@@ -159,9 +159,6 @@ Status CudaBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
   for (const Command &command : plan.commands) {
     std::string problem;
-    if (command.kind == CommandKind::CheckIndex)
-      problem = "checks row numbers that the step computes (" + command.use +
-                "), which GPUs have no kernel for; a batch's are checked on the host";
     for (ReductionKind kind : command.kinds)
       if (kind == ReductionKind::Norm2)
         problem = "adds up norms, which NCCL does not; compile the step again";

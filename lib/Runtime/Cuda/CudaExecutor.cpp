@@ -52,7 +52,7 @@ private:
   AbortState &abort;
   ExecutorOptions options;
   RanksHere here;
-  bool useGraph;
+  bool useGraph, checksIndices = false;
   std::vector<Collective> calls; ///< by command
   std::vector<std::unique_ptr<CommunicatorGroup>> groups;
   std::vector<std::unique_ptr<RankProgram>> programs;
@@ -103,6 +103,7 @@ Status CudaExecutor::prepare() {
         RankProgram::make(code, memory, rank, calls, groups, options.profile != nullptr);
     if (!program)
       return program.error();
+    checksIndices |= (*program)->checksIndices();
     programs.push_back(std::move(*program));
   }
   lastChange = Clock::now();
@@ -145,8 +146,13 @@ Status CudaExecutor::step() {
   if (abort.isRaised())
     return abort.status();
   int64_t begin = options.profile ? Profile::now() : 0;
+  Status status;
+  if (checksIndices && done != steps)
+    status = wait(); // what the last step has looked at is overwritten by this one
+  if (!status.ok())
+    return status;
   isIssuing = true;
-  Status status = issueStep();
+  status = issueStep();
   for (size_t i = 0; i < programs.size() && status.ok(); ++i)
     status = programs[i]->recordEnd();
   ++steps;
@@ -175,9 +181,9 @@ Status CudaExecutor::wait() {
       if (result == kSuccess)
         break;
       if (result != kNotReady)
-        return fail(Status::failed("rank " + std::to_string(program->rank()) + ": " +
-                                       program->gpu().driver().check(result, "a step").message,
-                                   static_cast<int32_t>(program->rank())));
+        return fail(program->checkIndices(Status::failed(
+            "rank " + std::to_string(program->rank()) + ": " + program->gpu().driver().check(result, "a step").message,
+            static_cast<int32_t>(program->rank()))));
       if (abort.isRaised()) {
         if (end == Clock::time_point::max())
           end = Clock::now() + patience;
@@ -188,6 +194,10 @@ Status CudaExecutor::wait() {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
+  if (checksIndices && done != steps && !abort.isRaised())
+    for (std::unique_ptr<RankProgram> &program : programs)
+      if (Status status = program->checkIndices(Status::success()); !status.ok())
+        return fail(status);
   done = steps.load();
   return abort.isRaised() ? abort.status() : Status::success();
 }

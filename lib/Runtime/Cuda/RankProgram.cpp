@@ -2,7 +2,11 @@
 
 #include "RankProgram.h"
 
+#include "spmd/Runtime/Train/CheckIndex.h"
+
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -18,6 +22,19 @@ Expected<OwnEvent> OwnEvent::make(std::shared_ptr<const Gpu> gpu, unsigned flags
 OwnEvent::~OwnEvent() {
   if (event && gpu->use().ok())
     (void)gpu->driver().cuEventDestroy(event);
+}
+
+Expected<OwnPinned> OwnPinned::make(std::shared_ptr<const Gpu> gpu, size_t bytes) {
+  OwnPinned own;
+  SPMD_CUDA_TRY(gpu->driver(), cuMemHostAlloc, &own.data, bytes, 0);
+  own.gpu = std::move(gpu);
+  std::memset(own.data, 0, bytes);
+  return own;
+}
+
+OwnPinned::~OwnPinned() {
+  if (data && gpu->use().ok())
+    (void)gpu->driver().cuMemFreeHost(data);
 }
 
 static Status makeEvent(OwnEvent &event, const std::shared_ptr<const Gpu> &gpu, unsigned flags = kEventDisableTiming) {
@@ -83,6 +100,13 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
       item.communicator = &groups[static_cast<size_t>(command.communicator)]->endpoint(number);
       if (status.ok())
         status = makeEvent(item.done, device);
+    }
+    if (command.kind == CommandKind::CheckIndex && command.refs[0].bytes && status.ok()) {
+      Expected<OwnPinned> ids = OwnPinned::make(device, static_cast<size_t>(command.refs[0].bytes));
+      if (ids)
+        item.ids = std::move(*ids);
+      else
+        status = ids.error();
     }
     if (command.kind == CommandKind::Wait)
       item.awaited = items[static_cast<size_t>(command.waitFor)].event.get();
@@ -241,7 +265,10 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
     if (bytes)
       SPMD_CUDA_TRY(d, cuMemsetD8Async, item.addresses[0], static_cast<unsigned char>(command.value), bytes, stream);
     break;
-  case CommandKind::CheckIndex: // CudaBackend::checkPlan refuses it
+  case CommandKind::CheckIndex: // the host looks when the step is over; kernels read inside whatever it finds
+    if (item.ids.get())
+      SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, item.ids.get(), item.addresses[0],
+                    static_cast<size_t>(command.refs[0].bytes), stream);
     break;
   }
   return Status::success();
@@ -355,6 +382,20 @@ int32_t RankProgram::firstOpenCollective() const {
       if (item.done && device->driver().cuEventQuery(item.done.get()) == kNotReady)
         return item.id;
   return -1;
+}
+
+bool RankProgram::checksIndices() const {
+  return std::any_of(items.begin(), items.end(), [](const Item &item) { return item.ids.get() != nullptr; });
+}
+
+Status RankProgram::checkIndices(Status status) const {
+  for (const Item &item : items)
+    if (item.ids.get())
+      if (Status bad = runCheckIndex(*item.command, item.id, number, item.ids.get()); !bad.ok()) {
+        bad.message += "; GPUs go on with the nearest row, and the update of this step is in the state";
+        return bad;
+      }
+  return status;
 }
 
 Status RankProgram::record(Profile &profile, int64_t begin) const {

@@ -33,6 +33,28 @@ private:
   Event event = nullptr;
 };
 
+/// Memory of the host that the GPU copies to.
+class OwnPinned {
+public:
+  static Expected<OwnPinned> make(std::shared_ptr<const Gpu> gpu, size_t bytes);
+  OwnPinned() = default;
+  OwnPinned(OwnPinned &&other) noexcept { swap(other); }
+  OwnPinned &operator=(OwnPinned &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~OwnPinned();
+  void *get() const { return data; }
+
+private:
+  void swap(OwnPinned &other) noexcept {
+    std::swap(gpu, other.gpu);
+    std::swap(data, other.data);
+  }
+  std::shared_ptr<const Gpu> gpu;
+  void *data = nullptr;
+};
+
 /// The commands of one rank with addresses, kernels and events; and the graph that they become.
 class RankProgram {
 public:
@@ -61,6 +83,12 @@ public:
   /// The first collective in the order of the plan that is not done; -1: none.
   int32_t firstOpenCollective() const;
 
+  /// Whether steps look at row numbers, which is for the host to do when a step is over.
+  bool checksIndices() const;
+  /// Looks at those of the last step, which is done or has failed; `status` is how: a row number that is out of range
+  /// is the cause of what comes after it.
+  Status checkIndices(Status status) const;
+
   /// Notes when the commands of the last step ran, which is done; the step began at `begin` of Profile::now().
   Status record(Profile &profile, int64_t begin) const;
 
@@ -84,6 +112,7 @@ private:
     OwnEvent event;          ///< recorded after it, where something waits for it
     OwnEvent done;           ///< of a collective: recorded whenever it has run, in a graph, too
     OwnEvent begin, end;     ///< timed
+    OwnPinned ids;           ///< of check_index: what it has looked at
   };
 
   RankProgram(const CudaCode &code, const CudaMemory &memory, int64_t rank)

@@ -3,6 +3,7 @@
 #include "spmd/Runtime/Host/HostExecutor.h"
 #include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Train/CheckIndex.h"
+#include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 
 #include <algorithm>
@@ -141,6 +142,8 @@ Status HostExecutor::connect(CommunicatorFactory &factory) {
 
 Status HostExecutor::resolve(const KernelLibrary &kernels, const RankMemory &memory) {
   emulation = kernels.emulation();
+  if (options.finite)
+    options.finite->setKernels(kernels.table());
   const Plan &plan = artifact.plan;
   size_t numRefs = 0;
   for (const Command &command : plan.commands)
@@ -226,6 +229,8 @@ Status HostExecutor::runStream(Rank &rank, size_t stream, uint64_t step) {
     } else if (Status status = runCommand(rank, stream, item, step); !status.ok()) {
       return status;
     }
+    if (options.finite)
+      options.finite->look(item.id, rank.number, item.pointers);
     if (options.profile)
       options.profile->record(rank.number, static_cast<int64_t>(stream), {item.id, begin, Profile::now()});
     self.done.advance();

@@ -62,6 +62,7 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
       status.message = "'" + path + "': " + status.message;
       return status;
     }
+    library.kernelTable = table;
     library.level = best->cpu;
     library.emulator = Emulation::find(opened);
     return library;

@@ -1,27 +1,23 @@
-//===- Checkpoint.cpp -----------------------------------------------------===//
+//===- Checkpoint.cpp - The checkpoints of a folder -----------------------===//
 
 #include "spmd/Runtime/Run/Checkpoint.h"
+#include "CheckpointFiles.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
-#include "spmd/Runtime/Core/Hash.h"
-#include "spmd/Runtime/Core/Json.h"
-#include "spmd/Runtime/Core/MappedFile.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
+#include <sstream>
 #include <unistd.h>
 
 using namespace spmd::runtime;
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 static constexpr char kPrefix[] = "step-";
 static constexpr char kUnfinished[] = ".saving-";
-static constexpr int64_t kVersion = 1;
 
 static std::string folderNameOf(int64_t step) {
   std::string digits = std::to_string(step);
@@ -64,41 +60,6 @@ int64_t CheckpointFolder::latestStep() const {
   return isNumber ? std::stoll(digits) : -1;
 }
 
-static std::string formatTime() {
-  std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-  return text;
-}
-
-/// Of everything but the hash itself.
-static std::string hashOf(Json json) {
-  json.erase("hash");
-  return formatHash(hashBytes(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
-}
-
-static Expected<std::string> formatRun(const Trainer &trainer, const RunState &run, const std::string &weights) {
-  Expected<MappedFile> file = MappedFile::open(weights);
-  if (!file)
-    return file.error();
-  Json json;
-  json["format"] = "spmd-checkpoint";
-  json["version"] = kVersion;
-  json["step"] = run.step;
-  json["program"] = trainer.manifest().step;
-  json["ranks"] = trainer.manifest().ranks;
-  json["time"] = formatTime();
-  json["data"] = {{"files", run.data.files},
-                  {"order", run.data.order},
-                  {"token_dtype", run.data.tokenType},
-                  {"seed", run.data.seed}};
-  json["schedule"] = run.schedule;
-  json["files"]["state.safetensors"] = {
-      {"bytes", file->size()}, {"hash", formatHash(hashBytes({file->data(), file->size()}))}};
-  json["hash"] = hashOf(json);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 /// A rename is on the disk once its folder is.
 static Status syncFolder(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,97 +70,189 @@ static Status syncFolder(const std::string &path) {
   return status;
 }
 
+/// Gives `temporary` the name `target`. What had it is then in `temporary`'s place, so that there is no moment without.
 static Status publish(const std::string &temporary, const std::string &folder, const std::string &target) {
-  std::error_code error;
   if (Status status = syncFolder(temporary); !status.ok())
     return status;
-  fs::remove_all(target, error); // of a run that began anew
-  fs::rename(temporary, target, error);
-  if (error)
-    return Status::failed("cannot rename '" + temporary + "': " + error.message());
+  bool replaces = fs::exists(target);
+  int failed = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), replaces ? RENAME_EXCHANGE : 0);
+  if (failed && replaces && errno == EINVAL) { // a file system without exchange
+    std::error_code error;
+    fs::remove_all(target, error);
+    failed = ::rename(temporary.c_str(), target.c_str());
+  }
+  if (failed)
+    return Status::failed("cannot rename '" + temporary + "': " + std::strerror(errno));
   return syncFolder(folder);
 }
 
-Expected<std::string> CheckpointFolder::save(const Trainer &trainer, const RunState &run, int64_t keep) const {
-  bool writes = trainer.ranks().has(0);
-  std::string target = path + "/" + folderNameOf(run.step), temporary = path + "/" + kUnfinished + folderNameOf(run.step);
+/// Removes a checkpoint that nobody takes for a whole one meanwhile.
+static void removeOld(const fs::path &checkpoint) {
   std::error_code error;
-  if (writes) {
-    for (const fs::path &leftover : list(path, kUnfinished)) // of a run that was killed
-      fs::remove_all(leftover, error);
-    fs::create_directory(temporary, error);
+  fs::path away = checkpoint.parent_path() / (kUnfinished + checkpoint.filename().string() + ".old");
+  fs::rename(checkpoint, away, error);
+  fs::remove_all(away, error);
+}
+
+static void removeUnfinished(const fs::path &folder) {
+  std::error_code error;
+  for (const fs::path &leftover : list(folder, kUnfinished)) // of a run that was killed, too
+    fs::remove_all(leftover, error);
+}
+
+/// Writes this process's files, and says what they are.
+static Expected<std::string> writeOwn(const Trainer &trainer, const std::string &folder,
+                                      const CheckpointOptions &options) {
+  std::vector<std::string> names;
+  Status status;
+  if (options.kind == CheckpointKind::Full) {
+    status = trainer.save(folder + "/" + stateFileName(), /*withOptimizer=*/true);
+    if (trainer.ranks().has(0))
+      names.push_back(stateFileName());
+  } else {
+    for (int64_t rank = trainer.ranks().first; rank < trainer.ranks().end() && status.ok(); ++rank) {
+      names.push_back(rankFileName(rank));
+      status = trainer.saveRank(rank, folder + "/" + names.back());
+    }
   }
-  Status status = trainer.save(temporary + "/state.safetensors", /*withOptimizer=*/true);
-  if (status.ok() && writes) {
-    Expected<std::string> text = formatRun(trainer, run, temporary + "/state.safetensors");
-    status = text ? writeFile(temporary + "/run.json", *text) : text.error();
+  for (const auto &[name, content] : options.files) {
+    names.push_back(name);
     if (status.ok())
-      status = publish(temporary, path, target);
+      status = writeFile(folder + "/" + name, content);
   }
-  if (!status.ok()) {
-    if (writes)
-      fs::remove_all(temporary, error);
+  std::string text;
+  for (const std::string &name : names) {
+    Expected<CheckpointFile> file = status.ok() ? CheckpointFile::of(folder, name) : status;
+    if (!file)
+      return file.error();
+    text += file->format();
+  }
+  return text;
+}
+
+/// Brings the files of a checkpoint into `temporary`, which that of rank 0 then completes.
+static Status writeAll(const Trainer &trainer, RunState run, const CheckpointOptions &options,
+                       const std::string &temporary) {
+  Expected<std::string> own = writeOwn(trainer, temporary, options);
+  if (Status status = trainer.agreeOn(own ? Status::success() : own.error()); !status.ok())
     return status;
+  Expected<std::vector<std::string>> everyones = trainer.gatherText(*own);
+  if (!everyones)
+    return everyones.error();
+  if (!trainer.ranks().has(0))
+    return Status::success();
+  std::vector<CheckpointFile> files;
+  for (const std::string &text : *everyones)
+    for (CheckpointFile &file : CheckpointFile::parse(text))
+      files.push_back(std::move(file));
+  return describeCheckpoint(trainer, std::move(run), options.kind, std::move(files), temporary);
+}
+
+Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
+                                             const CheckpointOptions &options) const {
+  bool leads = trainer.ranks().has(0);
+  std::string target = path + "/" + folderNameOf(run.step),
+              temporary = path + "/" + kUnfinished + folderNameOf(run.step);
+  Status status = trainer.settle();
+  std::error_code error;
+  if (leads && status.ok()) {
+    removeUnfinished(path);
+    fs::create_directory(temporary, error);
+    if (error)
+      status = Status::badInput("cannot make folder '" + temporary + "': " + error.message());
   }
-  if (writes && keep > 0) {
+  if (status = trainer.agreeOn(status); status.ok())
+    status = writeAll(trainer, std::move(run), options, temporary);
+  if (leads && status.ok())
+    status = publish(temporary, path, target);
+  if (leads)
+    fs::remove_all(temporary, error);
+  if (status = trainer.agreeOn(status); !status.ok())
+    return status;
+  if (leads && options.keep > 0) {
     std::vector<fs::path> all = listCheckpoints(path);
-    for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-      fs::remove_all(all[i], error);
+    for (size_t i = 0; i + static_cast<size_t>(options.keep) < all.size(); ++i)
+      removeOld(all[i]);
   }
   return target;
 }
 
-/// Reads a checkpoint, whose files must be what its run.json says.
-static Expected<Checkpoint> readCheckpoint(const std::string &folder) {
-  Checkpoint checkpoint;
-  checkpoint.folder = folder;
-  std::string path = folder + "/run.json";
-  Expected<std::string> text = readFile(path);
-  if (!text)
-    return text.error();
-  JsonDocument document(path, *text);
-  JsonValue root = document.root();
-  if (std::string format = root["format"].asString(); format != "spmd-checkpoint")
-    root["format"].fail("expected \"spmd-checkpoint\", found \"" + format + "\"");
-  if (int64_t version = root["version"].asInt(); version < 1 || version > kVersion)
-    root["version"].fail("expected version 1, found " + std::to_string(version));
-  checkpoint.run.step = root["step"].asSize();
-  JsonValue data = root["data"];
-  checkpoint.run.data = {data["files"].asString(), data["order"].asString(), data["token_dtype"].asString(),
-                         static_cast<uint64_t>(data["seed"].asInt())};
-  checkpoint.run.schedule = root["schedule"].asString();
-  JsonValue state = root["files"]["state.safetensors"];
-  int64_t bytes = state["bytes"].asInt();
-  std::string hash = state["hash"].asString();
-  std::string own = root["hash"].asString();
-  if (document.status().ok() && own != hashOf(Json::parse(*text, nullptr, /*allow_exceptions=*/false)))
-    root["hash"].fail("is not that of the rest of the file, which was changed");
-  if (!document.status().ok())
-    return document.status();
-  Expected<MappedFile> file = MappedFile::open(checkpoint.weights());
-  if (!file)
-    return file.error();
-  if (static_cast<int64_t>(file->size()) != bytes)
-    return Status::badInput("'" + checkpoint.weights() + "' has " + std::to_string(file->size()) + " bytes, not " +
-                            std::to_string(bytes));
-  if (Status status = checkHash(checkpoint.weights(), {file->data(), file->size()}, hash); !status.ok())
-    return status;
-  return checkpoint;
+/// Those to look at, the newest first.
+static std::vector<std::string> findCandidates(const std::string &path) {
+  if (fs::exists(path + "/run.json"))
+    return {path};
+  std::vector<std::string> names;
+  std::vector<fs::path> all = listCheckpoints(path);
+  for (size_t i = all.size(); i-- > 0;)
+    names.push_back(all[i].string());
+  return names;
+}
+
+static Status noneIn(const std::string &path, const std::vector<std::string> &notices) {
+  return Status::badInput(notices.empty() ? "no checkpoint is in '" + path + "'" : notices.front());
+}
+
+static std::string sayDamaged(const std::string &folder, const Status &status) {
+  return "checkpoint '" + folder + "' is damaged: " + status.message;
 }
 
 Expected<Checkpoint> CheckpointFolder::findLatest(const std::string &path) {
-  if (fs::exists(path + "/run.json"))
-    return readCheckpoint(path);
-  std::vector<fs::path> all = listCheckpoints(path);
   std::vector<std::string> notices;
-  for (size_t i = all.size(); i-- > 0;) {
-    Expected<Checkpoint> checkpoint = readCheckpoint(all[i].string());
-    if (checkpoint) {
+  for (const std::string &candidate : findCandidates(path)) {
+    Expected<Checkpoint> checkpoint = openCheckpoint(candidate);
+    Status status = checkpoint ? checkpoint->state->checkAll() : checkpoint.error();
+    if (status.ok()) {
       checkpoint->notices = std::move(notices);
       return checkpoint;
     }
-    notices.push_back("checkpoint '" + all[i].string() + "' is damaged: " + checkpoint.error().message);
+    notices.push_back(sayDamaged(candidate, status));
   }
-  std::string why = notices.empty() ? "no checkpoint is in '" + path + "'" : notices.front();
-  return Status::badInput(why);
+  return noneIn(path, notices);
+}
+
+/// Whether the bytes are whole that the ranks here take, and this process's share of the rest.
+static Status checkOwn(const Checkpoint &checkpoint, const Trainer &trainer) {
+  if (Status status = trainer.checkState(*checkpoint.state); !status.ok())
+    return status;
+  const RanksHere &ranks = trainer.ranks();
+  return checkpoint.state->checkRest(ranks.processOf(ranks.first), ranks.processes());
+}
+
+Expected<Checkpoint> CheckpointFolder::restore(const std::string &path, Trainer &trainer, bool strict) {
+  if (Status status = trainer.agreeOn(trainer.settle()); !status.ok())
+    return status;
+  std::string mine;
+  for (const std::string &candidate : findCandidates(path))
+    mine += candidate + "\n";
+  Expected<std::vector<std::string>> candidates = trainer.gatherText(mine); // rank 0 says which
+  if (!candidates)
+    return candidates.error();
+  std::vector<std::string> notices;
+  std::istringstream lines(candidates->front());
+  for (std::string candidate; std::getline(lines, candidate);) {
+    Expected<Checkpoint> checkpoint = openCheckpoint(candidate);
+    Status opened = trainer.agreeOn(checkpoint ? Status::success() : checkpoint.error());
+    if (opened.ok()) {
+      std::string hash = std::to_string(checkpoint->state->fingerprint());
+      Expected<std::vector<std::string>> hashes = trainer.gatherText(hash);
+      if (!hashes)
+        return hashes.error();
+      Status fits = hash == hashes->front()
+                        ? trainer.compareState(*checkpoint->state, strict)
+                        : Status::badInput("'" + candidate + "' is another checkpoint than that of " +
+                                           trainer.ranks().describe(0));
+      if (fits = trainer.agreeOn(fits); !fits.ok())
+        return fits;
+      opened = trainer.agreeOn(checkOwn(*checkpoint, trainer));
+    }
+    if (!opened.ok()) {
+      notices.push_back(sayDamaged(candidate, opened));
+      continue;
+    }
+    if (Status status = trainer.agreeOn(trainer.loadState(*checkpoint->state)); !status.ok())
+      return status;
+    checkpoint->notices = std::move(notices);
+    return checkpoint;
+  }
+  return noneIn(path, notices);
 }

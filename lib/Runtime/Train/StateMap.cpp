@@ -75,9 +75,6 @@ std::string StateMap::findDifference(const StateMap &other) const {
   return "";
 }
 
-/// Calls visit(rank, byte offset in the arena, byte offset in the full tensor,
-/// bytes) for every piece of `tensor` on each of `ranks` that has one, until one fails.
-template <typename Visit>
 Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const {
   int64_t size = sizeOf(tensor.dtype);
   const StateEntry &entry = *tensor.entry;
@@ -101,10 +98,14 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
   return status;
 }
 
+/// Whether each rank has a part of the tensor; else all have the whole.
+bool StateMap::ranksDiffer(const StateTensor &tensor) const {
+  return tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
+}
+
 Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
-  bool isSharded = tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
   // What is the same on all ranks is read from the first.
-  RanksHere sources{manifest.ranks, 0, isSharded ? manifest.ranks : 1};
+  RanksHere sources{manifest.ranks, 0, ranksDiffer(tensor) ? manifest.ranks : 1};
   return forEachPiece(tensor, sources, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     return reader.read(rank, inArena, static_cast<char *>(destination) + inTensor, bytes);
   });
@@ -166,7 +167,7 @@ std::vector<std::string> StateMap::findUnknown(const SafetensorsFile &weights) c
   return unknown;
 }
 
-Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory) const {
+Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, bool isLoadedNext) const {
   for (const StateTensor &tensor : all) {
     const TensorView *stored = nullptr;
     if (weights) {
@@ -184,6 +185,8 @@ Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory) 
                                 formatShape(tensor.shape));
       status = write(tensor, memory, stored->data);
     } else {
+      if (!tensor.entry->init && isLoadedNext && tensor.isSaved())
+        continue;
       if (!tensor.entry->init)
         return Status::badInput(weights
                                     ? "'" + weights->path() + "': missing weight: " + what

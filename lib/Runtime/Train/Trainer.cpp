@@ -2,7 +2,6 @@
 
 #include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/Core/Hash.h"
-#include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Train/BatchCutter.h"
 
 #include <algorithm>
@@ -16,20 +15,6 @@ Status Trainer::SharedState::settle() {
     return Status::success();
   failure = running->wait();
   return failure;
-}
-
-template <typename Body>
-Status Trainer::SharedState::read(const Body &body) {
-  if (Status status = settle(); !status.ok())
-    return status;
-  // What is left after a failure can be read as it is.
-  if (failure.ok())
-    if (Status status = processes->awaitSteps(abort); !status.ok())
-      return failure = status;
-  Status status = body();
-  if (!status.ok() && failure.ok())
-    failure = abort.status();
-  return status;
 }
 
 /// Starts the ranks on the arenas as they are.
@@ -106,6 +91,12 @@ Status Trainer::agreeOnStep(Status problem) {
   return *hasExpectedRows ? Status::success() : content->batch->fetchRows(meeting);
 }
 
+Status Trainer::firstNotFinite() const {
+  if (first)
+    return first->firstNotFinite();
+  return content->finite ? content->finite->describe() : Status::success();
+}
+
 Status Trainer::step(const HostTensor *inputs, size_t count) {
   SharedState &shared = *content->shared;
   Status taken = content->batch->take(inputs, count);
@@ -125,6 +116,8 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   if (!content->ranks.areAll())
     if (Status status = agreeOnStep(std::move(taken)); !status.ok())
       return status;
+  if (content->finite)
+    content->finite->reset();
   RankMemory &memory = *shared.memory;
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())
@@ -157,10 +150,6 @@ Status Trainer::passHyper() {
   return Status::success();
 }
 
-static bool isFloatingPoint(DType dtype) {
-  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16;
-}
-
 static Status checkBytes(const std::string &what, int64_t needed, size_t found) {
   if (static_cast<size_t>(needed) == found)
     return Status::success();
@@ -184,7 +173,7 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
 
 Status Trainer::gatherOutput(const Output &output, void *destination) const {
   RankAccess ranks = content->access();
-  if (output.isVarying && output.shape.empty() && isFloatingPoint(output.dtype)) {
+  if (output.isVarying && output.shape.empty() && isFloating(output.dtype)) {
     double sum = 0;
     for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
       char value[8];
@@ -245,37 +234,4 @@ Expected<int64_t> Trainer::agree(int64_t value) const {
   if (Status status = content->shared->processes->share(0, &value, sizeof value, content->shared->abort); !status.ok())
     return status;
   return value;
-}
-
-/// Gathers the state, which every process does where they do not read alone; one that `writes` saves it.
-Status Trainer::writeState(const std::string &path, bool withOptimizer, bool writes) const {
-  std::vector<std::vector<char>> storage;
-  std::vector<NamedTensor> tensors;
-  auto gather = [&](const StateTensor &tensor) {
-    storage.emplace_back(static_cast<size_t>(tensor.bytes()));
-    TensorView view{tensor.dtype, tensor.shape, storage.back().data(), tensor.bytes()};
-    tensors.push_back({tensor.fileKey(tensor.name), view});
-    for (const std::string &alias : tensor.aliases)
-      tensors.push_back({tensor.fileKey(alias), view});
-    return content->shared->read([&] { return content->state.read(tensor, content->access(), storage.back().data()); });
-  };
-  for (const StateTensor &tensor : content->state.tensors()) {
-    bool wanted = tensor.isOptimizerState() || tensor.isRng() ? withOptimizer
-                                                              : tensor.state != "constant" && tensor.entry->persistent;
-    if (Status status = wanted ? gather(tensor) : Status::success(); !status.ok())
-      return status;
-  }
-  return writes ? writeSafetensors(path, tensors, {{"format", "pt"}}) : Status::success();
-}
-
-Status Trainer::save(const std::string &path, bool withOptimizer) const {
-  bool writes = content->ranks.has(0), gathers = writes || !readsAlone();
-  Status status = gathers ? writeState(path, withOptimizer, writes) : Status::success();
-  return content->ranks.areAll() ? status : agreement().share(status);
-}
-
-Status Trainer::saveAlone(const std::string &path, bool withOptimizer) const {
-  if (!readsAlone())
-    return Status::badInput("the ranks are on several hosts, so all processes read the state together");
-  return writeState(path, withOptimizer, /*writes=*/true);
 }

@@ -69,6 +69,9 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (options.profile)
     content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
   executorOptions.profile = content.profile.get();
+  if (options.checkFinite)
+    content.finite = std::make_unique<FiniteWatch>(content.artifact.plan);
+  executorOptions.finite = content.finite.get();
   trainer->numThreads = std::max<int64_t>(1, executorOptions.threads / content.ranks.count) * content.ranks.count;
 
   if (Status status = trainer->initializeState(options); !status.ok())
@@ -120,7 +123,7 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
     return ranks.error();
   content->ranks = *ranks;
   Expected<std::shared_ptr<CommunicatorFactory>> communicators = content->device->connect(content->shared->processes);
-  if (Status status = shareStatus(communicators ? Status::success() : communicators.error()); !status.ok())
+  if (Status status = agreeOn(communicators ? Status::success() : communicators.error()); !status.ok())
     return status;
   content->communicators = std::move(*communicators);
   // A mistake is not to be found in the middle of a step.
@@ -129,11 +132,6 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   return status.ok() ? compareProcesses(content->artifact.hash,
                                         "artifact than " + content->ranks.describe(0) + ": the hash of its manifest is ")
                      : status;
-}
-
-/// An error of one process is one of all, and all have come as far.
-Status Trainer::shareStatus(const Status &status) {
-  return content->ranks.areAll() ? status : agreement().share(status);
 }
 
 /// An error when `hash` is not the same in all processes: `what` of one is not that of the first.
@@ -165,7 +163,7 @@ Status Trainer::initializeState(const TrainerOptions &options) {
     else
       opened = file.error();
   }
-  if (Status status = shareStatus(opened); !status.ok())
+  if (Status status = agreeOn(opened); !status.ok())
     return status;
   if (Status status = compareProcesses(weights ? weights->fingerprint() : 0,
                                        "weights file than " + content->ranks.describe(0) + ": its content has the hash ");
@@ -175,7 +173,7 @@ Status Trainer::initializeState(const TrainerOptions &options) {
     return shareState(*options.shares, weights ? &*weights : nullptr);
   Expected<std::unique_ptr<RankMemory>> memory =
       content->device->allocate(content->ranks, manifest().arenaBytes, *content->communicators);
-  if (Status status = shareStatus(memory ? Status::success() : memory.error()); !status.ok())
+  if (Status status = agreeOn(memory ? Status::success() : memory.error()); !status.ok())
     return status;
   content->shared->memory = std::move(*memory);
   if (!content->ranks.areAll() && !content->shared->processes->hasAllArenas()) {
@@ -191,7 +189,7 @@ Status Trainer::initializeState(const TrainerOptions &options) {
       });
   if (weights && !options.weights.empty())
     noteGaps(*weights);
-  return shareStatus(content->state.initialize(weights ? &*weights : nullptr, content->memory()));
+  return agreeOn(content->state.initialize(weights ? &*weights : nullptr, content->memory(), options.isLoadedNext));
 }
 
 /// Of a file that somebody gave; nothing here makes it wrong.

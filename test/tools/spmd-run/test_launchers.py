@@ -26,6 +26,25 @@ def threads(tmp_path_factory):
 
 
 def run(folder, *launcher):
+    whole_file(folder, *launcher)
+    checkpoint(folder, *launcher)
+
+
+def checkpoint(folder, *launcher):
+    """A file for each rank, by the processes that hold them; another run of them goes on from it, to the bits of threads."""
+    place = folder / "checkpoints"
+    shutil.rmtree(place, ignore_errors=True)
+    for options in (["--steps=2", f"--save={place}", "--save-kind=sharded"],
+                    ["--steps=3", f"--resume={place}", f"--save={folder}/resumed.safetensors"]):
+        done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", *options], env=ENVIRONMENT,
+                              capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 steps done" in done.stdout
+    assert sorted(p.name for p in (place / "step-00000002").glob("rank-*")) == [f"rank-{r:05d}.safetensors" for r in range(4)]
+    assert (folder / "resumed.safetensors").read_bytes() == (folder / "threads.safetensors").read_bytes()
+
+
+def whole_file(folder, *launcher):
     done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", "--steps=3", f"--save={folder}/launched.safetensors"],
                           env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -264,19 +264,59 @@ def test_a_cycle_moves_the_momentum(folder, tmp_path) -> None:
 TRAIN = ("--data=train.bin", "--seed=3", "--steps=20", "--lr-schedule=onecycle:max_lr=0.02,total_steps=20")
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(folder, tmp_path) -> None:
+def state_of(checkpoint: Path) -> dict[str, np.ndarray]:
+    with spmd.checkpoint.Checkpoint(checkpoint) as opened:
+        return {key: opened.read(key) for key in opened.tensors}
+
+
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+def test_a_resumed_run_is_the_uninterrupted_one(folder, tmp_path, kind: str) -> None:
     """Bit by bit, in the middle of a schedule, with dropout; on other ranks as closely as those are."""
-    whole = losses(run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path / 'all'}", "--save-every=7", "--keep=2"))
+    whole = losses(run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path / 'all'}", "--save-every=7", "--keep=2",
+                       f"--save-kind={kind}"))
     assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["step-00000014", "step-00000020"]
+    files = sorted(p.name for p in (tmp_path / "all/step-00000020").iterdir())
+    assert files == ["index.json", *(["rank-00000.safetensors", "rank-00001.safetensors", "run.json"] if kind == "sharded"
+                                     else ["run.json", "state.safetensors"])]
     text = run(folder, "drop2.spmd", f"--resume={tmp_path}/all/step-00000014", "--steps=20", f"--save={tmp_path / 'again'}")
     assert losses(text) == {step: loss for step, loss in whole.items() if step >= 14}
-    last = [load_file(tmp_path / name / "step-00000020/state.safetensors") for name in ("all", "again")]
+    last = [state_of(tmp_path / name / "step-00000020") for name in ("all", "again")]
     assert last[0].keys() == last[1].keys() and "optimizer/exp_avg/fc.weight" in last[0]
-    assert all(torch.equal(last[0][name], last[1][name]) for name in last[0])
+    assert all(np.array_equal(last[0][name], last[1][name]) for name in last[0])
     for ranks in (1, 3):
         other = losses(run(folder, f"drop{ranks}.spmd", f"--resume={tmp_path}/all/step-00000014", "--steps=20"))
         for step, loss in other.items():
             assert abs(float(loss) - float(whole[step])) <= 1e-5 * float(whole[step]), (ranks, step)
+
+
+def test_version_1_is_read(folder, tmp_path) -> None:
+    """As it was before there was an index: one file, with one hash."""
+    whole = losses(run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path}", "--save-every=14"))
+    checkpoint = tmp_path / "step-00000014"
+    now, data = json.loads((checkpoint / "run.json").read_text()), (checkpoint / "state.safetensors").read_bytes()
+    old = {name: now[name] for name in ("format", "step", "program", "ranks", "time", "data", "schedule")}
+    old |= {"version": 1, "files": {"state.safetensors": {"bytes": len(data), "hash": fnv(data)}}}
+    old["hash"] = fnv(json.dumps(old, separators=(",", ":")).encode())
+    (checkpoint / "run.json").write_text(json.dumps(old))
+    (checkpoint / "index.json").unlink()
+    text = run(folder, "drop2.spmd", f"--resume={checkpoint}", "--steps=20")
+    assert losses(text) == {step: loss for step, loss in whole.items() if step >= 14}
+    (checkpoint / "state.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert "is damaged: '" in run(folder, "drop2.spmd", f"--resume={checkpoint}", "--steps=20", code=2)
+
+
+def fnv(data: bytes) -> str:
+    value = 14695981039346656037
+    for byte in data:
+        value = (value ^ byte) * 1099511628211 % 2 ** 64
+    return f"{value:016x}"
+
+
+def test_what_does_not_fit_is_listed(folder, tmp_path) -> None:
+    run(folder, "drop2.spmd", *TRAIN[:3], f"--save={tmp_path}")
+    error = run(folder, "plain2.spmd", f"--resume={tmp_path}", "--steps=22", code=2)
+    assert "does not fit the step, nothing was loaded: unexpected 'rng/seed', 'rng/step'\n  cure: strict=False" in error
+    assert list(losses(run(folder, "plain2.spmd", f"--resume={tmp_path}", "--steps=22", "--strict=off"))) == [20, 21]
 
 
 def test_runs_do_not_mix(folder, tmp_path) -> None:
@@ -325,7 +365,8 @@ def test_sigterm_saves(folder, tmp_path) -> None:
 @pytest.mark.parametrize("number", range(int(os.environ.get("SPMD_KILLS", 5))))
 def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     process = subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", "--quiet",
-                                "--steps=100000000", f"--save={tmp_path}", "--save-every=1", "--keep=3"],
+                                "--steps=100000000", f"--save={tmp_path}", "--save-every=1", "--keep=3",
+                                f"--save-kind={('full', 'sharded')[number % 2]}"],
                                stdout=subprocess.DEVNULL)
     begin = time.monotonic()
     while not list(tmp_path.glob("step-*")) and time.monotonic() < begin + 30:
@@ -339,27 +380,35 @@ def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     assert not list(tmp_path.glob(".saving-*"))
 
 
-def test_damage_is_found(folder, tmp_path) -> None:
-    """The newest checkpoint with a byte changed, or cut: it is named, and the one before is taken."""
-    run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path / 'good'}", "--save-every=10")
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+def test_damage_is_found(folder, tmp_path, kind: str) -> None:
+    """The newest checkpoint with a byte changed, or cut, or a file gone or another's: it is named, and the one before is
+    taken."""
+    run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path / 'good'}", "--save-every=10", f"--save-kind={kind}")
+    names = sorted(p.name for p in (tmp_path / "good/step-00000020").iterdir())
     rng = random.Random(0)
     for number in range(int(os.environ.get("SPMD_DAMAGES", 20))):
         shutil.rmtree(tmp_path / "bad", ignore_errors=True)
         shutil.copytree(tmp_path / "good", tmp_path / "bad")
-        file = tmp_path / "bad/step-00000020" / rng.choice(["state.safetensors", "state.safetensors", "run.json"])
+        file = tmp_path / "bad/step-00000020" / rng.choice(names)
         content = bytearray(file.read_bytes())
         where = rng.randrange(len(content))
-        if rng.random() < 0.3:
+        how = rng.random()
+        if how < 0.3:
             content = content[:where]
+        elif how < 0.4:
+            content = bytearray((tmp_path / "bad/step-00000010" / file.name).read_bytes())
         else:
             content[where] ^= 1 << rng.randrange(8)
         if file.name == "run.json" and is_same(bytes(content), file.read_bytes()):
             continue  # another space
         file.write_bytes(content)
+        if how > 0.95:
+            file.unlink()
         done = subprocess.run([tool("spmd-run"), folder / "drop2.spmd", f"--resume={tmp_path / 'bad'}", "--steps=11"],
                               cwd=folder, capture_output=True, text=True, errors="replace")
         assert done.returncode == 0 and "10 steps done" in done.stdout, (number, where, done.stderr)
-        assert re.search(r"checkpoint '.*step-00000020' is damaged: .*(state.safetensors|run.json)", done.stderr)
+        assert re.search(r"checkpoint '.*step-00000020' is damaged: .*(safetensors|run.json|index.json)", done.stderr), done.stderr
 
 
 def is_same(changed: bytes, original: bytes) -> bool:
@@ -408,6 +457,9 @@ def test_evaluation_is_the_loss_on_the_other_data(folder, tmp_path) -> None:
     (["--data=train.bin", "--lr-schedule=sequential(constant;3)"], "expected sequential(SCHEDULE;STEP;SCHEDULE)"),
     (["--resume=nowhere"], "no checkpoint is in 'nowhere'"),
     (["--resume=nowhere", "--weights=x"], "--resume and --weights exclude each other"),
+    (["--data=train.bin", "--save-kind=full"], "--save-kind needs --save=FOLDER"),
+    (["--data=train.bin", "--save=a", "--save-kind=half"], "half not in {full,sharded}"),
+    (["--data=train.bin", "--strict=off"], "--strict=off needs --resume"),
     (["--data=train.bin", "--keep=3"], "--keep needs --save=FOLDER"),
     (["--data=train.bin", "--val=val.bin"], "--val needs --eval=ARTIFACT"),
     (["--data=train.bin", "--log=a.txt"], "--log=a.txt: expected a name that ends in .jsonl or .csv"),

@@ -5,11 +5,11 @@
 using namespace spmd::runtime;
 
 namespace {
-struct KernelTable : ::testing::Test {
+struct KernelTableRule : ::testing::Test {
   Plan plan;
   const std::string table = "k0 16 r:f32:64 w:bf16:32\nk1 1\n";
 
-  KernelTable() {
+  KernelTableRule() {
     Command command;
     command.kind = CommandKind::Kernel;
     command.kernel = "k0";
@@ -29,37 +29,37 @@ struct KernelTable : ::testing::Test {
 };
 } // namespace
 
-TEST_F(KernelTable, Holds) {
+TEST_F(KernelTableRule, Holds) {
   Status status = checkKernelTable(plan, table);
   EXPECT_TRUE(status.ok()) << status.message;
 }
 
-TEST_F(KernelTable, NamesEveryKernel) {
+TEST_F(KernelTableRule, NamesEveryKernel) {
   expectError("the file of kernels has no 'k0'", "k1 1\n");
   expectError("the file of kernels has no 'k0'", "");
 }
 
-TEST_F(KernelTable, Iterations) {
+TEST_F(KernelTableRule, Iterations) {
   plan.commands[0].parallel = 17;
   expectError("has 17 iterations; the kernel was compiled for 16", table);
 }
 
-TEST_F(KernelTable, NumberOfArguments) {
+TEST_F(KernelTableRule, NumberOfArguments) {
   plan.commands[0].refs.pop_back();
   expectError("has 1 arguments; the kernel takes 2", table);
 }
 
-TEST_F(KernelTable, BytesOfAnArgument) {
+TEST_F(KernelTableRule, BytesOfAnArgument) {
   plan.commands[0].refs[1].bytes = 30;
   expectError("argument 1 is w of 30 bytes; the kernel takes w of 32 bytes of bf16", table);
 }
 
-TEST_F(KernelTable, AccessOfAnArgument) {
+TEST_F(KernelTableRule, AccessOfAnArgument) {
   plan.commands[0].refs[0].access = Access::ReadWrite;
   expectError("argument 0 is rw of 64 bytes; the kernel takes r of 64 bytes of f32", table);
 }
 
-TEST_F(KernelTable, TextThatIsNone) {
+TEST_F(KernelTableRule, TextThatIsNone) {
   expectError("argument 0 is r of 64 bytes; the kernel takes", "k0 16 r w\n");
   expectError("has 16 iterations; the kernel was compiled for 0", "k0 many\n");
 }

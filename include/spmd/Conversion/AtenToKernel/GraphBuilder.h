@@ -19,8 +19,12 @@ struct LogSoftmaxParts {
 /// afterwards cannot change a bit.
 class GraphBuilder {
 public:
-  /// `reductionBlocks`: most blocks of a reduction in several passes.
-  GraphBuilder(Graph &graph, int64_t reductionBlocks) : graph(graph), reductionBlocks(reductionBlocks) {}
+  /// `reductionBlocks`: most blocks of a reduction in several passes. `clampIndices`: row numbers that are checked are
+  /// also made such that reading by them stays inside, for targets that find bad ones when the step is over.
+  GraphBuilder(Graph &graph, int64_t reductionBlocks, bool clampIndices)
+      : graph(graph), reductionBlocks(reductionBlocks), clampIndices(clampIndices) {}
+
+  bool clampsIndices() const { return clampIndices; }
 
   /// New nodes get the location, the name and the segment of `op`.
   void setOrigin(mlir::Operation *op);
@@ -102,6 +106,7 @@ private:
 
   Graph &graph;
   int64_t reductionBlocks;
+  bool clampIndices;
   llvm::DenseMap<mlir::Value, Ref> values, rowSums;
   /// By segment and node: views and their copies.
   llvm::DenseMap<std::pair<int64_t, Node *>, llvm::SmallVector<std::pair<Layout, Node *>, 1>> operandCopies;

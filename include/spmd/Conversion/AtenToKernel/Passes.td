@@ -50,7 +50,9 @@ def ConvertAtenToKernelPass
     Option<"fuse", "fuse", "bool", /*default=*/"true",
            "fuse light ops into clusters and compute light values again">,
     Option<"reductionBlocks", "reduction-blocks", "int64_t", /*default=*/"64",
-           "most blocks that rows are cut into where their sum alone would leave processors idle">
+           "most blocks that rows are cut into where their sum alone would leave processors idle">,
+    Option<"clampIndices", "clamp-indices", "bool", /*default=*/"false",
+           "row numbers that are checked are clamped, for targets that find bad ones when the step is over">
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect",
                            "::mlir::arith::ArithDialect",

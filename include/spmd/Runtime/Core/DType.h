@@ -28,6 +28,8 @@ enum class DType : int32_t {
 /// Bytes of one element.
 int64_t sizeOf(DType dtype);
 
+inline bool isFloating(DType dtype) { return dtype <= DType::BF16; }
+
 /// The name in manifests and plans: "f32", "i1".
 const char *nameOf(DType dtype);
 

@@ -5,12 +5,30 @@
 
 #include "spmd/Runtime/Core/Plan.h"
 
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace spmd::runtime {
 
 /// The text in a shared object of kernels that says what each takes; docs/artifact-format.md has its form.
 constexpr char kKernelTableSymbol[] = "spmd_kernel_table";
+
+/// What a kernel takes: iterations, and of each argument access ("r", "w", "rw"), dtype and bytes.
+struct KernelEntry {
+  struct Argument {
+    std::string access, dtype;
+    int64_t bytes = 0;
+  };
+  int64_t parallel = 0;
+  std::vector<Argument> arguments;
+};
+
+/// The kernels of a file by their symbols.
+using KernelTable = std::unordered_map<std::string, KernelEntry>;
+
+KernelTable parseKernelTable(std::string_view table);
 
 /// Rule 9 of the certificate: every kernel of the plan is in the table, and is launched with the iterations, and as
 /// many arguments of the access and bytes, that it was compiled for. So none touches a byte outside of its references.

@@ -9,6 +9,7 @@
 #ifndef SPMD_RUNTIME_CORE_SAFETENSORS_H
 #define SPMD_RUNTIME_CORE_SAFETENSORS_H
 
+#include "spmd/Runtime/Core/AtomicFile.h"
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/MappedFile.h"
 #include "spmd/Runtime/Core/Status.h"
@@ -40,6 +41,9 @@ public:
   const std::map<std::string, std::string> &metadata() const { return notes; }
   const std::string &path() const { return fileName; }
 
+  /// Where the bytes of one of its tensors begin in the file.
+  int64_t offsetOf(const TensorView &tensor) const { return static_cast<const char *>(tensor.data) - mapping.data(); }
+
   /// A hash of names, types, shapes and a sample of the values: tells that two processes were given different files.
   uint64_t fingerprint() const;
 
@@ -53,6 +57,24 @@ private:
 struct NamedTensor {
   std::string name;
   TensorView tensor;
+};
+
+/// A file that gets the bytes of its tensors one after the other, so that they need not be in memory together.
+class SafetensorsWriter {
+public:
+  /// Begins the file with what `tensors` are, in their order; their data is not looked at. Names must be different.
+  static Expected<SafetensorsWriter> create(const std::string &path, const std::vector<NamedTensor> &tensors,
+                                            const std::map<std::string, std::string> &metadata);
+
+  /// The next bytes of the tensors. A failure is kept until commit().
+  void write(const void *data, int64_t bytes) { file.write(data, static_cast<size_t>(bytes)); }
+
+  /// Brings the file to the disk under its name, once all bytes are written.
+  Status commit() { return file.commit(); }
+
+private:
+  explicit SafetensorsWriter(AtomicFile file) : file(std::move(file)) {}
+  AtomicFile file;
 };
 
 /// Writes `tensors` in their order; names must be different.

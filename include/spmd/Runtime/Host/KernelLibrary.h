@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace spmd::runtime {
 
@@ -26,6 +27,9 @@ public:
   /// Null when there is no such symbol.
   KernelFunction find(const std::string &symbol) const;
 
+  /// What each kernel takes (KernelTable.h).
+  std::string_view table() const { return kernelTable; }
+
   const std::string &cpu() const { return level; }
 
   /// The emulator when these are kernels for GPUs, else null.
@@ -34,6 +38,7 @@ public:
 
 private:
   std::shared_ptr<void> handle;
+  std::string_view kernelTable; ///< in the file
   std::string level;
   std::optional<Emulation> emulator;
 };

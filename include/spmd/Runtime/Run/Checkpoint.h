@@ -1,37 +1,70 @@
 //===- Checkpoint.h - A run that can go on -----------------------*- C++ -*-===//
 //
 // A folder of checkpoints has a folder for each, "step-00000100", with
-//   state.safetensors   parameters, buffers, optimizer state, random-number counters, whole, under PyTorch's names
-//   run.json            the steps taken, the data and its seed, the schedule, size and hash of the other file, and its own
-// A checkpoint is written beside its place, brought to the disk, and renamed: it is there whole or not at all.
+//   state.safetensors        kind full: parameters, buffers, optimizer state, random-number counters, whole, under
+//                            PyTorch's names
+//   rank-00000.safetensors   kind sharded: a file for each rank with the elements that it has of each tensor, and what
+//                            all have alike in that of rank 0
+//   index.json               where the elements of each tensor are, and hashes of the files' blocks (CheckpointIndex.h)
+//   run.json                 the steps taken, the data and its seed, the schedule, learning rates; the hash of the
+//                            index, and its own
+// and files that the caller adds. A checkpoint is written beside its place, brought to the disk, and renamed: it is
+// there whole or not at all.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef SPMD_RUNTIME_RUN_CHECKPOINT_H
 #define SPMD_RUNTIME_RUN_CHECKPOINT_H
 
+#include "spmd/Runtime/Run/CheckpointIndex.h"
 #include "spmd/Runtime/Run/DataSet.h"
 #include "spmd/Runtime/Train/Trainer.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace spmd::runtime {
 
+enum class CheckpointKind { Full, Sharded };
+
+/// "full" or "sharded".
+const char *nameOf(CheckpointKind kind);
+std::optional<CheckpointKind> parseCheckpointKind(const std::string &name);
+
 /// What a run needs to go on, beside the state of the trainer.
 struct RunState {
+  struct Rate {
+    std::string name;
+    int64_t group = 0;
+    double value = 0;
+  };
+
   int64_t step = 0; ///< steps taken since the run's first
   DataOptions data;
-  std::string schedule; ///< see Schedule.h; empty: none
+  std::string schedule;     ///< see Schedule.h; empty: none
+  std::string notes = "{}"; ///< a JSON value of the caller's
+  std::vector<Rate> rates;  ///< hyper-parameters in effect; filled in when it is saved
+
+  /// Sets the hyper-parameters that the step has as inputs to what they were.
+  void applyRates(Trainer &trainer) const;
 };
 
 struct Checkpoint {
   std::string folder;
+  CheckpointKind kind = CheckpointKind::Full;
   RunState run;
+  std::string text; ///< run.json
+  std::shared_ptr<const CheckpointState> state;
   /// Newer ones that are damaged, and why.
   std::vector<std::string> notices;
+};
 
-  std::string weights() const { return folder + "/state.safetensors"; }
+struct CheckpointOptions {
+  CheckpointKind kind = CheckpointKind::Full;
+  int64_t keep = 0; ///< the newest so many stay; 0: all
+  /// Further files of this process: name, content. Of two processes they have different names.
+  std::vector<std::pair<std::string, std::string>> files;
 };
 
 /// A folder in which a run keeps its checkpoints.
@@ -40,15 +73,22 @@ public:
   /// Makes the folder if it is not there; checks that it can be written.
   static Expected<CheckpointFolder> create(const std::string &path);
 
-  /// Saves a checkpoint of the run, and removes the oldest but `keep` (0: none). Where a job has several processes, all
-  /// call this, and that of rank 0 writes. Returns the checkpoint's folder.
-  Expected<std::string> save(const Trainer &trainer, const RunState &run, int64_t keep) const;
+  /// Saves a checkpoint of the run, in place of one of the same step, and removes the oldest but `keep`. Where a job
+  /// has several processes, all call this; of kind full that of rank 0 writes, else each for its ranks, into one folder
+  /// that all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
+  Expected<std::string> save(const Trainer &trainer, RunState run, const CheckpointOptions &options) const;
 
   /// The step of the newest checkpoint; -1 without any.
   int64_t latestStep() const;
 
-  /// The newest checkpoint in `path` that is whole; `path` may be a checkpoint itself.
+  /// The newest checkpoint in `path` that is whole, of which every byte was looked at; `path` may be a checkpoint
+  /// itself.
   static Expected<Checkpoint> findLatest(const std::string &path);
+
+  /// Loads the newest checkpoint in `path` that is whole into the ranks, of which each reads only the blocks that have
+  /// its bytes. One that does not fit is an error (Trainer::compareState), and nothing has changed then. All processes
+  /// of a job call this.
+  static Expected<Checkpoint> restore(const std::string &path, Trainer &trainer, bool strict);
 
 private:
   explicit CheckpointFolder(std::string path) : path(std::move(path)) {}

@@ -12,6 +12,7 @@
 
 namespace spmd::runtime {
 
+class FiniteWatch;
 class Profile;
 
 /// A rank misbehaves on purpose when it reaches a command: for tests of what
@@ -36,6 +37,7 @@ struct ExecutorOptions {
   std::chrono::duration<double> timeout = std::chrono::seconds(60);
   Fault fault;
   Profile *profile = nullptr; ///< where to note when each command runs; null: nowhere
+  FiniteWatch *finite = nullptr; ///< what is to look at what commands write; null: nothing. On the host only.
 };
 
 /// Runs a plan on the ranks of this process. What it needs is made beforehand: a step allocates nothing.

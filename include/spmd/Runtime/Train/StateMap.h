@@ -13,7 +13,9 @@
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Train/RankAccess.h"
+#include "spmd/Runtime/Train/StateSource.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,8 +38,17 @@ struct StateTensor {
   bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant" && !isRng(); }
   /// Seed and step counter of random numbers.
   bool isRng() const { return state == "rng"; }
+  /// Part of a checkpoint: it outlives the step, and is not made anew with the model.
+  bool isSaved() const { return isOptimizerState() || isRng() || (state != "constant" && entry->persistent); }
   /// Its key in weights.safetensors and in saved files, for one of its names.
   std::string fileKey(const std::string &name) const;
+};
+
+/// Elements [first, first + count) of a tensor, in the arena of the one rank that saves them.
+struct StatePiece {
+  const StateTensor *tensor = nullptr;
+  int64_t first = 0, count = 0;
+  int64_t inArena = 0; ///< bytes
 };
 
 class StateMap {
@@ -68,12 +79,29 @@ public:
 
   /// Fills the state of the ranks here from `weights` (may be null), or from the
   /// initial values. Arenas must be zero, so that padding is neutral. A missing
-  /// tensor or one of another dtype or shape is an error that names it.
-  Status initialize(const SafetensorsFile *weights, RankMemory &memory) const;
+  /// tensor or one of another dtype or shape is an error that names it; `isLoadedNext`: of what a checkpoint has, a
+  /// missing one is left as it is.
+  Status initialize(const SafetensorsFile *weights, RankMemory &memory, bool isLoadedNext = false) const;
+
+  /// The pieces that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what
+  /// all have alike. Those of all ranks together are every saved tensor, once.
+  std::vector<StatePiece> piecesToSave(int64_t rank) const;
+
+  /// An error that lists all that keeps the state from being filled from `source`: saved tensors that it has not,
+  /// tensors that have no place here, other shapes, and types that are not converted (floating ones are). Not `strict`:
+  /// only the last two. `withOptimizer`: its state must be there.
+  Status compare(const StateSource &source, bool strict, bool withOptimizer) const;
+
+  /// Checks the elements that the ranks here take of `source`, which compare() has accepted; then takes them.
+  Status check(const StateSource &source, const RanksHere &ranks) const;
+  Status load(const StateSource &source, RankMemory &memory) const;
 
 private:
-  template <typename Visit>
+  /// Calls visit(rank, byte offset in the arena, byte offset in the full tensor, bytes) for every piece of `tensor` on
+  /// each of `ranks` that has one, until one fails.
+  using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
+  bool ranksDiffer(const StateTensor &tensor) const;
 
   const Manifest &manifest;
   std::vector<StateTensor> all;

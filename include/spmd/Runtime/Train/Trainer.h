@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Train/Backend.h"
+#include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/StateMap.h"
 #include "spmd/Runtime/Train/StepAgreement.h"
@@ -22,11 +23,13 @@ struct TrainerOptions {
   int64_t ranks = 0;   ///< 0: what the artifact was compiled for
   int64_t threads = 0; ///< of all ranks of this process together; 0: one per core
   double timeoutSeconds = 60;
-  std::string weights; ///< safetensors; empty: the artifact's own, if any
+  std::string weights;       ///< safetensors; empty: the artifact's own, if any
+  bool isLoadedNext = false; ///< what a checkpoint has may be missing: loadState() comes before the first step
   DeviceOptions device;
-  std::string communicators; ///< how ranks reach each other; empty: as the device likes it
-  std::string fault;         ///< see parseFault; empty: none
-  bool profile = false;      ///< note when each command runs
+  std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
+  std::string fault;            ///< see parseFault; empty: none
+  bool profile = false;         ///< note when each command runs
+  bool checkFinite = false;     ///< look at what each command writes, for firstNotFinite(); nothing on GPUs
   BatchOf batch = BatchOf::Job; ///< what each process gives to a step
   /// The trainer whose state the new one trains too, as another program; null:
   /// a state of its own. Both artifacts must lay the state out alike. Weights
@@ -78,20 +81,42 @@ public:
   /// Saves full parameters and persistent buffers under all their names (a
   /// tied one several times, since safetensors cannot share), with
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". All
-  /// processes call it, the one of rank 0 writes the file.
+  /// processes call it, the one of rank 0 writes the file. The largest tensor is
+  /// all that is in memory of it.
   Status save(const std::string &path, bool withOptimizer) const;
 
   /// The same by this process alone; an error where it cannot read alone.
   Status saveAlone(const std::string &path, bool withOptimizer) const;
 
+  /// What `rank` writes into a checkpoint of a file for each rank, and writing that of a rank here: a safetensors file
+  /// with the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
+  std::vector<StatePiece> piecesToSave(int64_t rank) const;
+  Status saveRank(int64_t rank, const std::string &path) const;
+
+  /// Waits until the steps of all processes are done.
+  Status settle() const;
+
+  /// Loading a state: whether it fits (StateMap::compare), whether what the ranks here take of it is whole, and taking
+  /// it. Only the last one changes anything; each process does it for its ranks.
+  Status compareState(const StateSource &source, bool strict) const;
+  Status checkState(const StateSource &source) const;
+  Status loadState(const StateSource &source);
+
   /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
   Expected<int64_t> agree(int64_t value) const;
+
+  /// An error of one process is one of all, and all have come as far.
+  Status agreeOn(const Status &status) const;
 
   /// The text of every process of the job, by process.
   Expected<std::vector<std::string>> gatherText(const std::string &mine) const;
 
   /// When each command ran; null unless it was asked for.
   const Profile *profile() const { return content->profile.get(); }
+
+  /// What gave the first infinity and the first nan of the last step, on the ranks here: rank, command and line. Ok
+  /// where there are none, and where it was not asked for.
+  Status firstNotFinite() const;
 
 private:
   /// The state that several programs may train.
@@ -131,7 +156,8 @@ private:
     std::shared_ptr<CommunicatorFactory> communicators; ///< the device's, among the processes
     std::shared_ptr<SharedState> shared;
     std::unique_ptr<StepBatch> batch;
-    std::unique_ptr<Profile> profile; ///< null when none is asked for
+    std::unique_ptr<Profile> profile;    ///< null when none is asked for
+    std::unique_ptr<FiniteWatch> finite; ///< likewise
     std::unique_ptr<Executor> executor;
 
     RankMemory &memory() const { return *shared->memory; }
@@ -141,13 +167,13 @@ private:
   Trainer() = default;
   Status loadFirstStep(const std::string &folder, TrainerOptions options);
   Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
-  Status shareStatus(const Status &status);
   Status compareProcesses(uint64_t hash, const std::string &what);
   Status initializeState(const TrainerOptions &options);
   void noteGaps(const SafetensorsFile &weights);
   Status shareState(const Trainer &other, const SafetensorsFile *weights);
   Status startRanks();
   bool stopRanks();
+  bool hasOptimizerState() const;
   Status writeState(const std::string &path, bool withOptimizer, bool writes) const;
   StepAgreement agreement() const;
   Status agreeOnStep(Status problem);
@@ -160,13 +186,27 @@ private:
   /// with it until the next step. Null when there is none, or the state is that of a later step.
   std::unique_ptr<Trainer> first;
   bool ranFirst = false;
-  bool startsCold = false;   ///< the weights hold no optimizer state
+  bool startsCold = false; ///< the weights hold no optimizer state
   std::vector<std::string> notices;
   std::vector<double> hyper; ///< current values, in the manifest's order
   int64_t numThreads = 1;
   ExecutorOptions executorOptions;
   int64_t generation = 0; ///< of the memory that the ranks were started on
 };
+
+template <typename Body>
+Status Trainer::SharedState::read(const Body &body) {
+  if (Status status = settle(); !status.ok())
+    return status;
+  // What is left after a failure can be read as it is.
+  if (failure.ok())
+    if (Status status = processes->awaitSteps(abort); !status.ok())
+      return failure = status;
+  Status status = body();
+  if (!status.ok() && failure.ok())
+    failure = abort.status();
+  return status;
+}
 
 } // namespace spmd::runtime
 

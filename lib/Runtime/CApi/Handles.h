@@ -1,0 +1,72 @@
+//===- Handles.h - What the files of the C interface share --------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_CAPI_HANDLES_H
+#define SPMD_LIB_RUNTIME_CAPI_HANDLES_H
+
+#include "spmd/Runtime/Train/Trainer.h"
+#include "spmd/Runtime/spmd.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct spmd_trainer {
+  std::unique_ptr<spmd::runtime::Trainer> trainer;
+  std::vector<spmd::runtime::HostTensor> inputs; ///< scratch, so that steps do not allocate
+  std::vector<size_t> collectives; ///< positions in the plan
+};
+
+namespace spmd::runtime {
+
+inline void copyText(char *destination, size_t size, const std::string &text) {
+  size_t length = std::min(size - 1, text.size());
+  std::memcpy(destination, text.data(), length);
+  destination[length] = 0;
+}
+
+inline int32_t report(const Status &from, spmd_status *to) {
+  if (to) {
+    to->code = static_cast<int32_t>(from.code);
+    to->rank = from.rank;
+    to->command = from.command;
+    copyText(to->message, sizeof to->message, from.message);
+    copyText(to->location, sizeof to->location, from.location);
+  }
+  return static_cast<int32_t>(from.code);
+}
+
+/// Runs `body`, and turns what the standard library throws (no memory) into a
+/// status.
+template <typename Body>
+inline int32_t guarded(spmd_status *status, const Body &body) {
+  try {
+    return report(body(), status);
+  } catch (const std::exception &problem) {
+    return report(Status::failed(problem.what()), status);
+  }
+}
+
+inline Status missing(const char *what, size_t index, size_t count) {
+  return Status::badInput(std::string(what) + " " + std::to_string(index) + ": there are " + std::to_string(count));
+}
+
+inline std::string textOrEmpty(const char *text) { return text ? text : ""; }
+
+/// Inputs, outputs and state tensors have the same description.
+inline void describe(const std::string &name, const char *state, DType dtype, const std::vector<int64_t> &shape,
+                     size_t aliases, spmd_tensor_info *info) {
+  info->name = name.c_str();
+  info->state = state;
+  info->dtype = static_cast<int32_t>(dtype);
+  info->rank = static_cast<int32_t>(shape.size());
+  info->shape = shape.data();
+  info->bytes = static_cast<size_t>(numElements(shape) * sizeOf(dtype));
+  info->num_aliases = aliases;
+}
+
+} // namespace spmd::runtime
+
+#endif // SPMD_LIB_RUNTIME_CAPI_HANDLES_H

@@ -1,0 +1,235 @@
+//===- CheckpointIndex.cpp ------------------------------------------------===//
+
+#include "spmd/Runtime/Run/CheckpointIndex.h"
+#include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/Json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+using namespace spmd::runtime;
+using Json = nlohmann::ordered_json;
+
+static int64_t countBlocks(int64_t bytes) { return (bytes + CheckpointFile::kBlock - 1) / CheckpointFile::kBlock; }
+
+static uint64_t hashBlock(const char *data, int64_t bytes, int64_t block) {
+  int64_t begin = block * CheckpointFile::kBlock, size = std::min(CheckpointFile::kBlock, bytes - begin);
+  return hashBytes({data + begin, static_cast<size_t>(size)});
+}
+
+static std::string formatBlocks(const std::vector<uint64_t> &blocks) {
+  std::string text;
+  for (uint64_t hash : blocks)
+    text += formatHash(hash);
+  return text;
+}
+
+/// False when `text` is no row of hashes.
+static bool parseBlocks(const std::string &text, std::vector<uint64_t> &blocks) {
+  if (text.size() % 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return false;
+  for (size_t at = 0; at < text.size(); at += 16)
+    blocks.push_back(std::stoull(text.substr(at, 16), nullptr, 16));
+  return true;
+}
+
+Expected<CheckpointFile> CheckpointFile::of(const std::string &folder, const std::string &name) {
+  Expected<MappedFile> mapped = MappedFile::open(folder + "/" + name);
+  if (!mapped)
+    return mapped.error();
+  CheckpointFile file{name, static_cast<int64_t>(mapped->size()), {}};
+  for (int64_t block = 0; block < countBlocks(file.bytes); ++block)
+    file.blocks.push_back(hashBlock(mapped->data(), file.bytes, block));
+  return file;
+}
+
+std::string CheckpointFile::format() const {
+  return name + " " + std::to_string(bytes) + " " + formatBlocks(blocks) + "\n";
+}
+
+std::vector<CheckpointFile> CheckpointFile::parse(const std::string &text) {
+  std::vector<CheckpointFile> files;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    CheckpointFile file;
+    std::string blocks;
+    words >> file.name >> file.bytes >> blocks;
+    (void)parseBlocks(blocks, file.blocks);
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::string CheckpointIndex::format() const {
+  Json json;
+  json["block_bytes"] = CheckpointFile::kBlock;
+  json["files"] = Json::array();
+  for (const CheckpointFile &file : files)
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"blocks", formatBlocks(file.blocks)}});
+  json["tensors"] = Json::object();
+  for (const auto &[key, tensor] : tensors) {
+    Json list = Json::array();
+    for (const Piece &piece : pieces.at(key))
+      list.push_back({piece.file, piece.first, piece.count, piece.offset});
+    json["tensors"][key] = {{"dtype", nameOf(tensor.dtype)}, {"shape", tensor.shape}, {"pieces", std::move(list)}};
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+static CheckpointFile readFileEntry(JsonValue value) {
+  CheckpointFile file{value["name"].asString(), value["bytes"].asSize(), {}};
+  if (file.name.empty() || file.name.find('/') != std::string::npos)
+    value["name"].fail("expected the name of a file of the checkpoint, found \"" + file.name + "\"");
+  bool areHashes = parseBlocks(value["blocks"].asString(), file.blocks);
+  if (!areHashes || static_cast<int64_t>(file.blocks.size()) != countBlocks(file.bytes))
+    value["blocks"].fail("expected " + std::to_string(countBlocks(file.bytes)) + " hashes of 16 hex digits");
+  return file;
+}
+
+static std::vector<CheckpointIndex::Piece> readPieces(JsonValue list, const StateSource::Tensor &tensor,
+                                                      const std::vector<CheckpointFile> &files) {
+  std::vector<CheckpointIndex::Piece> pieces;
+  int64_t known = 0;
+  list.forEach([&](JsonValue value) {
+    std::vector<int64_t> numbers = value.asSizes();
+    if (numbers.size() != 4)
+      return value.fail("expected [file, first element, elements, byte in the file]");
+    CheckpointIndex::Piece piece{static_cast<size_t>(numbers[0]), numbers[1], numbers[2], numbers[3]};
+    if (piece.file >= files.size() || piece.offset + piece.count * sizeOf(tensor.dtype) > files[piece.file].bytes)
+      return value.fail("is not in a file of the checkpoint");
+    if (piece.first != known)
+      return value.fail("begins at element " + std::to_string(piece.first) + ", those before it end at " +
+                        std::to_string(known));
+    known += piece.count;
+    pieces.push_back(piece);
+  });
+  if (known != numElements(tensor.shape))
+    list.fail("have " + std::to_string(known) + " elements, the tensor " + std::to_string(numElements(tensor.shape)));
+  return pieces;
+}
+
+Expected<CheckpointIndex> CheckpointIndex::parse(const std::string &name, const std::string &text) {
+  JsonDocument document("'" + name + "'", text);
+  JsonValue root = document.root();
+  CheckpointIndex index;
+  if (int64_t bytes = root["block_bytes"].asInt(); bytes != CheckpointFile::kBlock)
+    root["block_bytes"].fail("expected " + std::to_string(CheckpointFile::kBlock) + ", found " + std::to_string(bytes));
+  root["files"].forEach([&](JsonValue value) { index.files.push_back(readFileEntry(value)); });
+  root["tensors"].forEachMember([&](const std::string &key, JsonValue value) {
+    StateSource::Tensor tensor{value["dtype"].asDType(), value["shape"].asSizes()};
+    index.pieces[key] = readPieces(value["pieces"], tensor, index.files);
+    index.tensors[key] = std::move(tensor);
+  });
+  if (!document.status().ok())
+    return document.status();
+  return index;
+}
+
+CheckpointState::CheckpointState(std::string folder, CheckpointIndex index, uint64_t hash)
+    : folder(std::move(folder)), index(std::move(index)), hash(hash), opened(this->index.files.size()) {}
+
+Expected<const char *> CheckpointState::open(size_t number) const {
+  const CheckpointFile &file = index.files[number];
+  if (!opened[number]) {
+    std::string path = folder + "/" + file.name;
+    Expected<MappedFile> mapped = MappedFile::open(path);
+    if (!mapped)
+      return mapped.error();
+    if (static_cast<int64_t>(mapped->size()) != file.bytes)
+      return Status::badInput("'" + path + "' has " + std::to_string(mapped->size()) + " bytes, not " +
+                              std::to_string(file.bytes));
+    opened[number] = std::make_unique<Opened>(Opened{*mapped, std::vector<bool>(file.blocks.size())});
+  }
+  return opened[number]->file.data();
+}
+
+Status CheckpointState::checkBytes(size_t number, int64_t offset, int64_t bytes) const {
+  Expected<const char *> data = open(number);
+  if (!data)
+    return data.error();
+  const CheckpointFile &file = index.files[number];
+  int64_t end = bytes ? (offset + bytes - 1) / CheckpointFile::kBlock + 1 : 0;
+  for (int64_t block = offset / CheckpointFile::kBlock; block < end; ++block) {
+    if (opened[number]->checked[static_cast<size_t>(block)])
+      continue;
+    uint64_t found = hashBlock(*data, file.bytes, block), expected = file.blocks[static_cast<size_t>(block)];
+    if (found != expected)
+      return Status::badInput("'" + folder + "/" + file.name + "': its bytes from " +
+                              std::to_string(block * CheckpointFile::kBlock) + " on have the hash " +
+                              formatHash(found) + ", not " + formatHash(expected) +
+                              ": the file was changed after it was saved");
+    opened[number]->checked[static_cast<size_t>(block)] = true;
+  }
+  return Status::success();
+}
+
+/// Calls visit(file, byte in it, bytes) for what has the elements, in order.
+template <typename Visit>
+Status CheckpointState::forEachPart(const std::string &key, int64_t first, int64_t count, const Visit &visit) const {
+  int64_t size = sizeOf(index.tensors.at(key).dtype), end = first + count;
+  const std::vector<CheckpointIndex::Piece> &pieces = index.pieces.at(key);
+  auto piece = std::upper_bound(pieces.begin(), pieces.end(), first,
+                                [](int64_t at, const CheckpointIndex::Piece &p) { return at < p.first + p.count; });
+  for (; piece != pieces.end() && first < end; ++piece) {
+    int64_t now = std::min(end, piece->first + piece->count) - first;
+    Status status = visit(piece->file, piece->offset + (first - piece->first) * size, now * size);
+    if (!status.ok())
+      return status;
+    first += now;
+  }
+  return Status::success();
+}
+
+Status CheckpointState::check(const std::string &key, int64_t first, int64_t count) const {
+  return forEachPart(key, first, count,
+                     [&](size_t file, int64_t offset, int64_t bytes) { return checkBytes(file, offset, bytes); });
+}
+
+Status CheckpointState::read(const std::string &key, int64_t first, int64_t count, void *destination) const {
+  auto copy = [&](size_t file, int64_t offset, int64_t bytes) -> Status {
+    Expected<const char *> data = open(file);
+    if (!data)
+      return data.error();
+    std::memcpy(destination, *data + offset, static_cast<size_t>(bytes));
+    destination = static_cast<char *>(destination) + bytes;
+    return Status::success();
+  };
+  return forEachPart(key, first, count, copy);
+}
+
+Status CheckpointState::checkAll() const {
+  for (size_t file = 0; file < index.files.size(); ++file)
+    if (Status status = checkBytes(file, 0, index.files[file].bytes); !status.ok())
+      return status;
+  return Status::success();
+}
+
+Status CheckpointState::checkRest(int64_t part, int64_t parts) const {
+  std::vector<bool> hasTensors(index.files.size());
+  for (const auto &[key, pieces] : index.pieces)
+    for (const CheckpointIndex::Piece &piece : pieces)
+      hasTensors[piece.file] = true;
+  for (auto file = static_cast<size_t>(part); file < index.files.size(); file += static_cast<size_t>(parts)) {
+    int64_t bytes = index.files[file].bytes;
+    Status status = checkBytes(file, 0, hasTensors[file] ? std::min(bytes, CheckpointFile::kBlock) : bytes);
+    if (!status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+Expected<std::string> CheckpointState::readFile(const std::string &name) const {
+  for (size_t file = 0; file < index.files.size(); ++file) {
+    if (index.files[file].name != name)
+      continue;
+    int64_t bytes = index.files[file].bytes;
+    if (Status status = checkBytes(file, 0, bytes); !status.ok())
+      return status;
+    return std::string(*open(file), static_cast<size_t>(bytes));
+  }
+  return Status::badInput(describe() + " has no file '" + name + "'");
+}

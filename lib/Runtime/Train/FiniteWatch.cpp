@@ -1,0 +1,95 @@
+//===- FiniteWatch.cpp ----------------------------------------------------===//
+
+#include "spmd/Runtime/Train/FiniteWatch.h"
+
+#include <cmath>
+
+using namespace spmd::runtime;
+
+static void keepLess(std::atomic<uint64_t> &least, uint64_t value) {
+  uint64_t before = least.load(std::memory_order_relaxed);
+  while (value < before && !least.compare_exchange_weak(before, value, std::memory_order_relaxed))
+    ;
+}
+
+void FiniteWatch::reset() {
+  infinity.store(kNone, std::memory_order_relaxed);
+  nan.store(kNone, std::memory_order_relaxed);
+}
+
+void FiniteWatch::lookAt(const void *data, DType dtype, int64_t count, int32_t id, int64_t rank) {
+  if (!isFloating(dtype))
+    return;
+  bool hasInfinity = false, hasNan = false;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = loadAsDouble(data, dtype, i);
+    hasInfinity |= std::isinf(value);
+    hasNan |= std::isnan(value);
+  }
+  uint64_t where = static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(rank);
+  if (hasInfinity)
+    keepLess(infinity, where);
+  if (hasNan)
+    keepLess(nan, where);
+}
+
+void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  auto whole = [&](size_t ref) {
+    lookAt(pointers[ref], command.dtype, command.refs[ref].bytes / sizeOf(command.dtype), id, rank);
+  };
+  switch (command.kind) {
+  case CommandKind::Kernel: {
+    auto kernel = kernels.find(command.kernel);
+    for (size_t i = 0; kernel != kernels.end() && i < command.refs.size(); ++i)
+      if (std::optional<DType> dtype = parseDType(kernel->second.arguments[i].dtype); dtype && command.refs[i].writes())
+        lookAt(pointers[i], *dtype, command.refs[i].bytes / sizeOf(*dtype), id, rank);
+    return;
+  }
+  case CommandKind::Gemm: {
+    const GemmShape &gemm = command.gemm;
+    const char *c = static_cast<const char *>(pointers[2]);
+    for (int64_t batch = 0; batch < gemm.batch; ++batch)
+      for (int64_t row = 0; row < gemm.m; ++row) // between rows is what is not the product's
+        lookAt(c + (batch * gemm.strideC + row * gemm.ldc) * sizeOf(command.dtype), command.dtype, gemm.n, id, rank);
+    return;
+  }
+  case CommandKind::AllGather:
+  case CommandKind::ReduceScatter:
+    return whole(1);
+  case CommandKind::AllReduce:
+    for (size_t i = 0; i < command.refs.size(); ++i)
+      whole(i);
+    return;
+  case CommandKind::Wait:
+  case CommandKind::Copy:
+  case CommandKind::Fill:
+  case CommandKind::CheckIndex:
+    return;
+  }
+}
+
+Status FiniteWatch::describe() const {
+  std::string text;
+  const Command *first = nullptr;
+  uint64_t earliest = kNone;
+  for (auto [what, found] : {std::pair("infinity", infinity.load()), std::pair("nan", nan.load())}) {
+    if (found == kNone)
+      continue;
+    auto id = static_cast<int32_t>(found >> 32);
+    const Command &command = plan.commands[static_cast<size_t>(id)];
+    text += (text.empty() ? "the first " : "; the first ") + std::string(what) + " is of command " +
+            std::to_string(id) + " (" + command.describe() + ") on rank " +
+            std::to_string(static_cast<uint32_t>(found));
+    if (!command.location.empty())
+      text += " at " + command.location;
+    if (found < earliest) {
+      earliest = found;
+      first = &command;
+    }
+  }
+  if (!first)
+    return Status::success();
+  return {StatusCode::WrongResult, text, static_cast<int32_t>(static_cast<uint32_t>(earliest)),
+          static_cast<int32_t>(earliest >> 32), first->location};
+}
