@@ -15,7 +15,7 @@ import numpy as np
 from . import native
 from .arrays import NUMPY, to_torch
 from .runerror import RunError
-from .runtime import TensorInfo
+from .tensorinfo import TensorInfo
 from .tools import find_runtime
 
 if TYPE_CHECKING:
