@@ -84,7 +84,8 @@ def imported(root: Path) -> dict[tuple[str, str], str]:
             for target in targets:
                 there = module_of(target)
                 if there and there != here:
-                    arrows.setdefault((here, there), f"{modules[here].relative_to(root)}:{child.lineno}: imports {there}")
+                    place = f"{modules[here].relative_to(root)}:{child.lineno}"
+                    arrows.setdefault((here, there), f"{place}: imports {there}")
             visit(child, here, inside)
 
     for name, file in modules.items():
@@ -117,8 +118,8 @@ def find_circle(arrows: dict[tuple[str, str], str]) -> list[str]:
 
 
 def tables(text: str) -> list[dict[str, list[str]]]:
-    """The tables of the section "Layers": what a row is called (the names in its first cell), and the rows that the names
-    in its second belong to."""
+    """The tables of the section "Layers": what a row is called (the names in its first cell), and the rows that the
+    names in its second belong to."""
     section = re.search(r"^## Layers\n(.*?)(?=^## |\Z)", text, re.S | re.M)
     assert section, 'no section "Layers"'
     found: list[dict[str, list[str]]] = []
