@@ -68,8 +68,8 @@ static LogicalResult verifyAttention(OpT op, Value out, Value lse, Value maskGra
   if (s.getHeads() % s.getKvHeads() != 0)
     return op.emitOpError("has ") << s.getHeads() << " heads, no multiple of " << s.getKvHeads() << " key/value heads";
   Type element = getElementTypeOrSelf(op.getQ().getType());
-  if (!element.isF32() && !element.isBF16())
-    return op.emitOpError("works on f32 or bf16, got ") << element;
+  if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
+    return op.emitOpError("works on f32, bf16 or f16, got ") << element;
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults())) {
     Type type = getElementTypeOrSelf(value.getType());
     bool isStatistic = value == lse || value == maskGrad;

@@ -15,8 +15,8 @@ LogicalResult GemmOp::verify() {
   if (m <= 0 || n <= 0 || k <= 0 || batch <= 0)
     return emitOpError("sizes must be positive, got m ") << m << " n " << n << " k " << k << " batch " << batch;
   Type element = getElementTypeOrSelf(getResult().getType());
-  if (!element.isF32() && !element.isF64() && !element.isBF16())
-    return emitOpError("works on f32, f64 or bf16, got ") << element;
+  if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(element))
+    return emitOpError("works on f32, f64, bf16 or f16, got ") << element;
   for (Type type : llvm::concat<const Type>(getOperandTypes(), getResultTypes()))
     if (getElementTypeOrSelf(type) != element)
       return emitOpError("has operands of other types than its result: ") << type << " and " << getResult().getType();

@@ -222,7 +222,7 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     wanted, is what it is applied to. The order is that of the formula. Our own products (f32, on CPUs) round every
     step, as ops of their own would; a library may round once.
 
-    Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16, then summed in f32; (C3) views inside
+    Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; (C3) views inside
     their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * n
     elements, bias has n; (C5) pre_activation only with an activation.
 
@@ -271,8 +271,8 @@ def Kernel_AttentionOp : Kernel_AttentionLikeOp<"attention"> {
     positions, of padding or of a table takes no memory; what its positions say (`key <= query`, a window) bounds the
     loops (AttentionMask.h). Without `mask` every query sees every key.
 
-    Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32 or bf16, computed in
-    f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over
+    Constraints: (C1) sizes positive and heads a multiple of kvHeads; (C2) one element type, f32, bf16 or f16, computed
+    in f32; (C3) views inside their tensors; (C4) a mask is a body as (C2) to (C4) of kernel.cluster say, over
     [batch, heads, qLen, kvLen], that yields one i1 or f32 and reduces nothing; (C5) lse has batch * heads * qLen
     elements.
 

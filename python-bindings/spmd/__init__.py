@@ -17,7 +17,7 @@ _LAZY = {"capture": ".capture", "checkpoint": ".checkpoint", "CaptureError": ".c
          "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
          "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
-         "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "ToolError": ".tools"}
+         "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "Shard": ".runtime", "ToolError": ".tools"}
 
 
 def __getattr__(name: str) -> Any:

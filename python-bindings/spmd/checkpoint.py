@@ -72,6 +72,18 @@ class Checkpoint:
         self._call("spmd_read_checkpoint_file", self._handle, name.encode(), ctypes.byref(data), ctypes.byref(size))
         return ctypes.string_at(data, size.value)
 
+    @staticmethod
+    def make(weights: str | os.PathLike, folder: str | os.PathLike, *, step: int = 0,
+             notes: dict[str, Any] | None = None) -> Path:
+        """Makes a checkpoint in the folder of what another program has trained for `step` steps: a safetensors file with
+        parameters and buffers under their names, and optimizer state as "optimizer/exp_avg/NAME". Returns its folder."""
+        status = native.Status()
+        code = native.load(find_runtime()).spmd_import_checkpoint(os.fsencode(weights), os.fsencode(folder), step,
+                                                                   json.dumps(notes or {}).encode(), ctypes.byref(status))
+        if code != native.OK:
+            raise RunError(status)
+        return Path(folder) / f"step-{step:08d}"
+
     def close(self) -> None:
         if self._handle:
             self._library.spmd_close_checkpoint(self._handle)
@@ -106,3 +118,32 @@ def load(folder: str | os.PathLike, model: torch.nn.Module,
     with Checkpoint(folder) as checkpoint:
         load_into(checkpoint, model, (optimizer,) if hasattr(optimizer, "param_groups") else tuple(optimizer), strict)
         return checkpoint.step
+
+
+def to_dcp(folder: str | os.PathLike, dcp_folder: str | os.PathLike, *, model: str = "model",
+           optimizer: str = "optimizer") -> None:
+    """Writes a checkpoint in the format of torch.distributed.checkpoint, as
+    `dcp.save({"model": …, "optimizer": …})` does with the two state dicts of get_state_dict(). `model` and `optimizer` are
+    the names that they have in it. The state is in memory meanwhile."""
+    from .dcp import write
+    with Checkpoint(folder) as checkpoint:
+        write(checkpoint, Path(dcp_folder), model, optimizer)
+
+
+def from_dcp(dcp_folder: str | os.PathLike, folder: str | os.PathLike, *, model: str | None = None,
+             optimizer: str | None = None, step: int | None = None) -> Path:
+    """Makes a checkpoint in the folder of one of torch.distributed.checkpoint, FSDP2's for one, which train_step, spmd-run
+    and `load` go on from. The state is in memory meanwhile.
+
+    Args:
+      model, optimizer: under which names their state dicts were saved; None: found by the parameters that have state.
+      step: steps taken; None: what the optimizer counts.
+
+    Returns:
+      The checkpoint's folder.
+
+    Raises:
+      ValueError: no model is in it.
+    """
+    from .dcp import read
+    return read(Path(dcp_folder), Path(folder), model, optimizer, step, Checkpoint.make)

@@ -1,6 +1,7 @@
 """spmd.compile: a training step that captures, compiles and runs itself."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import shutil
@@ -9,7 +10,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -35,12 +36,13 @@ from .capture.host_state import NUMBERS
 from .interrupts import uninterrupted
 from .livestate import LiveState
 from .loading import check_groups, notes_of, objects_file, read_objects, take_groups
+from .looking import local_shards, select, state_dict, unshard
 from .native import FAILED
 from .planning import Plan, read_plan
 from .precision import Precision
 from .processes import Launch, Processes
 from .remarks import remark
-from .runtime import RunError, Trainer
+from .runtime import RunError, Shard, Trainer
 from .units.choice import UnitChoice
 
 
@@ -519,6 +521,57 @@ class CompiledStep(CompiledFunction):
             folder.rename(path)
         return path
 
+    @contextlib.contextmanager
+    def unshard_params(self, units: Any = None, *, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
+                       offload_to_cpu: bool = False, with_grads: bool = False) -> Iterator[None]:
+        """Within it the parameters have their values, as FSDP's summon_full_params() gives them; then the ranks have them
+        alone again. (Outside of it a parameter gets its value when it is used, and what was written goes to the ranks
+        with the next step.)
+
+        Args:
+          units: modules, or their names; None: the model.
+          recurse: also the units inside of these.
+          writeback: what was written stays; else nothing of it does.
+          rank0_only: only in the process of rank 0, whose values all get when they are written back.
+          offload_to_cpu: the values are on the CPU. Refused for parameters on a GPU.
+          with_grads: gradients, too, which the ranks keep with spmd.compile(keep_grads=True).
+
+        Raises:
+          RuntimeError: before the first call; the ranks keep no gradients.
+        """
+        self._compiled()
+        names = select(self, units, recurse)
+        if offload_to_cpu and any(p.device.type != "cpu" for p in self._live.parameters(names)):
+            raise NotImplementedError("offload_to_cpu=True for a model on a GPU\n  cure: keep the model on the CPU, where the "
+                                      "ranks on GPUs need no copy of it; or read with state_dict()")
+        with unshard(self, names, writeback, rank0_only, with_grads):
+            yield
+
+    def state_dict(self, kind: str = "full", *, rank0_only: bool = False) -> dict[str, Any]:
+        """A copy of parameters, buffers, optimizer state and counters on the CPU, by the names that they have in
+        checkpoints ("fc.weight", "optimizer/exp_avg/fc.weight", "rng/step"). Model and optimizer are left as they are.
+
+        Args:
+          kind: "full", whole tensors; "sharded", for each name the list of spmd.Shard that this process's ranks have.
+          rank0_only: in other processes than that of rank 0 nothing.
+
+        Raises:
+          RuntimeError: before the first call.
+        """
+        self._compiled()
+        return state_dict(self, kind, rank0_only)
+
+    def local_shards(self, rank: int | None = None) -> dict[str, Shard]:
+        """What a rank of this process (None: the first) has for itself of the state, by name: the elements `values` of
+        the tensor as one row, from `first` on. What all ranks have alike is rank 0's.
+
+        Raises:
+          RuntimeError: before the first call.
+          RunError: the rank is in another process.
+        """
+        self._compiled()
+        return local_shards(self, rank)
+
     def save_checkpoint(self, folder: str | Path, *, kind: str = "full", keep: int = 0,
                         objects: Mapping[str, Any] | None = None) -> Path:
         """Saves what a training needs to go on as FOLDER/step-00000100, which appears whole or not at all: parameters,
@@ -546,7 +599,7 @@ class CompiledStep(CompiledFunction):
             files = dict([objects_file(objects, processes.rank)] if objects else [])
             self._live.trainer.save_checkpoint(
                 folder, kind=kind, step=self.steps, keep=keep, files=files,
-                notes=notes_of(program.call.optimizers, processes.world, list(objects)))
+                notes=notes_of(program.call.optimizers, self._live.names, processes.world, list(objects)))
             return Path(folder) / f"step-{self.steps:08d}"
 
     def load_checkpoint(self, folder: str | Path, *, strict: bool = True,

@@ -83,6 +83,12 @@ class Slot:
             self.download()
             self.owner.here.append(self)
 
+    def bring(self) -> None:
+        """Makes the tensor one that is here, for a value that the caller has."""
+        if not self.is_here:
+            self.come_back()
+            self.owner.here.append(self)
+
     def download(self) -> None:
         tensor = self.tensor
         with torch.no_grad():
@@ -231,6 +237,14 @@ class LiveState:
             self.optimizers.make_state_of(parameter)[info.state] = made
         return made, True
 
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of parameters on the ranks, by the identity of the tensors."""
+        return {id(self._parameters[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
+
+    def parameters(self, names: Iterable[str]) -> list[torch.Tensor]:
+        return [self._parameters[name] for name in names]
+
     def check(self) -> None:
         """Raises when the state is lost."""
         if self.lost:
@@ -365,6 +379,17 @@ class LiveState:
             else:
                 slot.go_away()
 
+    def put_away(self, slots: Iterable[Slot]) -> None:
+        """The ranks have the values of these, whatever the tensors hold."""
+        for slot in slots:
+            if not slot.is_here:
+                continue
+            if slot.has_alias():
+                slot.download()
+            else:
+                self.here.remove(slot)
+                slot.go_away()
+
     def lose(self, error: RunError, number: int) -> None:
         """The ranks failed in the middle of a step: no value is known any more."""
         self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: "
@@ -376,7 +401,7 @@ class LiveState:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything, by its name in a weights file; here."""
         self.fetch_all()
-        return {_key_in_file(slot.info): slot.tensor for slot in self.slots}
+        return {key_in_file(slot.info): slot.tensor for slot in self.slots}
 
     def fetch_all(self) -> None:
         """Brings everything here."""
@@ -404,10 +429,11 @@ def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(*(t.cpu().reshape(-1).view(torch.uint8) for t in (one, other)))
 
 
-def _key_in_file(info: TensorInfo) -> str:
+def key_in_file(info: TensorInfo) -> str:
+    """The name of a tensor in weights files and checkpoints."""
     if info.state in ("param", "buffer"):
         return info.name
-    return f"constant/{info.name}" if info.state == "constant" else f"optimizer/{info.state}/{info.name}"
+    return f"{info.state}/{info.name}" if info.state in ("constant", "rng") else f"optimizer/{info.state}/{info.name}"
 
 
 def _owners_of_memory(tensor: torch.Tensor) -> int:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 _NAMED = 8
 
 
-def notes_of(optimizers: Optimizers, processes: int, objects: Sequence[str]) -> str:
-    """What the checkpoint keeps for take_groups() and take_objects(), as JSON."""
+def notes_of(optimizers: Optimizers, names: Mapping[int, str], processes: int, objects: Sequence[str]) -> str:
+    """What the checkpoint keeps for take_groups() and read_objects(), as JSON. `names`: of parameters, by identity."""
+    groups = [_options(group) | {"params": [names[id(p)] for p in group["params"] if id(p) in names]}
+              for group in optimizers.param_groups]
     return json.dumps({"torch": torch.__version__, "processes": processes, "objects": list(objects),
-                       "param_groups": [_options(group) for group in optimizers.param_groups]})
+                       "param_groups": groups})
 
 
 def _options(group: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +53,8 @@ def take_groups(notes: dict[str, Any], optimizers: Optimizers) -> None:
     """Sets the options of param groups to those of a checkpoint; one of the command line has none."""
     for group, options in zip(optimizers.param_groups, notes.get("param_groups", ())):
         for name, value in options.items():
+            if name == "params":
+                continue
             known = group.get(name)
             if isinstance(known, torch.Tensor):
                 known.fill_(value)

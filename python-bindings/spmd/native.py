@@ -52,6 +52,10 @@ class File(Structure):
     _fields_ = [("name", c_char_p), ("data", c_char_p), ("bytes", c_size_t)]
 
 
+class ShardInfo(Structure):
+    _fields_ = [("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("first", c_int64), ("count", c_int64)]
+
+
 class SaveOptions(Structure):
     _fields_ = [("size", c_size_t), ("kind", c_char_p), ("step", c_int64), ("keep", c_int64), ("notes", c_char_p),
                 ("files", POINTER(File)), ("num_files", c_size_t)]
@@ -93,9 +97,14 @@ _FUNCTIONS = {
     "spmd_read_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_write_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_save": (c_int32, [_TRAINER, c_char_p, c_int32, _STATUS]),
+    "spmd_reads_alone": (c_int32, [_TRAINER]),
+    "spmd_num_shards": (c_int32, [_TRAINER, c_int64, POINTER(c_size_t), _STATUS]),
+    "spmd_shard": (c_int32, [_TRAINER, c_int64, c_size_t, POINTER(ShardInfo), _STATUS]),
+    "spmd_read_shard": (c_int32, [_TRAINER, c_int64, c_size_t, c_void_p, c_size_t, _STATUS]),
     "spmd_save_options_init": (None, [POINTER(SaveOptions)]),
     "spmd_save_checkpoint": (c_int32, [_TRAINER, c_char_p, POINTER(SaveOptions), _STATUS]),
     "spmd_load_checkpoint": (c_int32, [_TRAINER, c_char_p, c_int32, POINTER(_CHECKPOINT), _STATUS]),
+    "spmd_import_checkpoint": (c_int32, [c_char_p, c_char_p, c_int64, c_char_p, _STATUS]),
     "spmd_open_checkpoint": (c_int32, [c_char_p, POINTER(_CHECKPOINT), _STATUS]),
     "spmd_close_checkpoint": (None, [_CHECKPOINT]),
     "spmd_checkpoint_folder": (c_char_p, [_CHECKPOINT]),

@@ -8,11 +8,14 @@ import pickle
 import socket
 import sys
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from . import native
 from .runerror import RunError
 from .tools import find_runtime
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Result = TypeVar("Result")
 
@@ -97,6 +100,11 @@ class Processes:
             file = folder / file.name
             file.write_bytes(data)
         return file
+
+    def share_array(self, array: np.ndarray) -> None:
+        """Puts what rank 0 has in a contiguous array into the arrays of all processes."""
+        if self.world > 1:
+            self._call("spmd_share", self._handle, 0, array.ctypes.data, array.nbytes)
 
     def together(self, body: Callable[[], Result]) -> Result:
         """What `body` gives, once it has ended well in all processes; else all raise: who failed its own exception.

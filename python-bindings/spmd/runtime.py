@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
+class Shard:
+    """What a rank has of a tensor: the elements from `first` on, of the tensor as one row; bf16 as uint16."""
+
+    rank: int
+    tensor: TensorInfo
+    first: int
+    values: Any  # of local_shards() of a compiled step a torch tensor
+
+
+@dataclasses.dataclass(frozen=True)
 class Collective:
     """A collective of one step; `bytes` each rank sends (of a reduce-scatter: receives)."""
 
@@ -164,6 +174,24 @@ class Trainer:
         if dtype != info.dtype or array.shape != info.shape:
             raise ValueError(f"{state} {name!r} is {info.dtype}{list(info.shape)}, not {dtype}{list(array.shape)}")
         self._call("spmd_write_tensor", self._open(), state.encode(), name.encode(), array.ctypes.data, array.nbytes)
+
+    @property
+    def reads_alone(self) -> bool:
+        """False where ranks are on several hosts: then all processes read together."""
+        return bool(self._library.spmd_reads_alone(self._open()))
+
+    def local_shards(self, rank: int) -> list[Shard]:
+        """What a rank of this process has of the state for itself; what all ranks have alike is rank 0's."""
+        count, shards = ctypes.c_size_t(), []
+        self._call("spmd_num_shards", self._open(), rank, ctypes.byref(count))
+        for index in range(count.value):
+            info = native.ShardInfo()
+            self._call("spmd_shard", self._open(), rank, index, info)
+            of = self._info(info.state.decode(), info.name.decode())
+            values = np.empty(info.count, NUMPY[of.dtype])
+            self._call("spmd_read_shard", self._open(), rank, index, values.ctypes.data, values.nbytes)
+            shards.append(Shard(rank, of, info.first, values))
+        return shards
 
     def save_parameters(self, path: str | os.PathLike, with_optimizer: bool = False) -> None:
         """Saves full parameters and buffers as safetensors, under all their names; the file appears whole or not."""

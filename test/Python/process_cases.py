@@ -130,6 +130,25 @@ def checkpoints():
     return {"losses": losses, "files": sorted(p.name for p in (FOLDER / "sharded/step-00000003").glob("rank*"))}
 
 
+def looks():
+    """The first process writes into the model for all; the others have nothing of a state dict, and ranks of their own."""
+    model, _, step = make(policy="class:Linear")
+    step(*rows(*batch(0)))
+    with step.unshard_params("head", rank0_only=True), torch.no_grad():
+        if RANK == 0:
+            model.head.weight.mul_(2)
+    with step.unshard_params(writeback=False, rank0_only=True), torch.no_grad():
+        if RANK == 0:
+            model.head.weight.zero_()
+    loss = step(*rows(*batch(1))).item()
+    full, sharded = step.state_dict(rank0_only=True), step.state_dict("sharded")
+    assert bool(full) == (RANK == 0)
+    held = {shard.rank for shards in sharded.values() for shard in shards}
+    assert held <= set(range(RANK * RANKS // WORLD, (RANK + 1) * RANKS // WORLD)), held
+    step.sync()
+    return {"loss": loss, "bits": bits(model)}
+
+
 def global_batch():
     model, _, step = make(batch="global")
     losses = [step(*batch(number)).item() for number in range(3)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.optim.lr_scheduler import LinearLR
 
@@ -98,6 +98,20 @@ def test_a_training_goes_on(saved, kind, ranks, options, tolerance) -> None:
     np.testing.assert_allclose(losses, expected, rtol=tolerance)
     if tolerance == 0:
         assert losses == expected
+
+
+def test_the_counter_follows_what_counts_none(saved, tmp_path) -> None:
+    """The state of another program: dropout goes on after the steps taken."""
+    folder, expected = saved
+    tensors = load_file(folder / "full/step-00000010/state.safetensors")
+    save_file({name: value for name, value in tensors.items() if not name.startswith("rng/")}, tmp_path / "w.safetensors")
+    spmd.checkpoint.Checkpoint.make(tmp_path / "w.safetensors", tmp_path / "c", step=AT)
+    training = Training(4)
+    training.step.load_checkpoint(tmp_path / "c")
+    training.optimizer.param_groups[0]["lr"] = 0.02 * (0.1 + 0.9 * AT / 15)
+    torch.manual_seed(0)  # the seed is not in it, either
+    np.testing.assert_allclose(training.run(AT, AT + 1), expected[:1], rtol=F32)
+    assert training.step.rng["step"] == AT + 1
 
 
 def test_the_counter_can_be_set_after_loading(saved) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent / "process_cases.py"
-TRAINS = ["trains", "global_batch", "evaluates", "local_view", "loaded", "checkpoints"]
+TRAINS = ["trains", "global_batch", "evaluates", "local_view", "loaded", "checkpoints", "looks"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 OPEN_MPI = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable]
 MPICH = ["mpiexec.hydra", "-n", "2", sys.executable]
@@ -89,11 +89,11 @@ def test_hosts(threads, launcher):
     own = folder / f"hosts.{Path(launcher[0]).name}"
     own.mkdir()
     case = "trains" if launcher is MPICH else "global_batch"
-    done = subprocess.run([*launcher, SCRIPT, own, case, "checkpoints", "alone"], capture_output=True, text=True,
+    done = subprocess.run([*launcher, SCRIPT, own, case, "checkpoints", "looks", "alone"], capture_output=True, text=True,
                           env=environment(folder, 2, HOSTS="2", **AS_ROOT), timeout=600)
     assert done.returncode == 0, done.stderr
     first, second = results(own, 2)
-    assert first | {"alone": None} == second == {case: expected[2][case], "checkpoints": expected[2]["checkpoints"], "alone": None}
+    assert first | {"alone": None} == second == {name: expected[2][name] for name in (case, "checkpoints", "looks")} | {"alone": None}
     assert "the state of ranks on several hosts is read by all processes together, in Python by train_step.sync()" in first["alone"]
 
 

@@ -233,6 +233,25 @@ SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state
 SPMD_API int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *name, const void *data,
                                    size_t bytes, spmd_status *status);
 
+/* 1: a process reads outputs and state alone; 0: the ranks are on several
+   hosts, and all processes make the same reads. */
+SPMD_API int32_t spmd_reads_alone(const spmd_trainer *trainer);
+
+/* What `rank`, of this process, has of the state for itself: elements
+   [first, first + count) of a tensor. What all ranks have alike is rank 0's. */
+typedef struct spmd_shard_info {
+  const char *name; /* and `state`: of the tensor, as in spmd_tensor_info */
+  const char *state;
+  int32_t dtype;
+  int64_t first, count;
+} spmd_shard_info;
+
+SPMD_API int32_t spmd_num_shards(const spmd_trainer *trainer, int64_t rank, size_t *count, spmd_status *status);
+SPMD_API int32_t spmd_shard(const spmd_trainer *trainer, int64_t rank, size_t index, spmd_shard_info *info,
+                            spmd_status *status);
+SPMD_API int32_t spmd_read_shard(const spmd_trainer *trainer, int64_t rank, size_t index, void *data, size_t bytes,
+                                 spmd_status *status);
+
 /* Saves full parameters and persistent buffers as safetensors under all their
    names; with_optimizer also "optimizer/STATE/NAME". The file appears complete
    or not at all. Of several processes the one that calls it writes. */
@@ -275,6 +294,12 @@ SPMD_API int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *f
    is to be closed. */
 SPMD_API int32_t spmd_load_checkpoint(spmd_trainer *trainer, const char *folder, int32_t strict,
                                       spmd_checkpoint **checkpoint, spmd_status *status);
+
+/* Makes a checkpoint in `folder`, of kind full, of the state that another
+   program has trained for `step` steps: `weights` is a safetensors file with
+   whole tensors under their keys in files. */
+SPMD_API int32_t spmd_import_checkpoint(const char *weights, const char *folder, int64_t step, const char *notes,
+                                        spmd_status *status);
 
 /* Opens the newest checkpoint in `folder` that is whole, without a trainer. */
 SPMD_API int32_t spmd_open_checkpoint(const char *folder, spmd_checkpoint **checkpoint, spmd_status *status);

@@ -130,8 +130,8 @@ LogicalResult checkAttention(OpTy op) {
   RankedTensorType type = getTensorType(op.getQuery());
   if (type.getRank() != 4)
     return op.emitOpError("has no kernel for a query of rank ") << type.getRank() << ", only for rank 4";
-  if (!type.getElementType().isF32() && !type.getElementType().isBF16())
-    return op.emitOpError("has no kernel for element type ") << type.getElementType() << ", only for f32 and bf16";
+  if (!isa<Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
+    return op.emitOpError("has no kernel for element type ") << type.getElementType() << ", only for f32, bf16 and f16";
   if (op.getDropoutP().convertToDouble() != 0)
     return op.emitOpError("has no kernel for dropout ") << op.getDropoutP().convertToDouble();
   return success();

@@ -98,9 +98,9 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
 namespace {
 
 LogicalResult checkFloat(Operation *op, Type type) {
-  if (type.isF32() || type.isF64() || type.isBF16())
+  if (isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type))
     return success();
-  return op->emitOpError("has no kernel for element type ") << type << ", only for f32, f64 and bf16";
+  return op->emitOpError("has no kernel for element type ") << type << ", only for f32, f64, bf16 and f16";
 }
 
 /// The product of two matrices, or two batches of them.

@@ -268,7 +268,7 @@ void ManifestTranslator::addOutsideArena() {
       return command.kind == runtime::CommandKind::Gemm && (!dtype || command.dtype == *dtype);
     });
   };
-  bool hasBF16 = multiplies(runtime::DType::BF16);
+  bool hasBF16 = multiplies(runtime::DType::BF16), hasF16 = multiplies(runtime::DType::F16);
   auto add = [&](const char *name, std::optional<int64_t> bytes = std::nullopt) {
     manifest.outsideArena.push_back({name, bytes});
   };
@@ -277,11 +277,13 @@ void ManifestTranslator::addOutsideArena() {
     if (multiplies(std::nullopt))
       add("cuBLASLt workspace");
   } else {
-    // On processors without a unit for bf16, its products are products of widened blocks.
-    if (hasBF16 || multiplies(runtime::DType::F32))
+    // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
+    if (hasBF16 || hasF16 || multiplies(runtime::DType::F32))
       add("workspace of f32 products, per thread", runtime::kF32WorkspaceBytes);
     if (hasBF16)
       add("workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes);
+    if (hasF16)
+      add("workspace of f16 products, per thread", runtime::kF16WorkspaceBytes);
     if (multiplies(runtime::DType::F64))
       add("OpenBLAS packing buffers");
   }

@@ -275,3 +275,49 @@ int32_t spmd_write_tensor(spmd_trainer *trainer, const char *state, const char *
 int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_optimizer, spmd_status *status) {
   return guarded(status, [&] { return trainer->trainer->saveAlone(textOrEmpty(path), with_optimizer != 0); });
 }
+
+int32_t spmd_reads_alone(const spmd_trainer *trainer) { return trainer->trainer->readsAlone(); }
+
+/// Calls body(piece) for a piece of a rank here.
+template <typename Body>
+static Status withShard(const Trainer &trainer, int64_t rank, size_t index, const Body &body) {
+  const RanksHere &ranks = trainer.ranks();
+  if (!ranks.has(rank))
+    return Status::badInput("rank " + std::to_string(rank) + " is not in this process, which has ranks " +
+                            std::to_string(ranks.first) + " to " + std::to_string(ranks.end() - 1));
+  std::vector<StatePiece> pieces = trainer.piecesToSave(rank);
+  return index < pieces.size() ? body(pieces[index]) : missing("shard", index, pieces.size());
+}
+
+int32_t spmd_num_shards(const spmd_trainer *trainer, int64_t rank, size_t *count, spmd_status *status) {
+  return guarded(status, [&]() -> Status {
+    if (!trainer->trainer->ranks().has(rank))
+      return withShard(*trainer->trainer, rank, 0, [](const StatePiece &) { return Status::success(); });
+    *count = trainer->trainer->piecesToSave(rank).size();
+    return Status::success();
+  });
+}
+
+int32_t spmd_shard(const spmd_trainer *trainer, int64_t rank, size_t index, spmd_shard_info *info,
+                   spmd_status *status) {
+  return guarded(status, [&] {
+    return withShard(*trainer->trainer, rank, index, [&](const StatePiece &piece) {
+      *info = {piece.tensor->name.c_str(), piece.tensor->state.c_str(), static_cast<int32_t>(piece.tensor->dtype),
+               piece.first, piece.count};
+      return Status::success();
+    });
+  });
+}
+
+int32_t spmd_read_shard(const spmd_trainer *trainer, int64_t rank, size_t index, void *data, size_t bytes,
+                        spmd_status *status) {
+  return guarded(status, [&] {
+    return withShard(*trainer->trainer, rank, index, [&](const StatePiece &piece) {
+      int64_t needed = piece.count * sizeOf(piece.tensor->dtype);
+      if (static_cast<size_t>(needed) != bytes)
+        return Status::badInput("the shard has " + std::to_string(needed) + " bytes, the caller's buffer " +
+                                std::to_string(bytes));
+      return trainer->trainer->readPiece(rank, piece, data);
+    });
+  });
+}

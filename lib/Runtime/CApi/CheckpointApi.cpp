@@ -54,6 +54,23 @@ int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, co
   });
 }
 
+int32_t spmd_import_checkpoint(const char *weights, const char *folder, int64_t step, const char *notes,
+                               spmd_status *status) {
+  return guarded(status, [&]() -> Status {
+    if (step < 0)
+      return Status::badInput("step must not be negative");
+    Expected<CheckpointFolder> created = CheckpointFolder::create(textOrEmpty(folder));
+    if (!created)
+      return created.error();
+    RunState run;
+    run.step = step;
+    if (notes)
+      run.notes = notes;
+    Expected<std::string> made = created->import(textOrEmpty(weights), run);
+    return made ? Status::success() : made.error();
+  });
+}
+
 int32_t spmd_load_checkpoint(spmd_trainer *trainer, const char *folder, int32_t strict, spmd_checkpoint **checkpoint,
                              spmd_status *status) {
   return guarded(status, [&]() -> Status {

@@ -117,8 +117,8 @@ void PlanReader::readGemm(JsonValue value, Command &command) {
   if (value.has("stride_c"))
     gemm.strideC = value["stride_c"].asSize();
   command.dtype = value["dtype"].asDType();
-  if (command.dtype != DType::F32 && command.dtype != DType::F64 && command.dtype != DType::BF16)
-    value["dtype"].fail(std::string("expected f32, f64 or bf16, found ") + nameOf(command.dtype));
+  if (!isFloating(command.dtype))
+    value["dtype"].fail(std::string("expected f32, f64, bf16 or f16, found ") + nameOf(command.dtype));
   command.refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
                   readRef(value["c"], gemm.beta != 0 ? Access::ReadWrite : Access::Write)};
   readEpilogue(value, command);

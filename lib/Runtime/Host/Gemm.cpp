@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Host/GemmBF16.h"
+#include "spmd/Runtime/Host/GemmF16.h"
 
 #include <algorithm>
 #include <cblas.h>
@@ -36,6 +37,8 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
     static const UnitBF16 unit = getUnitBF16();
     return runProductBF16(getPart<uint16_t>(work, product, row, rows, column, columns), unit);
   }
+  if (work.command->dtype == DType::F16)
+    return runProductF16(getPart<uint16_t>(work, product, row, rows, column, columns));
   if (work.command->dtype == DType::F32) {
     static const UnitF32 unit = getUnitF32();
     Epilogue epilogue = work.epilogue;
@@ -109,6 +112,8 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
 void spmd::runtime::prepareGemmThread(DType dtype) {
   if (dtype == DType::BF16)
     prepareThreadBF16();
+  else if (dtype == DType::F16)
+    prepareThreadF16();
   else if (dtype == DType::F32)
     prepareThreadF32();
   else

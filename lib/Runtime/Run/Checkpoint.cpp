@@ -131,7 +131,7 @@ static Expected<std::string> writeOwn(const Trainer &trainer, const std::string 
 }
 
 /// Brings the files of a checkpoint into `temporary`, which that of rank 0 then completes.
-static Status writeAll(const Trainer &trainer, RunState run, const CheckpointOptions &options,
+static Status writeAll(const Trainer &trainer, const RunState &run, const CheckpointOptions &options,
                        const std::string &temporary) {
   Expected<std::string> own = writeOwn(trainer, temporary, options);
   if (Status status = trainer.agreeOn(own ? Status::success() : own.error()); !status.ok())
@@ -145,7 +145,7 @@ static Status writeAll(const Trainer &trainer, RunState run, const CheckpointOpt
   for (const std::string &text : *everyones)
     for (CheckpointFile &file : CheckpointFile::parse(text))
       files.push_back(std::move(file));
-  return describeCheckpoint(trainer, std::move(run), options.kind, std::move(files), temporary);
+  return describeCheckpoint(&trainer, run, options.kind, std::move(files), temporary);
 }
 
 Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
@@ -162,7 +162,7 @@ Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState ru
       status = Status::badInput("cannot make folder '" + temporary + "': " + error.message());
   }
   if (status = trainer.agreeOn(status); status.ok())
-    status = writeAll(trainer, std::move(run), options, temporary);
+    status = writeAll(trainer, run, options, temporary);
   if (leads && status.ok())
     status = publish(temporary, path, target);
   if (leads)
@@ -177,6 +177,28 @@ Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState ru
   return target;
 }
 
+Expected<std::string> CheckpointFolder::import(const std::string &weights, const RunState &run) const {
+  std::string target = path + "/" + folderNameOf(run.step);
+  std::string temporary = path + "/" + kUnfinished + folderNameOf(run.step);
+  std::error_code error;
+  removeUnfinished(path);
+  fs::create_directory(temporary, error);
+  if (!error)
+    fs::create_hard_link(weights, temporary + "/" + stateFileName(), error);
+  if (error)
+    fs::copy_file(weights, temporary + "/" + stateFileName(), error);
+  Status status = error ? Status::badInput("cannot copy '" + weights + "' to '" + temporary + "': " + error.message())
+                        : Status::success();
+  if (status.ok()) {
+    Expected<CheckpointFile> file = CheckpointFile::of(temporary, stateFileName());
+    status = file ? describeCheckpoint(nullptr, run, CheckpointKind::Full, {*file}, temporary) : file.error();
+  }
+  if (status.ok())
+    status = publish(temporary, path, target);
+  fs::remove_all(temporary, error);
+  return status.ok() ? Expected<std::string>(target) : status;
+}
+
 /// Those to look at, the newest first.
 static std::vector<std::string> findCandidates(const std::string &path) {
   if (fs::exists(path + "/run.json"))
@@ -189,6 +211,11 @@ static std::vector<std::string> findCandidates(const std::string &path) {
 }
 
 static Status noneIn(const std::string &path, const std::vector<std::string> &notices) {
+  if (notices.empty() && fs::exists(path + "/.metadata"))
+    return Status::badInput("'" + path +
+                            "' is a checkpoint of torch.distributed.checkpoint\n  cure: in Python, "
+                            "spmd.checkpoint.from_dcp(\"" +
+                            path + "\", FOLDER), which makes one of this format of it");
   return Status::badInput(notices.empty() ? "no checkpoint is in '" + path + "'" : notices.front());
 }
 
@@ -208,6 +235,14 @@ Expected<Checkpoint> CheckpointFolder::findLatest(const std::string &path) {
     notices.push_back(sayDamaged(candidate, status));
   }
   return noneIn(path, notices);
+}
+
+/// A checkpoint of another program does not say how many steps have drawn random numbers: they go on as if all had.
+static Status followSteps(const Checkpoint &checkpoint, Trainer &trainer) {
+  const StateTensor *step = trainer.state().find("rng", "step");
+  if (!step || checkpoint.state->find(step->fileKey(step->name)))
+    return Status::success();
+  return trainer.writeTensor("rng", "step", &checkpoint.run.step, sizeof checkpoint.run.step);
 }
 
 /// Whether the bytes are whole that the ranks here take, and this process's share of the rest.
@@ -249,8 +284,11 @@ Expected<Checkpoint> CheckpointFolder::restore(const std::string &path, Trainer 
       notices.push_back(sayDamaged(candidate, opened));
       continue;
     }
-    if (Status status = trainer.agreeOn(trainer.loadState(*checkpoint->state)); !status.ok())
-      return status;
+    Status loaded = trainer.agreeOn(trainer.loadState(*checkpoint->state));
+    if (loaded.ok())
+      loaded = followSteps(*checkpoint, trainer);
+    if (!loaded.ok())
+      return loaded;
     checkpoint->notices = std::move(notices);
     return checkpoint;
   }

@@ -96,13 +96,13 @@ static Status addPieces(CheckpointIndex &index, const Trainer &trainer, const st
   return Status::success();
 }
 
-Status spmd::runtime::describeCheckpoint(const Trainer &trainer, RunState run, CheckpointKind kind,
+Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState &run, CheckpointKind kind,
                                          std::vector<CheckpointFile> files, const std::string &folder) {
   CheckpointIndex index;
   index.files = std::move(files);
   Status status = kind == CheckpointKind::Full
                       ? addWhole(index, findFile(index.files, stateFileName()), folder + "/" + stateFileName())
-                      : addPieces(index, trainer, folder);
+                      : addPieces(index, *trainer, folder);
   if (!status.ok())
     return status;
   std::string text = index.format();
@@ -116,10 +116,12 @@ Status spmd::runtime::describeCheckpoint(const Trainer &trainer, RunState run, C
   json["version"] = kVersion;
   json["kind"] = nameOf(kind);
   json["step"] = run.step;
-  json["program"] = trainer.manifest().step;
-  json["compiler"] = trainer.manifest().compiler;
-  json["artifact"] = formatHash(trainer.artifact().hash);
-  json["ranks"] = trainer.manifest().ranks;
+  if (trainer) {
+    json["program"] = trainer->manifest().step;
+    json["compiler"] = trainer->manifest().compiler;
+    json["artifact"] = formatHash(trainer->artifact().hash);
+    json["ranks"] = trainer->manifest().ranks;
+  }
   json["time"] = formatTime();
   json["data"] = {{"files", run.data.files},
                   {"order", run.data.order},
@@ -127,10 +129,10 @@ Status spmd::runtime::describeCheckpoint(const Trainer &trainer, RunState run, C
                   {"seed", run.data.seed}};
   json["schedule"] = run.schedule;
   json["hyper"] = Json::array();
-  for (size_t i = 0; i < trainer.manifest().hyper.size(); ++i)
-    json["hyper"].push_back({{"name", trainer.manifest().hyper[i].name},
-                             {"group", trainer.manifest().hyper[i].group},
-                             {"value", trainer.hyperValue(i)}});
+  for (size_t i = 0; trainer && i < trainer->manifest().hyper.size(); ++i)
+    json["hyper"].push_back({{"name", trainer->manifest().hyper[i].name},
+                             {"group", trainer->manifest().hyper[i].group},
+                             {"value", trainer->hyperValue(i)}});
   json["notes"] = std::move(notes);
   json["index"] = {{"bytes", text.size()}, {"hash", formatHash(hashBytes(text))}};
   json["hash"] = hashOf(json);

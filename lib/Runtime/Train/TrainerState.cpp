@@ -93,6 +93,12 @@ Status Trainer::saveRank(int64_t rank, const std::string &path) const {
   return writer->commit();
 }
 
+Status Trainer::readPiece(int64_t rank, const StatePiece &piece, void *destination) const {
+  return content->shared->read([&] {
+    return content->memory().copyOut(rank, piece.inArena, destination, piece.count * sizeOf(piece.tensor->dtype));
+  });
+}
+
 Status Trainer::settle() const {
   return content->shared->read([] { return Status::success(); });
 }

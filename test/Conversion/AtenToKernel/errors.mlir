@@ -8,10 +8,10 @@ func.func @dropout(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 
 // -----
 
-func.func @half(%a: tensor<4x8xf16>, %b: tensor<8x4xf16>) -> tensor<4x4xf16> {
-  // expected-error @+1 {{has no kernel for element type 'f16', only for f32, f64 and bf16}}
-  %0 = aten.mm %a, %b : (tensor<4x8xf16>, tensor<8x4xf16>) -> tensor<4x4xf16>
-  return %0 : tensor<4x4xf16>
+func.func @integers(%a: tensor<4x8xi64>, %b: tensor<8x4xi64>) -> tensor<4x4xi64> {
+  // expected-error @+1 {{has no kernel for element type 'i64', only for f32, f64, bf16 and f16}}
+  %0 = aten.mm %a, %b : (tensor<4x8xi64>, tensor<8x4xi64>) -> tensor<4x4xi64>
+  return %0 : tensor<4x4xi64>
 }
 
 // -----

@@ -46,8 +46,9 @@ def test_padding_and_documents():
 
 
 @pytest.mark.parametrize("case", [(2, 3, 3, 8, 8, 4, 4, True), (1, 4, 2, 100, 70, 20, 24, False)])
-def test_bf16(case):
-    attention.run_case(case, in_bf16=True)
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_narrow(case, dtype):
+    attention.run_case(case, dtype=dtype)
 
 
 def test_packed():

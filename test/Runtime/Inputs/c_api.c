@@ -24,6 +24,7 @@ int main(int argc, char **argv) {
   spmd_checkpoint *checkpoint;
   spmd_save_options save;
   spmd_file file;
+  spmd_shard_info shard;
   const void *data;
   size_t bytes, count;
   int64_t ids[16];
@@ -32,7 +33,7 @@ int main(int argc, char **argv) {
   spmd_tensor batch[2];
   int i;
 
-  REQUIRE(argc == 4);
+  REQUIRE(argc == 5);
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, &status) == SPMD_BAD_INPUT);
   REQUIRE(trainer == NULL && strstr(status.message, "nowhere.spmd"));
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, NULL) == SPMD_BAD_INPUT);
@@ -115,6 +116,17 @@ int main(int argc, char **argv) {
   REQUIRE(spmd_save(trainer, argv[2], 0, &status) == SPMD_OK);
   REQUIRE(spmd_save(trainer, "/nowhere/file", 0, &status) == SPMD_BAD_INPUT);
 
+  REQUIRE(spmd_reads_alone(trainer) == 1);
+  REQUIRE(spmd_num_shards(trainer, 1, &count, &status) == SPMD_OK && count > 0);
+  REQUIRE(spmd_num_shards(trainer, 2, &count, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "rank 2 is not in this process, which has ranks 0 to 1"));
+  REQUIRE(spmd_shard(trainer, 0, 0, &shard, &status) == SPMD_OK);
+  REQUIRE(!strcmp(shard.name, "emb.weight") && !strcmp(shard.state, "param") && shard.first == 0);
+  bytes = (size_t)shard.count * sizeof(float);
+  REQUIRE(bytes <= sizeof weights && spmd_read_shard(trainer, 0, 0, weights, bytes, &status) == SPMD_OK);
+  REQUIRE(spmd_read_shard(trainer, 0, 0, weights, 1, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_shard(trainer, 0, 1000, &shard, &status) == SPMD_BAD_INPUT);
+
   spmd_save_options_init(&save);
   save.kind = "sharded";
   save.step = 21;
@@ -159,6 +171,11 @@ int main(int argc, char **argv) {
   REQUIRE(spmd_read_checkpoint_file(checkpoint, "less.txt", &data, &bytes, &status) == SPMD_BAD_INPUT);
   spmd_close_checkpoint(checkpoint);
   spmd_close_checkpoint(NULL);
+  REQUIRE(spmd_import_checkpoint(argv[2], argv[4], 7, NULL, &status) == SPMD_OK);
+  REQUIRE(spmd_import_checkpoint("/nowhere", argv[4], 7, NULL, &status) == SPMD_BAD_INPUT);
+  REQUIRE(spmd_open_checkpoint(argv[4], &checkpoint, &status) == SPMD_OK);
+  REQUIRE(strstr(spmd_checkpoint_folder(checkpoint), "step-00000007"));
+  spmd_close_checkpoint(checkpoint);
 
   options.fault = "exit:1:22";
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);

@@ -14,7 +14,7 @@ SCALARS = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctype
 STRUCTS = {"spmd_status": native.Status, "spmd_launch": native.Launch, "spmd_options": native.Options,
            "spmd_tensor": native.Tensor, "spmd_tensor_info": native.TensorInfo,
            "spmd_collective_info": native.CollectiveInfo, "spmd_command_info": native.CommandInfo,
-           "spmd_file": native.File, "spmd_save_options": native.SaveOptions}
+           "spmd_shard_info": native.ShardInfo, "spmd_file": native.File, "spmd_save_options": native.SaveOptions}
 
 
 def type_of(text: str) -> Any:

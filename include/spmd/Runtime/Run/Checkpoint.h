@@ -78,6 +78,10 @@ public:
   /// that all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
   Expected<std::string> save(const Trainer &trainer, RunState run, const CheckpointOptions &options) const;
 
+  /// Makes a checkpoint, of kind full, of what another program has trained: `weights` is a safetensors file with
+  /// tensors under the names that they have in state.safetensors.
+  Expected<std::string> import(const std::string &weights, const RunState &run) const;
+
   /// The step of the newest checkpoint; -1 without any.
   int64_t latestStep() const;
 
@@ -88,6 +92,7 @@ public:
   /// Loads the newest checkpoint in `path` that is whole into the ranks, of which each reads only the blocks that have
   /// its bytes. One that does not fit is an error (Trainer::compareState), and nothing has changed then. All processes
   /// of a job call this.
+  /// The counter of random numbers follows the steps taken where the checkpoint is of another program.
   static Expected<Checkpoint> restore(const std::string &path, Trainer &trainer, bool strict);
 
 private:

@@ -89,7 +89,8 @@ public:
 
   /// An error that lists all that keeps the state from being filled from `source`: saved tensors that it has not,
   /// tensors that have no place here, other shapes, and types that are not converted (floating ones are). Not `strict`:
-  /// only the last two. `withOptimizer`: its state must be there.
+  /// only the last two. `withOptimizer`: its state must be there. Counters of random numbers may be missing together:
+  /// other programs have none.
   Status compare(const StateSource &source, bool strict, bool withOptimizer) const;
 
   /// Checks the elements that the ranks here take of `source`, which compare() has accepted; then takes them.

@@ -92,6 +92,8 @@ public:
   /// with the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
   std::vector<StatePiece> piecesToSave(int64_t rank) const;
   Status saveRank(int64_t rank, const std::string &path) const;
+  /// Copies a piece of a rank here out.
+  Status readPiece(int64_t rank, const StatePiece &piece, void *destination) const;
 
   /// Waits until the steps of all processes are done.
   Status settle() const;

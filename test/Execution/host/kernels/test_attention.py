@@ -1,7 +1,7 @@
 """kernel.attention and its backward against a float64 softmax in numpy."""
 import numpy as np
 import pytest
-from harness import check, compile_kernels, narrow, run, tensor, widen
+from harness import DTYPES, check, compile_kernels, narrow, run, tensor, widen
 
 
 def rand(*shape, seed=0):
@@ -75,17 +75,17 @@ def make(case):
     return rand(b, h, t, d), rand(b, g, s, d, seed=1), rand(b, g, s, e, seed=2), rand(b, h, t, e, seed=3)
 
 
-def run_case(case, mask=None, use="", inputs=(), mask_grad=None, in_bf16=False, dq_roundings=1):
-    """`mask` is what the text `use` computes from `inputs` (%m0, %m1, ...); `mask_grad` the shape of its gradient. In
-    bf16, operands and results are rounded to it, and nothing between them."""
+def run_case(case, mask=None, use="", inputs=(), mask_grad=None, dtype="f32", dq_roundings=1):
+    """`mask` is what the text `use` computes from `inputs` (%m0, %m1, ...); `mask_grad` the shape of its gradient.
+    Operands and results are rounded to `dtype`, and nothing between them."""
     b, h, g, t, s, d, e, causal = case
     if causal:
         mask, use = tril(t, s), CAUSAL
     q, k, v, dout = make(case)
-    scale, dtype = 0.3, np.float32
-    half = lambda a: narrow(a.astype(np.float32), "bf16") if in_bf16 else a.astype(np.float32)
-    if in_bf16:
-        q, k, v, dout, dtype = half(q), half(k), half(v), half(dout), np.uint16
+    scale, stored = 0.3, DTYPES[dtype]
+    half = lambda a: a.astype(np.float32) if dtype == "f32" else narrow(a.astype(np.float32), dtype)
+    if dtype != "f32":
+        q, k, v, dout = half(q), half(k), half(v), half(dout)
     wide = [widen(a) for a in (q, k, v, dout)]
     out, lse, dq, dk, dv, dmask = oracle(*wide, scale, mask, lambda out: widen(half(out)))
     mask_args = "".join(f", %m{i}: {tensor(m)}" for i, m in enumerate(inputs))
@@ -98,8 +98,8 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None, in_bf16=False, 
           out({dense(dout)} : {tensor(dout)}) lse({tensor(f32(lse))})
       return %0, %1 : {tensor(dout)}, {tensor(f32(lse))}
     }}"""
-    rounding = 2**-8 if in_bf16 else 0
-    check(forward, [q, k, v, *inputs], [(out, dtype), (lse, np.float32)], b * h, tolerance=rounding + 2e-6)
+    rounding = {"f32": 0, "bf16": 2**-8, "f16": 2**-11}[dtype]
+    check(forward, [q, k, v, *inputs], [(out, stored), (lse, np.float32)], b * h, tolerance=rounding + 2e-6)
     o, l = half(out), f32(lse)
     want, trips, extra, grads = [dq, dk, dv], b * g, "", f"{tensor(q)}, {tensor(k)}, {tensor(v)}"
     if mask_grad:
@@ -117,7 +117,7 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None, in_bf16=False, 
       return {names} : {all_grads}
     }}"""
     check(backward, [dout, q, k, v, *inputs, o, l],
-          [(w, np.float32 if i == 3 else dtype) for i, w in enumerate(want)], trips,
+          [(w, np.float32 if i == 3 else stored) for i, w in enumerate(want)], trips,
           tolerance=dq_roundings * rounding + 5e-6)
 
 
@@ -128,22 +128,27 @@ def test_attention(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_bf16(case):
-    run_case(case, in_bf16=True)
+    run_case(case, dtype="bf16")
+
+
+@pytest.mark.parametrize("case", CASES[::3])
+def test_f16(case):
+    run_case(case, dtype="f16")
 
 
 @pytest.mark.parametrize("case", [(1, 2, 1, 1700, 1100, 80, 80, True), (1, 1, 1, 70, 1800, 72, 40, False)])
 def test_bf16_by_spans(case):
     """More rows than the stack has room for: dq is rounded once per span of keys."""
-    run_case(case, in_bf16=True, dq_roundings=3)
+    run_case(case, dtype="bf16", dq_roundings=3)
 
 
 def test_bf16_window_and_mask():
     low, high, t, s = -300, -40, 290, 520
     mask = tril(t, s, high) & ~tril(t, s, low - 1)
-    run_case((1, 2, 1, t, s, 16, 24, False), mask, WINDOW.format(low=low, high=high), in_bf16=True)
+    run_case((1, 2, 1, t, s, 16, 24, False), mask, WINDOW.format(low=low, high=high), dtype="bf16")
     case = (2, 4, 2, 40, 70, 20, 24, False)
     mask = rand(4, 40, 70, seed=9)
-    run_case(case, mask, tensor_mask(mask, head=40 * 70), [mask], mask_grad=(1, 4), in_bf16=True)
+    run_case(case, mask, tensor_mask(mask, head=40 * 70), [mask], mask_grad=(1, 4), dtype="bf16")
 
 
 def tensor_mask(mask, batch=0, head=0):
