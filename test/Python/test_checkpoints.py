@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -317,3 +320,47 @@ def test_mistakes(saved, tmp_path) -> None:
     with pytest.raises(ValueError, match="has 1 param groups, the optimizer has 2"):
         twin.step.load_checkpoint(folder / "full")
         twin.run(0, 1)
+
+
+class _PeakOfMemory:
+    """How many bytes of its own the process has at most within it more than before."""
+
+    def __enter__(self):
+        self.before, self.peak, self._done = self._now(), 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.002):
+            self.peak = max(self.peak, self._now() - self.before)
+
+    def __exit__(self, *unused) -> None:
+        self._done.set()
+        self._thread.join()
+
+    @staticmethod
+    def _now() -> int:
+        return 1024 * int(re.search(r"Anonymous: +(\d+)", Path("/proc/self/smaps_rollup").read_text()).group(1))
+
+
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+def test_saving_takes_no_more_memory_than_the_largest_unit(tmp_path, kind: str) -> None:
+    model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6)))
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    @spmd.compile(ranks=2, policy="class:Linear")
+    def train(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    train(torch.randn(4, 1024))
+    train.save_checkpoint(tmp_path / "first", kind=kind)  # what is made once
+    train(torch.randn(4, 1024))
+    with _PeakOfMemory() as memory:
+        train.save_checkpoint(tmp_path, kind=kind)
+    unit, state = 4 * (1024 * 1024 + 1024), 6 * 3 * 4 * 1024 * 1024
+    assert memory.peak <= unit + 2 ** 20 < state / 10  # a megabyte for this thread and Python

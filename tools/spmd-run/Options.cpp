@@ -45,6 +45,11 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--save-kind", arguments.saveKind,
                  "of checkpoints: full (default), one file that PyTorch loads, or sharded, a file for each rank")
       ->check(CLI::IsMember({"full", "sharded"}));
+  app.add_option_function<std::string>(
+         "--save-mode", [&](const std::string &text) { arguments.savesBeside = text == "beside"; },
+         "the run waits while a checkpoint is written (wait, the default), or goes on, and a copy of the state, which it "
+         "says the size of, is written (beside)")
+      ->check(CLI::IsMember({"wait", "beside"}));
   app.add_option("--save-every", arguments.saveEvery, "steps between checkpoints (default: one at the end)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--keep", arguments.keep, "how many checkpoints to keep, the newest (default: all)")
@@ -136,6 +141,8 @@ Status spmd::runtime::checkOptions(const Arguments &a) {
     return excludes("--check", "--resume");
   if (a.data.files.empty() && a.resume.empty() && !a.data.order.empty())
     return needs("--order", "--data");
+  if (a.savesBeside && !a.savesCheckpoints())
+    return needs("--save-mode=beside", "--save=FOLDER");
   if ((a.saveEvery || a.keep || !a.saveKind.empty()) && !a.savesCheckpoints())
     return needs(a.saveEvery ? "--save-every" : a.keep ? "--keep" : "--save-kind", "--save=FOLDER");
   if (!a.strict && a.resume.empty())

@@ -23,6 +23,7 @@ struct Arguments {
   DataOptions data;
   std::string schedule, log;
   std::string save; ///< NAME.safetensors, or a folder of checkpoints
+  bool savesBeside = false; ///< a copy is written while the run goes on
   std::string saveKind; ///< empty: full
   int64_t saveEvery = 0, keep = 0;
   std::string resume;

@@ -91,6 +91,14 @@ Status TrainingRun::openAround(bool writes) {
     if (!made)
       return made.error();
     folder = *made;
+    if (arguments->savesBeside) {
+      if (!trainer->ranks().areAll())
+        return Status::badInput("--save-mode=beside is for ranks of one process, and this job has several\n"
+                                "  cure: --save-mode=wait, with --save-kind=sharded all write at once");
+      snapshot = std::make_unique<StateSnapshot>(trainer->ranks(), trainer->manifest().stateBytes);
+      std::printf("checkpoints are written beside the run, from a copy of the state: %s bytes of memory\n",
+                  formatCount(snapshot->totalBytes()).c_str());
+    }
     // Otherwise a later --resume would go on from what another run has left.
     if (int64_t latest = folder->latestStep(); latest > first)
       return Status::badInput("'" + arguments->save + "' has a checkpoint of step " + std::to_string(latest) +
@@ -181,17 +189,32 @@ Status TrainingRun::evaluate(int64_t number) {
   return log.write(record);
 }
 
+static Status announce(const Expected<std::string> &saved) {
+  if (!saved)
+    return saved.error();
+  std::printf("saved %s\n", saved->c_str());
+  return Status::success();
+}
+
 Status TrainingRun::save() {
   CheckpointOptions options;
   options.kind = parseCheckpointKind(arguments->saveKind).value_or(CheckpointKind::Full);
   options.keep = arguments->keep;
-  Expected<std::string> saved = folder->save(*trainer, state, options);
-  if (!saved)
-    return saved.error();
   savedAt = state.step;
-  std::printf("saved %s\n", saved->c_str());
+  if (!snapshot)
+    return announce(folder->save(*trainer, state, options));
+  if (Status status = finishSave(); !status.ok())
+    return status;
+  if (Status status = trainer->takeSnapshot(*snapshot); !status.ok())
+    return status;
+  options.from = snapshot.get();
+  saving = std::async(std::launch::async, [folder = *folder, trainer = trainer, run = state, options] {
+    return folder.save(*trainer, run, options);
+  });
   return Status::success();
 }
+
+Status TrainingRun::finishSave() { return saving.valid() ? announce(saving.get()) : Status::success(); }
 
 Status TrainingRun::step(int64_t number) {
   int64_t recorded = reference ? number % reference->steps() : 0;
@@ -261,6 +284,8 @@ Status TrainingRun::train() {
     if (*ends)
       break;
   }
+  if (Status status = finishSave(); !status.ok())
+    return status;
   if (folder)
     std::signal(SIGTERM, SIG_DFL);
   if (shows)

@@ -10,6 +10,7 @@
 #include "spmd/Runtime/Run/RunLog.h"
 #include "spmd/Runtime/Run/Schedule.h"
 
+#include <future>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,8 @@ private:
   Status step(int64_t number);
   Status evaluate(int64_t number);
   Status save();
+  /// Waits for the checkpoint that is written beside the run.
+  Status finishSave();
   void print(const RunRecord &record, std::optional<double> eager) const;
   void showProgress(int64_t number) const;
 
@@ -53,6 +56,8 @@ private:
   ScheduledRates rates;
   RunLog log;
   std::optional<CheckpointFolder> folder;
+  std::unique_ptr<StateSnapshot> snapshot; ///< with --save-mode=beside,
+  std::future<Expected<std::string>> saving; ///< which writes it
   std::optional<Evaluation> evaluation;
   size_t loss = 0;
   int64_t first = 0, steps = 0, savedAt = -1;

@@ -106,13 +106,13 @@ static Expected<std::string> writeOwn(const Trainer &trainer, const std::string 
   std::vector<std::string> names;
   Status status;
   if (options.kind == CheckpointKind::Full) {
-    status = trainer.save(folder + "/" + stateFileName(), /*withOptimizer=*/true);
+    status = trainer.save(folder + "/" + stateFileName(), /*withOptimizer=*/true, options.from);
     if (trainer.ranks().has(0))
       names.push_back(stateFileName());
   } else {
     for (int64_t rank = trainer.ranks().first; rank < trainer.ranks().end() && status.ok(); ++rank) {
       names.push_back(rankFileName(rank));
-      status = trainer.saveRank(rank, folder + "/" + names.back());
+      status = trainer.saveRank(rank, folder + "/" + names.back(), options.from);
     }
   }
   for (const auto &[name, content] : options.files) {
@@ -145,7 +145,7 @@ static Status writeAll(const Trainer &trainer, const RunState &run, const Checkp
   for (const std::string &text : *everyones)
     for (CheckpointFile &file : CheckpointFile::parse(text))
       files.push_back(std::move(file));
-  return describeCheckpoint(&trainer, run, options.kind, std::move(files), temporary);
+  return describeCheckpoint(&trainer, run, options, std::move(files), temporary);
 }
 
 Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
@@ -153,7 +153,11 @@ Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState ru
   bool leads = trainer.ranks().has(0);
   std::string target = path + "/" + folderNameOf(run.step),
               temporary = path + "/" + kUnfinished + folderNameOf(run.step);
-  Status status = trainer.settle();
+  Status status = options.from ? Status::success() : trainer.settle();
+  run.rates.clear(); // of the run that was resumed
+  const std::vector<HyperParameter> &hyper = trainer.manifest().hyper;
+  for (size_t i = 0; i < hyper.size(); ++i)
+    run.rates.push_back({hyper[i].name, hyper[i].group, options.from ? options.from->hyper[i] : trainer.hyperValue(i)});
   std::error_code error;
   if (leads && status.ok()) {
     removeUnfinished(path);
@@ -191,7 +195,7 @@ Expected<std::string> CheckpointFolder::import(const std::string &weights, const
                         : Status::success();
   if (status.ok()) {
     Expected<CheckpointFile> file = CheckpointFile::of(temporary, stateFileName());
-    status = file ? describeCheckpoint(nullptr, run, CheckpointKind::Full, {*file}, temporary) : file.error();
+    status = file ? describeCheckpoint(nullptr, run, {}, {*file}, temporary) : file.error();
   }
   if (status.ok())
     status = publish(temporary, path, target);

@@ -72,14 +72,15 @@ static Status addWhole(CheckpointIndex &index, size_t number, const std::string 
 }
 
 /// Adds the pieces that each rank has written, under all names of their tensors.
-static Status addPieces(CheckpointIndex &index, const Trainer &trainer, const std::string &folder) {
+static Status addPieces(CheckpointIndex &index, const Trainer &trainer, const StateSnapshot *from,
+                        const std::string &folder) {
   for (int64_t rank = 0; rank < trainer.manifest().ranks; ++rank) {
     std::string path = folder + "/" + rankFileName(rank);
     Expected<SafetensorsFile> file = SafetensorsFile::open(path);
     if (!file)
       return file.error();
     size_t number = findFile(index.files, rankFileName(rank));
-    for (const StatePiece &piece : trainer.piecesToSave(rank)) {
+    for (const StatePiece &piece : trainer.piecesToSave(rank, from)) {
       const StateTensor &tensor = *piece.tensor;
       const TensorView *stored = file->find(tensor.fileKey(tensor.name));
       if (!stored)
@@ -96,13 +97,13 @@ static Status addPieces(CheckpointIndex &index, const Trainer &trainer, const st
   return Status::success();
 }
 
-Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState &run, CheckpointKind kind,
+Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState &run, const CheckpointOptions &options,
                                          std::vector<CheckpointFile> files, const std::string &folder) {
   CheckpointIndex index;
   index.files = std::move(files);
-  Status status = kind == CheckpointKind::Full
+  Status status = options.kind == CheckpointKind::Full
                       ? addWhole(index, findFile(index.files, stateFileName()), folder + "/" + stateFileName())
-                      : addPieces(index, *trainer, folder);
+                      : addPieces(index, *trainer, options.from, folder);
   if (!status.ok())
     return status;
   std::string text = index.format();
@@ -114,7 +115,7 @@ Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState 
   Json json;
   json["format"] = "spmd-checkpoint";
   json["version"] = kVersion;
-  json["kind"] = nameOf(kind);
+  json["kind"] = nameOf(options.kind);
   json["step"] = run.step;
   if (trainer) {
     json["program"] = trainer->manifest().step;
@@ -129,10 +130,8 @@ Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState 
                   {"seed", run.data.seed}};
   json["schedule"] = run.schedule;
   json["hyper"] = Json::array();
-  for (size_t i = 0; trainer && i < trainer->manifest().hyper.size(); ++i)
-    json["hyper"].push_back({{"name", trainer->manifest().hyper[i].name},
-                             {"group", trainer->manifest().hyper[i].group},
-                             {"value", trainer->hyperValue(i)}});
+  for (const RunState::Rate &rate : run.rates)
+    json["hyper"].push_back({{"name", rate.name}, {"group", rate.group}, {"value", rate.value}});
   json["notes"] = std::move(notes);
   json["index"] = {{"bytes", text.size()}, {"hash", formatHash(hashBytes(text))}};
   json["hash"] = hashOf(json);

@@ -12,7 +12,7 @@ std::string rankFileName(int64_t rank);
 
 /// Writes index.json and run.json beside the data `files` of all processes. Without a `trainer`: of another program's
 /// state, of kind full.
-Status describeCheckpoint(const Trainer *trainer, const RunState &run, CheckpointKind kind,
+Status describeCheckpoint(const Trainer *trainer, const RunState &run, const CheckpointOptions &options,
                           std::vector<CheckpointFile> files, const std::string &folder);
 
 /// Reads run.json and the index of a checkpoint, which must be what their hashes say; of the other files nothing.

@@ -13,12 +13,13 @@ bool Trainer::hasOptimizerState() const { return !first || ranFirst; }
 
 /// Writes the state, one tensor in memory at a time. Where processes do not read alone all of them read, and one that
 /// `writes` has the file.
-Status Trainer::writeState(const std::string &path, bool withOptimizer, bool writes) const {
+Status Trainer::writeState(const std::string &path, bool withOptimizer, bool writes, StateSnapshot *from) const {
+  bool hasOptimizer = from ? from->hasOptimizerState : hasOptimizerState();
   std::vector<NamedTensor> tensors;
   std::vector<std::pair<const StateTensor *, size_t>> times; // in a row: one for each name
   for (const StateTensor &tensor : content->state.tensors()) {
     bool isExtra = tensor.isOptimizerState() || tensor.isRng();
-    if (!tensor.isSaved() || (isExtra && !withOptimizer) || (tensor.isOptimizerState() && !hasOptimizerState()))
+    if (!tensor.isSaved() || (isExtra && !withOptimizer) || (tensor.isOptimizerState() && !hasOptimizer))
       continue;
     TensorView view{tensor.dtype, tensor.shape, nullptr, tensor.bytes()};
     tensors.push_back({tensor.fileKey(tensor.name), view});
@@ -41,7 +42,9 @@ Status Trainer::writeState(const std::string &path, bool withOptimizer, bool wri
   for (const auto &[tensor, names] : times) {
     bytes.resize(static_cast<size_t>(tensor->bytes()));
     Status read =
-        content->shared->read([&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
+        from ? content->state.read(*tensor, {*from, *content->shared->processes, content->shared->abort}, bytes.data())
+             : content->shared->read(
+                   [&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
     if (!read.ok())
       return read;
     for (size_t i = 0; writer && i < names; ++i)
@@ -50,9 +53,9 @@ Status Trainer::writeState(const std::string &path, bool withOptimizer, bool wri
   return writer ? writer->commit() : status;
 }
 
-Status Trainer::save(const std::string &path, bool withOptimizer) const {
+Status Trainer::save(const std::string &path, bool withOptimizer, StateSnapshot *from) const {
   bool writes = content->ranks.has(0), gathers = writes || !readsAlone();
-  return agreeOn(gathers ? writeState(path, withOptimizer, writes) : Status::success());
+  return agreeOn(gathers ? writeState(path, withOptimizer, writes, from) : Status::success());
 }
 
 Status Trainer::saveAlone(const std::string &path, bool withOptimizer) const {
@@ -61,18 +64,19 @@ Status Trainer::saveAlone(const std::string &path, bool withOptimizer) const {
   return writeState(path, withOptimizer, /*writes=*/true);
 }
 
-std::vector<StatePiece> Trainer::piecesToSave(int64_t rank) const {
+std::vector<StatePiece> Trainer::piecesToSave(int64_t rank, const StateSnapshot *from) const {
   std::vector<StatePiece> pieces = content->state.piecesToSave(rank);
-  if (!hasOptimizerState())
+  if (!(from ? from->hasOptimizerState : hasOptimizerState()))
     pieces.erase(std::remove_if(pieces.begin(), pieces.end(),
                                 [](const StatePiece &piece) { return piece.tensor->isOptimizerState(); }),
                  pieces.end());
   return pieces;
 }
 
-Status Trainer::saveRank(int64_t rank, const std::string &path) const {
+Status Trainer::saveRank(int64_t rank, const std::string &path, const StateSnapshot *from) const {
   constexpr int64_t kBytes = 1 << 20;
-  std::vector<StatePiece> pieces = piecesToSave(rank);
+  std::vector<StatePiece> pieces = piecesToSave(rank, from);
+  const RankMemory &memory = from ? static_cast<const RankMemory &>(*from) : content->memory();
   std::vector<NamedTensor> tensors;
   for (const StatePiece &piece : pieces)
     tensors.push_back({piece.tensor->fileKey(piece.tensor->name),
@@ -85,7 +89,7 @@ Status Trainer::saveRank(int64_t rank, const std::string &path) const {
     int64_t left = piece.count * sizeOf(piece.tensor->dtype);
     for (int64_t at = piece.inArena; left > 0; at += kBytes, left -= kBytes) {
       int64_t now = std::min(kBytes, left);
-      if (Status status = content->memory().copyOut(rank, at, bytes.data(), now); !status.ok())
+      if (Status status = memory.copyOut(rank, at, bytes.data(), now); !status.ok())
         return status;
       writer->write(bytes.data(), now);
     }
@@ -96,6 +100,17 @@ Status Trainer::saveRank(int64_t rank, const std::string &path) const {
 Status Trainer::readPiece(int64_t rank, const StatePiece &piece, void *destination) const {
   return content->shared->read([&] {
     return content->memory().copyOut(rank, piece.inArena, destination, piece.count * sizeOf(piece.tensor->dtype));
+  });
+}
+
+Status Trainer::takeSnapshot(StateSnapshot &into) const {
+  into.hasOptimizerState = hasOptimizerState();
+  into.hyper = hyper;
+  return content->shared->read([&] {
+    Status status;
+    for (int64_t rank = 0; rank < manifest().ranks && status.ok(); ++rank)
+      status = content->memory().copyOut(rank, 0, into.addressOf(rank, 0), into.bytes());
+    return status;
   });
 }
 

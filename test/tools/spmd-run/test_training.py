@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -289,6 +290,37 @@ def test_a_resumed_run_is_the_uninterrupted_one(folder, tmp_path, kind: str) -> 
             assert abs(float(loss) - float(whole[step])) <= 1e-5 * float(whole[step]), (ranks, step)
 
 
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+def test_saving_beside_the_run(folder, tmp_path, kind: str) -> None:
+    """The same losses and the same files as when the run waits, each of the state at its step; the copy's size is said."""
+    texts = {mode: run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path / mode}", "--save-every=3", f"--save-mode={mode}",
+                       f"--save-kind={kind}") for mode in ("wait", "beside")}
+    assert losses(texts["wait"]) == losses(texts["beside"])
+    (said,) = re.findall(r"from a copy of the state: ([\d,]+) bytes", texts["beside"])
+    manifest = json.loads((folder / "drop2.spmd/manifest.json").read_text())
+    assert int(said.replace(",", "")) == 2 * manifest["arena"]["state_bytes"]
+    assert texts["beside"].count("saved ") == 7
+    names = sorted(p.name for p in (tmp_path / "wait").iterdir())
+    assert names == sorted(p.name for p in (tmp_path / "beside").iterdir()) and len(names) == 7
+    for name in names:
+        files = sorted(p.name for p in (tmp_path / "wait" / name).iterdir())
+        for file in files:
+            if file != "run.json":  # has the time
+                assert (tmp_path / "wait" / name / file).read_bytes() == (tmp_path / "beside" / name / file).read_bytes()
+
+
+def test_saving_beside_several_processes_is_refused(folder, tmp_path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    jobs = [subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", f"--save={tmp_path}",
+                              "--save-mode=beside", f"--rank={rank}", "--world-size=2", f"--address={address}"],
+                             stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    said = [job.communicate(timeout=60)[1] for job in jobs]
+    assert all(job.returncode != 0 for job in jobs)
+    assert any("--save-mode=beside is for ranks of one process" in text for text in said), said
+
+
 def test_version_1_is_read(folder, tmp_path) -> None:
     """As it was before there was an index: one file, with one hash."""
     whole = losses(run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path}", "--save-every=14"))
@@ -366,7 +398,8 @@ def test_sigterm_saves(folder, tmp_path) -> None:
 def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     process = subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", "--quiet",
                                 "--steps=100000000", f"--save={tmp_path}", "--save-every=1", "--keep=3",
-                                f"--save-kind={('full', 'sharded')[number % 2]}"],
+                                f"--save-kind={('full', 'sharded')[number % 2]}",
+                                f"--save-mode={('wait', 'beside')[number // 2 % 2]}"],
                                stdout=subprocess.DEVNULL)
     begin = time.monotonic()
     while not list(tmp_path.glob("step-*")) and time.monotonic() < begin + 30:
@@ -457,6 +490,7 @@ def test_evaluation_is_the_loss_on_the_other_data(folder, tmp_path) -> None:
     (["--data=train.bin", "--lr-schedule=sequential(constant;3)"], "expected sequential(SCHEDULE;STEP;SCHEDULE)"),
     (["--resume=nowhere"], "no checkpoint is in 'nowhere'"),
     (["--resume=nowhere", "--weights=x"], "--resume and --weights exclude each other"),
+    (["--data=train.bin", "--save-mode=beside"], "--save-mode=beside needs --save=FOLDER"),
     (["--data=train.bin", "--save-kind=full"], "--save-kind needs --save=FOLDER"),
     (["--data=train.bin", "--save=a", "--save-kind=half"], "half not in {full,sharded}"),
     (["--data=train.bin", "--strict=off"], "--strict=off needs --resume"),

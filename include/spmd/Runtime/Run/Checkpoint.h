@@ -61,6 +61,9 @@ struct Checkpoint {
 };
 
 struct CheckpointOptions {
+  /// What is saved instead of the state as it is; then a thread may save while the trainer goes on. For a job of one
+  /// process.
+  StateSnapshot *from = nullptr;
   CheckpointKind kind = CheckpointKind::Full;
   int64_t keep = 0; ///< the newest so many stay; 0: all
   /// Further files of this process: name, content. Of two processes they have different names.

@@ -8,6 +8,7 @@
 #include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/StateMap.h"
+#include "spmd/Runtime/Train/StateSnapshot.h"
 #include "spmd/Runtime/Train/StepAgreement.h"
 #include "spmd/Runtime/Train/StepBatch.h"
 
@@ -83,15 +84,19 @@ public:
   /// `withOptimizer` the optimizer state too, as "optimizer/STATE/NAME". All
   /// processes call it, the one of rank 0 writes the file. The largest tensor is
   /// all that is in memory of it.
-  Status save(const std::string &path, bool withOptimizer) const;
+  Status save(const std::string &path, bool withOptimizer, StateSnapshot *from = nullptr) const;
 
   /// The same by this process alone; an error where it cannot read alone.
   Status saveAlone(const std::string &path, bool withOptimizer) const;
 
   /// What `rank` writes into a checkpoint of a file for each rank, and writing that of a rank here: a safetensors file
   /// with the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
-  std::vector<StatePiece> piecesToSave(int64_t rank) const;
-  Status saveRank(int64_t rank, const std::string &path) const;
+  std::vector<StatePiece> piecesToSave(int64_t rank, const StateSnapshot *from = nullptr) const;
+  Status saveRank(int64_t rank, const std::string &path, const StateSnapshot *from = nullptr) const;
+
+  /// Copies the state of the ranks, which must all be here, as it is after the steps that were issued. Saving `from` it
+  /// looks at nothing that a step changes, so another thread may.
+  Status takeSnapshot(StateSnapshot &into) const;
   /// Copies a piece of a rank here out.
   Status readPiece(int64_t rank, const StatePiece &piece, void *destination) const;
 
@@ -176,7 +181,7 @@ private:
   Status startRanks();
   bool stopRanks();
   bool hasOptimizerState() const;
-  Status writeState(const std::string &path, bool withOptimizer, bool writes) const;
+  Status writeState(const std::string &path, bool withOptimizer, bool writes, StateSnapshot *from = nullptr) const;
   StepAgreement agreement() const;
   Status agreeOnStep(Status problem);
   Status passHyper();
