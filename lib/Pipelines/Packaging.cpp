@@ -3,7 +3,7 @@
 #include "spmd/Pipelines/Packaging.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Spmd.h"
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Kernels/EmulatedObject.h"
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
@@ -37,7 +37,7 @@ public:
   LogicalResult write();
 
 private:
-  LogicalResult writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write);
+  LogicalResult writeText(StringRef name, StringRef text);
   LogicalResult writeKernels();
   LogicalResult writeSharedObjects(ModuleOp module);
   LogicalResult writeCubins(StringRef chip);
@@ -54,13 +54,12 @@ private:
 
 } // namespace
 
-LogicalResult Packager::writeText(StringRef name, llvm::function_ref<LogicalResult(raw_ostream &)> write) {
+LogicalResult Packager::writeText(StringRef name, StringRef text) {
   std::string file = pathIn(folder, name);
   std::error_code error;
   llvm::raw_fd_ostream os(file, error);
   if (!error) {
-    if (failed(write(os)))
-      return failure();
+    os << text;
     os.close();
     error = os.error();
     os.clear_error();
@@ -89,7 +88,7 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
     for (StringRef cpu : kernel::getKernelCpus())
       cpus.push_back(cpu.str());
   for (const std::string &cpu : cpus) {
-    KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", ""};
+    runtime::KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", "", "", ""};
     std::string file = pathIn(folder, entry.file);
     kernels.hostKernels.clear();
     if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file, /*checkedOnly=*/false, *table)
@@ -106,7 +105,7 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
 
 LogicalResult Packager::writeCode(StringRef name, StringRef code, std::string &hash) {
   hash = runtime::formatHash(runtime::hashBytes(code));
-  return writeText(name, [&](raw_ostream &os) { return os << code, success(); });
+  return writeText(name, code);
 }
 
 /// Cubins for one chip, and the PTX they were made from, which newer chips run.
@@ -121,7 +120,7 @@ LogicalResult Packager::writeCubins(StringRef chip) {
   FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda);
   if (failed(archive))
     return failure();
-  KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
+  runtime::KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
   if (failed(writeCode(entry.file, archive->code, entry.hash)) ||
       failed(writeCode(entry.ptx, archive->ptx, entry.ptxHash)))
     return failure();
@@ -190,10 +189,12 @@ LogicalResult Packager::write() {
     program = getProgram(*launched);
     launchBlocks(program, kernels);
   }
-  std::string planName = (program.getSymName() + ".plan.json").str();
-  if (failed(writeText(planName, [&](raw_ostream &os) { return writePlanJson(program, os), success(); })) ||
-      failed(
-          writeText("manifest.json", [&](raw_ostream &os) { return writeManifestJson(module, program, kernels, os); })))
+  FailureOr<runtime::Plan> plan = translatePlan(program);
+  if (failed(plan))
+    return failure();
+  FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, kernels);
+  if (failed(manifest) || failed(writeText(manifest->programs.front().plan, runtime::writePlan(*plan))) ||
+      failed(writeText("manifest.json", runtime::writeManifest(*manifest))))
     return failure();
   if (!options.firstStep.empty())
     if (std::error_code error = fs::rename(options.firstStep, pathIn(folder, "first_step")))

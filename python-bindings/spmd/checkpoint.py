@@ -15,7 +15,7 @@ import numpy as np
 from . import native
 from .arrays import NUMPY, to_torch
 from .runerror import RunError
-from .runtime import TensorInfo
+from .tensorinfo import TensorInfo
 from .tools import find_runtime
 
 if TYPE_CHECKING:
@@ -146,4 +146,4 @@ def from_dcp(dcp_folder: str | os.PathLike, folder: str | os.PathLike, *, model:
       ValueError: no model is in it.
     """
     from .dcp import read
-    return read(Path(dcp_folder), Path(folder), model, optimizer, step)
+    return read(Path(dcp_folder), Path(folder), model, optimizer, step, Checkpoint.make)

@@ -25,7 +25,7 @@ from .capture.call import StepCall, name_of
 from .capture.draws import default_seed, seeded_with
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
-from .capture.reached import Opaque
+from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
 from .capture.side_effects import leave
@@ -135,7 +135,7 @@ class _OfMethods(Opaque):
         return _OfMethods, ()
 
 
-class CompiledStep(Opaque):
+class CompiledStep(CompiledFunction):
     """A training step compiled for N ranks; calls like the function it was made from (docs/python.md). One of a method
     is a method: each object has its own.
 

@@ -10,11 +10,13 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .capture.package import StepPackage
 from .remarks import CompilerWarning, remark
 from .tools import ToolError, find_runtime, find_tool
+
+if TYPE_CHECKING:
+    from .capture.package import StepPackage
 
 
 class CompileError(RuntimeError):

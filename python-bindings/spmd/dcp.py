@@ -4,14 +4,15 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 import torch.distributed.checkpoint as dcp
 from safetensors.torch import save_file
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
-from .checkpoint import Checkpoint
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
 
 
 def write(checkpoint: Checkpoint, folder: Path, model: str, optimizer: str) -> None:
@@ -34,8 +35,9 @@ def write(checkpoint: Checkpoint, folder: Path, model: str, optimizer: str) -> N
     dcp.save(everything, checkpoint_id=folder, no_dist=True)
 
 
-def read(folder: Path, target: Path, model: str | None, optimizer: str | None, step: int | None) -> Path:
-    """See checkpoint.from_dcp."""
+def read(folder: Path, target: Path, model: str | None, optimizer: str | None, step: int | None,
+         make: Callable[..., Path]) -> Path:
+    """See checkpoint.from_dcp; `make` is Checkpoint.make."""
     metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
     tensors = {key: entry for key, entry in metadata.items() if isinstance(entry, TensorStorageMetadata)}
     optimizer = _find_optimizer(tensors) if optimizer is None else optimizer
@@ -64,7 +66,7 @@ def read(folder: Path, target: Path, model: str | None, optimizer: str | None, s
     with tempfile.TemporaryDirectory(prefix=".dcp-", dir=target) as work:
         save_file({name: tensor.contiguous() for name, tensor in named.items()}, Path(work) / "state.safetensors")
         notes = {"torch": torch.__version__, "objects": [], "processes": 1, "param_groups": groups} if groups else {}
-        return Checkpoint.make(Path(work) / "state.safetensors", target, step=step, notes=notes)
+        return make(Path(work) / "state.safetensors", target, step=step, notes=notes)
 
 
 def _find_optimizer(tensors: dict[str, Any]) -> str | None:

@@ -24,6 +24,7 @@ from typing import Any, Callable, Iterable, Iterator, Sequence
 import torch
 
 from .arrays import to_numpy, to_torch
+from .away import slots
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
@@ -344,7 +345,7 @@ class LiveState:
 
     def _replace(self, slot: Slot, tensor: torch.Tensor) -> None:
         """Another tensor takes the slot; the old one keeps its value, as in eager."""
-        for other in _slots((tensor,)):
+        for other in slots((tensor,)):
             other.fetch()
         slot.fetch()
         slot.hold(tensor)
@@ -435,18 +436,6 @@ def key_in_file(info: TensorInfo) -> str:
     return f"{info.state}/{info.name}" if info.state in ("constant", "rng") else f"optimizer/{info.state}/{info.name}"
 
 
-def fetch(model: torch.nn.Module, optimizers: Optimizers) -> None:
-    """Brings everything of a model and its optimizers here, and what else a compiled step trains with them."""
-    for slot in _slots((*model.parameters(), *model.buffers(), *(state for _, state in optimizers.states))):
-        slot.owner.fetch_all()
-
-
-def fetch_tensors(tensors: Iterable[torch.Tensor]) -> None:
-    """Brings tensors here, whichever compiled step has them."""
-    for slot in _slots(tensors):
-        slot.fetch()
-
-
 def _owners_of_memory(tensor: torch.Tensor) -> int:
     return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
 
@@ -454,24 +443,11 @@ def _owners_of_memory(tensor: torch.Tensor) -> int:
 _OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
 
 
-def _slots(values: Any) -> Iterator[Slot]:
-    """The slots of the tensors that are away; another thread may bring one here at any time."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            slot = getattr(value, "_spmd_slot", None)
-            if slot is not None:
-                yield slot
-        elif isinstance(value, (list, tuple)):
-            yield from _slots(value)
-        elif isinstance(value, dict):
-            yield from _slots(value.values())
-
-
 def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     if func in _METADATA:
         with _no_torch_function():
             return func(*args, **(kwargs or {}))
-    for slot in _slots((args, kwargs or {})):
+    for slot in slots((args, kwargs or {})):
         if func in _CLEARS and isinstance(slot, UnkeptGradient):
             slot.come_back()  # zero_grad(set_to_none=False)
         else:
@@ -480,13 +456,13 @@ def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwa
 
 
 def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:
-    for slot in _slots((self,)):
+    for slot in slots((self,)):
         slot.fetch()
     return copy.deepcopy(self, memo)
 
 
 def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
-    for slot in _slots((self,)):
+    for slot in slots((self,)):
         slot.fetch()
     return self.__reduce_ex__(protocol)
 

@@ -14,22 +14,11 @@ from . import native
 from .arrays import NUMPY, is_torch, to_numpy, to_torch
 from .processes import Launch
 from .runerror import RunError
+from .tensorinfo import TensorInfo
 from .tools import find_runtime
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorInfo:
-    """A batch input (`state` "batch"), an output ("loss", "output"; `name` is its path in the result), or a tensor of
-    the state ("param", "buffer", "constant", "exp_avg", ...). `shape` is the global one."""
-
-    name: str
-    state: str
-    dtype: str
-    shape: tuple[int, ...]
-    aliases: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

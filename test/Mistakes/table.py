@@ -190,10 +190,10 @@ MISTAKES = [
             "isa<UpdateAttr>(getResultRole(step, index)) != updates",
             "A step that returns a buffer's old value returns the new one.",
             ("Conversion/KernelToPlan", "Python/test_compile", "Python/test_capture_features")),
-    Mistake("json-ignored-index", "lib/Conversion/PlanToJson/ManifestJson.cpp",
-            "if (std::optional<int64_t> ignored = ⟦input.getIgnoreIndex()⟧)", "decltype(input.getIgnoreIndex())()",
+    Mistake("json-ignored-index", "lib/Conversion/PlanToRuntime/TranslateManifest.cpp",
+            "batch->ignoreIndex = ⟦input.getIgnoreIndex()⟧;", "std::nullopt",
             "Targets that the loss ignores are refused as bad row numbers.",
-            ("Conversion/PlanToJson", "Python/test_row_numbers")),
+            ("Conversion/PlanToRuntime", "Python/test_row_numbers")),
 
     # Code
     Mistake("code-merged-index", "lib/Kernels/SimplifyCluster.cpp",

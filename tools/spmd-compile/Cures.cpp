@@ -2,7 +2,7 @@
 
 #include "Cures.h"
 #include "dialects/Spmd/Spmd.h"
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,27 +1,23 @@
 //===- Report.cpp - What was compiled, in tables --------------------------===//
 
 #include "Report.h"
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Text.h"
 
 using namespace mlir;
 using namespace spmd;
 using runtime::formatCount;
 
-/// Through the files that the runtime reads: what is reported is what a run finds.
 FailureOr<runtime::PlanReport> makeReport(ModuleOp module) {
   plan::ProgramOp program = getProgram(module);
   if (!program)
     return failure();
-  std::string planText, manifestText;
-  llvm::raw_string_ostream planStream(planText), manifestStream(manifestText);
-  writePlanJson(program, planStream);
-  if (failed(writeManifestJson(module, program, {}, manifestStream)))
+  FailureOr<runtime::Plan> plan = translatePlan(program);
+  if (failed(plan))
     return failure();
-  auto plan = runtime::parsePlan("plan", planText);
-  auto manifest = runtime::parseManifest("manifest", manifestText);
-  if (!plan || !manifest)
-    return module.emitError(plan ? manifest.error().message : plan.error().message);
+  FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, {});
+  if (failed(manifest))
+    return failure();
   return runtime::makePlanReport(*manifest, *plan);
 }
 

@@ -1,6 +1,6 @@
 //===- spmd-translate.cpp - Between our files and IR ----------------------===//
 
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/CrashMessage.h"
@@ -62,10 +62,15 @@ static LogicalResult writePlan(const std::string &path, bool manifest, MLIRConte
   spmd::plan::ProgramOp program = module ? spmd::getProgram(*module) : spmd::plan::ProgramOp();
   if (!program)
     return failure();
-  if (manifest)
-    return spmd::writeManifestJson(*module, program, {}, os);
-  spmd::writePlanJson(program, os);
-  return success();
+  FailureOr<spmd::runtime::Plan> plan = spmd::translatePlan(program);
+  if (failed(plan))
+    return failure();
+  if (!manifest)
+    return os << spmd::runtime::writePlan(*plan), success();
+  FailureOr<spmd::runtime::Manifest> described = spmd::translateManifest(*module, program, *plan, {});
+  if (failed(described))
+    return failure();
+  return os << spmd::runtime::writeManifest(*described), success();
 }
 
 int main(int argc, char **argv) {

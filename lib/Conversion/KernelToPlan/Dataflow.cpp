@@ -7,9 +7,10 @@
 #include "Dataflow.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Plan/Plan.h"
+#include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/Roles.h"
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Values.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -49,7 +50,7 @@ private:
   /// A type that the runtime does not have is refused when it reads the plan.
   static runtime::DType dtypeOf(Value value) {
     Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    return runtime::parseDType(getDTypeName(type)).value_or(runtime::DType::F32);
+    return getDType(type).value_or(runtime::DType::F32);
   }
   plan::BytesType typeOf(int64_t bytes) { return plan::BytesType::get(builder.getContext(), bytes); }
   /// Bytes [at, at + bytes) of a value; all of them are the value itself.
@@ -235,11 +236,9 @@ void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
 //===----------------------------------------------------------------------===//
 
 static runtime::ReductionKind kindOf(ReduceKind kind) {
-  using runtime::ReductionKind;
-  for (ReductionKind candidate : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
-    if (stringifyReduceKind(kind) == runtime::nameOf(candidate))
-      return candidate;
-  llvm_unreachable("a kind that the runtime does not have");
+  std::optional<runtime::ReductionKind> known = runtime::parseReductionKind(stringifyReduceKind(kind));
+  assert(known && "a kind that the runtime does not have");
+  return *known;
 }
 
 void DataflowBuilder::addCollective(Operation *op) {

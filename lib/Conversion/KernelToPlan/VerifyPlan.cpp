@@ -2,7 +2,7 @@
 
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
-#include "spmd/Conversion/PlanToJson/PlanToJson.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Runtime/Core/Certificate.h"
 #include "spmd/Runtime/Core/KernelTable.h"
@@ -34,19 +34,21 @@ void VerifyPlanPass::runOnOperation() {
   plan::ProgramOp program = getProgram(getOperation());
   if (!program)
     return signalPassFailure();
-  std::string planText, manifestText;
-  llvm::raw_string_ostream planStream(planText), manifestStream(manifestText);
-  writePlanJson(program, planStream);
-  if (failed(writeManifestJson(getOperation(), program, {}, manifestStream)))
+  FailureOr<runtime::Plan> translated = translatePlan(program);
+  if (failed(translated))
+    return signalPassFailure();
+  FailureOr<runtime::Manifest> described = translateManifest(getOperation(), program, *translated, {});
+  if (failed(described))
     return signalPassFailure();
   FailureOr<std::string> kernels = kernel::getKernelTable(getOperation());
   if (failed(kernels))
     return signalPassFailure();
+  // As a run will read them, so that what the reader refuses is refused here.
   auto check = [&]() -> runtime::Status {
-    auto plan = runtime::parsePlan("plan", planText);
+    auto plan = runtime::parsePlan("plan", runtime::writePlan(*translated));
     if (!plan)
       return plan.error();
-    auto manifest = runtime::parseManifest("manifest", manifestText);
+    auto manifest = runtime::parseManifest("manifest", runtime::writeManifest(*described));
     if (!manifest)
       return manifest.error();
     if (runtime::Status status = runtime::checkCertificate(*manifest, *plan); !status.ok())

@@ -20,7 +20,7 @@ namespace spmd::kernel {
 
 LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Device &device) {
   GpuBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
-  // Skeletons add what they read again.
+  // What every kernel moves at least; a skeleton that reads an operand twice adds the second read to it.
   if (isa<ClusterOp, SegmentedOp, CopyOp, GatherRowsOp>(op))
     b.addMovedBytes(cast<KernelOpInterface>(op).getBytesMoved());
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

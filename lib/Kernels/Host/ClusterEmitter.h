@@ -9,7 +9,7 @@
 namespace spmd::kernel {
 
 /// Emits the loops of a cluster. EmitCluster.cpp has the loops, ClusterReductions.cpp the sums kept on the stack,
-/// ClusterMemory.cpp what is asked for ahead and written past the caches, ClusterTraffic.cpp what that moves,
+/// ClusterMemory.cpp prefetches and non-temporal stores, ClusterTraffic.cpp what that moves,
 /// ClusterRowsInFlight.cpp rows at a time, ClusterTiles.cpp the tiles for transposed operands.
 class ClusterEmitter : private ClusterValues {
 public:
@@ -97,7 +97,7 @@ private:
   KernelBuilder &b;
   ClusterArguments arguments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> memory;
-  /// The results whose vectors are written past the caches by the loops that are being emitted.
+  /// The results whose vectors are written by non-temporal stores in the loops that are being emitted.
   llvm::SmallBitVector pastCaches;
   /// The value that waits, in which result's memory, the stage that computes it and the one that overwrites it;
   /// `readsKept` in between.

@@ -1,6 +1,6 @@
 //===- ClusterMemory.cpp - what a cluster's loops have to do with memory ---===//
 //
-// Lines that are asked for before they are needed, and lines that are written past the caches. No bit depends on it.
+// Prefetches, and non-temporal stores of large results. No bit depends on either.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,11 +105,11 @@ void ClusterEmitter::prefetchRows(int64_t rows, int64_t width) {
 }
 
 //===----------------------------------------------------------------------===//
-// [Note: results past the caches]
+// [Note: non-temporal stores]
 // A store reads the line that it overwrites first: a third of what layer norm moves. So rows of a result that no cache
-// holds are written past the caches. Who reads the result from its start would not find that in a cache either way: the
-// end has taken its place. Later passes only: a result that lies on an operand read by that very pass would wait for
-// the line to leave the cache.
+// holds are written by non-temporal stores. Who reads the result from its start would not find that in a cache either
+// way: the end has taken its place. Later passes only: a result that lies on an operand read by that very pass would
+// wait for the line to leave the cache.
 //===----------------------------------------------------------------------===//
 
 bool ClusterEmitter::mayPassCaches(const Root &root) const {
@@ -128,7 +128,7 @@ bool ClusterEmitter::mayPassCaches(const Root &root) const {
          llvm::all_of(access.symbols, isWholeLines);
 }
 
-/// Runs `emitLoops`, which write large results past the caches where these begin with a line.
+/// Runs `emitLoops`, which write large results by non-temporal stores where these begin with a cache line.
 void ClusterEmitter::emitPastCaches(llvm::function_ref<void()> emitLoops) {
   llvm::SmallBitVector large(resultAccess.size());
   Value areAligned;

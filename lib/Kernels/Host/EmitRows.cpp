@@ -91,7 +91,7 @@ static void combineRowsInF32(KernelBuilder &b, ScatterRowsOp op, Value sums, int
     emitBlock(b.i64(whole), size - whole);
 }
 
-/// Zeros elements [begin, end) of a table, which are whole lines, past the caches.
+/// Zeros elements [begin, end) of a table, which are whole cache lines, by non-temporal stores.
 static void zeroPastCaches(KernelBuilder &b, Value table, Type element, Value begin, Value end) {
   int64_t width = kLineBytes / getStoredBytes(element);
   Value zeros = b.number(getWideType(element, width), 0);

@@ -21,8 +21,8 @@ inline constexpr int64_t kLanes = 16;
 /// Bytes of a line of the cache.
 inline constexpr int64_t kLineBytes = 64;
 
-/// Memory of so many bytes no cache holds: it is written past them, where it is not read soon. A store that first reads
-/// the line it overwrites costs twice as much.
+/// Memory of so many bytes no cache holds: it is written by non-temporal stores, where it is not read soon. A store that
+/// first reads the line it overwrites costs twice as much.
 inline constexpr int64_t kPastCachesBytes = 32 << 20;
 
 /// Builds the body of one kernel function for CPUs.
@@ -51,12 +51,12 @@ public:
   /// Bytes of stack asked for.
   int64_t getStackBytes() const { return stackBytes; }
 
-  // Memory written past the caches.
+  // Non-temporal stores.
   /// Whether `pointer` is where a line begins.
   mlir::Value isLineAligned(mlir::Value pointer);
   /// Stores a vector, aligned to its size or to a line, without reading the line.
   void storePastCaches(mlir::Value vector, mlir::Value pointer, mlir::Value index);
-  /// Whatever comes after sees what was stored past the caches.
+  /// A fence: whatever comes after sees what non-temporal stores wrote.
   void finishPastCaches();
 
 private:

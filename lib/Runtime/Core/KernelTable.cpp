@@ -30,8 +30,6 @@ KernelTable spmd::runtime::parseKernelTable(std::string_view table) {
   return kernels;
 }
 
-static const char *textOf(Access access) { return access == Access::Read ? "r" : access == Access::Write ? "w" : "rw"; }
-
 Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table) {
   KernelTable kernels = parseKernelTable(table);
   for (size_t id = 0; id < plan.commands.size(); ++id) {
@@ -54,8 +52,8 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
     for (size_t i = 0; i < command.refs.size(); ++i) {
       const Ref &ref = command.refs[i];
       const KernelEntry::Argument &argument = kernel.arguments[i];
-      if (argument.bytes != ref.bytes || argument.access != textOf(ref.access))
-        return fail("argument " + std::to_string(i) + " is " + textOf(ref.access) + " of " + std::to_string(ref.bytes) +
+      if (argument.bytes != ref.bytes || argument.access != nameOf(ref.access))
+        return fail("argument " + std::to_string(i) + " is " + nameOf(ref.access) + " of " + std::to_string(ref.bytes) +
                     " bytes; the kernel takes " + argument.access + " of " + std::to_string(argument.bytes) +
                     " bytes of " + argument.dtype);
     }

@@ -20,6 +20,10 @@ int64_t Ref::offsetAt(const std::vector<int64_t> &coordinates) const {
   return result;
 }
 
+const char *spmd::runtime::nameOf(Access access) {
+  return access == Access::Read ? "r" : access == Access::Write ? "w" : "rw";
+}
+
 const char *spmd::runtime::nameOf(CommandKind kind) {
   switch (kind) {
   case CommandKind::Kernel:
@@ -70,6 +74,20 @@ const char *spmd::runtime::nameOf(ReductionKind kind) {
     return "norm2";
   }
   return "";
+}
+
+std::optional<ReductionKind> spmd::runtime::parseReductionKind(std::string_view name) {
+  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
+    if (name == nameOf(kind))
+      return kind;
+  return std::nullopt;
+}
+
+std::optional<Activation> spmd::runtime::parseActivation(std::string_view name) {
+  for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh})
+    if (name == nameOf(activation))
+      return activation;
+  return std::nullopt;
 }
 
 std::string Command::describe() const {

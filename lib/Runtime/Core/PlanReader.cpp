@@ -137,9 +137,7 @@ void PlanReader::readEpilogue(JsonValue value, Command &command) {
   gemm.preActivation = readPart("pre_activation", Access::Write);
   if (value.has("activation")) {
     std::string text = value["activation"].asString();
-    for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh})
-      if (text == nameOf(activation))
-        gemm.activation = activation;
+    gemm.activation = parseActivation(text).value_or(Activation::None);
     if (gemm.activation == Activation::None)
       value["activation"].fail("expected relu, gelu or gelu_tanh, found '" + text + "'");
   }
@@ -151,9 +149,8 @@ void PlanReader::readEpilogue(JsonValue value, Command &command) {
 
 static ReductionKind readKind(JsonValue value) {
   std::string text = value.asString();
-  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
-    if (text == nameOf(kind))
-      return kind;
+  if (std::optional<ReductionKind> kind = parseReductionKind(text))
+    return *kind;
   value.fail("expected sum, max, min or norm2, found '" + text + "'");
   return ReductionKind::Sum;
 }
@@ -261,8 +258,8 @@ Expected<Plan> spmd::runtime::parsePlan(const std::string &name, std::string_vie
   if (format != "spmd-plan")
     root["format"].fail("expected 'spmd-plan', found '" + format + "'");
   int64_t version = root["version"].asInt();
-  if (version != 1)
-    root["version"].fail("this runtime reads version 1, the plan has version " + std::to_string(version));
+  if (version != kPlanVersion)
+    root["version"].fail("this runtime reads version " + std::to_string(kPlanVersion) + ", the plan has version " + std::to_string(version));
   if (!document.status().ok())
     return document.status();
   Plan plan;

@@ -13,6 +13,7 @@ from typing import Any, Callable, Literal, Sequence
 
 import torch
 
+from ..away import fetch
 from ..precision import Precision
 from ..torch_versions import why_not
 from .build import build_package
@@ -21,6 +22,7 @@ from .errors import CaptureError
 from .fakes import tensor_names
 from .optimizer_state import first_step_differs
 from .package import StepPackage
+from .reached import CompiledFunction
 from .reference import record_reference
 from .scheduled import Scheduled
 from .trace import trace, trace_first_step
@@ -72,8 +74,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     """
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
-    from ..compiled import CompiledStep  # which imports this module
-    if isinstance(train_step, CompiledStep):
+    if isinstance(train_step, CompiledFunction):
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
@@ -95,7 +96,6 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
     """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves."""
     if wrong := why_not(torch.__version__):
         raise CaptureError(wrong)
-    from ..livestate import fetch
     fetch(call.model, call.optimizers)
     check_not_wrapped(call.model)
     _check_batch(call)

@@ -12,6 +12,7 @@ from typing import Any, Sequence
 import torch
 from torch.utils import _pytree as pytree
 
+from ..annotations import annotations_of
 from .call import StepCall
 from .casts import is_used, regions
 from .errors import CaptureError, Frame
@@ -79,7 +80,6 @@ def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:
 def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: dict) -> list[dict]:
     """What the model's own code says, and a unit of its own for each held module: most are frozen, and what is frozen
     is not gathered with what is trained."""
-    from ..units.annotations import annotations_of  # which reads modules as this package does
     parameters = {number: names[0] for number, (kind, _, names) in tensors.items() if kind == "param"}
     try:
         units = annotations_of(view, {id(m): path for path, m in named_modules(call.model, view)}, parameters)

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..annotations import annotation_of
 from ..precision import Precision
 from .errors import CaptureError
 
@@ -24,7 +25,6 @@ def regions(model: nn.Module, default: Precision | None) -> list[tuple[nn.Module
     """The modules at which a precision begins, from the root downward: the model's own with `default`, those that
     fully_shard and wrap name, and exempt modules (None)."""
     default = default or _NONE
-    from ..units.annotations import annotation_of  # which reads modules as this package does
     found: list[tuple[nn.Module, Precision | None]] = []
 
     def walk(module: nn.Module, around: Precision | None) -> None:

@@ -25,6 +25,13 @@ class Opaque:
     """What holds compiled steps, and not what a step uses: no walk goes into it."""
 
 
+class CompiledFunction(Opaque):
+    """What spmd.compile makes of the function `train_step`, with the batch dims that it was given."""
+
+    train_step: Callable
+    batch_dims: dict[str, int | None] | None
+
+
 _OPAQUE = (*NUMBERS, bytes, Opaque, torch.optim.Optimizer, torch.Generator, types.BuiltinFunctionType, types.CodeType,
            types.FrameType)
 _CONTAINERS = (list, tuple, collections.deque)

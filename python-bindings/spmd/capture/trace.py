@@ -12,6 +12,7 @@ import torch.fx.traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from ..away import fetch_tensors
 from ..torch_versions import make_fx_options
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
@@ -100,7 +101,6 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
-    from ..livestate import fetch_tensors  # which imports this package
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
     traced, leftover = _trace_reached(call, around, with_gradients=())
     if leftover:  # these gradients outlive the step: they are part of its state. All others begin as they do: with none

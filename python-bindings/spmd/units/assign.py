@@ -9,10 +9,10 @@ from typing import Any, Iterable
 
 from torch import nn
 
-from .annotations import annotations_of
+from ..annotations import annotations_of
+from ..unitoptions import encode_options, exempt_classes
 from .describe import ModelDescription
 from .library import assign
-from .options import encode_options, exempt_classes
 from .policy import PolicyRequest, classes_of
 
 

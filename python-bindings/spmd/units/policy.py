@@ -8,8 +8,8 @@ from typing import Any, Callable
 import torch
 from torch.distributed.fsdp import wrap as fsdp
 
+from ..unitoptions import encode_options
 from .describe import ModelDescription
-from .options import encode_options
 
 
 class PolicyRequest:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from spmd.units.annotations import annotations_of
+from spmd.annotations import annotations_of
 from spmd.units.describe import ModelDescription
 
 

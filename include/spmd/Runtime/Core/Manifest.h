@@ -75,6 +75,9 @@ struct StateEntry {
   int64_t bytes() const { return numel * sizeOf(dtype); }
 };
 
+/// "shard", "table", "replicated".
+const char *nameOf(StateEntry::Kind kind);
+
 /// How a dim is cut over the ranks: it is seen as [pre][total], rank r has
 /// [pre][r*chunk, (r+1)*chunk).
 struct DimSplit {
@@ -208,6 +211,12 @@ std::string bindingName(const StateEntry &entry);
 std::string bindingName(const BatchInput &input);
 std::string bindingName(const HyperParameter &hyper);
 std::string bindingName(const Output &output);
+
+/// The version of the JSON form that is written, and the only one that is read.
+constexpr int32_t kManifestVersion = 2;
+
+/// The JSON form: a line per entry of a list. parseManifest reads it back.
+std::string writeManifest(const Manifest &manifest);
 
 /// Reads and validates a manifest; `name` is what errors call the text.
 Expected<Manifest> parseManifest(const std::string &name, std::string_view text);

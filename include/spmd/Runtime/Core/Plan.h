@@ -35,6 +35,9 @@ constexpr int64_t kTransientAlignment = 64;
 
 enum class Access { Read, Write, ReadWrite };
 
+/// "r", "w", "rw".
+const char *nameOf(Access access);
+
 /// A range of a buffer that a command reads or writes. The offset is affine in
 /// the rank's mesh coordinates.
 struct Ref {
@@ -68,11 +71,15 @@ const char *nameOf(CommandKind kind);
 enum class ReductionKind : int32_t { Sum, Max, Min, Norm2 };
 
 const char *nameOf(ReductionKind kind);
+/// The kind of this name; nothing when there is none.
+std::optional<ReductionKind> parseReductionKind(std::string_view name);
 
 /// What an epilogue applies last.
 enum class Activation { None, Relu, Gelu, GeluTanh };
 
 const char *nameOf(Activation activation);
+/// The activation of this name, None aside; nothing when there is none.
+std::optional<Activation> parseActivation(std::string_view name);
 
 /// C = activation(A·B + bias (+ C when beta is 1) + residual), row major; `batch` of them at fixed strides.
 struct GemmShape {
@@ -141,6 +148,12 @@ struct Plan {
   std::vector<Buffer> buffers; ///< buffers[i].id == i
   std::vector<Command> commands;
 };
+
+/// The version of the JSON form that is written, and the only one that is read.
+constexpr int32_t kPlanVersion = 1;
+
+/// The JSON form: a line per buffer and command. parsePlan reads it back.
+std::string writePlan(const Plan &plan);
 
 /// Reads a plan; `name` is what errors call the text.
 Expected<Plan> parsePlan(const std::string &name, std::string_view text);

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..precision import Precision
-from ..remarks import remark
+from .precision import Precision
+from .remarks import remark
 
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
 # Of FSDP's wrapper: what means nothing where a program is compiled ahead of time, with the values that ask for nothing.

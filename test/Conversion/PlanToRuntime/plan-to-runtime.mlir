@@ -25,7 +25,7 @@ module attributes {
   // MANIFEST-NEXT: "mesh": [
   // MANIFEST-NEXT: {"name":"data","size":2}
   // MANIFEST: "ranks": 2,
-  // MANIFEST-NEXT: "arena": {"state_bytes":576,"transient_bytes":1344,"bytes":1920,"classes":{"parameters":512,"optimizer state":8,"gathered":1024}},
+  // MANIFEST-NEXT: "arena": {"state_bytes":576,"transient_bytes":1344,"bytes":1920,"classes":{"gathered":1024,"optimizer state":8,"parameters":512}},
   // MANIFEST-NEXT: "programs": [
   // MANIFEST-NEXT: {"name":"train_step","plan":"train_step.plan.json","trace_hash":"{{[0-9a-f]+}}","hash":"{{[0-9a-f]+}}"}
   // MANIFEST: {"name":"unit0","modules":[""],"dtype":"f32","padded":256,"chunk":128,"segments":[{"name":"w","aliases":["head.w"],"shape":[4,16],"group":0,"offset":0,"numel":64,"trainable":true},{"name":"b","aliases":[]

@@ -10,8 +10,8 @@ from typing import Any, Iterable, Iterator
 import torch
 from torch import nn
 
-from ..precision import Precision
-from .options import encode_options, precision_of
+from .precision import Precision
+from .unitoptions import encode_options, precision_of
 
 _ATTRIBUTE = "_spmd_unit"  # in the module's __dict__, so that a copy of the model keeps it
 _order = itertools.count()

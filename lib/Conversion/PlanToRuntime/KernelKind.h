@@ -1,7 +1,7 @@
 //===- KernelKind.h - what a kernel is, for people ---------------*- C++ -*-===//
 
-#ifndef SPMD_LIB_CONVERSION_PLANTOJSON_KERNELKIND_H
-#define SPMD_LIB_CONVERSION_PLANTOJSON_KERNELKIND_H
+#ifndef SPMD_LIB_CONVERSION_PLANTORUNTIME_KERNELKIND_H
+#define SPMD_LIB_CONVERSION_PLANTORUNTIME_KERNELKIND_H
 
 #include "dialects/Kernel/Kernel.h"
 
@@ -13,4 +13,4 @@ llvm::StringRef getKernelKind(mlir::Operation *op);
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_CONVERSION_PLANTOJSON_KERNELKIND_H
+#endif // SPMD_LIB_CONVERSION_PLANTORUNTIME_KERNELKIND_H

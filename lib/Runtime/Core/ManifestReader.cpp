@@ -1,0 +1,340 @@
+//===- ManifestReader.cpp - The JSON form of a manifest -------------------===//
+
+#include "ValuesReader.h"
+#include "spmd/Runtime/Core/Json.h"
+#include "spmd/Runtime/Core/Manifest.h"
+
+#include <algorithm>
+
+using namespace spmd::runtime;
+
+static std::optional<int64_t> optionalInt(JsonValue value, const char *key) {
+  if (!value.has(key))
+    return std::nullopt;
+  return value[key].asInt();
+}
+
+static std::string optionalString(JsonValue value, const char *key) {
+  return value.has(key) ? value[key].asString() : std::string();
+}
+
+static std::vector<std::string> optionalStrings(JsonValue value, const char *key) {
+  return value.has(key) ? value[key].asStrings() : std::vector<std::string>();
+}
+
+/// A file of the artifact: a plain name, so that an artifact never reaches
+/// outside its folder.
+static std::string fileName(JsonValue value) {
+  std::string name = value.asString();
+  if (name.find('/') != std::string::npos || name == "." || name == "..")
+    value.fail("expected a file name without folders, found '" + name + "'");
+  return name;
+}
+
+/// A shape whose number of elements is a size too.
+static std::vector<int64_t> shapeOf(JsonValue value) {
+  std::vector<int64_t> shape = value.asSizes();
+  int64_t count = numElements(shape);
+  if (count < 0 || count > int64_t(1) << 50)
+    value.fail("shape " + formatShape(shape) + " has too many elements");
+  return shape;
+}
+
+/// Checks that [offset, offset + bytes) lies in [0, limit).
+static void checkRange(JsonValue value, int64_t offset, int64_t bytes, int64_t limit, const char *region) {
+  if (offset > limit || bytes > limit - offset)
+    value["offset"].fail("bytes [" + std::to_string(offset) + ", " + std::to_string(offset + bytes) +
+                         ") are outside the " + region + " of " + std::to_string(limit) + " bytes");
+}
+
+static Unit readUnit(JsonValue value, int64_t ranks) {
+  Unit unit;
+  unit.name = value["name"].asString();
+  unit.modules = optionalStrings(value, "modules");
+  unit.dtype = value["dtype"].asDType();
+  unit.padded = value["padded"].asSize();
+  unit.chunk = value["chunk"].asSize();
+  if (unit.chunk != unit.padded && unit.chunk * ranks != unit.padded)
+    value["chunk"].fail(std::to_string(ranks) + " chunks of " + std::to_string(unit.chunk) + " are not the " +
+                        std::to_string(unit.padded) + " padded elements");
+  if (value.has("whole_gradient"))
+    unit.wholeGradient = value["whole_gradient"].asBool();
+  int64_t end = 0;
+  value["segments"].forEach([&](JsonValue entry) {
+    Segment segment;
+    segment.name = entry["name"].asString();
+    segment.aliases = optionalStrings(entry, "aliases");
+    segment.shape = shapeOf(entry["shape"]);
+    segment.group = entry["group"].asInt();
+    segment.offset = entry["offset"].asSize();
+    segment.numel = entry["numel"].asSize();
+    segment.trainable = entry["trainable"].asBool();
+    if (segment.numel != numElements(segment.shape))
+      entry["numel"].fail("shape " + formatShape(segment.shape) + " does not have " + std::to_string(segment.numel) +
+                          " elements");
+    if (segment.offset < end || segment.offset + segment.numel > unit.padded)
+      entry["offset"].fail("segment overlaps its predecessor or leaves the "
+                           "unit's flat buffer");
+    end = segment.offset + segment.numel;
+    unit.segments.push_back(std::move(segment));
+  });
+  return unit;
+}
+
+static StateEntry readState(JsonValue value, const Manifest &manifest) {
+  StateEntry entry;
+  std::string kind = value["kind"].asString();
+  entry.state = value["state"].asString();
+  entry.dtype = value["dtype"].asDType();
+  entry.offset = value["offset"].asSize();
+  entry.buffer = optionalInt(value, "buffer");
+  if (value.has("init"))
+    entry.init = value["init"].asDouble();
+  if (value.has("persistent"))
+    entry.persistent = value["persistent"].asBool();
+
+  if (kind == "replicated") {
+    entry.kind = StateEntry::Kind::Replicated;
+    entry.name = value["name"].asString();
+    entry.aliases = optionalStrings(value, "aliases");
+    entry.shape = shapeOf(value["shape"]);
+    entry.numel = numElements(entry.shape);
+  } else if (kind == "shard" || kind == "table") {
+    bool isShard = kind == "shard";
+    entry.kind = isShard ? StateEntry::Kind::Shard : StateEntry::Kind::Table;
+    entry.unit = value["unit"].asString();
+    entry.numel = value["numel"].asSize();
+    const Unit *unit = manifest.findUnit(entry.unit);
+    if (!unit) {
+      value["unit"].fail("no unit is named '" + entry.unit + "'");
+      return entry;
+    }
+    int64_t wanted = isShard ? unit->chunk : static_cast<int64_t>(unit->segments.size());
+    if (entry.numel != wanted)
+      value["numel"].fail("expected " + std::to_string(wanted) + " for a " + kind + " of " + entry.unit + ", found " +
+                          std::to_string(entry.numel));
+  } else {
+    value["kind"].fail("expected shard, table or replicated, found '" + kind + "'");
+  }
+  checkRange(value, entry.offset, entry.bytes(), manifest.stateBytes, "state region");
+  return entry;
+}
+
+static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape, const std::vector<int64_t> &localShape,
+                          int64_t ranks) {
+  DimSplit split;
+  split.dim = optionalInt(value, "dim");
+  std::vector<int64_t> wanted = shape;
+  if (split.dim) {
+    if (*split.dim < 0 || *split.dim >= static_cast<int64_t>(shape.size())) {
+      value["dim"].fail("shape " + formatShape(shape) + " has no dim " + std::to_string(*split.dim));
+      return split;
+    }
+    split.pre = value["pre"].asSize();
+    split.chunk = value["chunk"].asSize();
+    int64_t size = shape[static_cast<size_t>(*split.dim)];
+    if (split.pre < 1 || size % split.pre != 0 || split.chunk * ranks < size / split.pre) {
+      value["chunk"].fail("dim of " + std::to_string(size) + " seen as [" + std::to_string(split.pre) + "][" +
+                          std::to_string(split.pre < 1 ? 0 : size / split.pre) + "] does not fit " +
+                          std::to_string(ranks) + " chunks of " + std::to_string(split.chunk));
+      return split;
+    }
+    wanted[static_cast<size_t>(*split.dim)] = split.pre * split.chunk;
+  }
+  if (localShape != wanted)
+    value["local_shape"].fail("expected " + formatShape(wanted) + ", found " + formatShape(localShape));
+  return split;
+}
+
+static BatchInput readBatch(JsonValue value, const Manifest &manifest) {
+  BatchInput input;
+  input.name = value["name"].asString();
+  input.dtype = value["dtype"].asDType();
+  input.shape = shapeOf(value["shape"]);
+  input.localShape = shapeOf(value["local_shape"]);
+  input.offset = value["offset"].asSize();
+  input.indexBound = optionalInt(value, "index_bound");
+  input.ignoreIndex = optionalInt(value, "ignore_index");
+  input.buffer = optionalInt(value, "buffer");
+  input.split = readSplit(value, input.shape, input.localShape, manifest.ranks);
+  checkRange(value, input.offset, input.localBytes(), manifest.arenaBytes, "arena");
+  return input;
+}
+
+static HyperParameter readHyper(JsonValue value, const Manifest &manifest) {
+  HyperParameter hyper;
+  hyper.name = value["name"].asString();
+  hyper.group = value["group"].asSize();
+  hyper.dtype = value["dtype"].asDType();
+  hyper.offset = value["offset"].asSize();
+  hyper.value = value["value"].asDouble();
+  hyper.buffer = optionalInt(value, "buffer");
+  checkRange(value, hyper.offset, sizeOf(hyper.dtype), manifest.arenaBytes, "arena");
+  return hyper;
+}
+
+static Output readOutput(JsonValue value, const Manifest &manifest) {
+  Output output;
+  output.kind = value["kind"].asString();
+  if (output.kind != "loss" && output.kind != "output")
+    value["kind"].fail("expected loss or output, found '" + output.kind + "'");
+  output.path = optionalString(value, "path");
+  output.dtype = value["dtype"].asDType();
+  output.shape = shapeOf(value["shape"]);
+  output.localShape = value.has("local_shape") ? shapeOf(value["local_shape"]) : output.shape;
+  output.offset = value["offset"].asSize();
+  output.buffer = optionalInt(value, "buffer");
+  std::string state = value["state"].asString();
+  if (state != "replicated" && state != "sharded" && state != "varying")
+    value["state"].fail("expected replicated, sharded or varying, found '" + state + "'");
+  output.isVarying = state == "varying";
+  if (state == "sharded")
+    output.split = readSplit(value, output.shape, output.localShape, manifest.ranks);
+  checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes, "arena");
+  return output;
+}
+
+static KernelFile readKernelFile(JsonValue value) {
+  KernelFile file;
+  file.chip = optionalString(value, "chip");
+  if (value.has("cpu") || file.chip.empty())
+    file.cpu = value["cpu"].asString();
+  file.file = fileName(value["file"]);
+  file.hash = optionalString(value, "hash");
+  if (value.has("ptx"))
+    file.ptx = fileName(value["ptx"]);
+  file.ptxHash = optionalString(value, "ptx_hash");
+  return file;
+}
+
+/// A number of threads, blocks or bytes in [low, high].
+static int64_t readCount(JsonValue value, int64_t low, int64_t high) {
+  int64_t count = value.asSize();
+  if (count < low || count > high)
+    value.fail("expected " + std::to_string(low) + " to " + std::to_string(high) + ", found " + std::to_string(count));
+  return count;
+}
+
+static KernelLaunch readLaunch(JsonValue value, const Manifest &manifest) {
+  KernelLaunch launch;
+  launch.kernel = value["kernel"].asString();
+  launch.chip = value["chip"].asString();
+  auto isOfChip = [&](const KernelFile &file) { return file.chip == launch.chip; };
+  auto file = std::find_if(manifest.kernels.begin(), manifest.kernels.end(), isOfChip);
+  if (file == manifest.kernels.end())
+    value["chip"].fail("no file of kernels is for '" + launch.chip + "'");
+  // What CUDA launches in one dimension.
+  launch.blocks = readCount(value["blocks"], 1, INT32_MAX);
+  launch.threads = readCount(value["threads"], 1, 1024);
+  launch.dynamicSharedBytes = readCount(value["dynamic_shared_bytes"], 0, INT32_MAX);
+  launch.pointers = readCount(value["pointers"], 0, INT32_MAX);
+  launch.coordinates = readCount(value["coordinates"], 0, static_cast<int64_t>(manifest.mesh.size()));
+  launch.movedBytes = optionalInt(value, "moved_bytes");
+  if (file == manifest.kernels.end() || !file->cpu.empty())
+    return launch;
+  launch.offset = value["offset"].asSize();
+  launch.bytes = readCount(value["bytes"], 1, INT32_MAX);
+  launch.registers = readCount(value["registers"], 1, 255);
+  launch.staticSharedBytes = value["static_shared_bytes"].asSize();
+  launch.localBytes = value["local_bytes"].asSize();
+  launch.spillStoreBytes = value["spill_store_bytes"].asSize();
+  launch.spillLoadBytes = value["spill_load_bytes"].asSize();
+  launch.barriers = value["barriers"].asSize();
+  return launch;
+}
+
+static void readKernels(JsonValue root, Manifest &manifest) {
+  root["kernels"].forEach([&](JsonValue value) { manifest.kernels.push_back(readKernelFile(value)); });
+  if (root.has("kernel_table"))
+    root["kernel_table"].forEach([&](JsonValue value) {
+      manifest.kernelTable.push_back(
+          {value["kernel"].asString(), value["kind"].asString(), value["required_bytes"].asSize(),
+           optionalInt(value, "moved_bytes")});
+    });
+  if (root.has("launches"))
+    root["launches"].forEach([&](JsonValue value) {
+      KernelLaunch launch = readLaunch(value, manifest);
+      if (manifest.findLaunch(launch.kernel, launch.chip))
+        value["kernel"].fail("'" + launch.kernel + "' has a launch on " + launch.chip + " before");
+      manifest.launches.push_back(std::move(launch));
+    });
+}
+
+static void readArena(JsonValue arena, Manifest &manifest) {
+  manifest.stateBytes = arena["state_bytes"].asSize();
+  manifest.transientBytes = arena["transient_bytes"].asSize();
+  manifest.arenaBytes = arena["bytes"].asSize();
+  if (manifest.arenaBytes != manifest.stateBytes + manifest.transientBytes)
+    arena["bytes"].fail(
+        "expected state_bytes + transient_bytes = " + std::to_string(manifest.stateBytes + manifest.transientBytes) +
+        ", found " + std::to_string(manifest.arenaBytes));
+  if (arena.has("classes"))
+    arena["classes"].forEachMember(
+        [&](const std::string &name, JsonValue bytes) { manifest.classBytes[name] = bytes.asSize(); });
+}
+
+static void readMesh(JsonValue root, Manifest &manifest) {
+  int64_t product = 1;
+  root["mesh"].forEach([&](JsonValue value) {
+    MeshAxis axis{value["name"].asString(), value["size"].asSize()};
+    product *= axis.size;
+    manifest.mesh.push_back(std::move(axis));
+  });
+  manifest.ranks = root["ranks"].asSize();
+  if (manifest.ranks < 1 || manifest.ranks != product)
+    root["ranks"].fail("expected the product of the mesh axes, " + std::to_string(product) + ", found " +
+                       std::to_string(manifest.ranks));
+}
+
+Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::string_view text) {
+  JsonDocument document(name, text);
+  JsonValue root = document.root();
+  Manifest manifest;
+
+  // The version comes first: a later version may lay out the rest differently.
+  std::string format = root["format"].asString();
+  if (format != "spmd-artifact")
+    root["format"].fail("expected 'spmd-artifact', found '" + format + "'");
+  int64_t version = root["version"].asInt();
+  if (version != kManifestVersion)
+    root["version"].fail("this runtime reads version " + std::to_string(kManifestVersion) + ", the artifact has version " +
+                         std::to_string(version) + "; compile the step again with this release");
+  if (!document.status().ok())
+    return document.status();
+
+  manifest.compiler = optionalString(root, "compiler");
+  manifest.step = optionalString(root, "step");
+  manifest.target = root["target"].asString();
+  manifest.mode = optionalString(root, "mode");
+  manifest.policy = optionalString(root, "policy");
+  manifest.view = optionalString(root, "view");
+  manifest.resultTree = optionalString(root, "result_tree");
+  manifest.zeroGradient = optionalStrings(root, "zero_gradient");
+  readMesh(root, manifest);
+  readArena(root["arena"], manifest);
+  root["programs"].forEach([&](JsonValue value) {
+    manifest.programs.push_back({value["name"].asString(), fileName(value["plan"]), value["trace_hash"].asString(),
+                                 optionalString(value, "hash")});
+  });
+  readKernels(root, manifest);
+  root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
+  root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
+  root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });
+  root["hyper"].forEach([&](JsonValue value) { manifest.hyper.push_back(readHyper(value, manifest)); });
+  root["outputs"].forEach([&](JsonValue value) { manifest.outputs.push_back(readOutput(value, manifest)); });
+  if (root.has("outside_arena"))
+    root["outside_arena"].forEach([&](JsonValue value) {
+      manifest.outsideArena.push_back({value["name"].asString(), optionalInt(value, "bytes")});
+    });
+  if (root.has("replicated"))
+    root["replicated"].forEach([&](JsonValue value) {
+      manifest.replicated.push_back({value["op"].asString(), optionalString(value, "loc"), value["bytes"].asSize()});
+    });
+  if (root.has("values")) {
+    manifest.values.emplace();
+    root["values"].forEach([&](JsonValue value) { manifest.values->push_back(readValueEntry(value)); });
+  }
+  if (!document.status().ok())
+    return document.status();
+  return manifest;
+}
