@@ -86,6 +86,11 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
         with _whole_ops() if rng else inline_checkpoints() if is_used(call.model, call.precision) \
                 else contextlib.nullcontext():
             results = replicas.step(run_rank)
+            if name := replicas.find_drift():
+                raise CaptureError(f"the reference of several ranks has another {name!r} on each after a step: eager "
+                                   "averages what `backward()` leaves in `p.grad`, and nothing else\n  cure: take "
+                                   "gradients from `backward()` rather than `torch.autograd.grad`, or capture without "
+                                   "reference_ranks")
         of_ranks = [_leaf(package.result, returned, loss_at) for returned in results]
         losses.append(sum(loss.item() if isinstance(loss, torch.Tensor) else loss for loss in of_ranks) / len(of_ranks))
     reference["loss"] = torch.tensor(losses, dtype=torch.float64)

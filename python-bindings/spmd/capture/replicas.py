@@ -30,6 +30,9 @@ class Original:
         """run(0, model, optimizers)."""
         return [run(0, *self.members[0])]
 
+    def find_drift(self) -> None:
+        """There is one rank."""
+
 
 @contextlib.contextmanager
 def untouched(view: torch.nn.Module) -> Iterator[None]:
@@ -110,18 +113,14 @@ class Replicas:
             thread.join()
         if self._error is not None:
             raise self._error
-        self._check_equal()
         return results
 
-    def _check_equal(self) -> None:
-        """Ranks that a gradient was not averaged for drift apart, and there is no one result of such training."""
+    def find_drift(self) -> str | None:
+        """A parameter that is another on each rank. What no gradient was averaged for drifts apart, and there is no one
+        result of such training."""
         first, *others = (dict(model.named_parameters()) for model, _ in self.members)
-        for name, parameter in first.items():
-            if not all(torch.equal(parameter.nan_to_num(), other[name].nan_to_num()) for other in others):
-                raise CaptureError(f"the reference of several ranks has another {name!r} on each after a step: eager "
-                                   "averages what `backward()` leaves in `p.grad`, and nothing else\n  cure: take "
-                                   "gradients from `backward()` rather than `torch.autograd.grad`, or capture without "
-                                   "reference_ranks")
+        return next((name for name, parameter in first.items() if not all(
+            torch.equal(parameter.nan_to_num(), other[name].nan_to_num()) for other in others)), None)
 
     def _average(self, rank: int, gradient: torch.Tensor) -> None:
         self._gradients.append(gradient)

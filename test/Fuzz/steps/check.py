@@ -137,6 +137,8 @@ class Checker:
             runs = [self.run(dtype, 1, moved) for dtype in (torch.float64, self.dtype) for moved in (False, True)]
             if is_local(self.script):
                 runs += [self.run(self.dtype, ranks) for ranks in self.ranks]
+            if drift := next((run.drift for run in runs if run.drift), None):
+                raise ValueError(f"eager's ranks drift apart: no hook averages the gradient of {drift!r}")
         except Exception as error:
             raise NotComparable("invalid", f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from error
         self.has_autocast = "autocast(" in self.path.read_text()

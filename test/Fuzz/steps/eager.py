@@ -30,6 +30,7 @@ class Run:
     final: Trace = dataclasses.field(default_factory=dict)
     batches: list[Batch] = dataclasses.field(default_factory=list)
     rates: list[list[float]] = dataclasses.field(default_factory=list)
+    drift: str | None = None  # a parameter that ends up another on each rank of a local view
     is_alone: list[bool] = dataclasses.field(default_factory=list)  # between() has changed nothing but rates
 
     def steps_of_one_program(self) -> int:
@@ -164,4 +165,5 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
         if replicas and len(run.states) == script.STEPS:
             break
     run.final = state_of(model, optimizer)
+    run.drift = replicas.find_drift() if replicas else None
     return run
