@@ -123,8 +123,8 @@ def _users_frames() -> list[Frame]:
 
 def _scale(self: GradScaler, original: Callable, known: set[int], outputs: Any) -> Any:
     if self.is_enabled() and type(self) not in _CLASSES:
-        raise error_at(_users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to find "
-                       "infinities", "use torch.amp.GradScaler, which looks at the gradients of all ranks here")
+        raise error_at(_users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to "
+                       "find infinities", "use torch.amp.GradScaler, which looks at the gradients of all ranks here")
     if self.is_enabled() and id(self) not in known:
         raise error_at(_users_frames(), "the step makes a GradScaler, which would begin anew at every call",
                        "make it outside of the step, and pass it as an argument")
@@ -163,8 +163,8 @@ def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict
                  **kwargs: Any) -> Any:
     if any(group.get("dampening") and group.get("momentum") and not optimizer.state for group in
            optimizer.param_groups):
-        raise error_at(_users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may skip "
-                       "that", "take one eager step first, or leave dampening out")
+        raise error_at(_users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may "
+                       "skip that", "take one eager step first, or leave dampening out")
     found = sum(state["found_inf_per_device"].values()) > 0
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     changed = [*parameters, *(value for p in parameters for value in optimizer.state.get(p, {}).values()
