@@ -28,8 +28,8 @@ def autocast(model, optimizer, x, y):
 
 @pytest.fixture(scope="module", params=KINDS)
 def step(request, tmp_path_factory) -> Path:
-    """A Llama of two blocks, trained by eager for 20 steps. `f16` keeps everything in it, also the momenta of SGD; the parameters of the others are
-    f32, and what multiplies them is f16."""
+    """A Llama of two blocks, trained by eager for 20 steps. `f16` keeps everything in it, also the momenta of SGD; the
+    parameters of the others are f32, and what multiplies them is f16."""
     kind, folder = request.param, tmp_path_factory.mktemp(request.param)
     torch.manual_seed(0)
     model = own.Llama(fused=kind == "f16", vocabulary=VOCABULARY, width=32)

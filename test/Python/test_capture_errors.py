@@ -180,8 +180,8 @@ def row_numbers(model, optimizer, x, y):
 def loss_scaling(model, optimizer, x, y):
     scaler = torch.amp.GradScaler("cpu")
     loss = loss_of(model, x, y)
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)  # HERE
+    scaler.scale(loss).backward()  # HERE
+    scaler.step(optimizer)
     scaler.update()
     return loss
 
@@ -269,7 +269,7 @@ EXPECTED = {
     counter: ("changes 'CALLS'", "count outside of the step"),
     held_by_an_object: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
     row_numbers: ("shape depends on values", "mask"),
-    loss_scaling: ("GradScaler decides in Python", "bfloat16"),
+    loss_scaling: ("the step makes a GradScaler", "make it outside"),
     nonfinite_norm: ("error_if_nonfinite=True decides in Python", "return the norm"),
     branch_on_value: (r"control flow.*\baten\.gt|control flow", "torch.where"),
     to_numpy: ("numpy", "return the tensor from the step"),

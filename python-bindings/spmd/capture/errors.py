@@ -113,9 +113,6 @@ def _user_frames(traceback: TracebackType | None) -> list[Frame]:
 
 # (file in PyTorch that the exception came through, what it means, what to write instead)
 _PLACES = (
-    (os.path.join("amp", "grad_scaler.py"),
-     "torch.amp.GradScaler decides in Python, from a tensor's value, whether to step",
-     "train in bfloat16, which needs no loss scaling: torch.autocast(x.device.type, torch.bfloat16)"),
     (os.path.join("utils", "clip_grad.py"),
      "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
      "leave error_if_nonfinite out, return the norm from the step and check it there"),

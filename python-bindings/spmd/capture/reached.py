@@ -18,7 +18,7 @@ import torch
 
 from .host_state import NUMBERS
 from .code_names import global_names, is_users_file
-
+from .loss_scaling import scaler_there, state_of_scaler
 
 
 class Opaque:
@@ -74,7 +74,7 @@ class Reached:
     def __init__(self, functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
                  known: Iterable[Any]):
         self._seen = {id(value) for value in known}
-        self._inside = {id(module) for module in model.modules()}
+        self._model, self._inside = model, {id(module) for module in model.modules()}
         self._alive: list[Any] = []  # what was made on the way: its id stays its own
         self._modules: dict[int, tuple[Place, torch.nn.Module]] = {}
         self.aliases: list[tuple[Place, torch.nn.Module]] = []
@@ -116,6 +116,8 @@ class Reached:
         self._alive.append(value)
         if isinstance(value, torch.Tensor):
             self.tensors[id(value)] = place, value
+        elif (scaler := state_of_scaler(value, self._model)) is not None:
+            self._modules[id(scaler)] = place._replace(get=functools.partial(scaler_there, place.get)), scaler
         elif isinstance(value, torch.nn.Module):
             self._modules[id(value)] = place, value
             for path, module in value.named_modules():

@@ -23,6 +23,7 @@ from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside
+from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
@@ -167,7 +168,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
                      around.scheduled)
     result: list[Any] = []
-    with meta_kernels(), fakes.installed(), no_gradients_outside(around.reached, fakes.foreign):
+    with meta_kernels(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
+            no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
         effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers)
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
