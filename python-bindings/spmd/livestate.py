@@ -72,6 +72,7 @@ class Slot:
     tensor: torch.Tensor
     owner: "LiveState"
     is_here: bool = True
+    has_value: bool = True  # false of a tensor that was made for the ranks' value, until that is read
 
     def fetch(self) -> None:
         """Brings the ranks' value here, if it is away."""
@@ -85,12 +86,13 @@ class Slot:
 
     def bring(self) -> None:
         """Makes the tensor one that is here, for a value that the caller has."""
+        self.has_value = True
         if not self.is_here:
             self.come_back()
             self.owner.here.append(self)
 
     def download(self) -> None:
-        tensor = self.tensor
+        tensor, self.has_value = self.tensor, True
         with torch.no_grad():
             if tensor.device.type == "cpu" and tensor.is_contiguous():
                 self.owner.trainer.read(self.info.state, self.info.name, out=to_numpy(tensor)[0])
@@ -105,7 +107,7 @@ class Slot:
 
     def hold(self, tensor: torch.Tensor) -> None:
         """Another tensor has the value from now on."""
-        self.tensor = tensor
+        self.tensor, self.has_value = tensor, True
 
     def fits(self) -> bool:
         """The tensor still has the shape and the dtype that the ranks know."""
@@ -202,6 +204,7 @@ class LiveState:
             tensor, is_made = self._state_tensor(info, parameter)
             slot = Slot(info, tensor, self)
             if is_made:  # the ranks have what it starts with
+                slot.has_value = False
                 slot.go_away()
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
@@ -420,8 +423,19 @@ class LiveState:
                 if not slot.is_here:
                     slot.come_back()
             self.here = list(self.slots)
+            self._drop_what_was_never_read()
             for hook in self._hooks:
                 hook.remove()
+
+
+    def _drop_what_was_never_read(self) -> None:
+        """After a failure that lost the state: there is no value then, and the optimizer begins anew with it."""
+        for slot, parameter in self._states:
+            if not slot.has_value:
+                self.optimizers.state_of(parameter).clear()
+        for slot, parameter in self._gradients:
+            if not slot.has_value and parameter.grad is slot.tensor:
+                parameter.grad = None
 
 
 def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

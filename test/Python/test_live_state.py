@@ -437,6 +437,22 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
     pair.check()
 
 
+def test_after_a_lost_state_the_optimizer_begins_anew_where_it_was_never_read(pair, monkeypatch) -> None:
+    """What the ranks alone knew is gone: no tensor is left that never had a value."""
+    values = {name: tensor.clone() for name, tensor in pair.model.state_dict().items()}  # the last that are read
+    with monkeypatch.context() as context:
+        context.setattr(pair.compiled.trainer, "run", fail(native.FAILED, b"rank 1 exited at command 7"))
+        with pytest.raises(spmd.RunError, match="rank 1 exited"):
+            pair.compiled(pair.model, pair.optimizer, *pair.batch)
+    pair.compiled.reset()
+    torch.testing.assert_close(dict(pair.model.state_dict()), values, rtol=0, atol=0)
+    assert not any(pair.optimizer.state.values())
+    pair.twin.load_state_dict(values)
+    pair.twin_optimizer.state.clear()
+    pair.step()
+    pair.check()
+
+
 def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) -> None:
     """Ctrl-C while the ranks work, and while a tensor is fetched: what was begun is finished, and nothing is stale."""
     # A shell starts what runs in the background with the signal ignored.
