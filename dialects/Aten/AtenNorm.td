@@ -1,6 +1,6 @@
 //===- AtenNorm.td - Normalizations ------------------------*- tablegen -*-===//
 //
-// Batch, group and instance norm dissolve at import (lib/Import/NormalizeNorms.cpp).
+// Batch, group and instance norm dissolve at import (lib/Import/Normalize/NormalizeNorms.cpp).
 //
 //===----------------------------------------------------------------------===//
 

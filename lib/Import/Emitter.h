@@ -3,7 +3,7 @@
 #ifndef SPMD_LIB_IMPORT_EMITTER_H
 #define SPMD_LIB_IMPORT_EMITTER_H
 
-#include "StepPackage.h"
+#include "Package/StepPackage.h"
 
 #include "dialects/Spmd/ElementType.h"
 #include "mlir/IR/Builders.h"

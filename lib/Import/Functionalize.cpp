@@ -1,7 +1,7 @@
 //===- Functionalize.cpp - In-place programs as values --------------------===//
 
 #include "Functionalize.h"
-#include "Normalize.h"
+#include "Normalize/Normalize.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

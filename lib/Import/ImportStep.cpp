@@ -4,7 +4,7 @@
 
 #include "Emitter.h"
 #include "Functionalize.h"
-#include "StepPackage.h"
+#include "Package/StepPackage.h"
 
 #include "dialects/Aten/AtenDialect.h"
 #include "dialects/Spmd/Roles.h"

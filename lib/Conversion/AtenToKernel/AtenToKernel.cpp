@@ -1,17 +1,17 @@
 //===- AtenToKernel.cpp - one rank's program as kernels -------------------===//
 
-#include "Lowering.h"
+#include "Fusion/Emitter.h"
+#include "Fusion/PackGradients.h"
+#include "Fusion/ReadThroughViews.h"
+#include "Fusion/Recompute.h"
+#include "Lowering/Lowering.h"
 #include "UnpackViews.h"
 #include "dialects/Kernel/ArgumentType.h"
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "spmd/Conversion/AtenToKernel/Emitter.h"
-#include "spmd/Conversion/AtenToKernel/PackGradients.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
-#include "spmd/Conversion/AtenToKernel/ReadThroughViews.h"
-#include "spmd/Conversion/AtenToKernel/Recompute.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "spmd/Conversion/AtenToKernel/Layout.h"
+#include "lib/Conversion/AtenToKernel/Graph/Layout.h"
 #include "gtest/gtest.h"
 #include <numeric>
 

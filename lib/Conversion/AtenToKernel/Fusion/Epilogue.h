@@ -1,0 +1,69 @@
+//===- Epilogue.h - what clusters do with a product -------------*- C++ -*-===//
+//
+// [Note: epilogues]
+// A product may take over what follows it when every reader is a cluster that does the same with it first: adds a bias,
+// then a tensor of its own size, then applies an activation. A *site* is one operand of a cluster that reads the
+// product; `values` are the values in its body that are the product after the steps so far, at the point where it is
+// read. A step is possible when all of them have it. Then the product is never in memory: sites read the result of the
+// epilogue (or, where an activation's gradient wants it, what the activation is applied to), values that clusters
+// yielded become results of the product, and clusters that yield nothing else disappear.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_EPILOGUE_H
+#define SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_EPILOGUE_H
+
+#include "dialects/Kernel/Kernel.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include <optional>
+
+namespace spmd::epilogue {
+
+/// One operand of a cluster that reads a product.
+struct Site {
+  kernel::ClusterOp cluster;
+  unsigned operand;
+  llvm::SmallVector<mlir::Value> values;
+  /// `values` before the activation; empty without one.
+  llvm::SmallVector<mlir::Value> preActivation;
+};
+
+/// The sites of a product; nothing when something else reads it.
+std::optional<llvm::SmallVector<Site>> findSites(mlir::Value product);
+
+/// What all sites add to the product next, one element per column or one per element; null when they do not.
+mlir::Value addBias(llvm::SmallVector<Site> &sites, int64_t columns);
+mlir::Value addMatrix(llvm::SmallVector<Site> &sites);
+
+/// True when some site applies the activation; others may read what it is applied to.
+bool applyActivation(llvm::SmallVector<Site> &sites, kernel::Activation activation);
+
+/// What is left of a cluster when its products have been through their epilogue.
+struct Remains {
+  kernel::ClusterOp cluster;
+  /// Of its operands and results, those it keeps.
+  llvm::SmallBitVector operands, results;
+  /// Results that are a product's result, or what its activation is applied to.
+  llvm::SmallBitVector activated, preActivated;
+  /// The operands at sites that read what the activation is applied to.
+  llvm::SmallBitVector readsPreActivation;
+  /// The operations of the body that it keeps, and what of them is a site's operand now.
+  llvm::DenseSet<mlir::Operation *> operations;
+  llvm::DenseMap<mlir::Value, unsigned> replaced;
+
+  bool isErased() const { return results.none(); }
+  bool usesPreActivation() const { return readsPreActivation.any() || preActivated.any(); }
+  /// Bytes that the cluster need not read and write any more.
+  int64_t getSavedBytes();
+};
+
+/// The remains of `cluster` with these sites, which are all of it.
+Remains findRemains(kernel::ClusterOp cluster, llvm::ArrayRef<Site> sites);
+
+/// Replaces the cluster by what is left of it. Sites read `result` and `preActivation`, and so do the users of results
+/// that are gone.
+void replaceCluster(const Remains &remains, mlir::Value product, mlir::Value result, mlir::Value preActivation);
+
+} // namespace spmd::epilogue
+
+#endif // SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_EPILOGUE_H

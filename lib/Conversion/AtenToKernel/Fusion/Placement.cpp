@@ -1,0 +1,73 @@
+//===- Placement.cpp - between which heavy ops a light op runs ------------===//
+
+#include "Placement.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace spmd::fusion {
+
+void forEachRead(Node *node, llvm::function_ref<void(Node *)> visit) {
+  for (const Ref &input : node->inputs) {
+    if (input.node->isVirtual())
+      forEachRead(input.node, visit);
+    else
+      visit(input.node);
+  }
+}
+
+Placement::Placement(const Graph &graph) {
+  ordinals.assign(graph.getNodes().size(), -1);
+  lastAnchorUses.assign(graph.getNodes().size(), -1);
+  for (const std::unique_ptr<Node> &node : graph.getNodes()) {
+    int64_t &ordinal = ordinals[node->id];
+    if (node->kind == NodeKind::Anchor) {
+      ordinal = anchors.size();
+      anchors.push_back(node.get());
+      forEachRead(node.get(), [&](Node *read) { lastAnchorUses[read->id] = ordinal; });
+    } else if (node->kind == NodeKind::Tensor) {
+      ordinal = node->producer ? ordinals[node->producer->id] : -1;
+    } else {
+      ordinal = node->earliestOrdinal;
+      forEachRead(node.get(), [&](Node *read) { ordinal = std::max(ordinal, ordinals[read->id]); });
+    }
+  }
+  placeLate(graph);
+}
+
+/// Whether waiting frees at least as many bytes as it holds: then a node's result is bigger than what it reads.
+static bool isSmallerBefore(Node *node) {
+  int64_t bytes = 0;
+  forEachRead(node, [&](Node *read) {
+    bool isArgument = read->kind == NodeKind::Tensor && !read->producer;
+    if (!isArgument)
+      bytes += read->getNumBytes();
+  });
+  return bytes <= node->getNumBytes();
+}
+
+void Placement::placeLate(const Graph &graph) {
+  // The first anchor of each segment: a node of the segment placed before it needs nothing of its own phase.
+  llvm::DenseMap<int64_t, int64_t> firstAnchors;
+  for (auto [ordinal, anchor] : llvm::enumerate(anchors))
+    firstAnchors.try_emplace(anchor->segment, ordinal);
+
+  constexpr int64_t kNoUse = std::numeric_limits<int64_t>::max();
+  SmallVector<int64_t> firstUses(graph.getNodes().size(), kNoUse);
+  for (const std::unique_ptr<Node> &node : llvm::reverse(graph.getNodes())) {
+    int64_t &ordinal = ordinals[node->id];
+    auto first = firstAnchors.find(node->segment);
+    bool isEarly = first != firstAnchors.end() && ordinal < first->second;
+    int64_t firstUse = firstUses[node->id];
+    if (node->isLight() && isEarly && firstUse != kNoUse && isSmallerBefore(node.get()))
+      ordinal = std::max(ordinal, firstUse);
+    // An anchor needs its operands before it, a light node beside it.
+    int64_t needed = node->kind == NodeKind::Anchor ? ordinal - 1 : ordinal;
+    forEachRead(node.get(), [&](Node *read) { firstUses[read->id] = std::min(firstUses[read->id], needed); });
+  }
+}
+
+} // namespace spmd::fusion

@@ -1,0 +1,163 @@
+//===- StepPackage.h - step.json in memory ----------------------*- C++ -*-===//
+//
+// What docs/step-format.md says, as plain data: read whole, checked for
+// missing fields, types, and ids used before they are defined, and free of
+// JSON from there on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPMD_LIB_IMPORT_PACKAGE_STEPPACKAGE_H
+#define SPMD_LIB_IMPORT_PACKAGE_STEPPACKAGE_H
+
+#include "spmd/Runtime/Core/Json.h"
+#include "spmd/ShardUnits/ShardUnits.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spmd::step {
+
+struct TensorSpec {
+  std::vector<int64_t> shape;
+  runtime::DType dtype = runtime::DType::F32;
+
+  bool operator==(const TensorSpec &other) const { return shape == other.shape && dtype == other.dtype; }
+};
+
+/// "f32 [8, 128]"
+std::string formatSpec(const TensorSpec &spec);
+
+struct TreeModule {
+  std::string name, className;
+  std::vector<std::string> bases, parameters, buffers, children;
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<std::string> aliases;
+  TensorSpec spec;
+  bool trainable = true;
+};
+
+struct Buffer {
+  std::string name;
+  TensorSpec spec;
+};
+
+/// A hyper-parameter as the optimizer had it: only what JSON can say.
+struct Option {
+  enum class Kind { none, boolean, integer, real, string, list };
+  Kind kind = Kind::none;
+  bool boolean = false;
+  int64_t integer = 0;
+  double real = 0;
+  std::string string;
+  std::vector<Option> list;
+};
+
+struct ParamGroup {
+  std::vector<std::string> parameters;
+  std::vector<std::pair<std::string, Option>> options;
+};
+
+struct Frame {
+  std::string file, function;
+  int64_t line = 0;
+};
+
+enum class InputKind { param, buffer, state, hyper, rng, batch, constant };
+
+struct Input {
+  InputKind kind = InputKind::param;
+  int64_t id = 0;
+  TensorSpec spec;
+  std::string name; ///< of a state, the state's name
+  std::string of;
+  std::optional<double> number; ///< init of a state, value of a hyper-parameter
+  int64_t integer = 0;          ///< value of a seed or step counter
+  int64_t group = 0;
+  int64_t batchDim = -1;
+  std::string pointer;
+};
+
+struct Arg {
+  enum class Kind {
+    none,
+    value,
+    values,
+    integer,
+    real,
+    boolean,
+    integers,
+    reals,
+    booleans,
+    string,
+    dtype,
+    memoryFormat
+  };
+  std::string name;
+  Kind kind = Kind::none;
+  int64_t integer = 0; ///< also the id of a value
+  double real = 0;
+  bool boolean = false;
+  std::string string;
+  runtime::DType dtype = runtime::DType::F32;
+  std::vector<int64_t> integers; ///< also the ids of values, -1 for none
+  std::vector<double> reals;
+  std::vector<bool> booleans;
+};
+
+struct Result {
+  int64_t id = 0;
+  TensorSpec spec;
+};
+
+struct Node {
+  std::string op, phase;
+  std::optional<std::string> module;
+  std::optional<int64_t> stack;
+  std::vector<Arg> args;
+  std::vector<std::optional<Result>> results;
+  std::vector<std::string> mutates;
+  std::string viewOf; ///< empty: the results are no views
+  std::string pointer;
+
+  const Arg *findArg(const std::string &name) const;
+};
+
+struct Output {
+  bool isLoss = false;
+  std::string path;
+  int64_t value = 0;
+};
+
+struct Step {
+  std::string fileName, torch, name, optimizer, resultTree;
+  runtime::DType defaultDType = runtime::DType::F32; ///< torch's, at the capture
+  std::vector<TreeModule> moduleTree;
+  std::vector<Parameter> parameters;
+  std::vector<Buffer> buffers;
+  std::vector<ParamGroup> groups;
+  std::vector<std::string> zeroGradient;
+  std::vector<units::Annotation> units;
+  /// Of units that say nothing else, and the classes of modules that have none.
+  std::optional<units::Precision> precision;
+  std::vector<std::string> exemptClasses;
+  std::vector<std::vector<Frame>> stacks;
+  std::vector<Input> inputs;
+  std::vector<Node> nodes;
+  std::vector<Output> outputs;
+};
+
+/// Reads step.json.
+runtime::Expected<Step> readStep(const std::string &path);
+
+/// Compares the header of `path`/weights.safetensors with the step's inputs;
+/// succeeds when the file is not there.
+runtime::Status checkWeights(const Step &step, const std::string &folder);
+
+} // namespace spmd::step
+
+#endif // SPMD_LIB_IMPORT_PACKAGE_STEPPACKAGE_H
