@@ -92,8 +92,11 @@ def test_files_of_another_kind(tmp_path) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     spmd.capture(train_step, model, optimizer, *batch()).save(tmp_path / "s.step")
     subprocess.run([tool("spmd-compile"), tmp_path / "s.step", "--quiet", "-o", tmp_path / "s.spmd"], check=True)
-    assert "m.pt2' is a file of torch.save or torch.export, and no captured step: an exported graph has neither backward nor " \
-        "optimizer; spmd.capture(" in error_of(tool("spmd-compile"), tmp_path / "m.pt2", "-o", tmp_path / "a.spmd")
+    assert f"m.pt2' is a model of torch.export, which has neither loss nor optimizer; python -m spmd.capture {tmp_path}/m.pt2 " \
+        "--loss=logits:cross_entropy" in error_of(tool("spmd-compile"), tmp_path / "m.pt2", "-o", tmp_path / "a.spmd")
+    torch.save(model.state_dict(), tmp_path / "m.pt")
+    assert "m.pt' is a file of torch.save or torch.export, and no captured step; spmd.capture(" in error_of(
+        tool("spmd-compile"), tmp_path / "m.pt", "-o", tmp_path / "a.spmd")
     assert "s.spmd' is an artifact, which spmd-run trains" in error_of(tool("spmd-compile"), tmp_path / "s.spmd", "-o",
                                                                        tmp_path / "a.spmd")
     assert "s.step' is a captured step, no artifact yet: spmd-compile '" in error_of(tool("spmd-run"), tmp_path / "s.step")

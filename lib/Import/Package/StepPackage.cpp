@@ -298,8 +298,9 @@ static runtime::Status explain(const std::string &path, const runtime::Status &e
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
   if (std::filesystem::exists(folder / "manifest.json", ignored))
-    return runtime::Status::badInput("'" + folder.string() + "' is an artifact, which spmd-run trains; spmd-compile makes one of a "
-                            "captured step");
+    return runtime::Status::badInput("'" + folder.string() +
+                                     "' is an artifact, which spmd-run trains; spmd-compile makes one of a "
+                                     "captured step");
   return error;
 }
 
@@ -308,9 +309,13 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
   if (!text)
     return explain(path, text.error());
   if (text->rfind("PK", 0) == 0) // a zip archive
-    return runtime::Status::badInput("'" + path + "' is a file of torch.save or torch.export, and no captured step: an exported "
-                            "graph has neither backward nor optimizer; spmd.capture(train_step, model, optimizer, "
-                            "...).save(\"NAME.step\") captures all three");
+    return runtime::Status::badInput(
+        "'" + path + "' is " +
+        (std::filesystem::path(path).extension() == ".pt2"
+             ? "a model of torch.export, which has neither loss nor optimizer; python -m spmd.capture " + path +
+                   " --loss=logits:cross_entropy --optimizer=AdamW,lr=1e-3 -o NAME.step makes a step of it"
+             : "a file of torch.save or torch.export, and no captured step; spmd.capture(train_step, model, optimizer, "
+               "...).save(\"NAME.step\") captures forward, backward and optimizer"));
   runtime::JsonDocument document(path, *text);
   if (!document.status().ok())
     return document.status();

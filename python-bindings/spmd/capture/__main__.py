@@ -1,4 +1,4 @@
-"""python -m spmd.capture FILE.py:function -o NAME.step
+"""python -m spmd.capture FILE.py:function -o NAME.step, or a model of torch.export with a loss and an optimizer
 
 The function takes no arguments and returns a dict:
     train_step, model, optimizer    the step and what it trains (required)
@@ -19,7 +19,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import CaptureError, capture
+from . import CaptureError, capture, exported_file
 
 _REQUIRED = ("train_step", "model", "optimizer")
 _OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "zero_gradient",
@@ -61,18 +61,31 @@ def arrange(example: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return [*args, *rest], {**named, **kwargs}
 
 
+def _example(options: argparse.Namespace) -> Any:
+    if options.target.endswith(".pt2"):
+        return exported_file.example_of(options)
+    given = [name for name in ("loss", "optimizer", "batch_size", "reference") if getattr(options, name) is not None]
+    if given:
+        raise CaptureError(f"--{given[0].replace('_', '-')} is for a file of torch.export, MODEL.pt2; the dict that "
+                           f"{options.target} returns says it here")
+    return load_factory(options.target)()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Exit codes: 0 done, 2 bad input or a step that cannot be captured."""
-    parser = argparse.ArgumentParser(prog="python -m spmd.capture", description=__doc__,
+    parser = argparse.ArgumentParser(prog="python -m spmd.capture", description=__doc__, epilog=exported_file.EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("target", metavar="FILE.py:function")
+    parser.add_argument("target", metavar="FILE.py:function|MODEL.pt2")
     parser.add_argument("-o", "--output", required=True, metavar="NAME.step", help="the package to write")
     parser.add_argument("--batch-dim", action="append", default=[], metavar="NAME=DIM",
                         help="which dim of a batch input counts samples; none for one that all ranks share")
+    parser.add_argument("--zero-gradient", action="append", default=[], metavar="NAME",
+                        help="a parameter whose gradient is zero but for rounding: spmd-run --check compares its first moment")
     parser.add_argument("--no-weights", action="store_true", help="write graph and shapes only")
+    exported_file.add_options(parser)
     options = parser.parse_args(arguments)
     try:
-        example = load_factory(options.target)()
+        example = _example(options)
         if not isinstance(example, dict):
             raise CaptureError(f"{options.target} returns a {type(example).__name__}, not a dict; see --help")
         missing = [key for key in _REQUIRED if key not in example]
@@ -89,6 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
             if not separator or not (dim == "none" or dim.lstrip("-").isdigit()):
                 raise CaptureError(f"--batch-dim={item}: write NAME=DIM, DIM a number or none")
             dims[name] = None if dim == "none" else int(dim)
+        if options.zero_gradient:
+            extra["zero_gradient"] = [*extra.get("zero_gradient", ()), *options.zero_gradient]
         package = capture(example["train_step"], *args, batch_dims=dims, **extra, **kwargs)
         try:
             package.save(options.output, weights=not options.no_weights)

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..precision import Precision
 from .casts import computing_in
 from .errors import CaptureError
+from .exported import exported_module, is_exported, without_aliases
 from .code_names import closure_numbers
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
@@ -36,6 +37,7 @@ class StepCall:
                  last: StepCall | None = None, precision: Precision | None = None):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
+        args, kwargs = _as_modules(args, kwargs)
         self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
         self.signature = _signature_of(train_step)
         try:
@@ -207,6 +209,19 @@ def _arguments(paths: list[Any], kind: type) -> list[Part]:
     found = {id(leaf): Part(".".join(map(_key, path)), lambda leaf=leaf: leaf, leaf)
              for path, leaf in paths if isinstance(leaf, kind)}
     return list(found.values())
+
+
+def _as_modules(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with modules in the places of exported programs, and optimizers of what these have."""
+    def swap(change: Callable[[Any], Any]) -> None:
+        nonlocal args, kwargs
+        args, kwargs = tuple(map(change, args)), {name: change(value) for name, value in kwargs.items()}
+
+    modules = [exported_module(value) for value in (*args, *kwargs.values()) if is_exported(value)]
+    swap(lambda value: exported_module(value) if is_exported(value) else value)
+    for module in modules:
+        swap(lambda value: without_aliases(value, module) if isinstance(value, torch.optim.Optimizer) else value)
+    return args, kwargs
 
 
 def _short(value: Any) -> str:

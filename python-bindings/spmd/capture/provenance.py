@@ -113,7 +113,7 @@ class ProvenanceMode(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         if kwargs.get("device") is not None:  # a step for the GPU is traced on the CPU, and no device is recorded
             kwargs["device"] = torch.device("cpu")
-        stack, caller = _user_stack()
+        stack, caller = user_stack()
         with self.refusals.of_operator():
             return self._run(func, args, kwargs, stack, caller)
 
@@ -185,7 +185,7 @@ class ProvenanceMode(TorchDispatchMode):
         """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):
             if tensor is not None and not isinstance(tensor, FakeTensor) and id(tensor) not in self._reached:
-                raise error_at(_user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
+                raise error_at(user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
                                "reaches in a way that nobody can follow, so that a later change would go unseen",
                                "hold it in a global, a closure, an attribute or a list, or make it part of the model")
 
@@ -217,7 +217,20 @@ class ProvenanceMode(TorchDispatchMode):
         return any(id(leaf) in gradients or id(leaf) in self._from_gradients for leaf in leaves)
 
 
-def _user_stack() -> tuple[tuple[Frame, ...], str | None]:
+_exported: list[tuple[Frame, ...]] = [()]
+
+
+@contextlib.contextmanager
+def at_lines(stack: tuple[Frame, ...]) -> Iterator[None]:
+    """While entered, ops come from these lines, inside of the frames that run: those of code that was exported."""
+    _exported.append(stack)
+    try:
+        yield
+    finally:
+        _exported.pop()
+
+
+def user_stack() -> tuple[tuple[Frame, ...], str | None]:
     """The user's frames of this op, outermost first, down to the traced step; and who in PyTorch called it."""
     frame, frames, caller = sys._getframe(2), [], None
     while frame is not None:
@@ -232,4 +245,4 @@ def _user_stack() -> tuple[tuple[Frame, ...], str | None]:
         elif frame.f_code.co_name == "traced_step":  # trace.py: what called capture() is no part of the step
             break
         frame = frame.f_back
-    return tuple(reversed(frames)), caller
+    return (*reversed(frames), *_exported[-1]), caller
