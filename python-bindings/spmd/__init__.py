@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _LAZY = {"capture": ".capture", "checkpoint": ".checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
          "compile": ".compiled", "CompiledStep": ".compiled", "NonFiniteError": ".compiled",
          "CompileError": ".compiler",
-         "Remark": ".remarks", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
+         "Remark": ".remarks", "Override": ".overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
          "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
          "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "Shard": ".runtime", "ToolError": ".tools"}

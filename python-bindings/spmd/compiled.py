@@ -21,7 +21,7 @@ from .agreement import StepAgreement
 from .arrays import to_torch
 from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
-from .capture.call import StepCall, name_of
+from .capture.call import StepCall, name_of, takes
 from .capture.draws import default_seed, seeded_with
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
@@ -39,6 +39,8 @@ from .loading import check_groups, notes_of, objects_file, read_objects, take_gr
 from .looking import local_shards, select, state_dict, unshard
 from .native import FAILED
 from .planning import Plan, read_plan
+from .overrides import Overrides
+from .passes import Pass
 from .precision import Precision
 from .processes import Launch, Processes
 from .remarks import remark
@@ -149,14 +151,15 @@ class CompiledStep(CompiledFunction):
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any], max_compiles: int, ranks: int | None, view: str, units: UnitChoice,
                  check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None,
-                 launcher: str | None = None):
+                 launcher: str | None = None, overrides: Overrides = Overrides([], [])):
         functools.update_wrapper(self, train_step)
         function = train_step
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
         self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
-                           keep_grads, precision, launcher)
+                           keep_grads, precision, launcher, overrides)
+        self._overrides = overrides
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), dict(run_options), units
@@ -183,6 +186,8 @@ class CompiledStep(CompiledFunction):
         return steps[self]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "last_train_step" in kwargs and not takes(self.train_step, "last_train_step"):
+            kwargs.pop("last_train_step")  # a caller of _spmd says so; no work of a step is left for the next one
         with self._lock:
             if self._agreement is None:
                 self._join()
@@ -282,6 +287,7 @@ class CompiledStep(CompiledFunction):
         return everyones, call, need
 
     def _need(self, call: StepCall) -> Need:
+        self._overrides.replace_modules(call.model)
         structure, modes = _look_at(call.model)
         key, options = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers)
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
@@ -402,13 +408,14 @@ class CompiledStep(CompiledFunction):
         another one, the first that has that compiles, too."""
         processes = self._agreement.processes
         if processes.world == 1:
-            return compile_package(package, words, plan)
+            return compile_package(package, words, plan, passes=self._overrides.all_passes())
         self._agreement.compare("what was captured", [package.digest()[:16], words, plan])
         caches = processes.gather_objects((socket.gethostname(), str(cache_folder())))
         turn = 0 if processes.rank == 0 else 1 if caches.index(caches[processes.rank]) == processes.rank else 2
         artifact = None
         for now in range(3):
-            artifact = processes.together(lambda: compile_package(package, words, plan, tells=processes.rank == 0)
+            artifact = processes.together(lambda: compile_package(package, words, plan, processes.rank == 0,
+                                                                          self._overrides.all_passes())
                                           if turn == now else artifact)
         return artifact
 
@@ -813,7 +820,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
             keep_grads: bool = False, precision: Any = None, batch: str = "rows",
-            launcher: str | None = None) -> Any:
+            launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
+            passes: Sequence[Pass] = ()) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -848,6 +856,10 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         those of all, in the order of their ranks. "global": the global batch, the same in all.
       launcher: who started the processes: "torchrun", "mpirun", "mpiexec", "srun", "environment" (RANK, WORLD_SIZE,
         MASTER_ADDR, MASTER_PORT), "none": this one is alone. None: whose variables are set.
+      module_override: objects with replacement(fqn, module), asked for each child of the model before the capture, or
+        transform(program, flat_state), or both; or a dict of modules, or functions of the old one, by class or name.
+      passes, gm_transformation: functions that change the partitioned program (docs/passes.md), in this order, after
+        the transformations of module_override.
 
     Returns:
       A CompiledStep.
@@ -868,10 +880,11 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     words = [f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     computed = Precision.of(precision, "precision")
+    overrides = Overrides.of(module_override, gm_transformation, passes)
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads, computed, launcher)
+                            check_finite, keep_grads, computed, launcher, overrides)
 
     return wrap if train_step is None else wrap(train_step)

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from .passes import Pass, run_passes
 from .remarks import CompilerWarning, remark
 from .tools import ToolError, find_runtime, find_tool
 
@@ -79,20 +80,21 @@ def cache_folder() -> Path:
 
 
 def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str, Any] | None = None,
-                    tells: bool = True) -> Path:
+                    tells: bool = True, passes: Sequence[Pass] = ()) -> Path:
     """The artifact of a package, compiled with `options` of spmd-compile, without weights.
 
-    `plan` is the content of a plan file, which then decides the shard units.
+    `plan` is the content of a plan file, which then decides the shard units. `passes` run on the partitioned program.
 
     Equal graph, equal options and the very same compiler and runtime, by their content, give the artifact that is in
     the cache. The compiler's warnings are given as CompilerWarning, also when it did not run again; not unless it `tells`.
     """
     compiler = find_tool("spmd-compile")
-    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler)])
+    program = _partition(package, [str(compiler)], list(options), plan, passes) if passes else None
+    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler), program])
     key = hashlib.sha256(identity.encode()).hexdigest()[:32]
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
-        _compile(package, [str(compiler)], list(options), plan, artifact)
+        _compile(package, [str(compiler)], list(options), plan, artifact, program)
     for warning in _warnings(_said(artifact, "diagnostics.txt")) if tells else ():
         remark(warning, CompilerWarning)
     return artifact
@@ -145,20 +147,33 @@ def plan_of(artifact: Path) -> dict[str, Any]:
     return json.loads(_said(artifact, "plan.json"))
 
 
+def _partition(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
+               passes: Sequence[Pass]) -> str:
+    """The partitioned program as the passes leave it."""
+    if package.first_step is not None:
+        raise CompileError("the first call of this optimizer is another program than the later ones, which passes would "
+                           "have to change alike\n  cure: run one eager step before the first compiled one")
+    with tempfile.TemporaryDirectory(prefix="spmd.") as work:
+        step, program = Path(work) / f"{package.step['name']}.step", Path(work) / "program.mlir"
+        package.save(step, weights=False)
+        _run([*compiler, str(step), "-o", str(program), *_with_plan(options, plan, Path(work)), "--compile-to=partition"],
+             step)
+        return run_passes(passes, program)
+
+
 def _compile(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
-             artifact: Path) -> None:
+             artifact: Path, program: str | None) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiling.", dir=cache_folder()) as work:
         step, folder = Path(work) / f"{package.step['name']}.step", Path(work) / "result"
         package.save(step, weights=False)
         folder.mkdir()
-        if plan is not None:
-            (Path(work) / "plan.json").write_text(json.dumps(plan, indent=2))
-            options = [*options, f"--policy-file={Path(work) / 'plan.json'}"]
-        command = [*compiler, str(step), "-o", str(folder / artifact.name), *options, f"--json={folder / 'plan.json'}"]
-        done = run_compiler(command, step)
-        if done.returncode != 0:
-            raise refusal(command, done)
+        source = [str(step)]
+        if program is not None:
+            (Path(work) / "program.mlir").write_text(program)
+            source = [str(Path(work) / "program.mlir"), "--compile-from=partition"]
+        done = _run([*compiler, *source, "-o", str(folder / artifact.name), *_with_plan(options, plan, Path(work)),
+                     f"--json={folder / 'plan.json'}"], step)
         (folder / "report.txt").write_text(done.stdout)
         (folder / "diagnostics.txt").write_text(done.stderr)
         try:
@@ -166,6 +181,20 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
         except OSError:
             if not artifact.is_dir():  # else another process was first, with the same content
                 raise
+
+
+def _with_plan(options: list[str], plan: dict[str, Any] | None, folder: Path) -> list[str]:
+    if plan is None:
+        return options
+    (folder / "plan.json").write_text(json.dumps(plan, indent=2))
+    return [*options, f"--policy-file={folder / 'plan.json'}"]
+
+
+def _run(command: list[str], step: Path) -> subprocess.CompletedProcess:
+    done = run_compiler(command, step)
+    if done.returncode != 0:
+        raise refusal(command, done)
+    return done
 
 
 def _said(artifact: Path, name: str) -> str:

@@ -240,6 +240,14 @@ def _key(entry: Any) -> str:
     return str(entry)
 
 
+def takes(function: Callable, keyword: str) -> bool:
+    """The function has a parameter of this name, or takes any keyword."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    parameters = _signature_of(function).parameters
+    return keyword in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def name_of(function: Callable) -> str:
     """For people."""
     return getattr(function, "__qualname__", type(function).__qualname__)
