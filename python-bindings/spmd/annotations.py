@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import gc
 import itertools
-from typing import Any, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch import nn
@@ -21,13 +21,14 @@ _wrap_options: dict[str, Any] | None = None  # as they were given
 @dataclasses.dataclass
 class Annotation:
     """One unit: its modules, options as the library reads them, parameters that stay out, the precision that the
-    modules compute in, and when it was said."""
+    modules compute in, when it was said, and what makes the values of a module on the meta device."""
 
     modules: list[nn.Module]
     options: dict[str, Any]
     ignored: list[nn.Parameter]
     precision: Precision | None
     order: int
+    init: Callable[[nn.Module], Any] | None = None
 
 
 def annotation_of(module: nn.Module) -> Annotation | None:
@@ -36,8 +37,9 @@ def annotation_of(module: nn.Module) -> Annotation | None:
 
 
 def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
-                reshard_after_forward: bool | int | None = None,
-                mp_policy: Any = None, ignored_params: Iterable[nn.Parameter] | None = None):
+                reshard_after_forward: bool | int | None = None, shard_placement_fn: Any = None,
+                mp_policy: Any = None, offload_policy: Any = None,
+                ignored_params: Iterable[nn.Parameter] | None = None):
     """Makes a module, or several modules together, one shard unit, as PyTorch's fully_shard does; changes nothing else.
 
     Call it bottom-up: a unit holds the parameters below its modules that are in no unit of an earlier call.
@@ -49,6 +51,7 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
         A number is the size of a group of ranks to keep it on.
       mp_policy: PyTorch's MixedPrecisionPolicy.
       ignored_params: parameters that stay whole on every rank.
+      shard_placement_fn, offload_policy: PyTorch's, for its default values: None, and OffloadPolicy().
 
     Returns:
       `module`.
@@ -61,6 +64,11 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
         raise ValueError(f"fully_shard expects a module or a list of modules but got {module!r}")
     if (isinstance(module, (nn.ModuleList, nn.ModuleDict)) and type(module).forward is nn.Module.forward):
         raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+    if shard_placement_fn is not None:
+        raise ValueError("fully_shard: shard_placement_fn is not supported: a unit's parameters are one flat buffer, of which "
+                         "each rank has a part; leave it out")
+    if offload_policy is not None and "CPU" in type(offload_policy).__name__:
+        raise ValueError(f"fully_shard: offload_policy={offload_policy!r} is not supported; leave it out")
     options = {"reshard_after_forward": reshard_after_forward}
     if mp_policy is not None:
         options["mp_policy"] = mp_policy
@@ -74,11 +82,12 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any = None, **options: Any) -> Iterator[None]:
-    """Inside, `wrap` makes shard units with these options. `wrapper_cls` is there for PyTorch's sake, and not used."""
+    """Inside, `wrap` makes shard units with these options. `wrapper_cls` is there for PyTorch's sake, and not used.
+    `param_init_fn`, a function of a module, makes the values of those on the meta device."""
     global _wrap_options
     if _wrap_options is not None:
         raise NotImplementedError("enable_wrap is active already, and does not nest")
-    encode_options(options, "enable_wrap")
+    encode_options(_without_init(options, "enable_wrap"), "enable_wrap")
     _wrap_options = options
     try:
         yield
@@ -92,9 +101,23 @@ def wrap(module: nn.Module, **override: Any) -> nn.Module:
         return module
     if not isinstance(module, nn.Module):
         raise ValueError(f"wrap expects a module but got {module!r}")
-    encoded = encode_options(_wrap_options, "enable_wrap") | encode_options(override, "wrap")
-    _annotate([module], encoded, [], precision_of(_wrap_options | override, "wrap"), "wrap")
+    encoded = encode_options(_without_init(_wrap_options, "enable_wrap"), "enable_wrap", tells=False)
+    encoded |= encode_options(_without_init(override, "wrap"), "wrap")
+    said = _wrap_options | override
+    _annotate([module], encoded, [], precision_of(said, "wrap"), "wrap", said.get("param_init_fn"))
     return module
+
+
+def _without_init(options: dict[str, Any], place: str) -> dict[str, Any]:
+    """What the library reads of options; param_init_fn is for Python, which makes values.
+
+    Raises:
+      TypeError: that is no function.
+    """
+    init = options.get("param_init_fn")
+    if init is not None and not callable(init):
+        raise TypeError(f"{place}: param_init_fn is {init!r}; expected a function of a module")
+    return {name: value for name, value in options.items() if name != "param_init_fn"}
 
 
 def annotations_of(model: nn.Module, paths: dict[int, str], parameter_names: dict[int, str]) -> list[dict]:
@@ -127,11 +150,11 @@ def annotations_of(model: nn.Module, paths: dict[int, str], parameter_names: dic
 
 
 def _annotate(modules: list[nn.Module], options: dict, ignored: list[nn.Parameter], precision: Precision | None,
-              function: str) -> None:
+              function: str, init: Callable[[nn.Module], Any] | None = None) -> None:
     for module in modules:
         if _ATTRIBUTE in module.__dict__:
             raise ValueError(f"{function}: module '{_find_path(module)}' ({type(module).__name__}) is a unit already")
-    annotation = Annotation(list(modules), options, ignored, precision, next(_order))
+    annotation = Annotation(list(modules), options, ignored, precision, next(_order), init)
     for module in modules:
         module.__dict__[_ATTRIBUTE] = annotation
 

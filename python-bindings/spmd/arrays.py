@@ -1,6 +1,7 @@
 """Tensors of whatever library as dense CPU memory, and back. PyTorch is used only when it is already loaded."""
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any
 
@@ -26,16 +27,27 @@ def to_numpy(value: Any) -> tuple[np.ndarray, str]:
       TypeError: for a dtype without counterpart.
     """
     if is_torch(value):
-        value = value.detach().cpu().contiguous()
-        if value.dtype == sys.modules["torch"].bfloat16:
-            return value.view(sys.modules["torch"].int16).numpy().view(np.uint16), "bf16"
-        value = value.numpy()
+        return _memory_of(value.detach().cpu().contiguous().resolve_neg())
     elif not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = np.from_dlpack(value)
     array = np.ascontiguousarray(value).reshape(np.shape(value))  # ascontiguousarray makes 0-dim arrays 1-dim
     if array.dtype not in _NAMES:
         raise TypeError(f"dtype {array.dtype} is none of {', '.join(NUMPY)}")
     return array, _NAMES[array.dtype]
+
+
+def _memory_of(tensor: Any) -> tuple[np.ndarray, str]:
+    """Of a dense tensor on the CPU. PyTorch's own numpy() would make its memory one that cannot be given back."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    name = "bf16" if name == "bfloat16" else next((known for array, known in _NAMES.items() if array.name == name), None)
+    if name is None:
+        raise TypeError(f"dtype {tensor.dtype} is none of {', '.join(NUMPY)}")
+    shape = tuple(tensor.shape)
+    if not tensor.numel():
+        return np.empty(shape, NUMPY[name]), name
+    data = (ctypes.c_char * (tensor.numel() * tensor.element_size())).from_address(tensor.data_ptr())
+    data.owner = tensor  # which lives as long as an array of it
+    return np.frombuffer(data, NUMPY[name]).reshape(shape), name
 
 
 def to_torch(array: np.ndarray, dtype: str) -> Any:

@@ -23,6 +23,7 @@ from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall, name_of, takes
 from .capture.draws import default_seed, seeded_with
+from .capture.fakes import tensor_names
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
 from .capture.reached import CompiledFunction, Opaque
@@ -33,9 +34,10 @@ from .capture.trace import Empty, Output
 from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
+from .initialization import Initialize, initialize, meta_names
 from .interrupts import uninterrupted
-from .livestate import LiveState
-from .loading import check_groups, notes_of, objects_file, read_objects, take_groups
+from .livestate import LiveState, StateLostError, Valueless
+from .loading import check_groups, name_list, notes_of, objects_file, read_objects, take_groups
 from .looking import local_shards, select, state_dict, unshard
 from .native import FAILED
 from .planning import Plan, read_plan
@@ -45,6 +47,7 @@ from .precision import Precision
 from .processes import Launch, Processes
 from .remarks import remark
 from .runtime import RunError, Shard, Trainer
+from .unitoptions import take_arguments_of_fsdp
 from .units.choice import UnitChoice
 
 
@@ -151,20 +154,20 @@ class CompiledStep(CompiledFunction):
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any], max_compiles: int, ranks: int | None, view: str, units: UnitChoice,
                  check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None,
-                 launcher: str | None = None, overrides: Overrides = Overrides([], [])):
+                 launcher: str | None = None, overrides: Overrides = Overrides([], []), init: Initialize | None = None):
         functools.update_wrapper(self, train_step)
         function = train_step
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
         self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
-                           keep_grads, precision, launcher, overrides)
+                           keep_grads, precision, launcher, overrides, init)
         self._overrides = overrides
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), dict(run_options), units
         self._keep_grads, self._precision, self._lock = keep_grads, precision, threading.RLock()
-        self._launcher, self._agreement = launcher, None
+        self._launcher, self._agreement, self._init = launcher, None, init
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
@@ -173,6 +176,8 @@ class CompiledStep(CompiledFunction):
         self._resumed: Checkpoint | None = None  # to be loaded at the next call,
         self._strict = True  # in this way
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+        self._valueless: dict[str, Valueless] = {}  # what a lost state has left without a value,
+        self._stateless: dict[str, torch.Tensor] = {}  # and without optimizer state
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledStep:
         if instance is None:
@@ -385,7 +390,8 @@ class CompiledStep(CompiledFunction):
             with seeded_with(seed):
                 package = self._capture(captured, self._scheduled(options, call.optimizers))
             everything = whole(call.model, package.held)
-            _check_values(everything)
+            if agreement.processes.rank == 0:  # whose values all begin with
+                self._check_values(everything, call.optimizers, package)
             words = [f"--ranks={self.ranks}", *self._options, *self._units.words(everything)]
             return package, everything, words, self._units.plan(everything, self.ranks, self._precision)
 
@@ -393,7 +399,12 @@ class CompiledStep(CompiledFunction):
         artifact = self._compile_once(package, words, plan)
         if self._live is not None:
             self._live.upload_constants()  # a program with other values of them could not share the state
-        trainer, home = self._load(artifact, package.weights)
+        missing = set(agreement.processes.gather_objects(meta_names(everything))[0])
+        trainer, home = self._load(artifact, package.weights, missing)
+        if missing:
+            known = self._resumed.tensors if self._resumed is not None else ()
+            initialize(everything, {names[0] for _, _, names in tensor_names(everything).values() if names[0] in missing
+                                    and not any(name in known for name in names)}, self._init, seed, trainer.write)
         if self._live is None:
             self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock, package,
                                    self.view)
@@ -402,6 +413,31 @@ class CompiledStep(CompiledFunction):
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
         values = baked_values(call.train_step, call.model, package.held)
         return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
+
+    def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
+        """Training begins with the values of parameters and buffers; those on the meta device are made (initialization.py).
+
+        Raises:
+          StateLostError: a value was lost, and nobody has loaded one.
+          ValueError: optimizer state, or a tensor that belongs to no module, is on the meta device.
+        """
+        own = {id(tensor) for _, tensor, _ in tensor_names(model).values()}
+        resumed = self._resumed.tensors if self._resumed is not None else {}
+        lost = [name for name, value in self._valueless.items()
+                if name not in resumed and id(value.tensor) in own and not value.is_written()]
+        if lost:
+            raise StateLostError(f"{name_list(lost)} lost their values when a step failed on the ranks, and have got no "
+                                 "others since\n  cure: load_checkpoint(), or load_state_dict() of model and optimizer")
+        anew = [name for name, parameter in self._stateless.items()
+                if not optimizers.state_of(parameter) and not any(key.startswith("optimizer/") for key in resumed)]
+        if anew:
+            remark(f"{self.__name__}: the optimizer's state of {name_list(anew)} was lost when a step failed on the ranks, "
+                   "and begins anew")
+        self._valueless, self._stateless = {}, {}
+        for name, tensor in package.weights.items():
+            if tensor.is_meta and name.startswith(("optimizer/", "constant/")):
+                raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n  cure: make it on the CPU; "
+                                 "only parameters and buffers are initialized here")
 
     def _compile_once(self, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
         """The artifact. The first of several processes compiles it, and the others find it in the cache; where they have
@@ -439,8 +475,9 @@ class CompiledStep(CompiledFunction):
                 remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
         return capture_call(call, self.batch_dims, self._keep_grads)
 
-    def _load(self, artifact: Path, weights: dict[str, torch.Tensor]) -> tuple[Trainer, Trainer]:
-        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors."""
+    def _load(self, artifact: Path, weights: dict[str, torch.Tensor], missing: set[str]) -> tuple[Trainer, Trainer]:
+        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors. What
+        is `missing` among the weights is written to it next."""
         with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
             constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
             homes = dict.fromkeys(p.home for p in self._programs)
@@ -454,9 +491,9 @@ class CompiledStep(CompiledFunction):
                         raise
             processes = self._agreement.processes
             if processes.rank == 0:  # whose values all begin with
-                _save(weights, everything)
+                _save({n: t for n, t in weights.items() if not t.is_meta}, everything)
             everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
-            trainer = Trainer(artifact, weights=everything, **self._run_options)
+            trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **self._run_options)
             return trainer, trainer
 
     def _what_is_new(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> str:
@@ -684,7 +721,9 @@ class CompiledStep(CompiledFunction):
     def reset(self) -> None:
         """Ends the ranks: the next call starts from what model and optimizer hold then, with no program.
 
-        After a failure that lost the state, model and optimizer are left with the values that were read last.
+        After a failure that lost the state, tensors that were read just before the step have those values. The others of
+        the model are nan (the least integer, False), and a call before they are loaded is a StateLostError; the
+        optimizer's begin anew, which a Remark says.
         """
         with self._lock:
             if self._live is not None and self._live.lost is None:
@@ -697,6 +736,8 @@ class CompiledStep(CompiledFunction):
             if self._live.lost is None:
                 self._live.fetch_all()
             self._live.release()
+            self._valueless |= self._live.without_value
+            self._stateless |= self._live.without_state
         programs, self._programs = self._programs, []
         self._current = self._live = self._structure = None
         for program in programs:
@@ -759,15 +800,6 @@ def _options(optimizers: Optimizers) -> list[dict[str, str]]:
             for group in optimizers.param_groups]
 
 
-def _check_values(model: torch.nn.Module) -> None:
-    """Training begins with the values of parameters and buffers."""
-    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-        if tensor.device.type == "meta":
-            raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n"
-                             "  cure: model.to_empty(device=\"cpu\"), and initialize or load it, before the first call; to "
-                             "plan and to compile ahead of time, spmd.capture takes a model without values")
-
-
 def _state(call: StepCall) -> dict[str, str]:
     """What the processes of a job must call a step with alike, as text."""
     state = {"the number of tensors": str(len(call.batch)), "the default dtype": str(torch.get_default_dtype())}
@@ -821,7 +853,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
             keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
-            passes: Sequence[Pass] = ()) -> Any:
+            passes: Sequence[Pass] = (), param_init_fn: Initialize | None = None, **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -860,10 +892,21 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         transform(program, flat_state), or both; or a dict of modules, or functions of the old one, by class or name.
       passes, gm_transformation: functions that change the partitioned program (docs/passes.md), in this order, after
         the transformations of module_override.
+      param_init_fn: makes the values of a module on the meta device: a function of the module, called once for each
+        that has tensors of its own, which are memory without values then. None: its reset_parameters().
+      fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
+        what means nothing here is told with a Remark, anything else is an error.
 
     Returns:
       A CompiledStep.
+
+    Raises:
+      ValueError: an option has another value than the allowed ones, which the message lists.
+      TypeError: there is no such argument.
     """
+    take_arguments_of_fsdp(fsdp, "spmd.compile")
+    if param_init_fn is not None and not callable(param_init_fn):
+        raise TypeError(f"param_init_fn is {param_init_fn!r}; expected a function of a module")
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
     if target == "cuda":
@@ -885,6 +928,6 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads, computed, launcher, overrides)
+                            check_finite, keep_grads, computed, launcher, overrides, param_init_fn)
 
     return wrap if train_step is None else wrap(train_step)

@@ -12,6 +12,10 @@
 After a step everything goes away again, but for tensors whose memory something else shares (a state_dict that is kept,
 p.detach(), an array of numpy): a use of that other tensor would be seen by nobody. Such a tensor stays here, and gets
 its value back after every step until the other one is gone.
+
+The memory of a tensor that is away for a whole step is given back until it is used again, so that there is one copy of a
+model, that of the ranks. One step later than it could be: what is read after every step keeps its memory, and another
+thread that computes with a tensor which it has read is through with it. Where another thread reads, memory stays.
 """
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ import torch
 
 from .arrays import to_numpy, to_torch
 from .away import slots
+from .capture.fakes import copy_hooks
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
@@ -72,7 +77,8 @@ class Slot:
     tensor: torch.Tensor
     owner: "LiveState"
     is_here: bool = True
-    has_value: bool = True  # false of a tensor that was made for the ranks' value, until that is read
+    has_value: bool = True  # false of a tensor that was made for the ranks' value, or has no memory, until that is read
+    freed: int = 0  # bytes of memory that it has given back
 
     def fetch(self) -> None:
         """Brings the ranks' value here, if it is away."""
@@ -80,6 +86,7 @@ class Slot:
             if self.is_here:
                 return
             self.owner.check()
+            self.owner.note_reader()
             self.come_back()
             self.download()
             self.owner.here.append(self)
@@ -119,10 +126,27 @@ class Slot:
         self.is_here = False
 
     def come_back(self) -> None:
-        """Gives the tensor its own class; its value is what it was when it went away."""
+        """Gives the tensor its own class; its value is what it was when it went away, if it `has_value`."""
         del self.tensor._spmd_slot
         self.tensor.__class__ = type(self.tensor).__mro__[1]
         self.is_here = True
+        if self.freed:
+            self.tensor.untyped_storage().resize_(self.freed)
+            self.freed = 0
+
+    def free(self) -> None:
+        """Gives the memory back of a tensor that is away, where nothing else has it. Gradients keep theirs: autograd adds
+        to them without asking."""
+        with _no_torch_function():
+            if self.is_here or self.freed or self.info.state == "grad" or self.has_alias():
+                return
+            storage = self.tensor.untyped_storage()
+            if not storage.nbytes() or not storage.resizable() or storage.is_shared():
+                return
+            if not self.tensor.is_inference():  # a graph that has kept the value must not look there
+                torch.autograd.graph.increment_version(self.tensor)
+            self.freed, self.has_value = storage.nbytes(), False
+            storage.resize_(0)
 
     def has_alias(self) -> bool:
         """True when another tensor or array shares the memory."""
@@ -133,6 +157,9 @@ class Constant(Slot):
     """A tensor that the step reads and belongs to no module: the ranks never write it."""
 
     def download(self) -> None:
+        pass
+
+    def free(self) -> None:
         pass
 
     def has_alias(self) -> bool:
@@ -170,6 +197,42 @@ class UnkeptGradient(Slot):
                            "from the step what you want to know of it")
 
 
+class Valueless:
+    """A tensor whose value is lost: nan, the least integer, or False, until it is written."""
+
+    def __init__(self, tensor: torch.Tensor):
+        self.tensor = tensor
+        with torch.no_grad():
+            tensor.fill_(self._mark)
+        self._version = -1 if tensor.is_inference() else tensor._version
+
+    @property
+    def _mark(self) -> float | int | bool:
+        dtype = self.tensor.dtype
+        return float("nan") if dtype.is_floating_point else dtype is not torch.bool and torch.iinfo(dtype).min
+
+    def is_written(self) -> bool:
+        """It has another value; p.data.copy_() leaves no trace but that."""
+        tensor, mark = self.tensor.detach(), self._mark
+        return self._version not in (-1, tensor._version) or \
+            not bool((tensor.isnan() if mark != mark else tensor == mark).all())
+
+
+def leave_meta(tensor: torch.Tensor) -> int:
+    """Makes a tensor of the meta device one of the CPU, the same object, without memory. Returns how many bytes it
+    would have."""
+    with _no_torch_function(), torch.no_grad():
+        twin = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
+        storage = twin.untyped_storage()
+        size = storage.nbytes()
+        storage.resize_(0)
+        twin = torch.Tensor._make_subclass(type(tensor), twin, tensor.requires_grad)
+        twin.__dict__.update(tensor.__dict__)
+        copy_hooks(tensor, twin)
+        torch.utils.swap_tensors(tensor, twin)
+        return size
+
+
 class LiveState:
     """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
 
@@ -181,6 +244,10 @@ class LiveState:
                  lock: threading.RLock, package: StepPackage, view: str, is_fresh: bool = True):
         self.optimizers, self.trainer, self.lock = optimizers, trainer, lock
         self.lost: str | None = None
+        self.without_value: dict[str, Valueless] = {}  # of a released state that was lost, by name
+        self.without_state: dict[str, torch.Tensor] = {}  # parameters whose optimizer state was lost, likewise
+        self._resting: list[Slot] = []  # which went away at the last step
+        self._thread, self._is_read_by_others = threading.get_ident(), False
         everything = whole(model, held)
         self._parameters = dict(everything.named_parameters(remove_duplicate=False))
         tensors = self._parameters | dict(everything.named_buffers(remove_duplicate=False))
@@ -198,7 +265,11 @@ class LiveState:
                 continue
             if info.state in ("param", "buffer"):
                 is_own = info.state == "buffer" and view == "local"
-                self.slots.append((OwnOfRanks if is_own else Slot)(info, tensors[info.name], self))
+                slot = (OwnOfRanks if is_own else Slot)(info, tensors[info.name], self)
+                if slot.tensor.is_meta:  # the ranks have its value
+                    slot.freed, slot.has_value = leave_meta(slot.tensor), False
+                    slot.go_away()
+                self.slots.append(slot)
                 continue
             parameter = self._parameters[info.name]
             tensor, is_made = self._state_tensor(info, parameter)
@@ -206,11 +277,13 @@ class LiveState:
             if is_made:  # the ranks have what it starts with
                 slot.has_value = False
                 slot.go_away()
+                slot.free()
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
-        self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()),
-                                        torch.empty_like(self._parameters[name]).detach(),
-                                        self), self._parameters[name]) for name in package.unkept_gradients]
+        with _no_torch_function():
+            self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()),
+                                            torch.empty_like(self._parameters[name]).detach(),
+                                            self), self._parameters[name]) for name in package.unkept_gradients]
         with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
         trained = set(map(id, optimizers.parameters))
         self._cleared = [(name, p) for name, p in everything.named_parameters() if id(p) not in with_gradient
@@ -230,13 +303,14 @@ class LiveState:
         if isinstance(known, torch.Tensor):
             return known, False
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
-        if tuple(parameter.shape) == info.shape and info.state != "step":
-            made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
-        else:  # a step counter lives on the CPU
-            made = torch.empty(info.shape, dtype=dtype, device="cpu" if info.state == "step" else parameter.device)
-        if info.state == "grad":
-            parameter.grad = made
-        else:
+        with _no_torch_function():
+            if tuple(parameter.shape) == info.shape and info.state != "step":
+                made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
+            else:  # a step counter lives on the CPU
+                made = torch.empty(info.shape, dtype=dtype, device="cpu" if info.state == "step" else parameter.device)
+            if info.state == "grad":
+                parameter.grad = made
+        if info.state != "grad":
             self.optimizers.make_state_of(parameter)[info.state] = made
         return made, True
 
@@ -307,8 +381,13 @@ class LiveState:
             if isinstance(slot, Constant):
                 slot.upload()
 
+    def note_reader(self) -> None:
+        """Another thread than the one that trains reads: it may use a tensor at any time, and memory stays."""
+        self._is_read_by_others |= threading.get_ident() != self._thread
+
     def before_step(self) -> None:
         """What may have been written since the last step goes to the ranks."""
+        self._thread = threading.get_ident()
         self._take_replaced()
         self._check_foreign_gradients()
         self._upload()
@@ -374,13 +453,17 @@ class LiveState:
 
     def after_load(self) -> None:
         """The ranks have other values: the tensors go away."""
-        here, self.here = self.here, []
+        if not self._is_read_by_others:
+            for slot in self._resting:
+                slot.free()
+        here, self.here, self._resting = self.here, [], []
         for slot in here:
             if slot.has_alias():
                 slot.download()
                 self.here.append(slot)
             else:
                 slot.go_away()
+                self._resting.append(slot)
 
     def put_away(self, slots: Iterable[Slot]) -> None:
         """The ranks have the values of these, whatever the tensors hold."""
@@ -392,11 +475,14 @@ class LiveState:
             else:
                 self.here.remove(slot)
                 slot.go_away()
+                if not self._is_read_by_others:
+                    slot.free()
 
     def lose(self, error: RunError, number: int) -> None:
         """The ranks failed in the middle of a step: no value is known any more."""
         self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: "
-                     f"{error}\n  cure: call reset(), which leaves the values last read, load a checkpoint, and go on")
+                     f"{error}\n  cure: call reset() or load_checkpoint(); after reset() load model and optimizer, whose "
+                     "parameters are nan but for those that were read just before the step, and go on")
         for slot in self.here:
             slot.go_away()
         self.here = []
@@ -423,19 +509,23 @@ class LiveState:
                 if not slot.is_here:
                     slot.come_back()
             self.here = list(self.slots)
-            self._drop_what_was_never_read()
+            self._drop_what_is_lost()
             for hook in self._hooks:
                 hook.remove()
 
-
-    def _drop_what_was_never_read(self) -> None:
-        """After a failure that lost the state: there is no value then, and the optimizer begins anew with it."""
+    def _drop_what_is_lost(self) -> None:
+        """After a failure that lost the state, what has no value: the optimizer's begins anew, that of the model is not
+        to be taken for one."""
         for slot, parameter in self._states:
-            if not slot.has_value:
+            if not slot.has_value and self.optimizers.state_of(parameter).get(slot.info.state) is slot.tensor:
                 self.optimizers.state_of(parameter).clear()
+                self.without_state[slot.info.name] = parameter
         for slot, parameter in self._gradients:
             if not slot.has_value and parameter.grad is slot.tensor:
                 parameter.grad = None
+        for slot in self.slots:
+            if not slot.has_value and slot.info.state in _OF_MODULES:
+                self.without_value[slot.info.name] = Valueless(slot.tensor)
 
 
 def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

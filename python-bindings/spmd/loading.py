@@ -112,9 +112,9 @@ def load_into(checkpoint: Checkpoint, model: torch.nn.Module, optimizers: Sequen
             unexpected.append(key)
         elif not kind and tuple(owner.shape) != info.shape:
             shapes.append(f"{key} as {list(info.shape)}, not {list(owner.shape)}")
-    problems = [f"it has {_list(shapes)}"] * bool(shapes)
+    problems = [f"it has {name_list(shapes)}"] * bool(shapes)
     if strict:
-        problems += [f"it lacks {_list(missing)}"] * bool(missing) + [f"unexpected {_list(unexpected)}"] * bool(unexpected)
+        problems += [f"it lacks {name_list(missing)}"] * bool(missing) + [f"unexpected {name_list(unexpected)}"] * bool(unexpected)
     where = f"checkpoint '{checkpoint.folder}'"
     if problems:
         raise ValueError(f"{where} does not fit the model, nothing was loaded: {'; '.join(problems)}")
@@ -143,6 +143,7 @@ def _place(key: str) -> tuple[str, str]:
     return tuple(key.split("/", 2)[1:]) if key.startswith("optimizer/") else ("", key)
 
 
-def _list(names: list[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
     return ", ".join(names[:_NAMED]) + more

@@ -26,7 +26,7 @@ class Launch(Structure):
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
                 ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p),
-                ("profile", c_int32), ("batch", c_int32), ("launch", Launch)]
+                ("profile", c_int32), ("batch", c_int32), ("launch", Launch), ("written_next", c_int32)]
 
 
 class Tensor(Structure):

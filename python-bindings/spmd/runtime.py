@@ -73,6 +73,8 @@ class Trainer:
         processes, in their order. "global": the global batch, the same in all. Of one process both are the same.
       launch: which of several processes this is; None: what the launcher (torchrun, mpirun, srun) says.
       library: the runtime's shared library; None: see spmd.tools.find_runtime.
+      written_next: tensors that the weights lack are zero, and written before the first step (`write`,
+        `load_checkpoint`); else one that is missing is an error.
       shares: a trainer whose parameters and optimizer state this one trains too, as another program (for a batch of
         another shape). Both artifacts must hold the same state; `weights` is not read then.
 
@@ -84,7 +86,7 @@ class Trainer:
     def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
                  timeout: float | None = None, weights: str | os.PathLike | None = None,
                  library: str | os.PathLike | None = None, shares: "Trainer | None" = None,
-                 profile: bool = False, batch: str = "rows", launch: Launch | None = None):
+                 profile: bool = False, batch: str = "rows", launch: Launch | None = None, written_next: bool = False):
         if batch not in native.BATCHES:
             raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
@@ -97,7 +99,7 @@ class Trainer:
             options.timeout_seconds = timeout
         options.weights = os.fsencode(weights) if weights is not None else None
         options.profile, options.batch = int(profile), native.BATCHES.index(batch)
-        options.launch = (launch or Launch()).native()
+        options.launch, options.written_next = (launch or Launch()).native(), int(written_next)
         options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
         self.ranks: int = self._library.spmd_ranks(self._handle)

@@ -20,8 +20,8 @@ PYTORCH = ("sharding_strategy", "mixed_precision", "mp_policy", "backward_prefet
 _PRECISION = ("precision", "mixed_precision", "mp_policy")
 
 
-def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
-    """Options as the library reads them. `place` says in errors where they were given.
+def encode_options(options: dict[str, Any], place: str, tells: bool = True) -> dict[str, Any]:
+    """Options as the library reads them. `place` says in errors where they were given. `tells`: of what has no effect.
 
     Raises:
       ValueError: for an unknown name, with the allowed ones, and for a value that has no meaning here.
@@ -46,7 +46,7 @@ def encode_options(options: dict[str, Any], place: str) -> dict[str, Any]:
         elif name == "sharding_strategy":
             encoded |= _strategy(value, place)
         elif name in MEANINGLESS:
-            _take_meaningless(name, value, place)
+            _take_meaningless(name, value, place, tells)
         else:
             raise ValueError(f"{place}: unknown option {name!r} of a shard unit; allowed: {', '.join(ALLOWED)}, and "
                              f"PyTorch's {', '.join(PYTORCH)}")
@@ -59,11 +59,34 @@ def exempt_classes(options: dict[str, Any]) -> tuple[type, ...] | None:
     return None if precision is None else precision.exempt
 
 
-def _take_meaningless(name: str, value: Any, place: str) -> None:
+def _take_meaningless(name: str, value: Any, place: str, tells: bool) -> None:
     if MEANINGLESS[name] is not None:
-        remark(f"{place}: {name} has no effect here: {MEANINGLESS[name]}")
+        if tells:
+            remark(f"{place}: {name} has no effect here: {MEANINGLESS[name]}")
     elif value is not None and getattr(value, "offload_params", True):
-        raise ValueError(f"{place}: {name}={value!r} is not supported; leave it out")
+        cure = "spmd.compile(param_init_fn=…) takes it" if name == "param_init_fn" else "leave it out"
+        raise ValueError(f"{place}: {name}={value!r} is not supported; {cure}")
+
+
+_SAID_OTHERWISE = {"auto_wrap_policy": "policy=", "sharding_strategy": "mode=, and the options of a policy's units",
+                   "mixed_precision": "precision=", "mp_policy": "precision=", "mesh": "ranks=", "device_mesh": "ranks=",
+                   "reshard_after_forward": "options=[\"--reshard-after-forward=…\"], or the options of a policy's units",
+                   "backward_prefetch": "options=[\"--prefetch=…\"], or the options of a policy's units"}
+
+
+def take_arguments_of_fsdp(arguments: dict[str, Any], place: str) -> None:
+    """What a call of PyTorch's FSDP has besides: remarks of what means nothing here.
+
+    Raises:
+      TypeError: another argument, with the one to give.
+      ValueError: one asks for what is not there.
+    """
+    for name, value in arguments.items():
+        if name in _SAID_OTHERWISE:
+            raise TypeError(f"{place}: {name} is {_SAID_OTHERWISE[name]} here")
+        if name not in MEANINGLESS:
+            raise TypeError(f"{place} got an unexpected keyword argument {name!r}")
+        _take_meaningless(name, value, place, tells=True)
 
 
 def _reshard(value: Any, place: str) -> dict:

@@ -55,9 +55,10 @@ def batch(number, count=8):
     return x, (5 * x + 3) % 16
 
 
-def make(seed=3, **options):
+def make(seed=3, device="cpu", **options):
     torch.manual_seed(seed)
-    model = Net()
+    with torch.device(device):
+        model = Net()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
 
     @spmd.compile(ranks=RANKS if WORLD == 1 else options.pop("ranks", None), **options)
@@ -99,6 +100,18 @@ def trains():
     optimizer.load_state_dict(saved["optimizer"])
     losses += [step(*rows(*batch(number))).item() for number in range(7, 9)]
     return {"losses": losses, "norm": norm, "bits": bits(model), "compiles": step.compiles, "rng": step.rng}
+
+
+def initializes():
+    """A model on the meta device everywhere; and one that only the first process has, as with sync_module_states."""
+    found = []
+    for device in ("meta", "cpu" if RANK == 0 else "meta"):
+        model, _, step = make(seed=3 + RANK, device=device)
+        losses = [step(*rows(*batch(number))).item() for number in range(2)]
+        if "SPMD_HOST" in os.environ:
+            step.sync()
+        found.append((losses, bits(model)))
+    return found
 
 
 def checkpoints():

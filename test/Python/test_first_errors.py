@@ -10,6 +10,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from step_check import tool
 from torch import nn
+from torch.distributed.fsdp import CPUOffload, CPUOffloadPolicy, OffloadPolicy
 
 import spmd
 
@@ -49,15 +50,6 @@ def test_a_model_wrapped_by_fsdp(group, version: int) -> None:
             call(model, optimizer, *batch())
 
 
-def test_a_model_without_values() -> None:
-    with torch.device("meta"):
-        model = nn.Linear(4, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(ValueError, match="'weight' is on the meta device, and has no value to begin with\n  cure: "):
-        spmd.compile(train_step)(model, optimizer, *batch())
-    spmd.capture(train_step, model, optimizer, *batch())
-
-
 @pytest.mark.parametrize("name, value", [("use_orig_params", True), ("device_id", 0), ("limit_all_gathers", True),
                                          ("forward_prefetch", True), ("sync_module_states", True)])
 def test_keywords_without_meaning_are_told(name: str, value) -> None:
@@ -66,15 +58,37 @@ def test_keywords_without_meaning_are_told(name: str, value) -> None:
             spmd.wrap(nn.Linear(4, 4))
 
 
+    with pytest.warns(spmd.Remark, match=f"spmd.compile: {name} has no effect here: "):
+        spmd.compile(train_step, **{name: value})
+
+
+@pytest.mark.parametrize("name, message", [
+    ("auto_wrap_policy", "spmd.compile: auto_wrap_policy is policy= here"),
+    ("mixed_precision", "spmd.compile: mixed_precision is precision= here"),
+    ("sharding_strategy", "spmd.compile: sharding_strategy is mode=, and the options"),
+    ("use_original_params", "spmd.compile got an unexpected keyword argument 'use_original_params'")])
+def test_keywords_that_have_another_name(name: str, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        spmd.compile(train_step, **{name: None})
+
+
 def test_keywords_that_ask_for_nothing_are_taken() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with spmd.enable_wrap(cpu_offload=None, process_group=None, param_init_fn=None):
             spmd.wrap(nn.Linear(4, 4))
+        spmd.compile(train_step, cpu_offload=None, process_group=None)
+        spmd.fully_shard(nn.Linear(4, 4), offload_policy=OffloadPolicy(), shard_placement_fn=None)
 
 
 def test_offloading_is_refused() -> None:
-    from torch.distributed.fsdp import CPUOffload
+    for refused in (True, CPUOffload(True)):
+        with pytest.raises(ValueError, match=r"spmd.compile: cpu_offload=.*True\)? is not supported; leave it out"):
+            spmd.compile(train_step, cpu_offload=refused)
+    with pytest.raises(ValueError, match=r"fully_shard: offload_policy=CPUOffloadPolicy\(.* is not supported; leave it out"):
+        spmd.fully_shard(nn.Linear(4, 4), offload_policy=CPUOffloadPolicy())
+    with pytest.raises(ValueError, match="fully_shard: shard_placement_fn is not supported: a unit's parameters"):
+        spmd.fully_shard(nn.Linear(4, 4), shard_placement_fn=lambda p: None)
     with pytest.raises(ValueError, match=r"cpu_offload=CPUOffload\(offload_params=True\) is not supported; leave it out"):
         with spmd.enable_wrap(cpu_offload=CPUOffload(True)):
             pass

@@ -453,6 +453,46 @@ def test_after_a_lost_state_the_optimizer_begins_anew_where_it_was_never_read(pa
     pair.check()
 
 
+def failed(pair, monkeypatch) -> None:
+    with monkeypatch.context() as context:
+        context.setattr(pair.compiled.trainer, "run", fail(native.FAILED, b"rank 1 exited at command 7"))
+        with pytest.raises(spmd.RunError, match="rank 1 exited"):
+            pair.compiled(pair.model, pair.optimizer, *pair.batch)
+
+
+def test_a_lost_value_is_never_trained_on(pair, monkeypatch) -> None:
+    """What nobody had read before the step is nan, and a call is refused until it has been loaded."""
+    pair.step()
+    saved = copy.deepcopy((pair.twin.state_dict(), pair.twin_optimizer.state_dict()))
+    pair.model.first.bias.sum()
+    failed(pair, monkeypatch)
+    pair.compiled.reset()
+    bias = pair.model.first.bias
+    torch.testing.assert_close(bias, pair.twin.first.bias, rtol=1e-5, atol=1e-6)
+    assert pair.model.first.weight.isnan().all() and pair.model.calls.isnan().all()
+    message = r"(?s)first.weight, second.weight, second.bias, calls lost their values when a step.*\n  cure: load_checkpoint"
+    with pytest.raises(spmd.StateLostError, match=message):
+        pair.compiled(pair.model, pair.optimizer, *pair.batch)
+    for name, value in saved[0].items():
+        if name != "calls":
+            pair.model.state_dict()[name].data.copy_(value)
+    with pytest.raises(spmd.StateLostError, match="^calls lost their values"):
+        pair.compiled(pair.model, pair.optimizer, *pair.batch)
+    pair.model.load_state_dict(saved[0])
+    with pytest.warns(spmd.Remark, match="the optimizer's state of first.weight, .* was lost when .* and begins anew"):
+        pair.compiled(pair.model, pair.optimizer, *pair.batch)
+
+
+def test_state_that_was_loaded_before_reset_is_kept(pair, monkeypatch) -> None:
+    saved = copy.deepcopy((pair.twin.state_dict(), pair.twin_optimizer.state_dict()))
+    failed(pair, monkeypatch)
+    pair.optimizer.load_state_dict(saved[1])
+    pair.compiled.reset()
+    pair.model.load_state_dict(saved[0])
+    pair.step()
+    pair.check()
+
+
 def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) -> None:
     """Ctrl-C while the ranks work, and while a tensor is fetched: what was begun is finished, and nothing is stale."""
     # A shell starts what runs in the background with the signal ignored.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent / "process_cases.py"
-TRAINS = ["trains", "global_batch", "evaluates", "local_view", "loaded", "checkpoints", "looks"]
+TRAINS = ["trains", "global_batch", "evaluates", "local_view", "loaded", "checkpoints", "looks", "initializes"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 OPEN_MPI = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable]
 MPICH = ["mpiexec.hydra", "-n", "2", sys.executable]

@@ -96,6 +96,8 @@ typedef struct spmd_options {
   int32_t profile;            /* 1: note when each command runs, for spmd_command; 0: do not */
   int32_t batch;              /* SPMD_BATCH_OF_PROCESS or SPMD_BATCH_OF_JOB */
   spmd_launch launch;         /* which of several processes this is */
+  int32_t written_next;       /* 1: tensors that the weights lack are zero, and the caller writes them before the
+                                 first step (spmd_write_tensor, spmd_load_checkpoint); 0: a missing one is an error */
 } spmd_options;
 
 /* A dense row-major tensor of the caller. */

@@ -98,6 +98,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.device.cpu = textOrEmpty(options->cpu);
       chosen.fault = textOrEmpty(options->fault);
       chosen.profile = options->profile != 0;
+      chosen.isWrittenNext = options->written_next != 0;
       chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
       if (options->batch != SPMD_BATCH_OF_JOB && options->batch != SPMD_BATCH_OF_PROCESS)
         return Status::badInput("spmd_load: batch is " + std::to_string(options->batch) +

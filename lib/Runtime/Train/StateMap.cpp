@@ -167,7 +167,7 @@ std::vector<std::string> StateMap::findUnknown(const SafetensorsFile &weights) c
   return unknown;
 }
 
-Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, bool isLoadedNext) const {
+Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, MayLack mayLack) const {
   for (const StateTensor &tensor : all) {
     const TensorView *stored = nullptr;
     if (weights) {
@@ -185,7 +185,7 @@ Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, 
                                 formatShape(tensor.shape));
       status = write(tensor, memory, stored->data);
     } else {
-      if (!tensor.entry->init && isLoadedNext && tensor.isSaved())
+      if (!tensor.entry->init && (mayLack == MayLack::Anything || (mayLack == MayLack::Saved && tensor.isSaved())))
         continue;
       if (!tensor.entry->init)
         return Status::badInput(weights

@@ -189,7 +189,10 @@ Status Trainer::initializeState(const TrainerOptions &options) {
       });
   if (weights && !options.weights.empty())
     noteGaps(*weights);
-  return agreeOn(content->state.initialize(weights ? &*weights : nullptr, content->memory(), options.isLoadedNext));
+  StateMap::MayLack mayLack = options.isWrittenNext  ? StateMap::MayLack::Anything
+                              : options.isLoadedNext ? StateMap::MayLack::Saved
+                                                     : StateMap::MayLack::Nothing;
+  return agreeOn(content->state.initialize(weights ? &*weights : nullptr, content->memory(), mayLack));
 }
 
 /// Of a file that somebody gave; nothing here makes it wrong.

@@ -79,9 +79,9 @@ public:
 
   /// Fills the state of the ranks here from `weights` (may be null), or from the
   /// initial values. Arenas must be zero, so that padding is neutral. A missing
-  /// tensor or one of another dtype or shape is an error that names it; `isLoadedNext`: of what a checkpoint has, a
-  /// missing one is left as it is.
-  Status initialize(const SafetensorsFile *weights, RankMemory &memory, bool isLoadedNext = false) const;
+  /// tensor or one of another dtype or shape is an error that names it; what `mayLack` allows is left as it is.
+  enum class MayLack { Nothing, Saved, Anything }; ///< Saved: what a checkpoint has
+  Status initialize(const SafetensorsFile *weights, RankMemory &memory, MayLack mayLack = MayLack::Nothing) const;
 
   /// The pieces that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what
   /// all have alike. Those of all ranks together are every saved tensor, once.

@@ -26,6 +26,7 @@ struct TrainerOptions {
   double timeoutSeconds = 60;
   std::string weights;       ///< safetensors; empty: the artifact's own, if any
   bool isLoadedNext = false; ///< what a checkpoint has may be missing: loadState() comes before the first step
+  bool isWrittenNext = false; ///< whatever is missing is zero: the caller writes it before the first step
   DeviceOptions device;
   std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
   std::string fault;            ///< see parseFault; empty: none
