@@ -50,6 +50,8 @@ function(spmd_add_tool name)
   spmd_enable_warnings(${name})
   spmd_use_precompiled_headers(${name})
   spmd_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} ${ARG_MLIR_LIBS})
+  # Installed, it finds LLVM's and MLIR's libraries where they were when it was built.
+  set_property(TARGET ${name} APPEND PROPERTY INSTALL_RPATH ${LLVM_LIBRARY_DIR})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -20,9 +20,8 @@ namespace spmd {
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 /// Adds the dialects of shared libraries (mlirGetDialectPluginInfo), for ops that import, interpreter and kernels then
-/// know by what they say of themselves (AtenOpInterface). False, after a message on standard error, when one cannot be
-/// loaded.
-bool loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry);
+/// know by what they say of themselves (AtenOpInterface). Returns why one cannot be loaded; empty when all are.
+std::string loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry);
 
 /// Registers our passes and pipelines, and the few upstream passes that are useful beside them (canonicalize, cse).
 void registerAllPasses();

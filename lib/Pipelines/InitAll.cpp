@@ -36,16 +36,14 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::vector::VectorDialect>();
 }
 
-bool spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry) {
+std::string spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry) {
   for (const std::string &path : paths) {
     llvm::Expected<mlir::DialectPlugin> plugin = mlir::DialectPlugin::load(path);
-    if (!plugin) {
-      llvm::errs() << "error: " << llvm::toString(plugin.takeError()) << "\n";
-      return false;
-    }
+    if (!plugin)
+      return llvm::toString(plugin.takeError());
     plugin->registerDialectRegistryCallbacks(registry);
   }
-  return true;
+  return "";
 }
 
 void spmd::registerAllPasses() {

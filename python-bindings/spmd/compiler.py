@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from .diagnostics import Compilation, Diagnostic, read_diagnostics, write_diagnostics
 from .passes import Pass, run_passes
 from .remarks import CompilerWarning, remark
 from .tools import ToolError, find_runtime, find_tool
@@ -23,54 +24,73 @@ if TYPE_CHECKING:
 class CompileError(RuntimeError):
     """spmd-compile refused the step: the message begins with its errors, and ends with the command.
 
-    Attributes: `command`, its words; `exit_code` (negative: the number of the signal that ended it); `said`, all that
-    it printed as diagnostics.
+    Attributes: `command`, its words; `exit_code` (negative: the number of the signal that ended it); `diagnostics`,
+    what it said, as objects; `said`, all that it printed on standard error.
     """
 
-    def __init__(self, message: str, command: Sequence[str] = (), exit_code: int = 0, said: str = ""):
+    def __init__(self, message: str, command: Sequence[str] = (), exit_code: int = 0, said: str = "",
+                 diagnostics: Sequence[Diagnostic] = ()):
         super().__init__(message)
         self.command, self.exit_code, self.said = list(command), exit_code, said
+        self.diagnostics = list(diagnostics)
 
 
 _REFUSED, _FAILED = 2, 3  # exit codes: for what was given, and for what is none of the user's doing
 
 
-def run_compiler(command: Sequence[str], step: Path) -> subprocess.CompletedProcess:
-    """Runs spmd-compile on the package `step`. Of a compiler that died, what a report of it needs is kept."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode not in (0, _REFUSED):
-        raise _died(command, done, step)
-    return done
+def run_compiler(command: Sequence[str], step: Path) -> Compilation:
+    """Runs spmd-compile on the package `step`.
+
+    Raises:
+      CompileError: when the compiler died; what a report of it needs is kept.
+    """
+    # A file, not a pipe: nobody has to read while it is written, and what a compiler says before it dies is there.
+    with tempfile.TemporaryFile() as said:
+        words = [*command, "--diagnostics=json", f"--diagnostics-fd={said.fileno()}"]
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", pass_fds=[said.fileno()])
+        said.seek(0)
+        lines = said.read().decode(errors="replace")
+    compilation = Compilation(list(command), done.returncode, done.stdout, done.stderr, read_diagnostics(lines))
+    if compilation.exit_code not in (0, _REFUSED):
+        raise _died(compilation, step)
+    return compilation
 
 
-def refusal(command: Sequence[str], done: subprocess.CompletedProcess) -> CompileError:
+def refusal(compilation: Compilation) -> CompileError:
     """The errors among a compiler's diagnostics, then the command."""
-    said = done.stderr.strip()
-    errors = "\n".join(_diagnostics(said, "error: ")) or said or "spmd-compile says nothing"
-    return CompileError(f"{errors}\n  exit code {done.returncode} of: {shlex.join(command)}", command,
-                        done.returncode, said)
+    return _error(f"{_errors(compilation) or compilation.said.strip() or 'spmd-compile says nothing'}\n"
+                  f"  exit code {compilation.exit_code} of: {shlex.join(compilation.command)}", compilation)
 
 
-def _died(command: Sequence[str], done: subprocess.CompletedProcess, step: Path) -> CompileError:
+def _errors(compilation: Compilation) -> str:
+    return "\n".join(d.rendered for d in compilation.diagnostics if d.severity == "error")
+
+
+def _error(message: str, compilation: Compilation) -> CompileError:
+    return CompileError(message, compilation.command, compilation.exit_code, compilation.said.strip(),
+                        compilation.diagnostics)
+
+
+def _died(compilation: Compilation, step: Path) -> CompileError:
     """Keeps the package without weights, the command and the output where the user finds them."""
-    code, said = done.returncode, done.stderr.strip()
+    code, said, command = compilation.exit_code, compilation.said, compilation.command
     why = "a failure that is none of the step's" if code == _FAILED else "a mistake of the compiler, not of the step"
     by_signal = -code in set(signal.Signals)
     how = f"was ended by {signal.Signals(-code).name}" if by_signal else f"ended with exit code {code}"
     if code == -signal.SIGKILL:
         how += ", which is how a machine ends a process when memory is short"
-    name = hashlib.sha256("\0".join([*command[1:2], (step / "step.json").read_text(), said]).encode()).hexdigest()[:12]
-    report = cache_folder() / "reports" / f"{step.stem}-{name}"
+    content = "\0".join([*command[1:2], (step / "step.json").read_text(), said])
+    report = cache_folder() / "reports" / f"{step.stem}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     report.mkdir(parents=True, exist_ok=True)
     shutil.copytree(step, report / step.name, dirs_exist_ok=True)
     if (step.parent / "plan.json").is_file():
         shutil.copy(step.parent / "plan.json", report)
     (report / "command.txt").write_text(f"{shlex.join(command)}\n{how}\n")
-    (report / "output.txt").write_text(done.stdout + done.stderr)
-    errors = "\n".join(_diagnostics(said, "error: "))
-    return CompileError(f"spmd-compile {how}: {why}" + (f"\n{errors}" if errors else "")
-                        + f"\n  to report it, send the folder {report}: it has the captured step without weights, the "
-                        f"command and the output\n  command: {shlex.join(command)}", command, code, said)
+    (report / "output.txt").write_text(compilation.tables + said)
+    errors = _errors(compilation)
+    return _error(f"spmd-compile {how}: {why}" + (f"\n{errors}" if errors else "")
+                  + f"\n  to report it, send the folder {report}: it has the captured step without weights, the "
+                  f"command and the output\n  command: {shlex.join(command)}", compilation)
 
 
 def cache_folder() -> Path:
@@ -95,8 +115,9 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
         _compile(package, [str(compiler)], list(options), plan, artifact, program)
-    for warning in _warnings(_said(artifact, "diagnostics.txt")) if tells else ():
-        remark(warning, CompilerWarning)
+    for said in read_diagnostics(_said(artifact, "diagnostics.json")) if tells else ():
+        if said.severity == "warning":
+            remark(said.rendered.replace("warning: ", "", 1), CompilerWarning)
     return artifact
 
 
@@ -174,8 +195,8 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
             source = [str(Path(work) / "program.mlir"), "--compile-from=partition"]
         done = _run([*compiler, *source, "-o", str(folder / artifact.name), *_with_plan(options, plan, Path(work)),
                      f"--json={folder / 'plan.json'}"], step)
-        (folder / "report.txt").write_text(done.stdout)
-        (folder / "diagnostics.txt").write_text(done.stderr)
+        (folder / "report.txt").write_text(done.tables)
+        (folder / "diagnostics.json").write_text(write_diagnostics(done.diagnostics))
         try:
             folder.rename(artifact.parent)
         except OSError:
@@ -190,32 +211,13 @@ def _with_plan(options: list[str], plan: dict[str, Any] | None, folder: Path) ->
     return [*options, f"--policy-file={folder / 'plan.json'}"]
 
 
-def _run(command: list[str], step: Path) -> subprocess.CompletedProcess:
+def _run(command: list[str], step: Path) -> Compilation:
     done = run_compiler(command, step)
-    if done.returncode != 0:
-        raise refusal(command, done)
+    if done.exit_code != 0:
+        raise refusal(done)
     return done
 
 
 def _said(artifact: Path, name: str) -> str:
     file = artifact.parent / name
     return file.read_text() if file.is_file() else ""
-
-
-def _warnings(diagnostics: str) -> list[str]:
-    return [warning.replace("warning: ", "", 1) for warning in _diagnostics(diagnostics, "warning: ")]
-
-
-def _diagnostics(diagnostics: str, kind: str) -> list[str]:
-    """Those of a kind among a compiler's diagnostics, each with the indented lines that belong to it."""
-    found: list[str] = []
-    is_open = False
-    for line in diagnostics.splitlines():
-        if line.startswith(" "):
-            if is_open:
-                found[-1] += "\n" + line
-            continue
-        is_open = kind in line
-        if is_open:
-            found.append(line)
-    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .compiler import CompileError, refusal, run_compiler
+from .diagnostics import Compilation
 from .tools import find_tool
 from .units.choice import policy_words
 
@@ -95,8 +96,9 @@ class MemoryBudgetError(CompileError):
     """The arena of a rank exceeds the budget. The message says by how much, what is alive at the peak and what planning
     again with other options gave; `plan` is the plan."""
 
-    def __init__(self, message: str, plan: Plan):
-        super().__init__(message)
+    def __init__(self, done: Compilation, plan: Plan):
+        super().__init__("\n".join(said.rendered for said in done.diagnostics), done.command, done.exit_code,
+                         done.said.strip(), done.diagnostics)
         self.plan = plan
 
 
@@ -110,11 +112,12 @@ def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: 
                    f"--ranks={ranks}", *policy_words(policy, Path(work)), f"--mode={mode}",
                    *([] if memory_budget is None else [f"--memory-budget={memory_budget}"]), *options]
         done = run_compiler(command, step)
-        if done.returncode != 0 and not report.exists():
-            raise refusal(command, done)
-        plan = read_plan(json.loads(report.read_text()), done.stdout)
-    if done.returncode != 0:
-        raise MemoryBudgetError(done.stderr.strip(), plan)
+        is_over = any(diagnostic.code == "memory-budget" for diagnostic in done.diagnostics)
+        if done.exit_code != 0 and not is_over:
+            raise refusal(done)
+        plan = read_plan(json.loads(report.read_text()), done.tables)
+    if is_over:
+        raise MemoryBudgetError(done, plan)
     return plan
 
 

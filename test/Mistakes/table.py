@@ -263,6 +263,14 @@ MISTAKES = [
             "if (dim < -1 || ⟦dim >= rank⟧)", "dim > rank",
             "--batch-dim takes a dimension one behind the last.",
             ("spmd-compile/options", "Execution/interp/batch-hints")),
+    Mistake("compiler-fitting-options", "lib/Compiler/FittingOptions.cpp",
+            "bool fits = ⟦*bytes <= budget⟧;", "*bytes > budget",
+            "Options under which a plan is over its budget are its cure.",
+            ("spmd-compile/memory-budget", "spmd-compile/diagnostics")),
+    Mistake("compiler-report-of-a-plan", "lib/Compiler/CompilerOptions.cpp",
+            "if (options.json && ⟦options.to < Phase::plan⟧)", "options.to <= Phase::plan",
+            "A step that is only planned has no report as JSON.",
+            ("spmd-compile/plan", "Python/test_planning")),
 
     # Runtime
     Mistake("runtime-min-of-nan", "lib/Runtime/Core/Reduce.cpp",

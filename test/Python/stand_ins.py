@@ -78,10 +78,17 @@ def compiler(tmp_path, monkeypatch):
     """The path of a log with one line per run of the stand-in compiler."""
     log, script = tmp_path / "log", tmp_path / "spmd-compile"
     script.write_text(f"""#!{sys.executable}
-import shutil, sys
+import json, os, shutil, sys
+descriptor = int(sys.argv.pop().removeprefix("--diagnostics-fd="))
+assert sys.argv.pop() == "--diagnostics=json"
 step, _, out, *options = (word for word in sys.argv[1:] if not word.startswith("--json="))
+def say(severity, message):
+    rendered = f"spmd-compile: {{severity}}: {{message}}\\n"
+    os.write(descriptor, (json.dumps(dict(severity=severity, message=message, rendered=rendered)) + "\\n").encode())
+    sys.stderr.write(rendered)
 if "--policy=class:Missing" in options:
-    print("spmd-compile: warning: one\\nspmd-compile: error: no module has class 'Missing'\\n  a note", file=sys.stderr)
+    say("warning", "one")
+    say("error", "no module has class 'Missing'\\n  a note")
     sys.exit(2)
 open({str(log)!r}, "a").write(" ".join(options) + "\\n")
 shutil.copytree(step, out)

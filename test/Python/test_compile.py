@@ -326,6 +326,8 @@ def test_compiler_errors(compiler, monkeypatch, tmp_path) -> None:
     assert str(error.value).startswith("spmd-compile: error: no module has class 'Missing'\n  a note\n")
     assert str(error.value).endswith(f"exit code 2 of: {' '.join(error.value.command)}"), "the command comes last"
     assert error.value.exit_code == 2 and "warning: one" in error.value.said
+    assert [(d.severity, d.message.splitlines()[0]) for d in error.value.diagnostics] == [
+        ("warning", "one"), ("error", "no module has class 'Missing'")]
     assert list(cache_folder().iterdir()) == []
     monkeypatch.setenv("SPMD_COMPILE", str(tmp_path / "nothing"))
     with pytest.raises(spmd.ToolError, match="SPMD_COMPILE is .*nothing"):
@@ -338,11 +340,16 @@ def test_compiler_errors(compiler, monkeypatch, tmp_path) -> None:
 @pytest.mark.parametrize("how, message", [
     ("os.kill(os.getpid(), 11)", "^spmd-compile was ended by SIGSEGV: a mistake of the compiler, not of the step\n"),
     ("os.kill(os.getpid(), 9)", "^spmd-compile was ended by SIGKILL, .*memory"),
-    ("print('x.py:3: error: the disk is full', file=sys.stderr); sys.exit(3)",
-     "^spmd-compile ended with exit code 3: a failure that is none of the step's\nx.py:3: error: the disk is full\n")])
+    ("""say(dict(severity="error", message="…", rendered="x.py:3: error: the disk is full\\n")); sys.exit(3)""",
+     "^spmd-compile ended with exit code 3: a failure that is none of the step's\nx.py:3: error: the disk is full\n"),
+    ("""os.write(descriptor, b'{"severity": "er'); os.abort()""",
+     "^spmd-compile was ended by SIGABRT: a mistake of the compiler, not of the step\n  to report it")])
 def test_a_compiler_that_dies_leaves_what_a_report_needs(compiler, tmp_path, how: str, message: str) -> None:
     script = tmp_path / "spmd-compile"
-    script.write_text(f"#!{sys.executable}\nimport os, sys\nprint('half of it', flush=True)\n{how}\n")
+    script.write_text(f"#!{sys.executable}\nimport json, os, sys\nprint('half of it', flush=True)\n"
+                      "descriptor = int(sys.argv[-1].partition('=')[2])\n"
+                      "def say(record): os.write(descriptor, json.dumps(record).encode() + b'\\n')\n"
+                      f"{how}\n")
     example = mlp.setup()
     for run in (lambda: spmd.compile(mlp.train_step, ranks=2, policy=ModuleWrapPolicy({torch.nn.Linear}))(
             example["model"], example["optimizer"], *example["args"]),

@@ -104,6 +104,17 @@ def test_ldexp_of_whole_numbers_is_refused(default: torch.dtype, tmp_path) -> No
         ours = compute(ldexp, (x, n), tmp_path, "interpreter")[0]
         assert ours.dtype == torch.ldexp(x, n).dtype and torch.equal(ours, torch.ldexp(x, n))
 
+    def train_step(model, optimizer, k):
+        loss = (model.weight * torch.ldexp(k, k).to(default)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    model = torch.nn.Linear(4, 1)
+    package = spmd.capture(train_step, model, torch.optim.SGD(model.parameters(), lr=0.1), k)
+    with pytest.raises(spmd.CompileError, match=r"\n  cure: x \* 2.0 \*\* n\n") as refused:
+        package.plan(ranks=1)
+    assert [said.cure for said in refused.value.diagnostics] == ["x * 2.0 ** n"]
+
 
 def _whole_arguments() -> dict[str, tuple]:
     """The calls of torch's namespaces on whole numbers and truth values alone that give the default dtype; what draws,

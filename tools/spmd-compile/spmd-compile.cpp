@@ -1,306 +1,58 @@
 //===- spmd-compile.cpp - From a step package to an artifact --------------===//
 //
-// Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself, or of the disk.
+// The command line of lib/Compiler. Exit codes: 0 done, 2 usage or input, 3 failure of the compiler itself, or of the
+// disk.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cures.h"
-#include "Diagnostics.h"
-#include "Options.h"
-#include "Report.h"
-#include "spmd/Import/Import.h"
+#include "CommandLine.h"
+#include "DiagnosticWriter.h"
+#include "spmd/Compiler/Compiler.h"
 #include "spmd/InitAll.h"
-#include "spmd/Pipelines/BatchDims.h"
 #include "spmd/Pipelines/CrashMessage.h"
-#include "spmd/Pipelines/Packaging.h"
-#include "spmd/Runtime/Core/Safetensors.h"
 
-#include "mlir/IR/DialectRegistry.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassInstrumentation.h"
-#include "mlir/Support/FileUtilities.h"
-#include "mlir/Support/Timing.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/ToolOutputFile.h"
 
-using namespace mlir;
-using spmd::Phase;
+using namespace spmd;
+using runtime::StatusCode;
 
-namespace {
-
-enum ExitCode { kDone = 0, kBadInput = 2, kFailed = 3 };
-
-/// Remembers which pass failed.
-class FailedPass : public PassInstrumentation {
-public:
-  explicit FailedPass(std::string &name) : name(name) {}
-  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
-
-private:
-  std::string &name;
-};
-
-/// Compiles one step; the state is what the phases share.
-class Compiler {
-public:
-  Compiler(const Options &options, MLIRContext &context)
-      : options(options), context(context), progress(!options.quiet && llvm::sys::Process::StandardErrIsDisplayed()) {}
-
-  ExitCode run();
-
-private:
-  LogicalResult read();
-  LogicalResult checkTensors(StringRef name);
-  LogicalResult runAll();
-  LogicalResult runPhase(Phase phase, TimingScope &timing);
-  LogicalResult runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing);
-  LogicalResult writeIR(StringRef path);
-  LogicalResult dump(Phase phase);
-  LogicalResult writeJson(const spmd::runtime::PlanReport &report);
-  LogicalResult checkBudget(const spmd::runtime::PlanReport &report, int64_t budget);
-  LogicalResult writeArtifact(TimingScope &timing);
-  LogicalResult compileFirstStep(std::string &artifact);
-  LogicalResult finish(TimingScope &timing);
-  void showProgress(StringRef text) {
-    if (progress)
-      llvm::errs() << "\r\033[K" << text;
+static StatusCode run(const CommandLine &line, DiagnosticWriter &writer) {
+  CompilerOptions options;
+  auto refuse = [&](const std::string &problem) {
+    writer.write(DiagnosticRecord::error(problem));
+    return StatusCode::BadInput;
+  };
+  if (!line.problem.empty()) {
+    writer.writeText(line.problem);
+    return StatusCode::BadInput;
   }
-
-  const Options &options;
-  MLIRContext &context;
-  bool progress;
-  /// The failure is none of the step's or of the options'.
-  bool isInternal = false;
-  OwningOpRef<ModuleOp> module;
-  /// With a memory budget: the module after phase `import`, to plan it with other options.
-  OwningOpRef<ModuleOp> imported;
-};
-
-} // namespace
-
-/// A file that was cut short is found out here, not by whoever runs the artifact.
-LogicalResult Compiler::checkTensors(StringRef name) {
-  SmallString<256> path(options.input);
-  llvm::sys::path::append(path, name);
-  if (!llvm::sys::fs::exists(path))
-    return success();
-  auto file = spmd::runtime::SafetensorsFile::open(path.str().str());
-  return file ? success() : LogicalResult(emitError(UnknownLoc::get(&context), file.error().message));
-}
-
-LogicalResult Compiler::read() {
-  if (options.resumes) {
-    module = parseSourceFile<ModuleOp>(options.input, &context);
-    return success(static_cast<bool>(module));
+  if (line.printPipeline) {
+    if (std::optional<std::string> problem = checkPipelineOptions(line.texts, options))
+      return refuse(*problem);
+    registerAllPasses();
+    printPipeline(options.pipeline, llvm::outs());
+    return StatusCode::Ok;
   }
-  module = spmd::importStep(options.input, &context);
-  if (!module || failed(spmd::setBatchDims(*module, options.batchDims)) ||
-      failed(checkTensors("weights.safetensors")) || failed(checkTensors("reference.safetensors")))
-    return failure();
-  // What the artifact's manifest says of how it was compiled; no pass reads it.
-  Builder builder(&context);
-  auto text = [&](StringRef key, StringRef value) { return builder.getNamedAttr(key, builder.getStringAttr(value)); };
-  const spmd::PipelineOptions &pipeline = options.pipeline;
-  std::string policy =
-      pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
-  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
-                                                                text("target", getTargetName(options.target.kind)),
-                                                                text("view", pipeline.view)}));
-  return success();
-}
-
-LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
-  if (failed(runPasses(phase, /*onlyVerifiers=*/false, timing)))
-    return failure();
-  return dump(phase);
-}
-
-LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing) {
-  showProgress(spmd::getPhaseName(phase));
-  TimingScope scope = timing.nest(spmd::getPhaseName(phase));
-  PassManager pm(&context);
-  pm.enableTiming(scope);
-  std::string failedPass;
-  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
-  auto *add = onlyVerifiers ? spmd::addVerifiers : spmd::addPhase;
-  if (failed(add(pm, phase, options.pipeline, llvm::errs()))) {
-    isInternal = true;
-    return failure();
-  }
-  if (succeeded(pm.run(*module)))
-    return success();
-  // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
-  if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
-    isInternal = true;
-    llvm::errs()
-        << "spmd-compile: note: " << failedPass
-        << " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it\n";
-  }
-  return failure();
-}
-
-LogicalResult Compiler::writeIR(StringRef path) {
-  std::string problem;
-  auto file = openOutputFile(path, &problem);
-  if (!file)
-    return emitError(UnknownLoc::get(&context), problem);
-  // Locations are part of the IR: errors of later phases are told by them.
-  module->print(file->os(), OpPrintingFlags().enableDebugInfo());
-  file->os() << '\n';
-  file->os().flush();
-  if (std::error_code error = file->os().error()) {
-    file->os().clear_error(); // else its destructor ends the process
-    isInternal = true;
-    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': " << error.message();
-  }
-  file->keep();
-  return success();
-}
-
-LogicalResult Compiler::dump(Phase phase) {
-  if (options.dumpFolder.empty())
-    return success();
-  if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
-    return emitError(UnknownLoc::get(&context)) << "cannot create '" << options.dumpFolder << "': " << error.message();
-  SmallString<256> path(options.dumpFolder);
-  llvm::sys::path::append(
-      path, llvm::formatv("{0:02}-{1}.mlir", static_cast<unsigned>(phase), spmd::getPhaseName(phase)).str());
-  return writeIR(path);
-}
-
-LogicalResult Compiler::writeJson(const spmd::runtime::PlanReport &report) {
-  if (!options.json)
-    return success();
-  std::string problem;
-  auto file = openOutputFile(*options.json, &problem);
-  if (!file)
-    return emitError(UnknownLoc::get(&context), problem);
-  file->os() << planReportJson(report);
-  file->keep();
-  return success();
-}
-
-LogicalResult Compiler::checkBudget(const spmd::runtime::PlanReport &report, int64_t budget) {
-  if (report.arenaBytes <= budget)
-    return success();
-  if (failed(writeJson(report)))
-    return failure();
-  showProgress("over budget, planning with other options");
-  std::string text = formatExcess(report, budget);
-  if (imported)
-    text += findCures(*imported, options.pipeline, budget);
-  showProgress("");
-  return emitError(UnknownLoc::get(&context)) << StringRef(text).rtrim();
-}
-
-/// Writes what was asked for, the artifact or the IR of a phase, and reports.
-LogicalResult Compiler::finish(TimingScope &timing) {
-  if (options.to < Phase::plan)
-    return writeIR(options.output.empty() ? "-" : options.output);
-  FailureOr<spmd::runtime::PlanReport> report = makeReport(*module);
-  if (failed(report) || (options.memoryBudget && failed(checkBudget(*report, *options.memoryBudget))))
-    return failure();
-  bool isPlanned = options.to == Phase::plan;
-  if (isPlanned && !options.output.empty() && failed(writeIR(options.output)))
-    return failure();
-  if (!isPlanned && failed(writeArtifact(timing)))
-    return failure();
-  showProgress("");
-  bool isTaken = options.json == "-" || (isPlanned && options.output == "-");
-  if (!options.quiet && !isTaken)
-    printReport(*report, isPlanned, llvm::outs());
-  return writeJson(*report);
-}
-
-LogicalResult Compiler::writeArtifact(TimingScope &timing) {
-  showProgress("artifact");
-  TimingScope scope = timing.nest("artifact");
-  spmd::PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus,
-                                     options.cuda, options.emulation};
-  if (failed(compileFirstStep(packaging.firstStep)))
-    return failure();
-  llvm::scope_exit cleanup([&] {
-    if (!packaging.firstStep.empty())
-      llvm::sys::fs::remove_directories(packaging.firstStep);
-  });
-  return spmd::writeArtifact(*module, packaging, isInternal);
-}
-
-/// A step whose first call differs has a package of that call inside: a program of its own on the same state.
-LogicalResult Compiler::compileFirstStep(std::string &artifact) {
-  SmallString<256> step(options.input);
-  llvm::sys::path::append(step, "first_step");
-  if (options.resumes || !llvm::sys::fs::exists(step + "/step.json"))
-    return success();
-  Options first = options;
-  first.input = step.str().str();
-  first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
-  first.quiet = true;
-  first.json.reset();
-  first.dumpFolder.clear();
-  Compiler compiler(first, context);
-  if (compiler.run() != kDone) {
-    isInternal = compiler.isInternal;
-    return failure();
-  }
-  artifact = first.output;
-  return success();
-}
-
-ExitCode Compiler::run() {
-  if (succeeded(runAll()))
-    return kDone;
-  return isInternal ? kFailed : kBadInput;
-}
-
-LogicalResult Compiler::runAll() {
-  DefaultTimingManager manager;
-  manager.setEnabled(options.timing);
-  TimingScope timing = manager.getRootScope();
-  {
-    showProgress("import");
-    TimingScope scope = timing.nest("read");
-    if (failed(read()))
-      return failure();
-  }
-  if (options.resumes && failed(runPasses(options.from, /*onlyVerifiers=*/true, timing)))
-    return failure();
-  for (Phase phase : spmd::getPhases()) {
-    bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
-    if (isNeeded && failed(runPhase(phase, timing)))
-      return failure();
-    if (isNeeded && phase == Phase::import && options.memoryBudget)
-      imported = module->clone();
-  }
-  return finish(timing);
+  if (std::optional<std::string> problem = checkOptions(line.texts, options))
+    return refuse(*problem);
+  CompilerListener listener;
+  listener.diagnose = [&](const DiagnosticRecord &record) { writer.write(record); };
+  listener.report = &llvm::outs();
+  if (llvm::sys::Process::StandardErrIsDisplayed())
+    listener.progress = [](llvm::StringRef text) { llvm::errs() << "\r\033[K" << text; };
+  return compile(options, listener);
 }
 
 int main(int argc, char **argv) {
-  spmd::explainCrashes(argc, argv);
+  explainCrashes(argc, argv);
   llvm::InitLLVM init(argc, argv);
-  std::optional<Options> options = parseOptions(argc, argv);
-  if (!options)
-    return kBadInput;
-  if (options->printPipeline) {
-    spmd::registerAllPasses();
-    spmd::printPipeline(options->pipeline, llvm::outs());
-    return kDone;
-  }
-  DialectRegistry registry;
-  spmd::registerAllDialects(registry);
-  if (!spmd::loadDialectPlugins(options->plugins, registry))
-    return kBadInput;
-  spmd::registerAllPasses();
-  MLIRContext context(registry);
-  context.loadAllAvailableDialects();
-  context.printOpOnDiagnostic(false);
-  DiagnosticPrinter printer(&context, options->remarks);
-  return Compiler(*options, context).run();
+  CommandLine line = parseCommandLine(argc, argv);
+  DiagnosticWriter writer;
+  StatusCode code = StatusCode::BadInput;
+  if (std::string problem = writer.open(line.diagnostics, line.diagnosticsDescriptor); !problem.empty())
+    writer.write(DiagnosticRecord::error(problem));
+  else
+    code = run(line, writer);
+  return static_cast<int>(writer.close() ? code : StatusCode::Failed);
 }

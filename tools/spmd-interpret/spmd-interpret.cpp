@@ -303,8 +303,10 @@ int main(int argc, char **argv) {
     return kBadInput;
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
-  if (!spmd::loadDialectPlugins(plugins, registry))
+  if (std::string problem = spmd::loadDialectPlugins(plugins, registry); !problem.empty()) {
+    llvm::errs() << "error: " << problem << '\n';
     return kBadInput;
+  }
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // An error names its place; a whole program printed behind it hides it.
   context.printOpOnDiagnostic(false);

@@ -90,8 +90,10 @@ int main(int argc, char **argv) {
 
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
-  if (!spmd::loadDialectPlugins(options.plugins, registry))
+  if (std::string problem = spmd::loadDialectPlugins(options.plugins, registry); !problem.empty()) {
+    llvm::errs() << "error: " << problem << '\n';
     return 2;
+  }
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   llvm::SourceMgr sources;

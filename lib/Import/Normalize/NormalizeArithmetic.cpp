@@ -4,6 +4,7 @@
 #include "Normalize.h"
 
 #include "dialects/Aten/TypePromotion.h"
+#include "dialects/Spmd/Cure.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -129,9 +130,12 @@ static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
   Type exponent = typeOf(other->values[0]).getElementType();
   Type captured = call.resultTypes[0].getElementType();
   if (!isa<FloatType>(exponent) && !isa<FloatType>(typeOf(call.value("self")).getElementType()) &&
-      captured != emitter.defaultFloat)
-    return emitter.error("'ldexp' of whole numbers is of the default dtype, ")
-           << emitter.defaultFloat << ", and was captured as " << captured << "; cure: x * 2.0 ** n";
+      captured != emitter.defaultFloat) {
+    InFlightDiagnostic error = emitter.error("'ldexp' of whole numbers is of the default dtype, ")
+                               << emitter.defaultFloat << ", and was captured as " << captured;
+    attachCure(error) << "x * 2.0 ** n";
+    return error;
+  }
   Value power = emitter.cast(other->values[0], isa<FloatType>(exponent) ? exponent : emitter.defaultFloat);
   other->values[0] = emitter.createValue(
       "pow.Scalar", power, emitter.named("self", emitter.builder.getF64FloatAttr(2)), typeOf(power));

@@ -1,6 +1,6 @@
-//===- Cures.cpp - What brings a plan under its budget --------------------===//
+//===- FittingOptions.cpp - What brings a plan under its budget -----------===//
 
-#include "Cures.h"
+#include "FittingOptions.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Text.h"
@@ -45,16 +45,16 @@ static std::string findBlockClass(ModuleOp module) {
   return best;
 }
 
-std::string findCures(ModuleOp imported, const PipelineOptions &options, int64_t budget) {
-  std::vector<std::vector<std::string>> rows;
-  bool isCured = false;
+FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions &options, int64_t budget) {
+  FittingOptions found;
   auto attempt = [&](const std::string &text, const PipelineOptions &changed) -> std::optional<int64_t> {
     std::optional<int64_t> bytes = planBytes(imported, changed);
     if (!bytes)
       return bytes;
     bool fits = *bytes <= budget;
-    rows.push_back({text, formatCount(*bytes), fits ? "fits" : formatCount(*bytes - budget) + " too many"});
-    isCured |= fits;
+    found.rows.push_back({text, formatCount(*bytes), fits ? "fits" : formatCount(*bytes - budget) + " too many"});
+    if (fits)
+      found.fitting.push_back(text);
     return bytes;
   };
   PipelineOptions changed = options;
@@ -79,14 +79,12 @@ std::string findCures(ModuleOp imported, const PipelineOptions &options, int64_t
   }
   std::optional<int64_t> before;
   changed = options;
-  for (int i = 0; i < kMostDoublings && !isCured; ++i) {
+  for (int i = 0; i < kMostDoublings && !found.anyFits(); ++i) {
     changed.ranks *= 2;
     std::optional<int64_t> bytes = attempt("--ranks=" + std::to_string(changed.ranks), changed);
     if (!bytes || (before && *bytes >= *before))
       break;
     before = bytes;
   }
-  if (rows.empty())
-    return "";
-  return "planned again with\n" + runtime::formatTable(rows);
+  return found;
 }

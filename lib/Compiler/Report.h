@@ -1,19 +1,23 @@
 //===- Report.h - What was compiled, in tables ------------------*- C++ -*-===//
-#ifndef SPMD_TOOLS_SPMD_COMPILE_REPORT_H
-#define SPMD_TOOLS_SPMD_COMPILE_REPORT_H
+#ifndef SPMD_LIB_COMPILER_REPORT_H
+#define SPMD_LIB_COMPILER_REPORT_H
 
 #include "spmd/Runtime/Core/PlanReport.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 
+namespace spmd {
+
 /// The report of a module after phase `plan`.
-mlir::FailureOr<spmd::runtime::PlanReport> makeReport(mlir::ModuleOp module);
+mlir::FailureOr<runtime::PlanReport> makeReport(mlir::ModuleOp module);
 
 /// Prints shard units, collectives per step with their bytes, and the arena by class; of a step that is only planned
 /// also the tensors at the peak and what every rank computes whole.
-void printReport(const spmd::runtime::PlanReport &report, bool isPlanned, llvm::raw_ostream &os);
+void printReport(const runtime::PlanReport &report, bool isPlanned, llvm::raw_ostream &os);
 
 /// By how much the arena exceeds `budget`, and what takes the bytes.
-std::string formatExcess(const spmd::runtime::PlanReport &report, int64_t budget);
+std::string formatExcess(const runtime::PlanReport &report, int64_t budget);
 
-#endif // SPMD_TOOLS_SPMD_COMPILE_REPORT_H
+} // namespace spmd
+
+#endif // SPMD_LIB_COMPILER_REPORT_H

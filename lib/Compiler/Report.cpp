@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace spmd;
 using runtime::formatCount;
 
-FailureOr<runtime::PlanReport> makeReport(ModuleOp module) {
+FailureOr<runtime::PlanReport> spmd::makeReport(ModuleOp module) {
   plan::ProgramOp program = getProgram(module);
   if (!program)
     return failure();
@@ -21,14 +21,14 @@ FailureOr<runtime::PlanReport> makeReport(ModuleOp module) {
   return runtime::makePlanReport(*manifest, *plan);
 }
 
-void printReport(const runtime::PlanReport &report, bool isPlanned, raw_ostream &os) {
+void spmd::printReport(const runtime::PlanReport &report, bool isPlanned, raw_ostream &os) {
   os << (report.step.empty() ? "step" : report.step) << ": " << formatCount(report.ranks) << " ranks\n"
      << formatUnits(report) << formatCollectives(report) << formatArena(report);
   if (isPlanned)
     os << formatPeak(report) << formatReplicated(report);
 }
 
-std::string formatExcess(const runtime::PlanReport &report, int64_t budget) {
+std::string spmd::formatExcess(const runtime::PlanReport &report, int64_t budget) {
   return "the arena of a rank takes " + formatCount(report.arenaBytes) + " bytes, " +
          formatCount(report.arenaBytes - budget) + " more than the budget of " + formatCount(budget) + "\n" +
          formatArena(report) + formatPeak(report);

@@ -1,0 +1,303 @@
+//===- Compiler.cpp - From a step package to an artifact ------------------===//
+
+#include "spmd/Compiler/Compiler.h"
+#include "FittingOptions.h"
+#include "Report.h"
+#include "spmd/Import/Import.h"
+#include "spmd/InitAll.h"
+#include "spmd/Pipelines/BatchDims.h"
+#include "spmd/Pipelines/Packaging.h"
+#include "spmd/Runtime/Core/Safetensors.h"
+#include "spmd/Runtime/Core/Text.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace spmd;
+using runtime::StatusCode;
+
+namespace {
+
+/// Remembers which pass failed.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+
+private:
+  std::string &name;
+};
+
+/// Compiles one step; the state is what the phases share.
+class Compiler {
+public:
+  Compiler(const CompilerOptions &options, const CompilerListener &listener, MLIRContext &context)
+      : options(options), listener(listener), context(context) {}
+
+  StatusCode run();
+
+private:
+  LogicalResult read();
+  LogicalResult checkTensors(StringRef name);
+  LogicalResult runAll();
+  LogicalResult runPhase(Phase phase, TimingScope &timing);
+  LogicalResult runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing);
+  LogicalResult writeIR(StringRef path);
+  LogicalResult dump(Phase phase);
+  LogicalResult writeJson(const runtime::PlanReport &report);
+  LogicalResult checkBudget(const runtime::PlanReport &report, int64_t budget);
+  LogicalResult writeArtifact(TimingScope &timing);
+  LogicalResult compileFirstStep(std::string &artifact);
+  LogicalResult finish(TimingScope &timing);
+  void showProgress(StringRef text) {
+    if (listener.progress && !options.quiet)
+      listener.progress(text);
+  }
+  LogicalResult error(const Twine &message) { return emitError(UnknownLoc::get(&context), message); }
+
+  const CompilerOptions &options;
+  const CompilerListener &listener;
+  MLIRContext &context;
+  /// The failure is none of the step's or of the options'.
+  bool isInternal = false;
+  OwningOpRef<ModuleOp> module;
+  /// With a memory budget: the module after phase `import`, to plan it with other options.
+  OwningOpRef<ModuleOp> imported;
+};
+
+} // namespace
+
+/// A file that was cut short is found out here, not by whoever runs the artifact.
+LogicalResult Compiler::checkTensors(StringRef name) {
+  SmallString<256> path(options.input);
+  llvm::sys::path::append(path, name);
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  auto file = runtime::SafetensorsFile::open(path.str().str());
+  return file ? success() : error(file.error().message);
+}
+
+LogicalResult Compiler::read() {
+  if (options.resumes) {
+    module = parseSourceFile<ModuleOp>(options.input, &context);
+    return success(static_cast<bool>(module));
+  }
+  module = importStep(options.input, &context);
+  if (!module || failed(setBatchDims(*module, options.batchDims)) ||
+      failed(checkTensors("weights.safetensors")) || failed(checkTensors("reference.safetensors")))
+    return failure();
+  // What the artifact's manifest says of how it was compiled; no pass reads it.
+  Builder builder(&context);
+  auto text = [&](StringRef key, StringRef value) { return builder.getNamedAttr(key, builder.getStringAttr(value)); };
+  const PipelineOptions &pipeline = options.pipeline;
+  std::string policy =
+      pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
+  (*module)->setAttr("spmd.compile", builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
+                                                                text("target", getTargetName(options.target.kind)),
+                                                                text("view", pipeline.view)}));
+  return success();
+}
+
+LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
+  if (failed(runPasses(phase, /*onlyVerifiers=*/false, timing)))
+    return failure();
+  return dump(phase);
+}
+
+LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing) {
+  showProgress(getPhaseName(phase));
+  TimingScope scope = timing.nest(getPhaseName(phase));
+  PassManager pm(&context);
+  pm.enableTiming(scope);
+  std::string failedPass;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
+  auto *add = onlyVerifiers ? addVerifiers : addPhase;
+  std::string problem;
+  llvm::raw_string_ostream os(problem);
+  if (failed(add(pm, phase, options.pipeline, os))) {
+    isInternal = true;
+    return error(StringRef(problem).rtrim());
+  }
+  if (succeeded(pm.run(*module)))
+    return success();
+  // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
+  if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
+    isInternal = true;
+    listener.diagnose(DiagnosticRecord::note(
+        failedPass +
+        " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it"));
+  }
+  return failure();
+}
+
+LogicalResult Compiler::writeIR(StringRef path) {
+  std::string problem;
+  auto file = openOutputFile(path, &problem);
+  if (!file)
+    return error(problem);
+  // Locations are part of the IR: errors of later phases are told by them.
+  module->print(file->os(), OpPrintingFlags().enableDebugInfo());
+  file->os() << '\n';
+  file->os().flush();
+  if (std::error_code code = file->os().error()) {
+    file->os().clear_error(); // else its destructor ends the process
+    isInternal = true;
+    return error("cannot write '" + path + "': " + code.message());
+  }
+  file->keep();
+  return success();
+}
+
+LogicalResult Compiler::dump(Phase phase) {
+  if (options.dumpFolder.empty())
+    return success();
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpFolder))
+    return error("cannot create '" + options.dumpFolder + "': " + code.message());
+  SmallString<256> path(options.dumpFolder);
+  llvm::sys::path::append(
+      path, llvm::formatv("{0:02}-{1}.mlir", static_cast<unsigned>(phase), getPhaseName(phase)).str());
+  return writeIR(path);
+}
+
+LogicalResult Compiler::writeJson(const runtime::PlanReport &report) {
+  if (!options.json)
+    return success();
+  std::string problem;
+  auto file = openOutputFile(*options.json, &problem);
+  if (!file)
+    return error(problem);
+  file->os() << planReportJson(report);
+  file->keep();
+  return success();
+}
+
+LogicalResult Compiler::checkBudget(const runtime::PlanReport &report, int64_t budget) {
+  if (report.arenaBytes <= budget)
+    return success();
+  if (failed(writeJson(report)))
+    return failure();
+  showProgress("over budget, planning with other options");
+  auto record = DiagnosticRecord::error(formatExcess(report, budget));
+  record.code = "memory-budget";
+  FittingOptions other = imported ? findFittingOptions(*imported, options.pipeline, budget) : FittingOptions();
+  if (!other.rows.empty())
+    record.message += "planned again with\n" + runtime::formatTable(other.rows);
+  record.message = StringRef(record.message).rtrim().str();
+  record.cure = llvm::join(other.fitting, ", or ");
+  showProgress("");
+  listener.diagnose(record);
+  return failure();
+}
+
+/// Writes what was asked for, the artifact or the IR of a phase, and reports.
+LogicalResult Compiler::finish(TimingScope &timing) {
+  if (options.to < Phase::plan)
+    return writeIR(options.output.empty() ? "-" : options.output);
+  FailureOr<runtime::PlanReport> report = makeReport(*module);
+  if (failed(report) || (options.memoryBudget && failed(checkBudget(*report, *options.memoryBudget))))
+    return failure();
+  bool isPlanned = options.to == Phase::plan;
+  if (isPlanned && !options.output.empty() && failed(writeIR(options.output)))
+    return failure();
+  if (!isPlanned && failed(writeArtifact(timing)))
+    return failure();
+  showProgress("");
+  bool isTaken = options.json == "-" || (isPlanned && options.output == "-");
+  if (listener.report && !options.quiet && !isTaken)
+    printReport(*report, isPlanned, *listener.report);
+  return writeJson(*report);
+}
+
+LogicalResult Compiler::writeArtifact(TimingScope &timing) {
+  showProgress("artifact");
+  TimingScope scope = timing.nest("artifact");
+  PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus,
+                                     options.cuda, options.emulation};
+  if (failed(compileFirstStep(packaging.firstStep)))
+    return failure();
+  llvm::scope_exit cleanup([&] {
+    if (!packaging.firstStep.empty())
+      llvm::sys::fs::remove_directories(packaging.firstStep);
+  });
+  return spmd::writeArtifact(*module, packaging, isInternal);
+}
+
+/// A step whose first call differs has a package of that call inside: a program of its own on the same state.
+LogicalResult Compiler::compileFirstStep(std::string &artifact) {
+  SmallString<256> step(options.input);
+  llvm::sys::path::append(step, "first_step");
+  if (options.resumes || !llvm::sys::fs::exists(step + "/step.json"))
+    return success();
+  CompilerOptions first = options;
+  first.input = step.str().str();
+  first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
+  first.quiet = true;
+  first.json.reset();
+  first.dumpFolder.clear();
+  Compiler compiler(first, listener, context);
+  if (compiler.run() != StatusCode::Ok) {
+    isInternal = compiler.isInternal;
+    return failure();
+  }
+  artifact = first.output;
+  return success();
+}
+
+StatusCode Compiler::run() {
+  if (succeeded(runAll()))
+    return StatusCode::Ok;
+  return isInternal ? StatusCode::Failed : StatusCode::BadInput;
+}
+
+LogicalResult Compiler::runAll() {
+  DefaultTimingManager manager;
+  manager.setEnabled(options.timing);
+  TimingScope timing = manager.getRootScope();
+  {
+    showProgress("import");
+    TimingScope scope = timing.nest("read");
+    if (failed(read()))
+      return failure();
+  }
+  if (options.resumes && failed(runPasses(options.from, /*onlyVerifiers=*/true, timing)))
+    return failure();
+  for (Phase phase : getPhases()) {
+    bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
+    if (isNeeded && failed(runPhase(phase, timing)))
+      return failure();
+    if (isNeeded && phase == Phase::import && options.memoryBudget)
+      imported = module->clone();
+  }
+  return finish(timing);
+}
+
+StatusCode spmd::compile(const CompilerOptions &options, const CompilerListener &listener) {
+  // Code generation sets up LLVM's targets for the whole process.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  registerAllPasses();
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  if (std::string problem = loadDialectPlugins(options.plugins, registry); !problem.empty()) {
+    listener.diagnose(DiagnosticRecord::error(problem));
+    return StatusCode::BadInput;
+  }
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  RecordDiagnostics diagnostics(&context, options.remarks, listener.diagnose);
+  return Compiler(options, listener, context).run();
+}
