@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from .tools import find_runtime
 
 if TYPE_CHECKING:
     import torch
+
+    from .statefile import StateFile
 
 
 class Checkpoint:
@@ -66,6 +69,15 @@ class Checkpoint:
         """The same as a torch tensor."""
         return to_torch(self.read(key), self.tensors[key].dtype)
 
+    def describe(self) -> str:
+        """For people."""
+        return f"checkpoint '{self.folder}'"
+
+    @property
+    def has_optimizer(self) -> bool:
+        """It has optimizer state."""
+        return any(key.startswith("optimizer/") for key in self.tensors)
+
     def read_file(self, name: str) -> bytes:
         """One of its other files."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
@@ -73,11 +85,24 @@ class Checkpoint:
         return ctypes.string_at(data, size.value)
 
     @staticmethod
-    def make(weights: str | os.PathLike, folder: str | os.PathLike, *, step: int = 0,
-             notes: dict[str, Any] | None = None) -> Path:
-        """Makes a checkpoint in the folder of what another program has trained for `step` steps: a safetensors file with
-        parameters and buffers under their names, and optimizer state as "optimizer/exp_avg/NAME". Returns its folder."""
-        status = native.Status()
+    def make(weights: str | os.PathLike, folder: str | os.PathLike, *, step: int | None = None,
+             notes: dict[str, Any] | None = None, model: torch.nn.Module | None = None,
+             optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = ()) -> Path:
+        """Makes a checkpoint in the folder of what another program has trained for `step` steps (None: what the file says, or
+        0). Returns its folder.
+
+        Args:
+          weights: a safetensors file with parameters and buffers under their names, and optimizer state as
+            "optimizer/exp_avg/NAME"; or a file of torch.save: a state dict, or {"model": …, "optimizer": …}.
+          model, optimizer: name the state of an optimizer's state dict, which has numbers; without them it is left out,
+            with a Remark, where the optimizer was not made of named parameters.
+        """
+        if not is_safetensors(weights):
+            with tempfile.TemporaryDirectory(prefix="spmd.") as work:
+                file = _convert(weights, Path(work) / "state.safetensors", model, optimizer)
+                return Checkpoint.make(Path(work) / "state.safetensors", folder, notes=file.notes if notes is None else notes,
+                                       step=file.step if step is None else step)
+        status, step = native.Status(), step or 0
         code = native.load(find_runtime()).spmd_import_checkpoint(os.fsencode(weights), os.fsencode(folder), step,
                                                                    json.dumps(notes or {}).encode(), ctypes.byref(status))
         if code != native.OK:
@@ -106,18 +131,58 @@ class Checkpoint:
 
 
 def load(folder: str | os.PathLike, model: torch.nn.Module,
-         optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = (), *, strict: bool = True) -> int:
-    """Loads a checkpoint into a model and its optimizer, or optimizers, of plain PyTorch: parameters, buffers, optimizer
-    state, and options of param groups. Returns the steps taken.
+         optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = (), *, strict: bool = True,
+         map_location: Any = None, revise_keys: Sequence[tuple[str, str]] = (),
+         callback: Callable[[Any], Any] | None = None) -> int:
+    """Loads a checkpoint, or a file of torch.save or of safetensors, into a model and its optimizer, or optimizers, of plain
+    PyTorch: parameters, buffers, optimizer state, and options of param groups. Returns the steps taken. Arguments as those
+    of train_step.load_checkpoint.
 
     Raises:
-      ValueError: tensors are missing, unexpected or of another shape, which are all listed, and nothing has changed; not
-        `strict`: only the last.
+      ValueError: tensors are missing, unexpected, of another shape or type, which are all listed, and nothing has changed;
+        not `strict`: only the last two.
     """
     from .loading import load_into
-    with Checkpoint(folder) as checkpoint:
-        load_into(checkpoint, model, (optimizer,) if hasattr(optimizer, "param_groups") else tuple(optimizer), strict)
-        return checkpoint.step
+    from .statefile import opened
+    source, together = opened(folder, map_location, revise_keys, callback, lambda: Checkpoint(folder)), _together(optimizer)
+    if not isinstance(source, Checkpoint):
+        source.bind(model, together)
+    load_into(source, model, together, strict)
+    return source.step
+
+
+def to_safetensors(file: str | os.PathLike, target: str | os.PathLike) -> None:
+    """Writes the parameters and buffers in a file of torch.save as a safetensors file, for spmd-run --weights."""
+    _convert(file, Path(target), None, (), with_optimizer=False)
+
+
+def _convert(file: str | os.PathLike, target: Path, model: torch.nn.Module | None, optimizer: Any,
+             with_optimizer: bool = True) -> StateFile:
+    from safetensors.torch import save_file
+    from .remarks import remark
+    from .statefile import StateFile
+    found = StateFile(file)
+    if model is not None:
+        found.bind(model, _together(optimizer))
+    keys = [key for key in found.tensors if with_optimizer or not key.startswith("optimizer/")]
+    if with_optimizer and found.has_optimizer and len(keys) == sum(not k.startswith("optimizer/") for k in keys):
+        remark(f"'{file}' has optimizer state by number, which is left out\n  cure: Checkpoint.make(…, model=, optimizer=)")
+    save_file({key: found.read_torch(key).contiguous().clone() for key in keys}, target)
+    return found
+
+
+def _together(optimizer: Any) -> Any:
+    from .capture.optimizers import Optimizers
+    return Optimizers((optimizer,) if hasattr(optimizer, "param_groups") else tuple(optimizer))
+
+
+def is_safetensors(file: str | os.PathLike) -> bool:
+    """Or no file at all, of which the runtime says so."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(9)[8:9] == b"{"
+    except OSError:
+        return True
 
 
 def to_dcp(folder: str | os.PathLike, dcp_folder: str | os.PathLike, *, model: str = "model",

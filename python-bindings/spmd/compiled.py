@@ -37,7 +37,7 @@ from .capture.host_state import NUMBERS
 from .initialization import Initialize, initialize, meta_names
 from .interrupts import uninterrupted
 from .livestate import LiveState, StateLostError, Valueless
-from .loading import check_groups, name_list, notes_of, objects_file, read_objects, take_groups
+from .loading import check_groups, load_into, name_list, notes_of, objects_file, read_objects, take_groups
 from .looking import local_shards, select, state_dict, unshard
 from .native import FAILED
 from .planning import Plan, read_plan
@@ -47,6 +47,7 @@ from .precision import Precision
 from .processes import Launch, Processes
 from .remarks import remark
 from .runtime import RunError, Shard, Trainer
+from .statefile import Revised, StateFile, opened
 from .unitoptions import take_arguments_of_fsdp
 from .units.choice import UnitChoice
 
@@ -173,7 +174,7 @@ class CompiledStep(CompiledFunction):
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
         self._set_rng: dict[str, torch.Tensor] = {}
-        self._resumed: Checkpoint | None = None  # to be loaded at the next call,
+        self._resumed: Checkpoint | StateFile | Revised | None = None  # to be loaded at the next call,
         self._strict = True  # in this way
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self._valueless: dict[str, Valueless] = {}  # what a lost state has left without a value,
@@ -646,16 +647,22 @@ class CompiledStep(CompiledFunction):
                 notes=notes_of(program.call.optimizers, self._live.names, processes.world, list(objects)))
             return Path(folder) / f"step-{self.steps:08d}"
 
-    def load_checkpoint(self, folder: str | Path, *, strict: bool = True,
-                        objects: Mapping[str, Any] | None = None) -> int:
+    def load_checkpoint(self, folder: str | Path, *, strict: bool = True, objects: Mapping[str, Any] | None = None,
+                        map_location: Any = None, revise_keys: Sequence[tuple[str, str]] = (),
+                        callback: Callable[[Any], Any] | None = None) -> int:
         """Goes on from the newest checkpoint in the folder that is whole, or from the folder when it is one: of any kind,
-        number of ranks, units, mode and precision. Before the first call the values come with that, when the ranks are
-        there; each rank reads its bytes. All processes of a job call this.
+        number of ranks, units, mode and precision; or from a file of torch.save (a state dict, or {"model": …, "optimizer":
+        …}, as many programs write it) or of safetensors. Before the first call the values come with that, when the ranks are
+        there; of a folder each rank reads its bytes. All processes of a job call this.
 
         Args:
           strict: what the checkpoint lacks, and what it has besides, is an error; else the one stays as it is, and the
             other is left out. Another shape always is. An error lists all of them, and nothing has changed then.
           objects: what was saved, by name: load_state_dict() of each is called.
+          map_location: torch.load's, of a file.
+          revise_keys: pairs of a regular expression and what replaces it in names of parameters and buffers, as in
+            mmengine: [(r"^module\\.", "")]. Where one does, each process reads everything.
+          callback: is called with the Checkpoint, or with what torch.save was given, which it may change.
 
         Returns:
           Steps taken, which `steps` counts on from.
@@ -667,7 +674,8 @@ class CompiledStep(CompiledFunction):
             if self._agreement is None:
                 self._join()
             processes, objects = self._agreement.processes, objects or {}
-            checkpoint = processes.together(lambda: Checkpoint(folder))
+            checkpoint = processes.together(lambda: opened(folder, map_location, revise_keys, callback,
+                                                           lambda: Checkpoint(folder)))
             states = processes.together(lambda: read_objects(checkpoint, objects, processes.rank, processes.world))
             self._resumed, self._strict = checkpoint, strict
             if self._live is not None:
@@ -682,7 +690,8 @@ class CompiledStep(CompiledFunction):
     def _resume_now(self) -> None:
         checkpoint, optimizers = self._resumed, self._current.call.optimizers
         try:
-            check_groups(checkpoint.notes, optimizers, f"checkpoint '{checkpoint.folder}'")
+            check_groups(checkpoint.notes, optimizers, checkpoint.describe())
+            self._bind(self._current.call)
             self._load_resumed()
         finally:
             self._resumed = None
@@ -690,15 +699,25 @@ class CompiledStep(CompiledFunction):
 
     def _resumed_call(self, call: StepCall) -> StepCall:
         if self._resumed is not None:
-            check_groups(self._resumed.notes, call.optimizers, f"checkpoint '{self._resumed.folder}'")
+            check_groups(self._resumed.notes, call.optimizers, self._resumed.describe())
             take_groups(self._resumed.notes, call.optimizers)
+            self._bind(call)
         return call
+
+    def _bind(self, call: StepCall) -> None:
+        self._resumed_state = any(state for _, state in call.optimizers.states)
+        if not isinstance(self._resumed, Checkpoint):
+            self._resumed.bind(call.model, call.optimizers)
 
     def _load_resumed(self) -> None:
         """The ranks, which are there, take the checkpoint."""
         if self._resumed is None:
             return
         self._live.before_load()
+        if not isinstance(self._resumed, Checkpoint):
+            self._load_into_tensors(self._resumed)
+            self._resumed, self._set_rng = None, {}
+            return
         try:
             self._live.trainer.load_checkpoint(self._resumed.folder, strict=self._strict)
         except RunError as error:
@@ -708,6 +727,15 @@ class CompiledStep(CompiledFunction):
         self._live.after_load()
         _write_rng(self._set_rng, self._live.trainer)
         self._resumed, self._set_rng = None, {}
+
+    def _load_into_tensors(self, source: StateFile | Revised) -> None:
+        """What a file has, or a checkpoint under other names, goes the way of what a user writes."""
+        program, call = self._current, self._current.call
+        load_into(source, call.model, call.optimizers, self._strict, self._resumed_state)
+        counts = _step_counts(call.optimizers) if source.has_optimizer else []
+        self._follow_counters(program, counts or [source.step * program.package.updates])
+        drawn = {key[4:]: source.read_torch(key) for key in source.tensors if key.startswith("rng/")}
+        _write_rng(drawn | self._set_rng, program.home)
 
     def sync(self) -> None:
         """Brings all parameters, buffers and optimizer state from the ranks into the model and the optimizer.

@@ -400,6 +400,7 @@ class LiveState:
     def before_load(self) -> None:
         """What is loaded is to be seen in the tensors that model and optimizer have now."""
         self._take_replaced()
+        self._is_fresh = False
 
     def _take_replaced(self) -> None:
         self.check()

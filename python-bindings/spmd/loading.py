@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
 from .remarks import remark
+from .statefile import Revised, StateFile
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
+
+    Source = Checkpoint | StateFile | Revised
 
 _NAMED = 8
 
@@ -84,7 +88,7 @@ def read_objects(checkpoint: Checkpoint, objects: Mapping[str, Any], process: in
     saved = checkpoint.notes.get("objects", [])
     missing = [name for name in objects if name not in saved]
     if missing:
-        raise ValueError(f"checkpoint '{checkpoint.folder}' has no object {', '.join(map(repr, missing))}; it has "
+        raise ValueError(f"{checkpoint.describe()} has no object {', '.join(map(repr, missing))}; it has "
                          f"{', '.join(map(repr, saved)) or 'none'}")
     before = checkpoint.notes.get("processes", 1)
     if before != processes:
@@ -94,46 +98,86 @@ def read_objects(checkpoint: Checkpoint, objects: Mapping[str, Any], process: in
     return torch.load(io.BytesIO(checkpoint.read_file(_file_name(process))), weights_only=True)
 
 
-def load_into(checkpoint: Checkpoint, model: torch.nn.Module, optimizers: Sequence[torch.optim.Optimizer],
-              strict: bool) -> None:
-    """See checkpoint.load."""
-    together = Optimizers(optimizers)
+def load_into(source: Source, model: torch.nn.Module, together: Optimizers, strict: bool,
+              has_state: bool | None = None) -> None:
+    """Puts what a checkpoint or a file has into a model and its optimizers. `has_state`: the optimizers have taken steps;
+    None: look.
+
+    Raises:
+      ValueError: tensors are missing, unexpected, of another shape or type, which are all listed, and nothing has changed;
+        not `strict`: only the last two.
+    """
     parameters = dict(model.named_parameters(remove_duplicate=False))
     tensors = parameters | dict(model.named_buffers(remove_duplicate=False))
     trained = set(map(id, together.parameters))
-    missing = [name for name in model.state_dict(keep_vars=True) if name not in checkpoint.tensors and name in tensors]
+    given = {id(tensors[key]) for key in source.tensors if key in tensors}
+    missing = [name for name, tensor in model.state_dict(keep_vars=True).items()
+               if name in tensors and id(tensors[name]) not in given]
+    missing += _missing_states(source, parameters, together, has_state)
     unexpected, shapes = [], []
-    for key, info in checkpoint.tensors.items():
+    for key, info in source.tensors.items():
         kind, name = _place(key)
         owner = tensors.get(name)
-        if kind == "rng" or (kind and not optimizers):
+        if kind == "rng" or (kind and not together.parts):
             continue
         if owner is None or (kind and id(owner) not in trained):
             unexpected.append(key)
-        elif not kind and tuple(owner.shape) != info.shape:
+        elif not kind and tuple(owner.shape) != info.shape or kind and info.shape not in ((), tuple(owner.shape)):
             shapes.append(f"{key} as {list(info.shape)}, not {list(owner.shape)}")
+        elif not kind and not _converts(info.dtype, DTYPES.get(owner.dtype, "")):
+            shapes.append(f"{key} as {info.dtype}, not {DTYPES.get(owner.dtype, owner.dtype)}")
     problems = [f"it has {name_list(shapes)}"] * bool(shapes)
     if strict:
-        problems += [f"it lacks {name_list(missing)}"] * bool(missing) + [f"unexpected {name_list(unexpected)}"] * bool(unexpected)
-    where = f"checkpoint '{checkpoint.folder}'"
+        problems += [f"it lacks {name_list(missing)}"] * bool(missing)
+        problems += [f"unexpected {name_list(unexpected)}"] * bool(unexpected)
     if problems:
-        raise ValueError(f"{where} does not fit the model, nothing was loaded: {'; '.join(problems)}")
-    if optimizers:
-        check_groups(checkpoint.notes, together, where)
+        cure = "" if shapes else "\n  cure: strict=False leaves what it lacks as it is, and what is unexpected out"
+        raise ValueError(f"{source.describe()} does not fit the model, nothing was loaded: {'; '.join(problems)}{cure}")
+    if together.parts:
+        check_groups(source.notes, together, source.describe())
     with torch.no_grad():
-        for key in checkpoint.tensors:
+        for key in source.tensors:
             kind, name = _place(key)
-            if key in unexpected or kind == "rng" or (kind and not optimizers):
+            if key in unexpected or kind == "rng" or (kind and not together.parts):
                 continue
-            value = checkpoint.read_torch(key)
+            value = source.read_torch(key)
             if not kind:
                 tensors[name].copy_(value)
             elif kind == "grad":
                 parameters[name].grad = value.to(parameters[name].device)
             else:
-                state = together.make_state_of(parameters[name])
-                state[kind] = value if kind == "step" else value.to(parameters[name].device)
-    take_groups(checkpoint.notes, together)
+                _set_state(together.make_state_of(parameters[name]), kind, value, parameters[name])
+    take_groups(source.notes, together)
+
+
+def _missing_states(source: Source, parameters: dict[str, torch.Tensor], together: Optimizers,
+                    has_state: bool | None) -> list[str]:
+    """Keys of optimizer state that a training which has taken steps would go on with as it is, and what some parameters
+    have and others not."""
+    given: dict[str, set[int]] = {}  # the parameters of each kind of state
+    for kind, name in map(_place, source.tensors):
+        if kind not in ("", "rng", "grad") and name in parameters:
+            given.setdefault(kind, set()).add(id(parameters[name]))
+    trained = set(map(id, together.parameters))
+    names = {id(p): name for name, p in reversed(parameters.items()) if id(p) in trained and p.requires_grad}
+    if has_state is None:
+        has_state = any(state for _, state in together.states)
+    if not given and not has_state:
+        return []
+    return [f"optimizer/{kind}/{name}" for kind in sorted(given) or ["*"] for number, name in reversed(names.items())
+            if number not in given.get(kind, ())]
+
+
+def _set_state(state: dict[str, Any], kind: str, value: torch.Tensor, parameter: torch.Tensor) -> None:
+    known = state.get(kind)
+    if isinstance(known, torch.Tensor) and known.shape == value.shape:
+        known.copy_(value)
+    else:
+        state[kind] = value.clone() if kind == "step" else value.to(parameter.device, copy=True)
+
+
+def _converts(found: str, own: str) -> bool:
+    return found == own or {found, own} <= {"f32", "f64", "f16", "bf16"}
 
 
 def _place(key: str) -> tuple[str, str]:

@@ -5,20 +5,20 @@ import ctypes
 import dataclasses
 import json
 import os
+import tempfile
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from pathlib import Path
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from . import native
 from .arrays import NUMPY, is_torch, to_numpy, to_torch
+from .checkpoint import Checkpoint, is_safetensors, to_safetensors
 from .processes import Launch
 from .runerror import RunError
 from .tensorinfo import TensorInfo
 from .tools import find_runtime
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +226,6 @@ class Trainer:
           strict: what the checkpoint lacks, and what it has besides, is an error; else the one stays as it is, and the
             other is left out. Another shape always is. An error lists all of them, and nothing has changed then.
         """
-        from .checkpoint import Checkpoint
         handle = ctypes.c_void_p()
         self._call("spmd_load_checkpoint", self._open(), os.fsencode(folder), int(strict), ctypes.byref(handle))
         return Checkpoint(folder, _handle=handle)
@@ -293,9 +292,17 @@ class Trainer:
 
 
 def load(artifact: str | os.PathLike, **options: Any) -> Trainer:
-    """The artifact as a Trainer, with its options. What a user of `weights` should know becomes a Python warning:
-    tensors that the artifact has no place for, random state that they leave out."""
-    trainer = Trainer(artifact, **options)
+    """The artifact as a Trainer, with its options. `weights` may be torch.save's, too: its parameters and buffers. What a
+    user of them should know becomes a Python warning: tensors that the artifact has no place for, random state that they
+    leave out."""
+    weights = options.get("weights")
+    if weights is not None and not is_safetensors(weights):  # torch.save's
+        with tempfile.TemporaryDirectory(prefix="spmd.") as work:
+            options["weights"] = Path(work) / "weights.safetensors"
+            to_safetensors(weights, options["weights"])
+            trainer = Trainer(artifact, **options)
+    else:
+        trainer = Trainer(artifact, **options)
     for text in trainer.warnings:
         warnings.warn(text, stacklevel=2)
     return trainer

@@ -63,6 +63,10 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
                             " bytes, a safetensors file has at least 8");
   const char *bytes = mapped->data();
 
+  if (std::memcmp(bytes, "PK\3\4", 4) == 0 || std::memcmp(bytes, "\x80\2", 2) == 0)
+    return Status::badInput("'" + path + "' is a file of torch.save, and none of safetensors\n  cure: in Python, " +
+                            "spmd.checkpoint.to_safetensors(\"" + path + "\", FILE), whose parameters and buffers it has; " +
+                            "with optimizer state, spmd.checkpoint.Checkpoint.make(\"" + path + "\", FOLDER) to resume");
   uint64_t headerSize;
   std::memcpy(&headerSize, bytes, 8);
   if (headerSize > size - 8)

@@ -220,6 +220,10 @@ static Status noneIn(const std::string &path, const std::vector<std::string> &no
                             "' is a checkpoint of torch.distributed.checkpoint\n  cure: in Python, "
                             "spmd.checkpoint.from_dcp(\"" +
                             path + "\", FOLDER), which makes one of this format of it");
+  if (notices.empty() && fs::is_regular_file(path))
+    return Status::badInput("'" + path + "' is a file, and no folder of checkpoints\n  cure: in Python, " +
+                            "spmd.checkpoint.Checkpoint.make(\"" + path +
+                            "\", FOLDER), which makes one of a file of torch.save or of safetensors");
   return Status::badInput(notices.empty() ? "no checkpoint is in '" + path + "'" : notices.front());
 }
 
