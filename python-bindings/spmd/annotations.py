@@ -80,6 +80,14 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
     return module
 
 
+def override(module: nn.Module, options: dict[str, Any]) -> None:
+    """Options of the unit that a module has become, as the library reads them, in place of what was said."""
+    annotation = annotation_of(module)
+    annotation.options |= options
+    if "precision" in options:
+        annotation.precision = Precision.of(options["precision"], "fully_shard", is_root=False)
+
+
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any = None, **options: Any) -> Iterator[None]:
     """Inside, `wrap` makes shard units with these options. `wrapper_cls` is there for PyTorch's sake, and not used.
@@ -96,12 +104,14 @@ def enable_wrap(*, wrapper_cls: Any = None, **options: Any) -> Iterator[None]:
 
 
 def wrap(module: nn.Module, **override: Any) -> nn.Module:
-    """Makes `module` a shard unit, inside enable_wrap; outside it does nothing. An override beats the context."""
+    """Makes `module` a shard unit, inside enable_wrap; outside it does nothing. An override beats the context, and what the
+    module has as `_wrap_overrides` both."""
     if _wrap_options is None:
         return module
     if not isinstance(module, nn.Module):
         raise ValueError(f"wrap expects a module but got {module!r}")
     encoded = encode_options(_without_init(_wrap_options, "enable_wrap"), "enable_wrap", tells=False)
+    override = {**override, **getattr(module, "_wrap_overrides", {})}
     encoded |= encode_options(_without_init(override, "wrap"), "wrap")
     said = _wrap_options | override
     _annotate([module], encoded, [], precision_of(said, "wrap"), "wrap", said.get("param_init_fn"))

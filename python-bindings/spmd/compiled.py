@@ -947,7 +947,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             raise ValueError(f"options has --{name}; say {name}= instead")
     if batch not in ("rows", "global"):
         raise ValueError(f"batch is {batch!r}; allowed: rows, global")
-    units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()))
+    units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()), mode)
     words = [f"--mode={mode}", f"--target={target}",
              *([] if view == "global" else [f"--view={view}"]), *options]
     computed = Precision.of(precision, "precision")

@@ -300,6 +300,38 @@ def test_a_lost_state_is_loaded(saved) -> None:
     assert training.load(folder / "sharded") == AT and training.run(AT, STEPS) == expected
 
 
+class Loader:
+    """A stateful data loader, as torchdata's: its own order in each epoch, and where it is."""
+
+    def __init__(self, seed: int):
+        self.generator, self.order, self.position = torch.Generator().manual_seed(seed), torch.empty(0).long(), 0
+
+    def __next__(self):
+        if self.position == len(self.order):
+            self.order, self.position = torch.randperm(5, generator=self.generator), 0
+        self.position += 1
+        return batch(int(self.order[self.position - 1]))
+
+    def state_dict(self) -> dict:
+        return {"generator": self.generator.get_state(), "order": self.order, "position": self.position}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.generator.set_state(state["generator"])
+        self.order, self.position = state["order"], state["position"]
+
+
+def test_a_data_loader_goes_on_where_it_was(tmp_path) -> None:
+    """In the middle of an epoch, and into the next one."""
+    training, loader = Training(2), Loader(1)
+    for _ in range(3):
+        training.step(training.model, training.optimizer, *next(loader))
+    training.step.save_checkpoint(tmp_path, objects={"loader": loader})
+    expected = [training.step(training.model, training.optimizer, *next(loader)) for _ in range(4)]
+    training, loader = Training(2, seed=1), Loader(2)
+    training.step.load_checkpoint(tmp_path, objects={"loader": loader})
+    assert [training.step(training.model, training.optimizer, *next(loader)) for _ in range(4)] == expected
+
+
 def test_mistakes(saved, tmp_path) -> None:
     folder, _ = saved
     training = Training(2)

@@ -87,7 +87,8 @@ class ShardUnits(list):
 
 def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterable[nn.Module] | None = None,
                 ignored_states: Iterable[nn.Parameter] | Iterable[nn.Module] | None = None, ranks: int = 1,
-                options: dict[str, Any] | None = None, strict_tied: bool = False) -> ShardUnits:
+                options: dict[str, Any] | None = None, strict_tied: bool = False,
+                root_kwargs: dict[str, Any] | None = None) -> ShardUnits:
     """The shard units of a model, which may be on the meta device: nothing is captured, nothing is computed.
 
     Args:
@@ -99,6 +100,7 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
       options: of every unit that says nothing else, as PyTorch's wrapper has them: mode, reshard_after_forward,
         precision, prefetch, or PyTorch's names.
       strict_tied: a parameter with owners in different units is an error.
+      root_kwargs: what a user's subclass of PyTorch's _Policy gets besides `options`.
 
     Returns:
       ShardUnits, a list of Unit in post-order.
@@ -114,7 +116,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
     ignored_paths = [description.path_of(m) for m in ignored_modules]
     ignored_names = [description.name_of(p) for p in ignored_parameters]
     below = {m for ignored in ignored_modules for m in ignored.modules()}
-    asked = PolicyRequest("auto" if policy is None else policy, model, description, below)
+    asked = PolicyRequest("auto" if policy is None else policy, model, description, below,
+                          root_options | (root_kwargs or {}))
     plan = {"ignored_modules": ignored_paths,
             "options": encode_options(root_options, "options"), "strict_tied": strict_tied}
     request = {"module_tree": description.tree, "parameters": description.parameters, "ranks": ranks,
@@ -123,10 +126,21 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
                "strict_names": isinstance(policy, str), **plan}
     if exempt is not None:
         request["exempt_classes"] = [description.class_name(c) for c in exempt]
-    units = ShardUnits(assign(request, asked.decide), plan)
+    result = assign(request, asked.decide)
+    if overridden := overrides_of(model) if policy is not None else {}:
+        chosen = {unit["name"]: unit["given_options"] | overridden.get(unit["name"], {}) for unit in result["units"]}
+        result = assign(request | {"policy": {"modules": {name: own for name, own in chosen.items() if name}}}, asked.decide)
+    units = ShardUnits(result, plan)
     for warning in units.warnings:
         warnings.warn(warning, stacklevel=2)
     return units
+
+
+def overrides_of(model: nn.Module) -> dict[str, dict[str, Any]]:
+    """What modules say of themselves, as FSDP's wrapper reads it, by path: _wrap_overrides beat what a policy says."""
+    return {path: encode_options(dict(module._wrap_overrides), f"_wrap_overrides of module '{path}'")
+            for path, module in model.named_modules() if "_wrap_overrides" in vars(module) or
+            hasattr(type(module), "_wrap_overrides")}
 
 
 def split_ignored(modules: Any, states: Any) -> tuple[list[nn.Module], list[nn.Parameter]]:

@@ -9,7 +9,7 @@ from torch import nn
 
 from ..capture.modules import class_name
 from ..precision import Precision
-from .assign import ShardUnits, shard_units, split_ignored
+from .assign import ShardUnits, overrides_of, shard_units, split_ignored
 from .describe import ModelDescription
 from .policy import PolicyRequest
 
@@ -21,9 +21,14 @@ class UnitChoice:
     policy: Any
     ignored_modules: tuple[nn.Module, ...] = ()
     ignored_states: tuple[Any, ...] = ()
+    mode: str = "fully_shard"
+
+    def _is_for_python(self, model: nn.Module) -> bool:
+        """The compiler knows text; neither objects nor what modules say of themselves."""
+        return self.policy is not None and (not isinstance(self.policy, str) or bool(overrides_of(model)))
 
     def words(self, model: nn.Module) -> list[str]:
-        if self.policy is not None and not isinstance(self.policy, str):
+        if self._is_for_python(model):
             return []
         words = [] if self.policy is None else [f"--policy={self.policy}"]
         if self.ignored_modules or self.ignored_states:
@@ -35,10 +40,11 @@ class UnitChoice:
 
     def plan(self, model: nn.Module, ranks: int, precision: Precision | None = None) -> dict[str, Any] | None:
         """`precision`: of units for which the policy says nothing else."""
-        if self.policy is None or isinstance(self.policy, str):
+        if not self._is_for_python(model):
             return None
         return shard_units(model, self.policy, ignored_modules=self.ignored_modules, ignored_states=self.ignored_states,
-                           ranks=ranks, options={} if precision is None else {"precision": precision}).plan()
+                           ranks=ranks, options={} if precision is None else {"precision": precision},
+                           root_kwargs={"mode": self.mode}).plan()
 
 
 class _ByName:

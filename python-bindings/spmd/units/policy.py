@@ -13,15 +13,17 @@ from .describe import ModelDescription
 
 
 class PolicyRequest:
-    """A policy in the library's JSON, and the Python that it calls.
+    """A policy in the library's JSON, and the Python that it calls. `root_kwargs`: what was said of all units, which a
+    user's subclass of _Policy gets.
 
     Raises:
       TypeError: for what is no policy.
     """
 
     def __init__(self, policy: Any, model: torch.nn.Module | None, description: ModelDescription,
-                 ignored: set[torch.nn.Module]):
+                 ignored: set[torch.nn.Module], root_kwargs: dict[str, Any] | None = None):
         self._model, self._description, self._ignored = model, description, ignored
+        self._root_kwargs = root_kwargs or {}
         self._callables: list[Callable] = []
         self.json = self._encode(policy)
 
@@ -29,6 +31,7 @@ class PolicyRequest:
         return self._callables[number](self._description.modules[module], recurse, numel)
 
     def _encode(self, policy: Any) -> Any:
+        policy = unwrapped(policy)
         if isinstance(policy, str):
             return policy
         if type(policy) is fsdp.ModuleWrapPolicy:
@@ -91,7 +94,7 @@ class PolicyRequest:
         """What a user's subclass of _Policy wants: options by path."""
         if self._model is None:
             raise KeyError("a policy that sees the model")
-        targets = policy._run_policy(self._model, self._ignored, {})
+        targets = policy._run_policy(self._model, self._ignored, dict(self._root_kwargs))
         if not isinstance(targets, dict):
             raise ValueError(f"{type(policy).__name__}._run_policy returned {targets!r}; expected a dict from modules "
                              "to options")
@@ -102,8 +105,15 @@ class PolicyRequest:
                 for m, options in targets.items() if m not in self._ignored}
 
 
+def unwrapped(policy: Any) -> Any:
+    """The policy itself, of an object that has it as `policy`, as PyTorch's _FSDPPolicy has had it."""
+    known = isinstance(policy, (str, fsdp._Policy)) or callable(policy)
+    return policy if known or getattr(policy, "policy", None) is None else unwrapped(policy.policy)
+
+
 def classes_of(policy: Any) -> set[type]:
     """The classes that a policy names."""
+    policy = unwrapped(policy)
     if isinstance(policy, fsdp.ModuleWrapPolicy):
         return set(policy._module_classes)
     if not isinstance(policy, functools.partial):

@@ -37,6 +37,12 @@ class UserPolicy(_Policy):
         return {root_module.norm: {}, root_module.h[1]: {}}
 
 
+class OldPolicy:
+    @property
+    def policy(self):
+        return partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
+
+
 def wrap_blocks(model: Model) -> None:
     with spmd.enable_wrap():
         for block in model.h:
@@ -44,7 +50,7 @@ def wrap_blocks(model: Model) -> None:
 
 
 def is_annotation(python: str) -> bool:
-    return python.startswith(("[", "wrap_"))
+    return python.startswith(("[", "wrap_", "fully_shard("))
 
 
 def evaluate(python: str, model: Model):
@@ -69,7 +75,7 @@ def test_row(python: str, command: str, tmp_path) -> None:
     if not is_annotation(python):
         found = []
         if value is not None:
-            upstream._auto_wrap(model, value, set(), set(), {"mixed_precision": None},
+            upstream._auto_wrap(model, getattr(value, "policy", value), set(), set(), {"mixed_precision": None},
                                 lambda module, **options: found.append(module) or module)
         names = {m: path for path, m in model.named_modules()}
         assert [u.name for u in units] == [names[m] for m in found] + [""]

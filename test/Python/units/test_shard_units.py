@@ -11,9 +11,12 @@ import pytest
 import torch
 from torch import nn
 from torch.distributed.fsdp import BackwardPrefetch, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
-from torch.distributed.fsdp.wrap import CustomPolicy, ModuleWrapPolicy, always_wrap_policy, size_based_auto_wrap_policy
+from torch.distributed.fsdp.wrap import (CustomPolicy, ModuleWrapPolicy, _Policy, always_wrap_policy,
+                                         size_based_auto_wrap_policy)
 
 import spmd
+from spmd.annotations import annotation_of
+from spmd.units.choice import UnitChoice
 from tools import Block, Model, comparable, report, report_json, write_step
 
 
@@ -419,3 +422,68 @@ def test_report_of_costs(tmp_path) -> None:
                          "warning: the root unit holds 99% of the parameters, which are all gathered at once"]
     balanced = report(write_step(Net(), tmp_path / "m.step"), "--policy=name:big", "--ranks=4").stdout
     assert "half" not in balanced and "the root" not in balanced
+
+
+def test_a_users_policy_gets_the_root_kwargs() -> None:
+    """Those of all units, which it may copy, as PyTorch's own policies do, and change."""
+    seen = []
+
+    class Own(_Policy):
+        def _run_policy(self, root_module, ignored_modules, root_kwargs):
+            seen.append(root_kwargs)
+            return {root_module.h[0]: root_kwargs, root_module.h[1]: root_kwargs | {"backward_prefetch": None}}
+
+    options = {"reshard_after_forward": False, "mixed_precision": MixedPrecision(param_dtype=torch.bfloat16)}
+    units = {u.name: u for u in spmd.shard_units(Model(), Own(), options=options)}
+    assert seen == [options] and options is not seen[0]
+    assert units["h.0"].given_options == {"reshard_after_forward": False, "precision": {"param": "bf16", "reduce": "bf16"}}
+    assert units["h.1"].given_options == units["h.0"].given_options | {"prefetch": 0}
+    seen.clear()
+    UnitChoice(Own(), mode="replicate").plan(Model(), 2)
+    assert seen == [{"mode": "replicate"}]
+
+
+def test_modules_that_override_their_options() -> None:
+    """_wrap_overrides beat the policy, whatever kind it is of, and enable_wrap."""
+    def model() -> Model:
+        made = Model()
+        made.h[1]._wrap_overrides = {"reshard_after_forward": False}
+        made.norm._wrap_overrides = {"reshard_after_forward": False}  # nobody chooses it
+        return made
+
+    for policy in (ModuleWrapPolicy({Block}), "class:Block",
+                   CustomPolicy(lambda m: {"reshard_after_forward": True} if isinstance(m, Block) else False)):
+        units = {u.name: u for u in spmd.shard_units(model(), policy)}
+        assert {name: u.options["reshard_after_forward"] for name, u in units.items()} == \
+            {"h.0": True, "h.1": False, "h.2": True, "": True}, policy
+    choice = UnitChoice("class:Block")
+    assert choice.words(Model()) == ["--policy=class:Block"] and choice.plan(Model(), 2) is None
+    assert choice.words(model()) == [] and choice.plan(model(), 2)["rules"][1] == \
+        {"module": "h.1", "options": {"reshard_after_forward": False}}
+    wrapped = model()
+    with spmd.enable_wrap(reshard_after_forward=True):
+        for block in wrapped.h:
+            spmd.wrap(block, reshard_after_forward=True)
+    assert [u.options["reshard_after_forward"] for u in spmd.shard_units(wrapped)] == [True, False, True, False]
+    wrong = Model()
+    wrong.h[1]._wrap_overrides = {"reshard": False}
+    with pytest.raises(ValueError, match="_wrap_overrides of module 'h.1': unknown option 'reshard'"):
+        spmd.shard_units(wrong, ModuleWrapPolicy({Block}))
+
+
+def test_fully_shard_of_what_a_policy_chooses() -> None:
+    model = Model()
+    policy = CustomPolicy(lambda m: m is model.norm or m in set(model.h) and {
+        "reshard_after_forward": m is model.h[0], "mixed_precision": MixedPrecision(param_dtype=torch.bfloat16)})
+    assert spmd.fully_shard(model, policy=policy, ignored_modules=[model.embed], reshard_after_forward=True) is model
+    units = spmd.shard_units(model)
+    bf16 = {"param": "bf16", "reduce": "bf16"}
+    assert [(u.name, u.options["reshard_after_forward"], u.options["precision"]) for u in units] == [
+        ("h.0", True, bf16), ("h.1", False, bf16), ("h.2", False, bf16),
+        ("norm", True, None), ("", True, None)]
+    assert [p.name for p in units.ignored.parameters] == ["embed.weight"]
+    assert annotation_of(model.h[0]).precision.param is torch.bfloat16 and annotation_of(model.norm).precision is None
+    with pytest.raises(ValueError, match="module '' is a unit already, and a policy chooses for a model without"):
+        spmd.fully_shard(model, policy=policy)
+    with pytest.raises(ValueError, match="a policy chooses below one module, not a list"):
+        spmd.fully_shard([Model()], policy=policy)
