@@ -26,6 +26,14 @@ double spmd::aten::contractionFlops(Operation *op) {
   return resultElements(op, 2.0 * tensorType(left).getShape().back());
 }
 
+double spmd::aten::groupedFlops(Operation *op) {
+  auto outer = dyn_cast<GroupedOuterOp>(op);
+  Value columns = op->getResult(0);
+  if (outer)
+    columns = outer.getOther();
+  return operandElements(op, 2.0 * tensorType(columns).getShape().back());
+}
+
 double spmd::aten::convolutionFlops(Operation *op) {
   auto backward = dyn_cast<ConvolutionBackwardOp>(op);
   auto forward = dyn_cast<ConvolutionOp>(op);

@@ -46,6 +46,32 @@ def Aten_BaddbmmOp
   let rule = "addmmRule(op)";
 }
 
+// Products of groups of rows, each group with a matrix of its own: the experts
+// of a mixture. groups[s] is the group of row s, in any order; a row whose
+// number is none of a group gives zeros, and is in no sum.
+class Aten_GroupedOp<string mnemonic, string torchSchema, string sum>
+    : Aten_Op<mnemonic, torchSchema, sum> {
+  let results = (outs Aten_Tensor:$result);
+  let heavy = "true";
+  let flops = "groupedFlops(op)";
+  let verifier = "verifyGrouped(op)";
+}
+def Aten_GroupedMmOp
+    : Aten_GroupedOp<"grouped_mm", "spmd::grouped_mm(Tensor self, Tensor mat2, Tensor groups) -> Tensor",
+                     "result[s] = self[s] times mat2[groups[s]], of [s,k] and [g,k,n]"> {
+  let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$mat2,
+                   Aten_Tensor:$groups);
+  let rule = "groupedMmRule(op)";
+}
+def Aten_GroupedOuterOp
+    : Aten_GroupedOp<"grouped_outer",
+                     "spmd::grouped_outer(Tensor self, Tensor other, Tensor groups, int num_groups) -> Tensor",
+                     "result[g,k,n] = sum of self[s,k] * other[s,n] over the rows s of group g"> {
+  let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$other,
+                   Aten_Tensor:$groups, I64Attr:$num_groups);
+  let rule = "groupedOuterRule(op)";
+}
+
 // Layer norm: mean and rstd have the leading dimensions and ones.
 def Aten_NativeLayerNormOp
     : Aten_Op<"native_layer_norm",

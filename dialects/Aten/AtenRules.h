@@ -66,6 +66,10 @@ Rule fullRule(mlir::Operation *op);
 
 /// The bias would be added once per rank: k is whole.
 Rule addmmRule(mlir::Operation *op);
+/// The matrices of all groups are whole.
+Rule groupedMmRule(mlir::Operation *op);
+/// Rows are contracted.
+Rule groupedOuterRule(mlir::Operation *op);
 Rule layerNormRule(mlir::Operation *op);
 /// The weight and bias gradients contract the leading dimensions.
 Rule layerNormBackwardRule(mlir::Operation *op);
@@ -109,6 +113,8 @@ double resultElements(mlir::Operation *op, double each = 1);
 double operandElements(mlir::Operation *op, double each = 1);
 /// 2 m n k of a matrix product whose last two operands are the matrices.
 double contractionFlops(mlir::Operation *op);
+/// Every row meets one matrix.
+double groupedFlops(mlir::Operation *op);
 /// One operation per element of src, none if it only moves them.
 double scatterFlops(mlir::Operation *op);
 /// n log n comparisons per row.

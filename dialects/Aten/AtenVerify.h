@@ -96,6 +96,9 @@ llvm::LogicalResult verifyScan(mlir::Operation *op);
 /// C1: the contracted dimensions agree. C2: the result has the others; a bias
 /// is broadcast against it. C3: element types agree.
 llvm::LogicalResult verifyContraction(mlir::Operation *op);
+/// C1: the contracted dimensions agree. C2: there is a group for each row. C3:
+/// the result has the other dimensions. C4: element types agree.
+llvm::LogicalResult verifyGrouped(mlir::Operation *op);
 /// C1: normalized_shape is the input's last dimensions. C2: statistics have
 /// ones there. C3: weight and bias, and gradients, have these dimensions.
 llvm::LogicalResult verifyLayerNorm(mlir::Operation *op);

@@ -84,6 +84,27 @@ LogicalResult spmd::aten::verifyContraction(Operation *op) {
   return success();
 }
 
+LogicalResult spmd::aten::verifyGrouped(Operation *op) {
+  auto outer = dyn_cast<GroupedOuterOp>(op);
+  RankedTensorType left = tensorType(op->getOperand(0)), right = tensorType(op->getOperand(1));
+  RankedTensorType groups = tensorType(op->getOperand(2)), result = tensorType(op->getResult(0));
+  bool fits = left.getRank() == 2 && right.getRank() == (outer ? 2 : 3) &&
+              right.getDimSize(outer ? 0 : 1) == left.getDimSize(outer ? 0 : 1);
+  if (!fits) // C1
+    return op->emitOpError() << "cannot multiply " << left << " and " << right;
+  if (groups.getShape() != left.getShape().take_front(1) ||
+      !(groups.getElementType().isInteger(64) || groups.getElementType().isInteger(32))) // C2
+    return op->emitOpError() << "has groups " << groups << ", expected an i64 or i32 for each of "
+                             << left.getDimSize(0) << " rows";
+  Shape shape = outer ? Shape{static_cast<int64_t>(outer.getNumGroups()), left.getDimSize(1), right.getDimSize(1)}
+                      : Shape{left.getDimSize(0), right.getDimSize(2)};
+  if (failed(expectShape(op, op->getResult(0), shape))) // C3
+    return failure();
+  if (left.getElementType() != result.getElementType() || right.getElementType() != result.getElementType()) // C4
+    return op->emitOpError() << "has " << left << ", " << right << " and result " << result;
+  return success();
+}
+
 LogicalResult spmd::aten::verifyLayerNorm(Operation *op) {
   auto forward = dyn_cast<NativeLayerNormOp>(op);
   auto backward = dyn_cast<NativeLayerNormBackwardOp>(op);

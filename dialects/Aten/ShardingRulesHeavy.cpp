@@ -30,6 +30,24 @@ Rule spmd::aten::addmmRule(Operation *op) {
   return builder.operand(1, left).operand(2, right).result(0, dims).rule;
 }
 
+Rule spmd::aten::groupedMmRule(Operation *op) {
+  auto product = cast<GroupedMmOp>(op);
+  RuleBuilder builder(op);
+  Dims rows = builder.factors(product.getSelf().getType().getShape());
+  int64_t columns = builder.factor(product.getMat2().getType().getDimSize(2));
+  builder.operand(0, rows).operand(1, {ShardingRule::kWhole, rows[1], columns}).operand(2, {rows[0]});
+  return builder.result(0, {rows[0], columns}).linearity(Linearity::multilinear, {0, 1}).rule;
+}
+
+Rule spmd::aten::groupedOuterRule(Operation *op) {
+  auto product = cast<GroupedOuterOp>(op);
+  RuleBuilder builder(op);
+  Dims rows = builder.factors(product.getSelf().getType().getShape());
+  int64_t columns = builder.factor(product.getOther().getType().getDimSize(1));
+  builder.operand(0, rows).operand(1, {rows[0], columns}).operand(2, {rows[0]});
+  return builder.result(0, {ShardingRule::kWhole, rows[1], columns}).linearity(Linearity::multilinear, {0, 1}).rule;
+}
+
 /// Factors for the leading dimensions of a tensor that is normalised over its
 /// last `inner` ones: of the tensor itself, and of its statistics.
 static std::pair<Dims, Dims> rowFactors(RuleBuilder &builder, RankedTensorType type, int64_t inner) {

@@ -252,6 +252,58 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
   }];
 }
 
+def Kernel_GroupedGemmOp : Kernel_KernelOp<"grouped_gemm"> {
+  let summary = "Rows times the matrix of their group (the experts of a mixture)";
+  let description = [{
+    `result[s, :] = a[s, :] * op(B_g)` with `g = groups[s]`, for s < m; zeros where that is none of the `num_groups`
+    groups. Rows are contiguous. B_g starts at element `b_offset + g * b_stride` of `b` and has leading dimension `ldb`;
+    op transposes when `trans_b` is there; op(B_g) is k x n. Rows may come in any order.
+
+    Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; groups are
+    i32 or i64; (C3) the view of b inside its tensor and its leading dimension at least a row; (C4) a has m * k, groups
+    m, the result m * n elements.
+
+    ```mlir
+    %y = kernel.grouped_gemm m 8 n 6 k 4 groups 3(%g : tensor<8xi64>) a(%a : tensor<8x4xf32>)
+        b(%b ld 4 stride 24 trans : tensor<3x6x4xf32>) -> tensor<8x6xf32>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_Tensor:$a, Kernel_Tensor:$b, Kernel_Tensor:$groups,
+    I64Attr:$m, I64Attr:$n, I64Attr:$k, I64Attr:$num_groups, UnitAttr:$trans_b,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$b_offset, I64Attr:$ldb, I64Attr:$b_stride, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = [{
+    `m` $m `n` $n `k` $k `groups` $num_groups `(` $groups `:` type($groups) `)` `a` `(` $a `:` type($a) `)`
+    `b` `(` $b `ld` $ldb (`offset` $b_offset^)? `stride` $b_stride (`trans` $trans_b^)? `:` type($b) `)`
+    attr-dict `->` type($result)
+  }];
+}
+
+def Kernel_GroupedOuterOp : Kernel_KernelOp<"grouped_outer"> {
+  let summary = "Sums of outer products of rows, by group (gradients of experts)";
+  let description = [{
+    `result[g, :, :] = sum over s with groups[s] = g of transpose(a[s, :]) * b[s, :]`, in order of s, for g <
+    num_groups. Rows of a have m elements, rows of b n; they are contiguous. Rows of no group are left out.
+
+    Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; groups are
+    i32 or i64; (C3) a has rows * m, b rows * n, groups rows, the result num_groups * m * n elements.
+
+    ```mlir
+    %y = kernel.grouped_outer rows 8 m 4 n 6 groups 3(%g : tensor<8xi64>) a(%a : tensor<8x4xf32>)
+        b(%b : tensor<8x6xf32>) -> tensor<3x4x6xf32>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_Tensor:$a, Kernel_Tensor:$b, Kernel_Tensor:$groups,
+    I64Attr:$rows, I64Attr:$m, I64Attr:$n, I64Attr:$num_groups, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Kernel_Tensor:$result);
+  let assemblyFormat = [{
+    `rows` $rows `m` $m `n` $n `groups` $num_groups `(` $groups `:` type($groups) `)` `a` `(` $a `:` type($a) `)`
+    `b` `(` $b `:` type($b) `)` attr-dict `->` type($result)
+  }];
+}
+
 /// What attention's forward and backward have in common.
 class Kernel_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     : Kernel_KernelOp<mnemonic, [IsolatedFromAbove, SingleBlock] # traits> {

@@ -81,6 +81,8 @@ const PassEntry kPipeline[] = {
      "eager computes bias corrections in Python's doubles; in f32 their differences keep few digits"},
     {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
      "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
+    {Phase::import, Kind::optimization, "spmd-unsort-rows", none,
+     "tokens that are sorted by expert would be needed whole by every rank; each depends on itself and its expert"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
      "every argument and result has a role, every op a segment"},
 

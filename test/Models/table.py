@@ -32,6 +32,10 @@ of a step. Parameters whose gradient is zero but for rounding (biases of attenti
 [through their optimizer state](interpreter.md#what-it-checks-while-it-runs). What fails says in which stage, at which op
 and line.
 
+Mixtures of experts are as their configs come, with transformers' `grouped_mm`, which sorts tokens by expert; compiled
+for ranks nothing is sorted, and each rank keeps its own tokens (`spmd-unsort-rows`; `test/Models/test_experts.py` trains
+them in f32, two of them in bf16, one on the emulated GPU). So are torchtitan's (`test/Python/test_grouped_products.py`).
+
 {passed} of {total} pass, {failed} fail{missing}.
 
 | class | |

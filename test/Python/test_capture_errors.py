@@ -503,16 +503,6 @@ def test_what_objects_and_modules_hold_is_part_of_a_program() -> None:
     changes(0.5, "model.options.temperature", model.options, "temperature")
 
 
-class Grouped(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.experts = nn.Parameter(torch.zeros(2, 12, 16, dtype=torch.bfloat16))
-
-    def forward(self, x):
-        ends = torch.tensor([3, 8], dtype=torch.int32)
-        return F.grouped_mm(F.pad(x, (0, 4)).bfloat16()[:, :12], self.experts, offs=ends).float()
-
-
 class Complex(nn.Linear):
     def __init__(self):
         super().__init__(12, 6)
@@ -528,11 +518,10 @@ def test_torch_logs_nothing_of_its_own(caplog) -> None:
 
 
 @pytest.mark.parametrize("build, message", [
-    (Grouped, r"size depends on values\n  File[^\0]*cure: .*batched_mm"),
     (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
     (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))),
      r"module '0' is TorchScript[^\0]*cure: ")],
-    ids=["experts by groups", "complex parameter", "TorchScript"])
+    ids=["complex parameter", "TorchScript"])
 def test_models_that_have_no_program(build, message: str) -> None:
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -118,4 +118,40 @@ def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
   }];
 }
 
+def UnsortRowsPass : Pass<"spmd-unsort-rows", "::mlir::ModuleOp"> {
+  let summary = "leaves rows where they are that are sorted by group and put back afterwards";
+  let description = [{
+    **Definition.** Where rows are gathered in the order that an `aten.sort.stable` of whole numbers gives, go through
+    ops that treat every row alone (whose sharding rule has a factor for the rows), and are put back by the inverse
+    permutation or summed up, the same is computed of the rows in their own order, and nothing is sorted. Groups that are
+    said by where each of them ends, the ends being prefix sums of how many rows each has, are the sorted numbers
+    themselves. Where floating-point work would be done twice, because something else reads the sorted rows, all stays.
+
+    **Input IR.** `@step` after `spmd-infer-index-bounds`. **Output IR.** The same without such sorts, and without
+    what counts groups.
+
+    **Why.** A mixture of experts sorts its tokens by expert, so that a library multiplies each group by one matrix.
+    That says of one device where tokens lie; of tokens that are distributed over ranks it would make every rank need
+    all of them. Each token's result depends on the token and its expert alone.
+
+    ```mlir
+    // spmd-opt --spmd-unsort-rows
+    func.func @step(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %e: tensor<6xi64>) -> tensor<6x5xf32> {
+      %v, %p = aten.sort.stable %e {dim = 0 : i64} : (tensor<6xi64>) -> (tensor<6xi64>, tensor<6xi64>)
+      %s = aten.gather_rows %x, %p : (tensor<6x4xf32>, tensor<6xi64>) -> tensor<6x4xf32>
+      %y = aten.grouped_mm %s, %w, %v : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>) -> tensor<6x5xf32>
+      %n = aten.arange.start_step {start = 0 : i64, end = 6 : i64, step = 1 : i64} : () -> tensor<6xi64>
+      %i = aten.scatter_rows %p, %n {rows = 6 : i64, reduce = "set"} : (tensor<6xi64>, tensor<6xi64>) -> tensor<6xi64>
+      %r = aten.gather_rows %y, %i : (tensor<6x5xf32>, tensor<6xi64>) -> tensor<6x5xf32>
+      return %r : tensor<6x5xf32>
+    }
+    // becomes
+    func.func @step(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %e: tensor<6xi64>) -> tensor<6x5xf32> {
+      %r = aten.grouped_mm %x, %w, %e : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>) -> tensor<6x5xf32>
+      return %r : tensor<6x5xf32>
+    }
+    ```
+  }];
+}
+
 #endif // SPMD_IMPORT_PASSES_TD

@@ -362,6 +362,15 @@ static LogicalResult emitMinMax(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
+/// The whole numbers that `value` is, written as floating ones.
+static Value getWholeNumbers(Value value) {
+  auto cast = value.getDefiningOp<aten::ToCopyOp>();
+  if (!cast)
+    return {};
+  Type from = typeOf(cast.getSelf()).getElementType();
+  return from.isInteger(32) || from.isInteger(64) ? cast.getSelf() : Value();
+}
+
 /// Counts of the elements in equal bins between min and max, both of which count. As ATen's HistogramKernel.cpp finds
 /// the bin: (x - min) * bins / (max - min) cut to an integer, the last bin for max itself.
 static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
@@ -371,6 +380,17 @@ static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
     return emitter.error("'histc' needs bounds min < max of its bins, which do not depend on values");
   Arithmetic a(emitter, call.resultTypes[0].getElementType());
   Value line = call.value("self");
+  // A bin for each whole number: so few that rounding finds no other (a quotient is at least 1 / bins from the next).
+  constexpr int64_t kExactBins = 2048;
+  if (Value numbers = getWholeNumbers(line);
+      numbers && low == std::floor(low) && high - low == static_cast<double>(bins - 1) && bins <= kExactBins) {
+    Arithmetic whole(emitter, typeOf(numbers).getElementType());
+    numbers = emitter.view(numbers, {1, typeOf(numbers).getNumElements()});
+    if (low != 0)
+      numbers = whole.add(numbers, -low);
+    results.push_back(a.sum(whole.compare("eq.Tensor", whole.positions(bins, 0, 2), numbers), {1}));
+    return success();
+  }
   line = emitter.view(line, {1, typeOf(line).getNumElements()});
   auto truth = [&](StringRef op, ValueRange operands, RankedTensorType like, ArrayRef<NamedAttribute> attrs = {}) {
     return emitter.createValue(op, operands, attrs, like.clone(emitter.builder.getI1Type()));

@@ -72,6 +72,12 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     if (range && number && (*number < range->low || *number > range->high))
       return IntegerRange{0, 0};
   }
+  if (auto less = dyn_cast_or_null<aten::LtScalarOp>(op)) {
+    auto range = get(less.getSelf());
+    auto number = getInteger(less.getOther());
+    if (range && number && range->low >= *number)
+      return IntegerRange{0, 0};
+  }
   if (element.isInteger(1))
     return IntegerRange{0, 1};
   if (!op)
@@ -123,7 +129,9 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     return limited(low, high);
   }
   if (isa<aten::WhereSelfOp>(op)) {
-    auto a = operand(1), b = operand(2);
+    auto chooses = operand(0), a = operand(1), b = operand(2);
+    if (chooses && chooses->high == 0)
+      return b;
     return a && b ? std::optional(unite(*a, *b)) : std::nullopt;
   }
   if (isa<aten::MaskedFillScalarOp>(op)) {
@@ -169,6 +177,12 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     auto b = other();
     return b && b->low > 0 ? std::optional(IntegerRange{0, b->high - 1}) : std::nullopt;
   }
+  if (name == "floor_divide" || name == "div.Scalar_mode") {
+    auto a = operand(0), b = other();
+    if (!a || !b || a->low < 0 || b->low <= 0)
+      return std::nullopt;
+    return IntegerRange{a->low / b->high, a->high / b->low};
+  }
   if (name == "neg") {
     auto a = operand(0);
     return a ? limited(-a->high, -a->low) : std::nullopt;
@@ -179,6 +193,10 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
       return std::nullopt;
     int64_t high = std::max(std::abs(a->low), std::abs(a->high));
     return limited(a->low <= 0 && a->high >= 0 ? 0 : std::min(std::abs(a->low), std::abs(a->high)), high);
+  }
+  if (auto scatter = dyn_cast<aten::ScatterRowsOp>(op)) {
+    auto before = scatter.getSelf() ? get(scatter.getSelf()) : IntegerRange{0, 0}, written = get(scatter.getSrc());
+    return scatter.getReduce() == "set" && before && written ? std::optional(unite(*before, *written)) : std::nullopt;
   }
   // Where something is along a dimension, or in flat order.
   auto rowsOf = [&](Value source) {

@@ -16,7 +16,8 @@ struct IntegerRange {
 };
 
 /// Bounds of computed integers, as far as the ops that compute them say: an
-/// arange, a comparison, a clamp, an argmax, sums and products of such.
+/// arange, a comparison, a clamp, an argmax, sums, products and quotients of
+/// such.
 class IntegerRanges {
 public:
   /// Nothing when there are no bounds, or the value is no integer.

@@ -56,6 +56,44 @@ LogicalResult evaluateGemm(OpCall &call) {
   return success();
 }
 
+LogicalResult evaluateGroupedGemm(OpCall &call) {
+  auto op = cast<kernel::GroupedGemmOp>(call.op);
+  const Tensor &a = call.operands()[0], &b = call.operands()[1], &groups = call.operands()[2];
+  Tensor result = emptyResult(call, 0);
+  int64_t n = op.getN(), k = op.getK(), ld = op.getLdb(), count = op.getNumGroups();
+  for (int64_t row = 0; row < static_cast<int64_t>(op.getM()); ++row) {
+    int64_t group = groups.integers()[row];
+    int64_t start = op.getBOffset() + group * op.getBStride();
+    for (int64_t column = 0; column < n; ++column) {
+      double sum = 0;
+      if (group >= 0 && group < count)
+        for (int64_t inner = 0; inner < k; ++inner)
+          sum += a.at(row * k + inner) * b.at(start + (op.getTransB() ? column * ld + inner : inner * ld + column));
+      result.set(row * n + column, sum);
+    }
+  }
+  call.result(std::move(result));
+  return success();
+}
+
+LogicalResult evaluateGroupedOuter(OpCall &call) {
+  auto op = cast<kernel::GroupedOuterOp>(call.op);
+  const Tensor &a = call.operands()[0], &b = call.operands()[1], &groups = call.operands()[2];
+  Tensor result = emptyResult(call, 0);
+  int64_t m = op.getM(), n = op.getN();
+  for (int64_t group = 0; group < static_cast<int64_t>(op.getNumGroups()); ++group)
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t column = 0; column < n; ++column) {
+        double sum = 0;
+        for (int64_t row = 0; row < groups.numel(); ++row)
+          if (groups.integers()[row] == group)
+            sum += a.at(row * m + i) * b.at(row * n + column);
+        result.set((group * m + i) * n + column, sum);
+      }
+  call.result(std::move(result));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Rows by number
 //===----------------------------------------------------------------------===//
@@ -151,6 +189,8 @@ LogicalResult evaluateCheckIndex(OpCall &call) {
 
 void registerKernelHeavy(EvaluatorRegistry &registry) {
   registry.add("kernel.gemm", evaluateGemm);
+  registry.add("kernel.grouped_gemm", evaluateGroupedGemm);
+  registry.add("kernel.grouped_outer", evaluateGroupedOuter);
   registry.add("kernel.gather_rows", evaluateGatherRows);
   registry.add("kernel.scatter_rows", evaluateScatterRows);
   registry.add("kernel.sort", evaluateSort);

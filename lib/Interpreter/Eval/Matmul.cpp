@@ -43,9 +43,40 @@ static LogicalResult scaledProduct(OpCall &call, const Tensor &a, const Tensor &
       call.tensor("self"));
 }
 
+/// Whether a row is of one of `count` groups.
+static bool isOfGroup(const Tensor &groups, int64_t row, int64_t count) {
+  return groups.integers()[row] >= 0 && groups.integers()[row] < count;
+}
+
+static LogicalResult evaluateGroupedMm(OpCall &call) {
+  const Tensor &self = call.tensor("self"), &mat2 = call.tensor("mat2"), &groups = call.tensor("groups");
+  int64_t rows = self.dim(0), k = self.dim(1), n = mat2.dim(2);
+  Tensor result(self.dtype(), {rows, n});
+  for (int64_t row = 0; row < rows; ++row)
+    if (isOfGroup(groups, row, mat2.dim(0)))
+      multiplyAdd(self.reals().data() + row * k, mat2.reals().data() + groups.integers()[row] * k * n,
+                  result.realData() + row * n, 1, n, k);
+  call.result(std::move(result));
+  return success();
+}
+
+static LogicalResult evaluateGroupedOuter(OpCall &call) {
+  const Tensor &self = call.tensor("self"), &other = call.tensor("other"), &groups = call.tensor("groups");
+  int64_t rows = self.dim(0), k = self.dim(1), n = other.dim(1), count = call.integer("num_groups");
+  Tensor result(self.dtype(), {count, k, n});
+  for (int64_t row = 0; row < rows; ++row)
+    if (isOfGroup(groups, row, count))
+      multiplyAdd(self.reals().data() + row * k, other.reals().data() + row * n,
+                  result.realData() + groups.integers()[row] * k * n, k, n, 1);
+  call.result(std::move(result));
+  return success();
+}
+
 void registerMatmul(EvaluatorRegistry &r) {
   r.add("aten.mm", evaluateProduct);
   r.add("aten.bmm", evaluateProduct);
+  r.add("aten.grouped_mm", evaluateGroupedMm);
+  r.add("aten.grouped_outer", evaluateGroupedOuter);
   r.add("aten.addmm", [](OpCall &c) { return scaledProduct(c, c.tensor("mat1"), c.tensor("mat2")); });
   r.add("aten.baddbmm", [](OpCall &c) { return scaledProduct(c, c.tensor("batch1"), c.tensor("batch2")); });
 }

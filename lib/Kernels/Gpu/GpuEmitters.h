@@ -34,6 +34,8 @@ mlir::LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device
 mlir::LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device);
 mlir::LogicalResult emitGpuGatherRows(GpuBuilder &b, GatherRowsOp op, const Device &device);
 mlir::LogicalResult emitGpuScatterRows(GpuBuilder &b, ScatterRowsOp op, const Device &device);
+mlir::LogicalResult emitGpuGroupedGemm(GpuBuilder &b, GroupedGemmOp op, const Device &device);
+mlir::LogicalResult emitGpuGroupedOuter(GpuBuilder &b, GroupedOuterOp op, const Device &device);
 mlir::LogicalResult emitGpuSort(GpuBuilder &b, SortOp op, const Device &device);
 mlir::LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device);
 

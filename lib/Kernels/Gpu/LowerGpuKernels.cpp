@@ -30,6 +30,8 @@ LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Devic
       .Case([&](AttentionBackwardOp backward) { return emitGpuAttentionBackward(b, backward, device); })
       .Case([&](GatherRowsOp gather) { return emitGpuGatherRows(b, gather, device); })
       .Case([&](ScatterRowsOp scatter) { return emitGpuScatterRows(b, scatter, device); })
+      .Case([&](GroupedGemmOp gemm) { return emitGpuGroupedGemm(b, gemm, device); })
+      .Case([&](GroupedOuterOp outer) { return emitGpuGroupedOuter(b, outer, device); })
       .Case([&](SortOp sort) { return emitGpuSort(b, sort, device); })
       .Case([&](CopyOp copy) { return emitGpuCopy(b, copy, device); })
       .Default([](Operation *op) { return op->emitOpError("has no code generation for GPUs"); });

@@ -17,6 +17,8 @@ mlir::LogicalResult emitAttention(KernelBuilder &b, AttentionOp op);
 mlir::LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op);
 mlir::LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op);
 mlir::LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op);
+mlir::LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op);
+mlir::LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op);
 mlir::LogicalResult emitSort(KernelBuilder &b, SortOp op);
 mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
 

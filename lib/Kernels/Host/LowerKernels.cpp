@@ -30,6 +30,8 @@ LogicalResult lowerKernel(Operation *op, ModuleOp target, const Cpu &cpu) {
                              .Case([&](AttentionBackwardOp backward) { return emitAttentionBackward(b, backward); })
                              .Case([&](GatherRowsOp gather) { return emitGatherRows(b, gather); })
                              .Case([&](ScatterRowsOp scatter) { return emitScatterRows(b, scatter); })
+                             .Case([&](GroupedGemmOp gemm) { return emitGroupedGemm(b, gemm); })
+                             .Case([&](GroupedOuterOp outer) { return emitGroupedOuter(b, outer); })
                              .Case([&](SortOp sort) { return emitSort(b, sort); })
                              .Case([&](CopyOp copy) { return emitCopy(b, copy); })
                              .Default([](Operation *op) { return op->emitOpError("has no code generation for CPUs"); });

@@ -9,7 +9,8 @@ aten.native_dropout (which draws.py then writes as arithmetic on a mask), attent
       grad_value, grad_mask or None)
 
 (with dropout_p above 0 it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
-backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only.
+backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only. Products of groups of rows are in
+grouped_products.py.
 
 query is [B, H, T, D], key and value [B, H or H_kv, S, D]; out is contiguous [B, H, T, D] in query's dtype and
 logsumexp is f32 [B, H, T], so that the backward need not repeat the forward. Both have real CPU implementations: a
@@ -23,6 +24,8 @@ import warnings
 from typing import Iterator
 
 import torch
+
+from .grouped_products import grouped_mm
 
 aten = torch.ops.aten
 
@@ -213,7 +216,8 @@ class _RmsNorm(torch.autograd.Function):
         return grad_input, None, grad_weight, None
 
 
-_ONE_OP = {"rms_norm": _rms_norm, "scaled_dot_product_attention": _attention, "dropout": _dropout}
+_ONE_OP = {"rms_norm": _rms_norm, "scaled_dot_product_attention": _attention, "dropout": _dropout,
+           "_grouped_mm": grouped_mm}
 _AUTOGRAD_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1")
 
 

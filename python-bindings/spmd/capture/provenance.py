@@ -140,11 +140,6 @@ class ProvenanceMode(TorchDispatchMode):
         return result
 
     def _refuse(self, func, leaves, stack) -> None:
-        if func.name() == "aten::_grouped_mm":
-            raise error_at(stack, f"{func} gives each expert a group of tokens, whose size depends on values",
-                           'let each expert see every token: experts_implementation="batched_mm" in the config of a '
-                           'model of '
-                           "transformers")
         if func.overloadpacket in _PRODUCTS and len(dtypes := dict.fromkeys(leaf.dtype for leaf in leaves)) > 1:
             raise error_at(stack, f"{func} multiplies {' by '.join(map(str, dtypes))}, which eager PyTorch refuses",
                            "cast one of them, or compute in one type: precision=, torch.autocast")

@@ -47,6 +47,18 @@ def test_scatter_many(exactly, ids, rows, size, spread):
     movement.test_scatter_many(ids, rows, size, spread)
 
 
+def test_grouped_gemm(exactly):
+    movement.test_grouped_gemm(40, 67, 85, 4, False)
+
+
+def test_grouped_gemm_of_transposed_matrices(closely):
+    movement.test_grouped_gemm(5, 3, 7, 2, True)
+
+
+def test_grouped_outer(exactly):
+    movement.test_grouped_outer(40, 67, 85, 4)
+
+
 @pytest.mark.parametrize("rows, size, dtype, descending", [
     (3, 1, np.int64, False), (300, 2, np.float32, True), (5, 33, np.float32, False), (2, 500, np.int64, True)])
 def test_sort(exactly, rows, size, dtype, descending):

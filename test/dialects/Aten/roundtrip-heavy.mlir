@@ -36,6 +36,20 @@ func.func @baddbmm(%arg0: tensor<4x6xf32>, %arg1: tensor<2x4x8xf32>, %arg2: tens
   return %0 : tensor<2x4x6xf32>
 }
 
+// CHECK-LABEL: @grouped_mm(
+// CHECK: aten.grouped_mm %arg0, %arg1, %arg2 : (tensor<8x4xf32>, tensor<3x4x6xf32>, tensor<8xi64>) -> tensor<8x6xf32>
+func.func @grouped_mm(%arg0: tensor<8x4xf32>, %arg1: tensor<3x4x6xf32>, %arg2: tensor<8xi64>) -> tensor<8x6xf32> {
+  %0 = aten.grouped_mm %arg0, %arg1, %arg2 : (tensor<8x4xf32>, tensor<3x4x6xf32>, tensor<8xi64>) -> tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+}
+
+// CHECK-LABEL: @grouped_outer(
+// CHECK: aten.grouped_outer %arg0, %arg1, %arg2 {num_groups = 3 : i64} : (tensor<8x4xf32>, tensor<8x6xf32>, tensor<8xi64>) -> tensor<3x4x6xf32>
+func.func @grouped_outer(%arg0: tensor<8x4xf32>, %arg1: tensor<8x6xf32>, %arg2: tensor<8xi64>) -> tensor<3x4x6xf32> {
+  %0 = aten.grouped_outer %arg0, %arg1, %arg2 {num_groups = 3 : i64} : (tensor<8x4xf32>, tensor<8x6xf32>, tensor<8xi64>) -> tensor<3x4x6xf32>
+  return %0 : tensor<3x4x6xf32>
+}
+
 // CHECK-LABEL: @native_layer_norm(
 // CHECK: aten.native_layer_norm %arg0, %arg1, %arg2 {eps = 1.000000e-05 : f64, normalized_shape = array<i64: 8>, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<2x3x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>)
 func.func @native_layer_norm(%arg0: tensor<2x3x8xf32>, %arg1: tensor<8xf32>, %arg2: tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) {

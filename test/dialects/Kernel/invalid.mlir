@@ -160,6 +160,42 @@ func.func @tables(%t: tensor<4x16xf32>, %i: tensor<3xi64>) -> tensor<3x16xf32> {
 
 // -----
 
+func.func @grouped_view(%x: tensor<8x4xf32>, %w: tensor<3x6x4xf32>, %g: tensor<8xi64>) -> tensor<8x6xf32> {
+  // expected-error @below {{view of b ends at element 73, outside of 'tensor<3x6x4xf32>'}}
+  %0 = kernel.grouped_gemm m 8 n 6 k 4 groups 3(%g : tensor<8xi64>) a(%x : tensor<8x4xf32>)
+      b(%w ld 4 stride 25 trans : tensor<3x6x4xf32>) -> tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+}
+
+// -----
+
+func.func @grouped_groups(%x: tensor<8x4xf32>, %w: tensor<3x6x4xf32>, %g: tensor<8xi16>) -> tensor<8x6xf32> {
+  // expected-error @below {{groups must be i32 or i64, got 'tensor<8xi16>'}}
+  %0 = kernel.grouped_gemm m 8 n 6 k 4 groups 3(%g : tensor<8xi16>) a(%x : tensor<8x4xf32>)
+      b(%w ld 4 stride 24 trans : tensor<3x6x4xf32>) -> tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+}
+
+// -----
+
+func.func @grouped_rows(%x: tensor<8x4xf32>, %y: tensor<8x6xf32>, %g: tensor<7xi64>) -> tensor<3x4x6xf32> {
+  // expected-error @below {{groups 'tensor<7xi64>' must have 8 elements}}
+  %0 = kernel.grouped_outer rows 8 m 4 n 6 groups 3(%g : tensor<7xi64>) a(%x : tensor<8x4xf32>)
+      b(%y : tensor<8x6xf32>) -> tensor<3x4x6xf32>
+  return %0 : tensor<3x4x6xf32>
+}
+
+// -----
+
+func.func @grouped_types(%x: tensor<8x4xf32>, %y: tensor<8x6xbf16>, %g: tensor<8xi64>) -> tensor<3x4x6xf32> {
+  // expected-error @below {{has operands of other types than its result: 'tensor<8x6xbf16>' and 'tensor<3x4x6xf32>'}}
+  %0 = kernel.grouped_outer rows 8 m 4 n 6 groups 3(%g : tensor<8xi64>) a(%x : tensor<8x4xf32>)
+      b(%y : tensor<8x6xbf16>) -> tensor<3x4x6xf32>
+  return %0 : tensor<3x4x6xf32>
+}
+
+// -----
+
 func.func @sort(%t: tensor<4x16xf32>) -> tensor<4x16xf32> {
   // expected-error @below {{cannot cut 'tensor<4x16xf32>' into rows of 5}}
   %0, %1 = kernel.sort %t size 5 : (tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xi64>)

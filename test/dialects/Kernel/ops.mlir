@@ -195,6 +195,19 @@ func.func @tables(%tables: tensor<2x5x3xf32>, %ids: tensor<2x4xi64>) -> (tensor<
   return %2, %3 : tensor<2x5x3xf32>, tensor<2x5x3xi64>
 }
 
+// CHECK-LABEL: @grouped
+// CHECK: kernel.grouped_gemm m 8 n 6 k 4 groups 3(%{{.*}} : tensor<8xi64>) a(%{{.*}} : tensor<8x4xf32>)
+// CHECK-SAME: b(%{{.*}} ld 4 stride 24 trans : tensor<3x6x4xf32>) -> tensor<8x6xf32>
+// CHECK: kernel.grouped_outer rows 8 m 4 n 6 groups 3(%{{.*}} : tensor<8xi64>) a(%{{.*}} : tensor<8x4xf32>)
+// CHECK-SAME: b(%{{.*}} : tensor<8x6xf32>) -> tensor<3x4x6xf32>
+func.func @grouped(%x: tensor<8x4xf32>, %w: tensor<3x6x4xf32>, %g: tensor<8xi64>) -> tensor<3x4x6xf32> {
+  %0 = kernel.grouped_gemm m 8 n 6 k 4 groups 3(%g : tensor<8xi64>) a(%x : tensor<8x4xf32>)
+      b(%w ld 4 stride 24 trans : tensor<3x6x4xf32>) -> tensor<8x6xf32>
+  %1 = kernel.grouped_outer rows 8 m 4 n 6 groups 3(%g : tensor<8xi64>) a(%x : tensor<8x4xf32>)
+      b(%0 : tensor<8x6xf32>) -> tensor<3x4x6xf32>
+  return %1 : tensor<3x4x6xf32>
+}
+
 // CHECK-LABEL: @copy
 // CHECK: kernel.copy %{{.*}}, %{{.*}} pieces [#kernel.piece<0 [4, 8] (d0, d1) -> (d0 * 8 + d1) to (d0, d1) -> (d0 * 20 + d1)>, #kernel.piece<1 [4, 8]
 // CHECK-SAME: #kernel.piece<zero [4, 4] to (d0, d1) -> (d0 * 20 + d1 + 16)>]

@@ -67,10 +67,10 @@ std::pair<Ref, MatrixView> asMatrix(GraphBuilder &g, Ref ref) {
 
 /// True when everybody reads the transpose of `value`: then the product is computed in that layout, which makes the
 /// gradient of a transposed weight come out as the parameter lies in its flat buffer.
-bool isOnlyReadTransposed(Value value) {
-  return value && !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+bool isOnlyReadTransposed(Value value, ArrayRef<int64_t> order = {1, 0}) {
+  return value && !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
            auto permute = dyn_cast<aten::PermuteOp>(user);
-           return permute && permute.getDims() == ArrayRef<int64_t>{1, 0};
+           return permute && permute.getDims() == order;
          });
 }
 
@@ -153,6 +153,48 @@ LogicalResult lowerAddProduct(GraphBuilder &g, OpTy op, Value lhs, Value rhs) {
 }
 
 //===----------------------------------------------------------------------===//
+// Products of groups of rows
+//===----------------------------------------------------------------------===//
+
+LogicalResult lowerGroupedMm(GraphBuilder &g, aten::GroupedMmOp op) {
+  Ref rows = g.get(op.getSelf()), groups = g.get(op.getGroups());
+  if (failed(checkFloat(op, rows.getElementType())))
+    return failure();
+  auto [matrices, view] = asMatrix(g, g.get(op.getMat2()));
+  MatrixView b = view;
+  int64_t m = rows.shape[0], k = rows.shape[1], n = matrices.shape[2], count = matrices.shape[0];
+  Node *anchor = g.addAnchor(
+      {g.contiguous(rows), matrices, g.contiguous(groups)},
+      [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        return {kernel::GroupedGemmOp::create(builder, loc, results[0], operands[0], operands[1], operands[2], m, n, k,
+                                              count, b.transposed, b.offset, b.ld, b.batchStride,
+                                              /*symbol=*/StringAttr())};
+      });
+  g.set(op.getResult(), g.addResult(anchor, {m, n}, rows.getElementType()));
+  return success();
+}
+
+LogicalResult lowerGroupedOuter(GraphBuilder &g, aten::GroupedOuterOp op) {
+  Ref left = g.get(op.getSelf()), right = g.get(op.getOther()), groups = g.get(op.getGroups());
+  if (failed(checkFloat(op, left.getElementType())))
+    return failure();
+  // As everybody reads it, which is how a gradient lies in its flat buffer.
+  bool isTransposed = isOnlyReadTransposed(op.getResult(), {0, 2, 1});
+  if (isTransposed)
+    std::swap(left, right);
+  int64_t rows = left.shape[0], m = left.shape[1], n = right.shape[1], count = op.getNumGroups();
+  Node *anchor = g.addAnchor(
+      {g.contiguous(left), g.contiguous(right), g.contiguous(groups)},
+      [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        return {kernel::GroupedOuterOp::create(builder, loc, results[0], operands[0], operands[1], operands[2], rows, m,
+                                               n, count, /*symbol=*/StringAttr())};
+      });
+  Ref sums = g.addResult(anchor, {count, m, n}, left.getElementType());
+  g.set(op.getResult(), isTransposed ? g.permute(sums, {0, 2, 1}) : sums);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Rows by number
 //===----------------------------------------------------------------------===//
 
@@ -223,6 +265,8 @@ Lowered lowerHeavyOp(GraphBuilder &g, Operation *op) {
       .Case([&](aten::BaddbmmOp addmm) -> Lowered {
         return lowerAddProduct(g, addmm, addmm.getBatch1(), addmm.getBatch2());
       })
+      .Case([&](aten::GroupedMmOp product) -> Lowered { return lowerGroupedMm(g, product); })
+      .Case([&](aten::GroupedOuterOp product) -> Lowered { return lowerGroupedOuter(g, product); })
       .Case([&](aten::EmbeddingOp embedding) -> Lowered { return lowerEmbedding(g, embedding); })
       .Case([&](aten::EmbeddingDenseBackwardOp embedding) -> Lowered { return lowerEmbeddingBackward(g, embedding); })
       .Default([](Operation *) -> Lowered { return std::nullopt; });

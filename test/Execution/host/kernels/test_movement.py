@@ -92,6 +92,48 @@ def test_scatter_many(ids, rows, size, spread):
     check(ir, [src, index, start], [(want, np.float32)], min(64, rows), tolerance=0, alias=[(2, 0)])
 
 
+def groups_of(rows, count):
+    """Groups in any order, some of them without rows, some rows of no group."""
+    groups = np.random.default_rng([rows, count]).integers(0, count, rows)
+    groups[groups == count // 2] = 0
+    groups[0], groups[-1] = -1, count
+    return groups
+
+
+@pytest.mark.parametrize("rows,k,n,count", [(5, 3, 7, 2), (40, 67, 85, 4)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_grouped_gemm(rows, k, n, count, transposed):
+    x, w = rand(rows, k), rand(count, n, k) if transposed else rand(count, k, n)
+    groups = groups_of(rows, count)
+    want = np.zeros((rows, n))
+    for i, group in enumerate(groups):
+        if 0 <= group < count:
+            want[i] = x[i].astype(np.float64) @ (w[group].T if transposed else w[group])
+    out = tensor(want.astype(np.float32))
+    ir = f"""func.func @f(%x: {tensor(x)}, %w: {tensor(w)}, %g: {tensor(groups)}) -> {out} {{
+      %0 = kernel.grouped_gemm m {rows} n {n} k {k} groups {count}(%g : {tensor(groups)}) a(%x : {tensor(x)})
+          b(%w ld {w.shape[2]} stride {k * n} {"trans" if transposed else ""} : {tensor(w)}) -> {out}
+      return %0 : {out}
+    }}"""
+    check(ir, [x, w, groups], [(want, np.float32)], rows)
+
+
+@pytest.mark.parametrize("rows,m,n,count", [(5, 3, 7, 2), (40, 67, 85, 4)])
+def test_grouped_outer(rows, m, n, count):
+    x, y, groups = rand(rows, m), rand(rows, n, seed=1), groups_of(rows, count)
+    want = np.zeros((count, m, n))
+    for i, group in enumerate(groups):
+        if 0 <= group < count:
+            want[group] += np.outer(x[i].astype(np.float64), y[i])
+    out = tensor(want.astype(np.float32))
+    ir = f"""func.func @f(%x: {tensor(x)}, %y: {tensor(y)}, %g: {tensor(groups)}) -> {out} {{
+      %0 = kernel.grouped_outer rows {rows} m {m} n {n} groups {count}(%g : {tensor(groups)}) a(%x : {tensor(x)})
+          b(%y : {tensor(y)}) -> {out}
+      return %0 : {out}
+    }}"""
+    check(ir, [x, y, groups], [(want, np.float32)], count * m)
+
+
 def sort_ir(x, descending):
     indices = np.zeros(x.shape, np.int64)
     return f"""func.func @f(%x: {tensor(x)}) -> ({tensor(x)}, {tensor(indices)}) {{

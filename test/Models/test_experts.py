@@ -1,0 +1,66 @@
+"""Mixtures of experts by transformers' own code, as their configs come: tokens are sorted by expert and multiplied
+group by group (`grouped_mm`). Compiled for ranks, nothing is sorted, and each rank keeps its own tokens."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", minversion="5.23.0")
+
+import pipeline  # noqa: E402
+import spmd  # noqa: E402
+import zoo  # noqa: E402
+
+MODELS = ["MixtralForCausalLM", "OlmoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM",
+          "DeepseekV3ForCausalLM", "GptOssForCausalLM"]
+STEPS = 3
+
+
+def capture(name: str, folder: Path, dtype: torch.dtype = torch.float32) -> tuple[zoo.Case, Path]:
+    """The package; its reference has the losses of PyTorch's own grouped products."""
+    case = zoo.find(name)
+    model = zoo.build(case).to(dtype)
+    batches = zoo.batches(case, STEPS)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    package = spmd.capture(zoo.plain_step, model, optimizer, batches[0], reference=[(b,) for b in batches])
+    package.save(folder / "s.step")  # which is of the model as it is
+    losses = [zoo.plain_step(model, optimizer, batch).item() for batch in batches]
+    tolerance = 1e-5 if dtype is torch.float32 else 1e-2
+    assert package.reference["loss"].tolist() == pytest.approx(losses, rel=tolerance)
+    return case, folder / "s.step"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trains_like_eager(name: str, tmp_path: Path) -> None:
+    case, step = capture(name, tmp_path)
+    pipeline.train(step, case, 2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["MixtralForCausalLM", "GptOssForCausalLM"])
+def test_trains_in_bf16(name: str, tmp_path: Path) -> None:
+    case, step = capture(name, tmp_path, torch.bfloat16)
+    pipeline.train(step, case, 2, rtol=2.0**-5)
+
+
+@pytest.mark.parametrize("name", ["Qwen2MoeForCausalLM", "DeepseekV3ForCausalLM"])
+def test_tokens_stay_where_they_are(name: str, tmp_path: Path) -> None:
+    """In float64 the same on ranks that divide the batch and that do not; gathers are those of parameters alone, once
+    in each direction, and what is sorted are the scores of a token."""
+    case, step = capture(name, tmp_path)
+    for ranks in (2, 4):
+        local = pipeline.compare(step, case, ranks)
+    found = pipeline.count(local)
+    assert (found.all_gather, found.reduce_scatter) == (6, 3)
+    assert not re.search(r"aten\.sort\.stable .* : \(tensor<\d+xi64", local.read_text())
+    assert "aten.grouped_mm" in local.read_text() and "aten.grouped_outer" in local.read_text()
+
+
+def test_trains_emulated(tmp_path: Path) -> None:
+    case, step = capture("GptOssForCausalLM", tmp_path)
+    artifact = tmp_path / "s.spmd"
+    pipeline.run("compile", pipeline.find_tool("spmd-compile"), step, "-o", artifact, "--ranks=2",
+                 "--target=emulate:sm_90", f"--policy=class:{case.block}")
+    pipeline.run("train", pipeline.find_tool("spmd-run"), artifact, "--check", "--quiet", "--rtol=1e-4", "--steps=1")
