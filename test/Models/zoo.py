@@ -178,6 +178,9 @@ CASES = [
             kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4),
     decoder("GptOssForCausalLM", "GptOssDecoderLayer", num_local_experts=4, num_experts_per_tok=2, head_dim=8,
             intermediate_size=24, sliding_window=4, layer_types=["sliding_attention", "full_attention"]),
+    Case("FalconForCausalLM", "FalconConfig", dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, hidden_dropout=0.0,
+        attention_dropout=0.0, bos_token_id=1, eos_token_id=2), causal, "FalconDecoderLayer"),
     Case("GPTNeoXForCausalLM", "GPTNeoXConfig", dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
         max_position_embeddings=24, hidden_dropout=0.0, attention_dropout=0.0, classifier_dropout=0.0), causal,

@@ -131,6 +131,16 @@ def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, 
     return torch.dropout(weights, dropout_p, True) @ value
 
 
+def _broadcast(query, key, value, enable_gqa):
+    """All with the batch and the heads of the largest, as scaled_dot_product_attention has them; one head of key and
+    value that all heads of query share stays one."""
+    shares = not enable_gqa and key.shape[1] == value.shape[1] == 1 < query.shape[1]
+    kept = 1 if enable_gqa or shares else 2
+    shape = torch.broadcast_shapes(*(t.shape[:kept] for t in (query, key, value)))
+    tensors = (t if t.shape[:kept] == shape else t.expand(*shape, *t.shape[kept:]) for t in (query, key, value))
+    return *tensors, enable_gqa or shares
+
+
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     if query.dim() == 3:  # [batch, sequence, head dim]: one head
         mask = attn_mask.unsqueeze(1) if attn_mask is not None and attn_mask.dim() == 3 else attn_mask
@@ -139,6 +149,7 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
     if query.dim() != 4:
         raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim]) "
                                   "or 3 (without heads)")
+    query, key, value, enable_gqa = _broadcast(query, key, value, enable_gqa)
     if dropout_p:
         return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
