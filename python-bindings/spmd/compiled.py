@@ -177,6 +177,7 @@ class CompiledStep(CompiledFunction):
         self._resumed: Checkpoint | StateFile | Revised | None = None  # to be loaded at the next call,
         self._strict = True  # in this way
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+        self._saving: Trainer | None = None  # which writes a checkpoint beside the training
         self._valueless: dict[str, Valueless] = {}  # what a lost state has left without a value,
         self._stateless: dict[str, torch.Tensor] = {}  # and without optimizer state
 
@@ -214,6 +215,7 @@ class CompiledStep(CompiledFunction):
 
     def _step(self, make_call: Callable[[], StepCall]) -> Any:
         alone = self._agreement.processes.world == 1
+        self._finish_saving(waits=False)
         call = rows = make_call() if alone else None
         if alone:
             self._check_model(call)
@@ -617,7 +619,7 @@ class CompiledStep(CompiledFunction):
         self._compiled()
         return local_shards(self, rank)
 
-    def save_checkpoint(self, folder: str | Path, *, kind: str = "full", keep: int = 0,
+    def save_checkpoint(self, folder: str | Path, *, kind: str = "full", mode: str = "wait", keep: int = 0,
                         objects: Mapping[str, Any] | None = None) -> Path:
         """Saves what a training needs to go on as FOLDER/step-00000100, which appears whole or not at all: parameters,
         buffers, optimizer state, step counts, counters of random numbers, options of param groups (docs/training.md).
@@ -625,6 +627,9 @@ class CompiledStep(CompiledFunction):
 
         Args:
           kind: "full", one file that PyTorch loads; "sharded", a file for each rank.
+          mode: "wait"; or "beside": returns when the ranks' state is copied, which takes as much memory, and the copy is
+            written while steps go on. It gets its name at the first step after that, with finish_checkpoint(), or when
+            another is saved, or loaded. Of several processes only sharded ones.
           keep: the newest so many stay; 0: all.
           objects: schedulers, data loaders and whatever else has a state_dict(), by name; each process saves its own.
 
@@ -639,13 +644,32 @@ class CompiledStep(CompiledFunction):
             if self._live.is_replaced():
                 raise RuntimeError(f"parameters or optimizer state were replaced since the last call of {self.__name__}\n"
                                    "  cure: save before that, or after the next call")
+            self.finish_checkpoint()
             self._live.before_save()
             processes = self._agreement.processes
             files = dict([objects_file(objects, processes.rank)] if objects else [])
             self._live.trainer.save_checkpoint(
-                folder, kind=kind, step=self.steps, keep=keep, files=files,
+                folder, kind=kind, mode=mode, step=self.steps, keep=keep, files=files,
                 notes=notes_of(program.call.optimizers, self._live.names, processes.world, list(objects)))
+            self._saving = self._live.trainer if mode == "beside" else None
             return Path(folder) / f"step-{self.steps:08d}"
+
+    def finish_checkpoint(self) -> None:
+        """Waits until the checkpoint is there that is written beside the training, if one is. All processes of a job call
+        this.
+
+        Raises:
+          RunError: it could not be written.
+        """
+        self._finish_saving(waits=True)
+
+    def _finish_saving(self, waits: bool) -> None:
+        with self._lock:
+            if self._saving is None:
+                return
+            saving, self._saving = self._saving, None
+            if not saving.finish_checkpoint(waits):
+                self._saving = saving
 
     def load_checkpoint(self, folder: str | Path, *, strict: bool = True, objects: Mapping[str, Any] | None = None,
                         map_location: Any = None, revise_keys: Sequence[tuple[str, str]] = (),
@@ -669,6 +693,8 @@ class CompiledStep(CompiledFunction):
         """
         with self._lock:
             live = self._live
+            if live is None or not live.lost:
+                self.finish_checkpoint()
             if live is not None and (live.lost or live.is_replaced()):  # the next call starts from model and optimizer
                 self._forget()
             if self._agreement is None:
@@ -760,6 +786,12 @@ class CompiledStep(CompiledFunction):
             self.compiles = 0
 
     def _forget(self) -> None:
+        try:
+            self._finish_saving(waits=True)
+        except RunError as error:
+            if self._live is None or not self._live.lost:
+                raise
+            remark(f"{self.__name__}: the checkpoint that was being written is not there: {error}")
         if self._live is not None:
             if self._live.lost is None:
                 self._live.fetch_all()

@@ -58,7 +58,7 @@ class ShardInfo(Structure):
 
 class SaveOptions(Structure):
     _fields_ = [("size", c_size_t), ("kind", c_char_p), ("step", c_int64), ("keep", c_int64), ("notes", c_char_p),
-                ("files", POINTER(File)), ("num_files", c_size_t)]
+                ("files", POINTER(File)), ("num_files", c_size_t), ("beside", c_int32)]
 
 
 _TRAINER, _PROCESSES, _STATUS, _INFO = c_void_p, c_void_p, POINTER(Status), POINTER(TensorInfo)
@@ -104,6 +104,7 @@ _FUNCTIONS = {
     "spmd_save_options_init": (None, [POINTER(SaveOptions)]),
     "spmd_save_checkpoint": (c_int32, [_TRAINER, c_char_p, POINTER(SaveOptions), _STATUS]),
     "spmd_load_checkpoint": (c_int32, [_TRAINER, c_char_p, c_int32, POINTER(_CHECKPOINT), _STATUS]),
+    "spmd_finish_checkpoint": (c_int32, [_TRAINER, c_int32, POINTER(c_int32), _STATUS]),
     "spmd_import_checkpoint": (c_int32, [c_char_p, c_char_p, c_int64, c_char_p, _STATUS]),
     "spmd_open_checkpoint": (c_int32, [c_char_p, POINTER(_CHECKPOINT), _STATUS]),
     "spmd_close_checkpoint": (None, [_CHECKPOINT]),

@@ -1,12 +1,14 @@
 """Runs an artifact of spmd-compile on the ranks of this process. Needs numpy only."""
 from __future__ import annotations
 
+import atexit
 import ctypes
 import dataclasses
 import json
 import os
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
@@ -19,6 +21,9 @@ from .processes import Launch
 from .runerror import RunError
 from .tensorinfo import TensorInfo
 from .tools import find_runtime
+
+
+SAVE_MODES = ("wait", "beside")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Trainer:
         if batch not in native.BATCHES:
             raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
-        self._process = os.getpid()
+        self._process, self._at_exit = os.getpid(), None
         self._library = native.load(library or find_runtime())
         options = native.Options()
         self._library.spmd_options_init(options)
@@ -199,13 +204,15 @@ class Trainer:
         """Saves full parameters and buffers as safetensors, under all their names; the file appears whole or not."""
         self._call("spmd_save", self._open(), os.fsencode(path), int(with_optimizer))
 
-    def save_checkpoint(self, folder: str | os.PathLike, *, kind: str = "full", step: int = 0, keep: int = 0,
-                        notes: str = "{}", files: dict[str, bytes] | None = None) -> None:
+    def save_checkpoint(self, folder: str | os.PathLike, *, kind: str = "full", mode: str = "wait", step: int = 0,
+                        keep: int = 0, notes: str = "{}", files: dict[str, bytes] | None = None) -> None:
         """Saves all of the state, and what the runtime knows of the run, as FOLDER/step-00000100, in place of one that is
         there; it appears whole or not at all (docs/training.md). All processes of a job call this.
 
         Args:
           kind: "full", one file that PyTorch loads; "sharded", a file for each rank.
+          mode: "wait"; or "beside": returns when the state is copied, which takes that memory, and the copy is written while
+            steps go on, until finish_checkpoint(). Of several processes only sharded ones.
           step: steps taken, which gives the checkpoint its name.
           keep: the newest so many stay; 0: all.
           notes: JSON that the checkpoint keeps.
@@ -215,8 +222,28 @@ class Trainer:
         self._library.spmd_save_options_init(options)
         extra = (native.File * len(files or ()))(*((name.encode(), data, len(data)) for name, data in (files or {}).items()))
         options.kind, options.step, options.keep, options.notes = kind.encode(), step, keep, notes.encode()
-        options.files, options.num_files = extra, len(extra)
+        if mode not in SAVE_MODES:
+            raise ValueError(f"mode is {mode!r}; allowed: {', '.join(SAVE_MODES)}")
+        options.files, options.num_files, options.beside = extra, len(extra), int(mode == "beside")
+        if mode == "beside" and self._at_exit is None:
+            self._at_exit = weakref.WeakMethod(self._finish_at_exit)
+            atexit.register(_call_if_alive, self._at_exit)
         self._call("spmd_save_checkpoint", self._open(), os.fsencode(folder), options)
+
+    def finish_checkpoint(self, waits: bool = True) -> bool:
+        """Gives the checkpoint that is written beside the run its name; not `waits`: only if it is written. False: it is not
+        yet. All processes of a job call this.
+
+        Raises:
+          RunError: it could not be written.
+        """
+        finished = ctypes.c_int32()
+        self._call("spmd_finish_checkpoint", self._open(), int(waits), ctypes.byref(finished))
+        return bool(finished.value)
+
+    def _finish_at_exit(self) -> None:
+        if self._handle and os.getpid() == self._process:
+            self.finish_checkpoint()
 
     def load_checkpoint(self, folder: str | os.PathLike, *, strict: bool = True) -> Checkpoint:
         """Loads the newest checkpoint in the folder that is whole, of any number of ranks and units; each rank reads its
@@ -236,7 +263,7 @@ class Trainer:
             self._library.spmd_close(self._handle)
         self._handle = ctypes.c_void_p()
 
-    def __enter__(self) -> "Trainer":
+    def __enter__(self) -> Trainer:
         return self
 
     def __exit__(self, *unused: Any) -> None:
@@ -306,6 +333,11 @@ def load(artifact: str | os.PathLike, **options: Any) -> Trainer:
     for text in trainer.warnings:
         warnings.warn(text, stacklevel=2)
     return trainer
+
+
+def _call_if_alive(method: weakref.WeakMethod) -> None:
+    if (function := method()) is not None:
+        function()
 
 
 def _rebuild(tree: Any, outputs: list[Any], convert: Callable[[np.ndarray, str], Any]) -> Any:

@@ -138,8 +138,14 @@ def checkpoints():
         again = run(other, fresh, anew, 3, 6)
         assert np.allclose(again, losses[0], rtol=1e-5, atol=0), (again, losses[0])
     step.load_checkpoint(FOLDER / "sharded", objects={"schedule": schedule})
+    step.save_checkpoint(FOLDER / "beside", kind="sharded", mode="beside", objects={"schedule": schedule})
+    if WORLD > 1:
+        assert "has a file for each rank\n  cure: kind sharded" in raised(lambda: step.save_checkpoint(FOLDER / "f", mode="beside"))
     losses.append(run(step, optimizer, schedule, 3, 6))
-    assert losses[0] == losses[1]
+    step.finish_checkpoint()
+    step.load_checkpoint(FOLDER / "beside", objects={"schedule": schedule})
+    losses.append(run(step, optimizer, schedule, 3, 6))
+    assert losses[0] == losses[1] == losses[2]
     return {"losses": losses, "files": sorted(p.name for p in (FOLDER / "sharded/step-00000003").glob("rank*"))}
 
 

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -352,6 +355,62 @@ def test_mistakes(saved, tmp_path) -> None:
     with pytest.raises(ValueError, match="has 1 param groups, the optimizer has 2"):
         twin.step.load_checkpoint(folder / "full")
         twin.run(0, 1)
+
+
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+def test_saving_beside_the_training(saved, tmp_path, kind) -> None:
+    """The state of its step, whatever is trained meanwhile; it is there with a later step, or when it is waited for."""
+    folder, expected = saved
+    training = Training(4)
+    training.load(folder / "full")
+    assert training.run(AT, AT + 2) == expected[:2]
+    place = training.save(tmp_path / "beside", kind=kind, mode="beside")
+    assert training.run(AT + 2, STEPS) == expected[2:]
+    training.step.finish_checkpoint()
+    assert [p.name for p in (tmp_path / "beside").iterdir()] == [place.name] == ["step-00000012"]
+    twin = Training(4)
+    twin.load(folder / "full")
+    twin.run(AT, AT + 2)
+    twin.save(tmp_path / "wait", kind=kind)
+    with spmd.checkpoint.Checkpoint(place) as one, spmd.checkpoint.Checkpoint(tmp_path / "wait") as other:
+        assert one.tensors == other.tensors and one.info["kind"] == kind
+        assert all(np.array_equal(one.read(key), other.read(key)) for key in one.tensors)
+    training.save(tmp_path / "more", mode="beside", keep=1)  # finished by the next one, and by loading
+    training.run(0, 1)
+    training.save(tmp_path / "more", mode="beside", keep=1)
+    assert [p.name for p in (tmp_path / "more").glob("step*")] == ["step-00000020"]
+    assert training.load(tmp_path / "more") == 21
+    while not (tmp_path / "steps/step-00000021").is_dir():
+        if not (tmp_path / "steps").is_dir():
+            training.save(tmp_path / "steps", mode="beside")
+        training.run(0, 1)
+
+
+def test_a_copy_that_cannot_be_written(tmp_path) -> None:
+    training = Training(2)
+    training.run(0, 1)
+    training.save(tmp_path / "a", mode="beside")
+    shutil.rmtree(tmp_path / "a")
+    with pytest.raises(spmd.RunError, match="cannot|No such file"):
+        training.step.finish_checkpoint()
+    training.step.finish_checkpoint()  # is said once
+    training.run(1, 2)
+    with pytest.raises(ValueError, match="mode is 'soon'; allowed: wait, beside"):
+        training.save(tmp_path / "b", mode="soon")
+
+
+def test_a_program_that_ends_finishes_its_checkpoint(tmp_path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import sys
+sys.path[:0] = {sys.path[:3]!r}
+from test_checkpoints import Training
+training = Training(2)
+training.run(0, 1)
+training.save({str(tmp_path / "c")!r}, mode="beside")
+""")
+    subprocess.run([sys.executable, script], check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    assert spmd.checkpoint.Checkpoint(tmp_path / "c").step == 1
 
 
 class _PeakOfMemory:

@@ -92,12 +92,12 @@ Status TrainingRun::openAround(bool writes) {
       return made.error();
     folder = *made;
     if (arguments->savesBeside) {
-      if (!trainer->ranks().areAll())
-        return Status::badInput("--save-mode=beside is for ranks of one process, and this job has several\n"
-                                "  cure: --save-mode=wait, with --save-kind=sharded all write at once");
-      snapshot = std::make_unique<StateSnapshot>(trainer->ranks(), trainer->manifest().stateBytes);
+      if (!trainer->ranks().areAll() && parseCheckpointKind(arguments->saveKind) != CheckpointKind::Sharded)
+        return Status::badInput("--save-mode=beside in several processes is for checkpoints with a file for each rank\n"
+                                "  cure: --save-kind=sharded; or --save-mode=wait");
+      beside = std::make_unique<BackgroundSave>(*trainer);
       std::printf("checkpoints are written beside the run, from a copy of the state: %s bytes of memory\n",
-                  formatCount(snapshot->totalBytes()).c_str());
+                  formatCount(beside->bytes()).c_str());
     }
     // Otherwise a later --resume would go on from what another run has left.
     if (int64_t latest = folder->latestStep(); latest > first)
@@ -192,7 +192,8 @@ Status TrainingRun::evaluate(int64_t number) {
 static Status announce(const Expected<std::string> &saved) {
   if (!saved)
     return saved.error();
-  std::printf("saved %s\n", saved->c_str());
+  if (!saved->empty())
+    std::printf("saved %s\n", saved->c_str());
   return Status::success();
 }
 
@@ -201,20 +202,14 @@ Status TrainingRun::save() {
   options.kind = parseCheckpointKind(arguments->saveKind).value_or(CheckpointKind::Full);
   options.keep = arguments->keep;
   savedAt = state.step;
-  if (!snapshot)
+  if (!beside)
     return announce(folder->save(*trainer, state, options));
-  if (Status status = finishSave(); !status.ok())
+  if (Status status = finishSave(/*waits=*/true); !status.ok())
     return status;
-  if (Status status = trainer->takeSnapshot(*snapshot); !status.ok())
-    return status;
-  options.from = snapshot.get();
-  saving = std::async(std::launch::async, [folder = *folder, trainer = trainer, run = state, options] {
-    return folder.save(*trainer, run, options);
-  });
-  return Status::success();
+  return beside->start(*folder, state, options);
 }
 
-Status TrainingRun::finishSave() { return saving.valid() ? announce(saving.get()) : Status::success(); }
+Status TrainingRun::finishSave(bool waits) { return beside ? announce(beside->finish(waits)) : Status::success(); }
 
 Status TrainingRun::step(int64_t number) {
   int64_t recorded = reference ? number % reference->steps() : 0;
@@ -278,13 +273,15 @@ Status TrainingRun::train() {
     Expected<int64_t> ends = trainer->agree(isAskedToEnd);
     if (!ends)
       return ends.error();
+    if (Status status = finishSave(/*waits=*/false); !status.ok())
+      return status;
     if (*ends || isDue(arguments->saveEvery))
       if (Status status = save(); !status.ok())
         return status;
     if (*ends)
       break;
   }
-  if (Status status = finishSave(); !status.ok())
+  if (Status status = finishSave(/*waits=*/true); !status.ok())
     return status;
   if (folder)
     std::signal(SIGTERM, SIG_DFL);

@@ -6,11 +6,10 @@
 #include "Evaluation.h"
 #include "Options.h"
 #include "Reference.h"
-#include "spmd/Runtime/Run/Checkpoint.h"
+#include "spmd/Runtime/Run/BackgroundSave.h"
 #include "spmd/Runtime/Run/RunLog.h"
 #include "spmd/Runtime/Run/Schedule.h"
 
-#include <future>
 #include <optional>
 #include <vector>
 
@@ -43,8 +42,8 @@ private:
   Status step(int64_t number);
   Status evaluate(int64_t number);
   Status save();
-  /// Waits for the checkpoint that is written beside the run.
-  Status finishSave();
+  /// Of the checkpoint that is written beside the run: if it is written, or when it is.
+  Status finishSave(bool waits);
   void print(const RunRecord &record, std::optional<double> eager) const;
   void showProgress(int64_t number) const;
 
@@ -56,8 +55,7 @@ private:
   ScheduledRates rates;
   RunLog log;
   std::optional<CheckpointFolder> folder;
-  std::unique_ptr<StateSnapshot> snapshot; ///< with --save-mode=beside,
-  std::future<Expected<std::string>> saving; ///< which writes it
+  std::unique_ptr<BackgroundSave> beside; ///< with --save-mode=beside
   std::optional<Evaluation> evaluation;
   size_t loss = 0;
   int64_t first = 0, steps = 0, savedAt = -1;

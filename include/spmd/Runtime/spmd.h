@@ -279,6 +279,8 @@ typedef struct spmd_save_options {
   const char *notes;     /* a JSON value that the checkpoint keeps; NULL: {} */
   const spmd_file *files; /* of this process; of two processes they have different names */
   size_t num_files;
+  int32_t beside;        /* 1: returns when the state is copied, and the copy is written while steps go on, until
+                            spmd_finish_checkpoint; of several processes only kind "sharded"; 0: when it is saved */
 } spmd_save_options;
 
 SPMD_API void spmd_save_options_init(spmd_save_options *options);
@@ -287,6 +289,13 @@ SPMD_API void spmd_save_options_init(spmd_save_options *options);
    processes of a job call this, with one folder that all of them see. */
 SPMD_API int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, const spmd_save_options *options,
                                       spmd_status *status);
+
+/* Gives the checkpoint that is written beside the run its name, if it is written;
+   `waits`: when it is. *finished is 0 while it is still being written, else 1. All
+   processes of a job call this; saving again and closing the trainer do it, too
+   (closing only in a job of one process). An error of writing comes out here. */
+SPMD_API int32_t spmd_finish_checkpoint(const spmd_trainer *trainer, int32_t waits, int32_t *finished,
+                                        spmd_status *status);
 
 /* Loads the newest checkpoint in `folder` that is whole, or `folder` itself
    when it is one, with hyper-parameters: each rank reads its bytes. Tensors

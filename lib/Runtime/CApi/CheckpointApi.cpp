@@ -18,6 +18,21 @@ static spmd_checkpoint *makeHandle(Checkpoint checkpoint) {
   return handle;
 }
 
+namespace {
+struct Finished {
+  Status status;
+  bool isFinished;
+};
+} // namespace
+
+/// Of a checkpoint that is written beside the run, if there is one.
+static Finished finish(const spmd_trainer &trainer, bool waits) {
+  if (!trainer.saving)
+    return {Status::success(), true};
+  Expected<std::string> saved = trainer.saving->finish(waits);
+  return {saved ? Status::success() : saved.error(), !trainer.saving->isPending()};
+}
+
 void spmd_save_options_init(spmd_save_options *options) {
   *options = spmd_save_options{};
   options->size = sizeof *options;
@@ -49,8 +64,23 @@ int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, co
     Expected<CheckpointFolder> created = CheckpointFolder::create(textOrEmpty(folder));
     if (Status agreed = made.agreeOn(created ? Status::success() : created.error()); !agreed.ok())
       return agreed;
+    if (options->beside) {
+      if (!trainer->saving)
+        trainer->saving = std::make_unique<BackgroundSave>(made);
+      return trainer->saving->start(*created, std::move(run), std::move(chosen));
+    }
+    if (Status status = finish(*trainer, /*waits=*/true).status; !status.ok())
+      return status;
     Expected<std::string> saved = created->save(made, std::move(run), chosen);
     return saved ? Status::success() : saved.error();
+  });
+}
+
+int32_t spmd_finish_checkpoint(const spmd_trainer *trainer, int32_t waits, int32_t *finished, spmd_status *status) {
+  return guarded(status, [&]() -> Status {
+    Finished done = finish(*trainer, waits != 0);
+    *finished = done.isFinished;
+    return done.status;
   });
 }
 

@@ -3,6 +3,7 @@
 #ifndef SPMD_LIB_RUNTIME_CAPI_HANDLES_H
 #define SPMD_LIB_RUNTIME_CAPI_HANDLES_H
 
+#include "spmd/Runtime/Run/BackgroundSave.h"
 #include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/spmd.h"
 
@@ -17,6 +18,7 @@ struct spmd_trainer {
   std::unique_ptr<spmd::runtime::Trainer> trainer;
   std::vector<spmd::runtime::HostTensor> inputs; ///< scratch, so that steps do not allocate
   std::vector<size_t> collectives; ///< positions in the plan
+  mutable std::unique_ptr<spmd::runtime::BackgroundSave> saving; ///< made with the first checkpoint beside the run
 };
 
 namespace spmd::runtime {

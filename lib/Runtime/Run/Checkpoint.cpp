@@ -100,9 +100,9 @@ static void removeUnfinished(const fs::path &folder) {
     fs::remove_all(leftover, error);
 }
 
-/// Writes this process's files, and says what they are.
-static Expected<std::string> writeOwn(const Trainer &trainer, const std::string &folder,
-                                      const CheckpointOptions &options) {
+Expected<std::string> CheckpointFolder::write(const Trainer &trainer, const Saving &saving) {
+  const std::string &folder = saving.temporary;
+  const CheckpointOptions &options = saving.options;
   std::vector<std::string> names;
   Status status;
   if (options.kind == CheckpointKind::Full) {
@@ -130,10 +130,9 @@ static Expected<std::string> writeOwn(const Trainer &trainer, const std::string 
   return text;
 }
 
-/// Brings the files of a checkpoint into `temporary`, which that of rank 0 then completes.
-static Status writeAll(const Trainer &trainer, const RunState &run, const CheckpointOptions &options,
-                       const std::string &temporary) {
-  Expected<std::string> own = writeOwn(trainer, temporary, options);
+/// Once all have written their files: the process of rank 0 says in the checkpoint what they are.
+static Status describeAll(const Trainer &trainer, const CheckpointFolder::Saving &saving,
+                          const Expected<std::string> &own) {
   if (Status status = trainer.agreeOn(own ? Status::success() : own.error()); !status.ok())
     return status;
   Expected<std::vector<std::string>> everyones = trainer.gatherText(*own);
@@ -145,40 +144,57 @@ static Status writeAll(const Trainer &trainer, const RunState &run, const Checkp
   for (const std::string &text : *everyones)
     for (CheckpointFile &file : CheckpointFile::parse(text))
       files.push_back(std::move(file));
-  return describeCheckpoint(&trainer, run, options, std::move(files), temporary);
+  return describeCheckpoint(&trainer, saving.run, saving.options, std::move(files), saving.temporary);
 }
 
-Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
-                                             const CheckpointOptions &options) const {
-  bool leads = trainer.ranks().has(0);
-  std::string target = path + "/" + folderNameOf(run.step),
-              temporary = path + "/" + kUnfinished + folderNameOf(run.step);
+Expected<CheckpointFolder::Saving> CheckpointFolder::begin(const Trainer &trainer, RunState run,
+                                                           CheckpointOptions options) const {
   Status status = options.from ? Status::success() : trainer.settle();
   run.rates.clear(); // of the run that was resumed
   const std::vector<HyperParameter> &hyper = trainer.manifest().hyper;
   for (size_t i = 0; i < hyper.size(); ++i)
     run.rates.push_back({hyper[i].name, hyper[i].group, options.from ? options.from->hyper[i] : trainer.hyperValue(i)});
-  std::error_code error;
-  if (leads && status.ok()) {
+  std::string name = folderNameOf(run.step);
+  Saving saving{std::move(run), std::move(options), path + "/" + name, path + "/" + kUnfinished + name};
+  if (trainer.ranks().has(0) && status.ok()) {
+    std::error_code error;
     removeUnfinished(path);
-    fs::create_directory(temporary, error);
+    fs::create_directory(saving.temporary, error);
     if (error)
-      status = Status::badInput("cannot make folder '" + temporary + "': " + error.message());
+      status = Status::badInput("cannot make folder '" + saving.temporary + "': " + error.message());
   }
-  if (status = trainer.agreeOn(status); status.ok())
-    status = writeAll(trainer, run, options, temporary);
+  if (status = trainer.agreeOn(status); !status.ok()) {
+    std::error_code ignored;
+    if (trainer.ranks().has(0))
+      fs::remove_all(saving.temporary, ignored);
+    return status;
+  }
+  return saving;
+}
+
+Expected<std::string> CheckpointFolder::complete(const Trainer &trainer, const Saving &saving,
+                                                 const Expected<std::string> &own) const {
+  bool leads = trainer.ranks().has(0);
+  std::error_code error;
+  Status status = describeAll(trainer, saving, own);
   if (leads && status.ok())
-    status = publish(temporary, path, target);
+    status = publish(saving.temporary, path, saving.target);
   if (leads)
-    fs::remove_all(temporary, error);
+    fs::remove_all(saving.temporary, error);
   if (status = trainer.agreeOn(status); !status.ok())
     return status;
-  if (leads && options.keep > 0) {
+  if (leads && saving.options.keep > 0) {
     std::vector<fs::path> all = listCheckpoints(path);
-    for (size_t i = 0; i + static_cast<size_t>(options.keep) < all.size(); ++i)
+    for (size_t i = 0; i + static_cast<size_t>(saving.options.keep) < all.size(); ++i)
       removeOld(all[i]);
   }
-  return target;
+  return saving.target;
+}
+
+Expected<std::string> CheckpointFolder::save(const Trainer &trainer, RunState run,
+                                             const CheckpointOptions &options) const {
+  Expected<Saving> saving = begin(trainer, std::move(run), options);
+  return saving ? complete(trainer, *saving, write(trainer, *saving)) : saving.error();
 }
 
 Expected<std::string> CheckpointFolder::import(const std::string &weights, const RunState &run) const {

@@ -108,7 +108,7 @@ Status Trainer::takeSnapshot(StateSnapshot &into) const {
   into.hyper = hyper;
   return content->shared->read([&] {
     Status status;
-    for (int64_t rank = 0; rank < manifest().ranks && status.ok(); ++rank)
+    for (int64_t rank = ranks().first; rank < ranks().end() && status.ok(); ++rank)
       status = content->memory().copyOut(rank, 0, into.addressOf(rank, 0), into.bytes());
     return status;
   });

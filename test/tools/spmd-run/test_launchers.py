@@ -31,15 +31,17 @@ def run(folder, *launcher):
 
 
 def checkpoint(folder, *launcher):
-    """A file for each rank, by the processes that hold them; another run of them goes on from it, to the bits of threads."""
-    place = folder / "checkpoints"
+    """A file for each rank, by the processes that hold them, waited for or beside the run; another run of them goes on from
+    it, to the bits of threads."""
+    place, mode = folder / "checkpoints", "beside" if any(word.endswith("4") for word in launcher) else "wait"
     shutil.rmtree(place, ignore_errors=True)
-    for options in (["--steps=2", f"--save={place}", "--save-kind=sharded"],
+    for options in (["--steps=2", f"--save={place}", "--save-kind=sharded", "--save-every=1", f"--save-mode={mode}"],
                     ["--steps=3", f"--resume={place}", f"--save={folder}/resumed.safetensors"]):
         done = subprocess.run([*launcher, BIN / "spmd-run", folder / "nano.spmd", *options], env=ENVIRONMENT,
                               capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "2 steps done" in done.stdout
+    assert sorted(p.name for p in place.iterdir()) == ["step-00000001", "step-00000002"]
     assert sorted(p.name for p in (place / "step-00000002").glob("rank-*")) == [f"rank-{r:05d}.safetensors" for r in range(4)]
     assert (folder / "resumed.safetensors").read_bytes() == (folder / "threads.safetensors").read_bytes()
 

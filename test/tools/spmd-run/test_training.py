@@ -309,7 +309,7 @@ def test_saving_beside_the_run(folder, tmp_path, kind: str) -> None:
                 assert (tmp_path / "wait" / name / file).read_bytes() == (tmp_path / "beside" / name / file).read_bytes()
 
 
-def test_saving_beside_several_processes_is_refused(folder, tmp_path) -> None:
+def test_saving_a_whole_file_beside_several_processes_is_refused(folder, tmp_path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -318,7 +318,8 @@ def test_saving_beside_several_processes_is_refused(folder, tmp_path) -> None:
                              stderr=subprocess.PIPE, text=True) for rank in range(2)]
     said = [job.communicate(timeout=60)[1] for job in jobs]
     assert all(job.returncode != 0 for job in jobs)
-    assert any("--save-mode=beside is for ranks of one process" in text for text in said), said
+    assert any("--save-mode=beside in several processes is for checkpoints with a file for each rank\n  cure: "
+               "--save-kind=sharded; or --save-mode=wait" in text for text in said), said
 
 
 def test_version_1_is_read(folder, tmp_path) -> None:

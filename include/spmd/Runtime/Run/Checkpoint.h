@@ -61,8 +61,8 @@ struct Checkpoint {
 };
 
 struct CheckpointOptions {
-  /// What is saved instead of the state as it is; then a thread may save while the trainer goes on. For a job of one
-  /// process.
+  /// What is saved instead of the state as it is; then a thread may write while the trainer goes on. Of kind full for a
+  /// job of one process.
   StateSnapshot *from = nullptr;
   CheckpointKind kind = CheckpointKind::Full;
   int64_t keep = 0; ///< the newest so many stay; 0: all
@@ -80,6 +80,17 @@ public:
   /// has several processes, all call this; of kind full that of rank 0 writes, else each for its ranks, into one folder
   /// that all of them see. In memory is at most the largest tensor. Returns the checkpoint's folder.
   Expected<std::string> save(const Trainer &trainer, RunState run, const CheckpointOptions &options) const;
+
+  /// The parts of save(). begin() and complete() are called by all processes together. write() writes the files of this
+  /// process, and returns what they are; with `options.from` and a file for each rank it is no other process's matter.
+  struct Saving {
+    RunState run;
+    CheckpointOptions options;
+    std::string target, temporary;
+  };
+  Expected<Saving> begin(const Trainer &trainer, RunState run, CheckpointOptions options) const;
+  static Expected<std::string> write(const Trainer &trainer, const Saving &saving);
+  Expected<std::string> complete(const Trainer &trainer, const Saving &saving, const Expected<std::string> &own) const;
 
   /// Makes a checkpoint, of kind full, of what another program has trained: `weights` is a safetensors file with
   /// tensors under the names that they have in state.safetensors.

@@ -10,7 +10,7 @@
 
 namespace spmd::runtime {
 
-/// A copy of the state of all ranks, which are here, on the host: what is written while the ranks go on. Filled by
+/// A copy of the state of the ranks here, on the host: what is written while the ranks go on. Filled by
 /// Trainer::takeSnapshot; then it may be read by another thread.
 class StateSnapshot final : public RankMemory {
 public:

@@ -95,7 +95,7 @@ public:
   std::vector<StatePiece> piecesToSave(int64_t rank, const StateSnapshot *from = nullptr) const;
   Status saveRank(int64_t rank, const std::string &path, const StateSnapshot *from = nullptr) const;
 
-  /// Copies the state of the ranks, which must all be here, as it is after the steps that were issued. Saving `from` it
+  /// Copies the state of the ranks here as it is after the steps that were issued. Saving `from` it
   /// looks at nothing that a step changes, so another thread may.
   Status takeSnapshot(StateSnapshot &into) const;
   /// Copies a piece of a rank here out.
