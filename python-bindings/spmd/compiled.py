@@ -940,7 +940,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
       keep_grads: `p.grad` can be read after a step that clears gradients before it computes them
-        (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps.
+        (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps. Of one that clears them
+        at its end, unshard_params(with_grads=True) has them, as the optimizer got them.
       precision: in which the model computes, and its gradients are reduced: MixedPrecisionPolicy, MixedPrecision, or
         text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types.
       check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.

@@ -255,6 +255,7 @@ class LiveState:
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
         self._gradients: list[tuple[Slot, torch.Tensor]] = []
+        self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []  # which the step clears: no parameter has them as its own
         # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
         own = {(i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"}
         for info in trainer.tensors:
@@ -272,6 +273,13 @@ class LiveState:
                 self.slots.append(slot)
                 continue
             parameter = self._parameters[info.name]
+            if info.state == "grad" and info.name in package.cleared_gradients:
+                with _no_torch_function():
+                    slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
+                slot.go_away()
+                self.slots.append(slot)
+                self.kept_gradients.append((slot, parameter))
+                continue
             tensor, is_made = self._state_tensor(info, parameter)
             slot = Slot(info, tensor, self)
             if is_made:  # the ranks have what it starts with

@@ -61,8 +61,9 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
     live, processes = step._live, step._agreement.processes
     chosen, has_them = set(names), processes.rank == 0 or not rank0_only
     slots = [slot for slot in live.slots if slot.info.state == "param" and slot.info.name in chosen]
+    lent = [(slot, parameter) for slot, parameter in live.kept_gradients if with_grads and slot.info.name in chosen]
     if with_grads:
-        slots += _gradients(live, chosen)
+        slots += _gradients(live, chosen, step._keep_grads) + [slot for slot, _ in lent]
     with step._lock:
         live.before_save()  # what was written before is no part of it
         for slot in slots:
@@ -70,10 +71,15 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
                 slot.fetch()
             elif not live.trainer.reads_alone:
                 live.trainer.read(slot.info.state, slot.info.name)
+        for slot, parameter in lent if has_them else ():
+            parameter.grad = slot.tensor
     try:
         yield
     finally:
         with step._lock:
+            for slot, parameter in lent:
+                if parameter.grad is slot.tensor:
+                    parameter.grad = None
             if writeback and rank0_only and processes.world > 1:
                 _share(slots, processes)
             for slot in slots:
@@ -82,10 +88,16 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
             live.put_away(slots)
 
 
-def _gradients(live: LiveState, names: set[str]) -> list[Slot]:
+def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
     for slot, _ in live._unkept:
         if slot.info.name in names:
             UnkeptGradient.fetch(slot)  # raises
+    known = {slot.info.name for slot, _ in (*live._gradients, *live.kept_gradients)}
+    trained = set(map(id, live.optimizers.parameters))
+    cleared = [name for name in sorted(names - known) if id(live._parameters[name]) in trained]
+    if cleared and not keeps:
+        raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
+                           "spmd.compile(keep_grads=True), which keeps each rank's part of it")
     return [slot for slot, _ in live._gradients if slot.info.name in names]
 
 

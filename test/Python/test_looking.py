@@ -129,6 +129,45 @@ def test_gradients() -> None:
     assert training.away() == EVERYTHING
 
 
+def clears(model, optimizer, x, y):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+def test_gradients_that_the_step_clears() -> None:
+    """As the optimizer got them; outside, parameters have none, and the training is as it would be."""
+    training, plain = Training(), Training()
+    training.step = spmd.compile(clears, ranks=3, policy="class:Linear", keep_grads=True)
+    plain.step = spmd.compile(clears, ranks=3, policy="class:Linear")
+    plain.run()
+    with pytest.raises(RuntimeError, match="the step clears the gradient of parameter 'head.bias', .*(?s:.*)keep_grads=True"):
+        with plain.step.unshard_params(with_grads=True):
+            pass
+    plain = Training()
+    plain.step = spmd.compile(clears, ranks=3, policy="class:Linear")
+    twin = Training()
+    for _ in range(2):
+        F.mse_loss(twin.model(twin.batch[0]), twin.batch[1]).backward()
+        torch.nn.utils.clip_grad_norm_(twin.model.parameters(), 0.5)
+        expected = {name: p.grad.clone() for name, p in twin.model.named_parameters()}
+        assert training.run() == plain.run()
+        twin.optimizer.step()
+        twin.optimizer.zero_grad()
+        assert training.model.head.weight.grad is None
+        with training.step.unshard_params(with_grads=True):
+            found = {name: p.grad.clone() for name, p in training.model.named_parameters()}
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+        assert all(p.grad is None for p in training.model.parameters())
+    assert "optimizer/grad/head.weight" in training.step.state_dict()
+    training.model.head.weight.grad = torch.ones(4, 8)
+    with pytest.raises(ValueError, match="'head.weight' has a gradient from outside the step"):
+        training.run()
+
+
 def test_state_dicts() -> None:
     """Full and sharded ones say the same, and leave the tensors where they are."""
     training = Training(ranks=2)

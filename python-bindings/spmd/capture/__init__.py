@@ -55,8 +55,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         order; every rank trains on its rows, gradients are averaged as FSDP does, and losses are the mean of theirs.
       zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
         under Adam their values are noise, and a check compares them through their first moment.
-      keep_grads: gradients that the step clears before it computes them are state of the step too, one sharded tensor
-        each, and can be read after it. Those that outlive a step which does not clear them are in any case.
+      keep_grads: gradients that the step clears, before it computes them or once they are used, are state of the step too,
+        one sharded tensor each, and can be read after it. Those that outlive a step which does not clear them are in any case.
       scheduled_options: options of the param groups, besides the learning rate, that are inputs of the step and may
         have another value in every call: "momentum", "betas.0" (the first of the pair), "weight_decay". The optimizer
         is then captured as arithmetic on single parameters, not as PyTorch's fused op.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import defaultdict
-from typing import Collection, Iterator
+from typing import Any, Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -61,7 +61,7 @@ class FakeStep:
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
-                 scheduled: Scheduled = Scheduled()):
+                 scheduled: Scheduled = Scheduled(), cleared_gradients: Collection[str] = ()):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -73,6 +73,8 @@ class FakeStep:
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled
+        self._cleared_gradients = cleared_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
@@ -221,11 +223,25 @@ class FakeStep:
                     kept.copy_(state[name])
                 state[name] = kept
 
+    def note_gradients(self, optimizer: torch.optim.Optimizer, *unused: Any) -> None:
+        """Before a step of an optimizer."""
+        names = {id(i.fake): i.name for i in self.inputs if i.kind == "param"}
+        self._stepped |= {names[id(p)]: p.grad for group in optimizer.param_groups for p in group["params"]
+                          if p.grad is not None and id(p) in names}
+
+    def stepped_gradients(self) -> list[str]:
+        """Parameters that an optimizer has got a gradient of."""
+        return [i.name for i in self.inputs if i.kind == "param" and i.name in self._stepped]
+
     def keep_gradients(self) -> None:
         """At the end of a traced step: a gradient that was computed anew becomes the one that is part of the state."""
         owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
         with torch.no_grad():
             for i in self.inputs:
+                if i.state == "grad" and i.name in self._cleared_gradients:
+                    if i.name in self._stepped:
+                        i.fake.copy_(self._stepped[i.name])
+                    continue
                 gradient = owners[i.name].grad if i.state == "grad" else None
                 if gradient is not None and gradient is not i.fake:
                     i.fake.copy_(gradient)
@@ -242,6 +258,10 @@ class FakeStep:
             with self.mode:
                 parameter.grad = torch.empty_like(parameter).requires_grad_(False)
             self.inputs.append(Input("state", name, parameter.grad, state="grad", init=0.0))
+        elif name in self._cleared_gradients:
+            with self.mode:
+                kept = torch.empty_like(parameter).requires_grad_(False)
+            self.inputs.append(Input("state", name, kept, state="grad", init=0.0))
 
     def _install_rng(self) -> None:
         """What random numbers are a function of; a step that draws none has no such inputs."""
@@ -294,6 +314,8 @@ class FakeStep:
         for name, _ in self.whole.named_buffers():
             self._check_registered("buffer", name)
         for i in self.inputs:
+            if i.state == "grad" and i.name in self._cleared_gradients:
+                continue
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
             if i.state == "grad" and owner is None:
                 raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "

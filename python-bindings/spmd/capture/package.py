@@ -35,6 +35,7 @@ class StepPackage:
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    cleared_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     left: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state

@@ -56,6 +56,8 @@ class Trace:
     result: Any
     left: list[tuple[str, str, Output]] = dataclasses.field(default_factory=list)
     unkept_gradients: list[str] = dataclasses.field(default_factory=list)
+    stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got,
+    cleared_gradients: list[str] = dataclasses.field(default_factory=list)  # and those that are kept though they are cleared
     held: Held = dataclasses.field(default_factory=Held)
     around: _Surroundings | None = None  # of which `held` is what is used
     keeps_grads: bool = False
@@ -98,16 +100,20 @@ class _Surroundings:
 
 def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled()) -> Trace:
     """Traces the call; the model, the optimizers and the batch are left as they were. `keep_grads`: gradients that the
-    step leaves behind are part of its state also where it clears them before it computes them anew."""
+    step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
+    clears once they are used, as the optimizer got them."""
     functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
     traced, leftover = _trace_reached(call, around, with_gradients=())
     if leftover:  # these gradients outlive the step: they are part of its state. All others begin as they do: with none
-        traced, leftover = _trace_reached(call, around, with_gradients=leftover, keep_grads=keep_grads)
+        cleared = [name for name in traced.stepped_gradients if name not in leftover] if keep_grads else ()
+        traced, leftover = _trace_reached(call, around, with_gradients=leftover, keep_grads=keep_grads, cleared=cleared)
         kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
         traced.unkept_gradients = [name for name in leftover if name not in kept]
+    elif keep_grads and traced.stepped_gradients:
+        traced, _ = _trace_reached(call, around, with_gradients=(), keep_grads=True, cleared=traced.stepped_gradients)
     traced.around, traced.keeps_grads = around, keep_grads
     return traced
 
@@ -115,7 +121,9 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
     kept = [i.name for i, _ in traced.inputs if i.state == "grad"]
-    first, _ = _trace(call, traced.around, kept, first_step=True, keep_grads=traced.keeps_grads)
+    cleared = set(traced.cleared_gradients)
+    first, _ = _trace(call, traced.around, [name for name in kept if name not in cleared], first_step=True,
+                      keep_grads=traced.keeps_grads, cleared=traced.cleared_gradients)
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
@@ -123,13 +131,13 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
 
 
 def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collection[str],
-                   keep_grads: bool = False) -> tuple[Trace, list[str]]:
+                   keep_grads: bool = False, cleared: Collection[str] = ()) -> tuple[Trace, list[str]]:
     """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
     through a list of them, made before, has none: its tensors are read as any other tensor is."""
     while True:
         found: list[str] = []
         try:
-            traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads)
+            traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads, cleared=cleared)
         except CaptureError:
             if not found:
                 raise
@@ -163,10 +171,11 @@ def _without_onednn() -> Iterator[None]:
 
 
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
-           by_tensor: list[str] | None = None, keep_grads: bool = False) -> tuple[Trace, list[str]]:
+           by_tensor: list[str] | None = None, keep_grads: bool = False,
+           cleared: Collection[str] = ()) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
-                     around.scheduled)
+                     around.scheduled, cleared)
     result: list[Any] = []
     with meta_kernels(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
             no_gradients_outside(around.reached, fakes.foreign):
@@ -180,7 +189,12 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
                   stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
-                returned = call.run(batch)
+                hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
+                try:
+                    returned = call.run(batch)
+                finally:
+                    for hook in hooks:
+                        hook.remove()
                 fakes.keep_first_state()
                 if keep_grads:
                     fakes.keep_gradients()
@@ -225,6 +239,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
     traced = _collect(module, fakes, around, *result)
+    traced.stepped_gradients, traced.cleared_gradients = fakes.stepped_gradients(), list(cleared)
     traced.updates = max(stamps.updates.values(), default=1)
     traced.held.watched = {path: found for path, found in traced.held.watched.items()
                            if any(id(part) in stamps.called for part in found[1].modules())}
