@@ -121,6 +121,14 @@ LogicalResult ProgramOp::verifyRegions() {
     if (failed(verifyPlace(*this, buffer)))
       return failure();
   }
+  // Constraint 5.
+  for (NamedAttribute entry : getAxesAttr() ? getAxesAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    auto names = dyn_cast<ArrayAttr>(entry.getValue());
+    bool areNames = names && !names.empty() && llvm::all_of(names, llvm::IsaPred<StringAttr>);
+    if (!areNames || !llvm::is_contained(getCommunicators(), entry.getName()))
+      return emitOpError("has axes ") << entry.getValue() << " for " << entry.getName()
+                                      << ", expected names of axes for a communicator";
+  }
   int64_t ranks = getRanks();
   for (Operation &op : getBody().front()) {
     SmallVector<RefAttr> refs;

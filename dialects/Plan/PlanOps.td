@@ -23,14 +23,18 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     of transient bytes that no placement of these buffers can go below, and `peak` says which classes of transient bytes
     are alive where most are.
 
+    `axes` has, by name, the mesh axes along which a communicator connects ranks that does not connect all of them.
+
     Constraints:
     1. every ref names a buffer of the program and lies inside it for every rank;
     2. every command's stream is in `streams`, and its communicator in `communicators`;
     3. a state buffer lies in the state part of the arena, every other one in the transient part;
-    4. a wait names a command of another stream.
+    4. a wait names a command of another stream;
+    5. `axes` are of communicators, and lists of names.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, StrArrayAttr:$streams, StrArrayAttr:$communicators,
-                       I64Attr:$state_bytes, I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak);
+                       I64Attr:$state_bytes, I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak,
+                       OptionalAttr<DictionaryAttr>:$axes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `streams` $streams `communicators` $communicators

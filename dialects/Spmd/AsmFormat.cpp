@@ -173,7 +173,7 @@ ParseResult parseMode(OpAsmParser &parser, UnitModeAttr &mode) {
     return failure();
   std::optional<UnitMode> parsed = symbolizeUnitMode(name);
   if (!parsed)
-    return parser.emitError(loc, "unknown mode '") << name << "', expected fully_shard or replicate";
+    return parser.emitError(loc, "unknown mode '") << name << "', expected fully_shard, shard_optimizer or replicate";
   mode = UnitModeAttr::get(parser.getContext(), *parsed);
   return success();
 }

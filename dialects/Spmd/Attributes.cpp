@@ -24,6 +24,8 @@ void SpmdDialect::registerAttributes() {
 }
 
 std::string AxisState::str() const {
+  if (outer != Outer::same)
+    return (outer == Outer::partial ? "partial<sum>, " : "replicated, ") + within(Outer::same).str();
   switch (tag) {
   case Tag::replicated:
     return "replicated";

@@ -24,13 +24,23 @@ struct AxisState {
   int64_t dim = 0, pre = 1, chunk = 0;
   /// Only for partial.
   ReduceKind kind = ReduceKind::sum;
+  /// A value's states on the two axes of a mesh, read as one: `same` when this state is that of all ranks, else it is
+  /// the state on the second axis, and this is what holds on the first. Never in an attribute, which has both.
+  enum class Outer { same, replicated, partial };
+  Outer outer = Outer::same;
 
   static AxisState replicated() { return {}; }
-  static AxisState varying() { return {Tag::varying, 0, 1, 0, ReduceKind::sum}; }
-  static AxisState owned() { return {Tag::owned, 0, 1, 0, ReduceKind::sum}; }
-  static AxisState partial(ReduceKind kind) { return {Tag::partial, 0, 1, 0, kind}; }
+  static AxisState varying() { return {Tag::varying, 0, 1, 0, ReduceKind::sum, Outer::same}; }
+  static AxisState owned() { return {Tag::owned, 0, 1, 0, ReduceKind::sum, Outer::same}; }
+  static AxisState partial(ReduceKind kind) { return {Tag::partial, 0, 1, 0, kind, Outer::same}; }
   static AxisState shard(int64_t dim, int64_t pre, int64_t chunk) {
-    return {Tag::shard, dim, pre, chunk, ReduceKind::sum};
+    return {Tag::shard, dim, pre, chunk, ReduceKind::sum, Outer::same};
+  }
+  /// This state on the second axis of a mesh, and `outer` on the first.
+  AxisState within(Outer outer) const {
+    AxisState state = *this;
+    state.outer = outer;
+    return state;
   }
 
   bool isReplicated() const { return tag == Tag::replicated; }
@@ -40,7 +50,8 @@ struct AxisState {
   bool isVarying() const { return tag == Tag::varying; }
 
   bool operator==(const AxisState &o) const {
-    return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk && kind == o.kind;
+    return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk && kind == o.kind &&
+           outer == o.outer;
   }
   bool operator!=(const AxisState &o) const { return !(*this == o); }
 
@@ -49,7 +60,7 @@ struct AxisState {
 };
 
 inline llvm::hash_code hash_value(const AxisState &s) {
-  return llvm::hash_combine(static_cast<int>(s.tag), s.dim, s.pre, s.chunk, static_cast<int>(s.kind));
+  return llvm::hash_combine(static_cast<int>(s.tag), s.dim, s.pre, s.chunk, static_cast<int>(s.kind), static_cast<int>(s.outer));
 }
 
 } // namespace spmd

@@ -173,7 +173,8 @@ def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
     in the module attribute `spmd.annotations`, from `fully_shard` or `wrap`.
     `reshard` is 1 to free gathered parameters between forward and backward, 0 to
     keep them, or the size of a group of ranks; `precision` as in `spmd.shard_unit`;
-    `ranks` the size of the mesh that was named. `reached`: nobody said it; the
+    `mesh` the sizes of the axes of the mesh that was named: [shard] or
+    [replicate, shard]. `reached`: nobody said it; the
     modules are reached by the step without being the model's, and are a unit
     whatever a policy chooses beside and inside of them.
   }];
@@ -183,7 +184,7 @@ def Spmd_AnnotationAttr : Spmd_Attr<"Annotation", "annotation"> {
                         OptionalParameter<"::mlir::IntegerAttr">:$reshard,
                         OptionalParameter<"::mlir::DictionaryAttr">:$precision,
                         OptionalParameter<"::mlir::IntegerAttr">:$prefetch,
-                        OptionalParameter<"::mlir::IntegerAttr">:$ranks,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$mesh,
                         OptionalParameter<"::mlir::UnitAttr">:$reached);
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -197,7 +198,8 @@ def Spmd_ShardingAttr : Spmd_Attr<"Sharding", "sharding",
   let summary = "global shape of a value and its state on every mesh axis";
   let description = [{
     The encoding of a tensor type in a partitioned function; the type's own shape is
-    the local one. One state per axis of the mesh:
+    the local one. One state per axis of the mesh; of a mesh of several axes one state
+    alone is that of all its ranks, in the order of their numbers:
 
     * `replicated`: every rank has the whole value;
     * `shard<dim, pre, chunk>`: dimension `dim` is read as [pre][total]; `total` is
@@ -211,6 +213,9 @@ def Spmd_ShardingAttr : Spmd_Attr<"Sharding", "sharding",
 
     ```mlir
     tensor<4x16xf32, #spmd.sharding<global = [8, 16], [shard<0, 1, 4>]>>
+    // of a mesh ["replicate" = 2, "shard" = 4]: a chunk, and its gradient before it is summed across "replicate"
+    tensor<256xf32, #spmd.sharding<global = [1024], [replicated, owned]>>
+    tensor<256xf32, #spmd.sharding<global = [1024], [partial<sum>, owned]>>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$globalShape,

@@ -52,7 +52,7 @@ def Spmd_ReduceKind : I32Enum<"ReduceKind",
 
 def Spmd_UnitMode : I32Enum<"UnitMode",
     "whether a unit's flat buffers are cut into one chunk per rank",
-    [I32EnumCase<"fully_shard", 0>, I32EnumCase<"replicate", 1>]> {
+    [I32EnumCase<"fully_shard", 0>, I32EnumCase<"replicate", 1>, I32EnumCase<"shard_optimizer", 2>]> {
   let cppNamespace = "::spmd";
 }
 

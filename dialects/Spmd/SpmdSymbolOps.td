@@ -17,6 +17,8 @@ def Spmd_MeshOp : Spmd_Op<"mesh", [Symbol]> {
   let summary = "named axes of ranks";
   let description = [{
     `spmd.mesh @mesh ["data" = 4]`: 4 ranks. The rank number is row-major in the axes.
+    Of two axes, `["replicate" = 2, "shard" = 4]`, units are cut along the second and
+    the same along the first; the batch is cut over all ranks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes);
@@ -70,8 +72,9 @@ def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
   let summary = "parameters that live in one flat buffer and are gathered together";
   let description = [{
     `modules` are the modules whose parameters the unit has. Under `fully_shard` each
-    rank of `axes` owns one chunk of the flat buffer; under `replicate` each has it
-    all. With `reshard_after_forward` the gathered buffer is freed between forward
+    rank of `axes` owns one chunk of the flat buffer; under `shard_optimizer` it keeps
+    all parameters, and a chunk of gradients and optimizer state; under `replicate`
+    each has it all. With `reshard_after_forward` the gathered buffer is freed between forward
     and backward and gathered again; `reshard_group` keeps it over a group of this
     many ranks instead. `prefetch` is how many units ahead it is gathered, if not as
     the pass is told. `precision` has the dtypes of mixed precision: `param` (gathered
@@ -108,6 +111,8 @@ def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
     ::mlir::RankedTensorType getFlatType();
     /// True when each rank owns a chunk smaller than the buffer.
     bool isSharded();
+    /// True when each rank keeps all parameters of a sharded unit, and a chunk of the rest.
+    bool hasWholeParameters();
   }];
 }
 

@@ -130,7 +130,9 @@ int64_t ShardUnitOp::getNumRanks() {
   return mesh ? mesh.getNumRanks(getAxes()) : 1;
 }
 
-bool ShardUnitOp::isSharded() { return getMode() == UnitMode::fully_shard && getNumRanks() > 1; }
+bool ShardUnitOp::isSharded() { return getMode() != UnitMode::replicate && getNumRanks() > 1; }
+
+bool ShardUnitOp::hasWholeParameters() { return getMode() == UnitMode::shard_optimizer && getNumRanks() > 1; }
 
 int64_t ShardUnitOp::getChunk() {
   int64_t padded = getLayout().getPadded();

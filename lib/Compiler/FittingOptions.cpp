@@ -4,6 +4,7 @@
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Text.h"
+#include "spmd/ShardUnits/Mesh.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -58,7 +59,7 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
     return bytes;
   };
   PipelineOptions changed = options;
-  if (options.mode != "fully_shard") {
+  if (options.mode != "fully_shard" && options.mode != "hybrid") {
     changed.mode = "fully_shard";
     attempt("--mode=fully_shard", changed);
   }
@@ -67,9 +68,9 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
     changed.policy = "class:" + block;
     attempt("--policy=" + changed.policy, changed);
   }
-  if (!options.reshardAfterForward) {
+  if (options.reshardAfterForward == "false") {
     changed = options;
-    changed.reshardAfterForward = true;
+    changed.reshardAfterForward = "true";
     attempt("--reshard-after-forward=true", changed);
   }
   if (options.prefetch > 0) {
@@ -80,8 +81,14 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
   std::optional<int64_t> before;
   changed = options;
   for (int i = 0; i < kMostDoublings && !found.anyFits(); ++i) {
-    changed.ranks *= 2;
-    std::optional<int64_t> bytes = attempt("--ranks=" + std::to_string(changed.ranks), changed);
+    // More ranks in each row of a mesh: only along a row are units cut.
+    units::Mesh mesh = *units::chooseMesh(changed.ranks, changed.mesh);
+    mesh.shard *= 2;
+    changed.ranks = mesh.ranks();
+    if (!changed.mesh.empty())
+      changed.mesh = mesh.replicate > 1 ? mesh.describe() : "shard:" + std::to_string(mesh.shard);
+    std::optional<int64_t> bytes = attempt(
+        changed.mesh.empty() ? "--ranks=" + std::to_string(changed.ranks) : "--mesh=" + changed.mesh, changed);
     if (!bytes || (before && *bytes >= *before))
       break;
     before = bytes;

@@ -99,12 +99,18 @@ DictionaryAttr StepImporter::getPrecision(const units::Precision &precision) {
 Attribute StepImporter::getAnnotation(const units::Annotation &annotation) {
   const units::UnitOptions &options = annotation.options;
   auto number = [&](std::optional<int64_t> value) { return value ? builder.getI64IntegerAttr(*value) : IntegerAttr(); };
+  SmallVector<int64_t> sizes;
+  if (options.mesh && options.mesh->hasTwoAxes())
+    sizes.push_back(options.mesh->replicate);
+  if (options.mesh)
+    sizes.push_back(options.mesh->shard);
+  DenseI64ArrayAttr mesh = options.mesh ? builder.getDenseI64ArrayAttr(sizes) : DenseI64ArrayAttr();
   DictionaryAttr precision = options.precision ? getPrecision(*options.precision) : DictionaryAttr();
   return AnnotationAttr::get(context, getStrings(builder, annotation.modules),
                              annotation.ignored.empty() ? ArrayAttr() : getStrings(builder, annotation.ignored),
                              options.mode ? builder.getStringAttr(units::nameOf(*options.mode)) : StringAttr(),
                              number(options.reshardAfterForward), precision, number(options.prefetch),
-                             number(options.ranks), annotation.reached ? builder.getUnitAttr() : UnitAttr());
+                             mesh, annotation.reached ? builder.getUnitAttr() : UnitAttr());
 }
 
 /// Frames as a call-site chain, innermost first, under the module path.

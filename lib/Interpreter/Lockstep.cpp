@@ -165,7 +165,7 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
   auto sharding = dyn_cast_or_null<ShardingAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
   if (!sharding)
     return success();
-  if (sharding.getStates().size() != mesh.sizes.size()) {
+  if (sharding.getStates().size() != 1 && sharding.getStates().size() != mesh.sizes.size()) {
     mlir::emitError(value.getLoc()) << "the type " << value.getType() << " has states for "
                                     << sharding.getStates().size() << " mesh axes, the mesh has " << mesh.sizes.size();
     return failure();
@@ -173,7 +173,7 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
   for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
     if (!state.isReplicated())
       continue;
-    for (ArrayRef<int64_t> group : mesh.groups(axis))
+    for (ArrayRef<int64_t> group : mesh.groupsOfState(axis, sharding.getStates().size()))
       for (int64_t rank : group.drop_front())
         if (!tensors[group[0]].identical(tensors[rank])) {
           InFlightDiagnostic diag = mlir::emitError(value.getLoc())

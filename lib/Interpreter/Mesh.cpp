@@ -68,6 +68,10 @@ SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayAttr over) const {
   return groups(indices);
 }
 
+SmallVector<SmallVector<int64_t>> Mesh::groupsOfState(int64_t index, size_t count) const {
+  return count == 1 ? groups(llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()))) : groups(index);
+}
+
 SmallVector<SmallVector<int64_t>> Mesh::groups(int64_t axis) const { return groups(ArrayRef<int64_t>(axis)); }
 
 } // namespace spmd::interp

@@ -122,11 +122,17 @@ static Attribute withoutUpdate(Attribute role) {
   return update ? update.getArg() : role;
 }
 
+/// Each rank has the whole flat buffer of what the role says.
+static bool isWholeParameters(ShardUnitOp unit, ShardAttr role) {
+  return unit.hasWholeParameters() && role.getState() == "param";
+}
+
 /// The chunk of `flat` of every rank.
-static FailureOr<PerRank> shardFlat(ShardUnitOp unit, ArrayRef<Tensor> segments, DType dtype, const Mesh &mesh) {
+static FailureOr<PerRank> shardFlat(ShardUnitOp unit, bool isWhole, ArrayRef<Tensor> segments, DType dtype,
+                                    const Mesh &mesh) {
   PerRank result;
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
-    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank));
+    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank), isWhole);
     if (failed(chunk))
       return failure();
     Tensor local(dtype, {chunk->size});
@@ -148,7 +154,7 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
     FailureOr<ShardUnitOp> unit = lookupUnit(scope, flat.getUnit());
     if (failed(unit))
       return failure();
-    return shardFlat(*unit, globals, dtype, mesh);
+    return shardFlat(*unit, isWholeParameters(*unit, flat), globals, dtype, mesh);
   }
   if (isa<TableAttr>(role)) {
     Tensor table(dtype, {static_cast<int64_t>(globals.size())});
@@ -163,8 +169,10 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
     SmallVector<int64_t> coordinates = mesh.coordinates(rank);
     for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
+      // One state alone is that of all ranks in their order.
+      int64_t position = sharding.getStates().size() == 1 ? rank : coordinates[axis];
       if (state.isShard())
-        result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, coordinates[axis]);
+        result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, position);
       else if (!state.isReplicated() && !state.isVarying())
         return scope->emitError() << "an argument cannot be " << state.str() << ": " << role;
     }
@@ -180,13 +188,13 @@ static LogicalResult checkIdentical(Operation *scope, Attribute role, const PerR
 }
 
 /// Segments out of the chunks of all ranks; what is no segment must be zero.
-static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, Attribute role, const PerRank &locals,
-                                                  const Mesh &mesh) {
+static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, bool isWhole, Attribute role,
+                                                  const PerRank &locals, const Mesh &mesh) {
   SmallVector<Tensor> result;
   for (SegmentAttr segment : unit.getLayout().getSegments())
     result.push_back(Tensor(locals[0].dtype(), segment.getShape()));
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
-    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank));
+    FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank), isWhole);
     if (failed(chunk))
       return failure();
     int64_t checked = 0;
@@ -228,9 +236,10 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
     FailureOr<ShardUnitOp> unit = lookupUnit(scope, flat.getUnit());
     if (failed(unit))
       return failure();
-    if (!unit->isSharded() && failed(checkIdentical(scope, role, locals, all)))
+    bool isWhole = isWholeParameters(*unit, flat);
+    if ((isWhole || !unit->isSharded()) && failed(checkIdentical(scope, role, locals, all)))
       return failure();
-    return unshardFlat(*unit, role, locals, mesh);
+    return unshardFlat(*unit, isWhole, role, locals, mesh);
   }
   if (isa<TableAttr>(role)) {
     if (failed(checkIdentical(scope, role, locals, all)))
@@ -249,7 +258,7 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
   // Axis by axis, the first rank of each group takes the combined value.
   PerRank values = locals;
   for (auto [axis, state] : llvm::enumerate(sharding.getStates()))
-    for (ArrayRef<int64_t> group : mesh.groups(axis)) {
+    for (ArrayRef<int64_t> group : mesh.groupsOfState(axis, sharding.getStates().size())) {
       SmallVector<Tensor> members;
       for (int64_t rank : group)
         members.push_back(values[rank]);

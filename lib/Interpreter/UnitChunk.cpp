@@ -36,11 +36,11 @@ FailureOr<ShardUnitOp> lookupUnit(Operation *op, FlatSymbolRefAttr unit) {
   return unitOp;
 }
 
-FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, ArrayRef<int64_t> coordinates) {
+FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, ArrayRef<int64_t> coordinates, bool isWhole) {
   UnitChunk chunk;
-  chunk.size = unit.getChunk();
+  chunk.size = isWhole ? unit.getLayout().getPadded() : unit.getChunk();
   int64_t begin = 0;
-  if (unit.isSharded()) {
+  if (unit.isSharded() && !isWhole) {
     FailureOr<int64_t> position = positionOnAxes(unit, unit.getMeshAttr(), unit.getAxes(), coordinates);
     if (failed(position))
       return failure();

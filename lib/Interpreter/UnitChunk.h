@@ -31,7 +31,7 @@ mlir::FailureOr<int64_t> positionOnAxes(mlir::Operation *op, mlir::FlatSymbolRef
 mlir::FailureOr<ShardUnitOp> lookupUnit(mlir::Operation *op, mlir::FlatSymbolRefAttr unit);
 
 /// The part of `unit` that the rank at `coordinates` keeps.
-mlir::FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, llvm::ArrayRef<int64_t> coordinates);
+mlir::FailureOr<UnitChunk> getUnitChunk(ShardUnitOp unit, llvm::ArrayRef<int64_t> coordinates, bool isWhole = false);
 
 } // namespace spmd::interp
 

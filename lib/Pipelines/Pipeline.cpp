@@ -53,8 +53,11 @@ std::string unitOptions(const PipelineOptions &options) {
     text += " strict-tied=true";
   if (!options.precision.empty())
     text += " precision=" + quote(options.precision);
-  return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode +
-         " reshard-after-forward=" + (options.reshardAfterForward ? "true" : "false");
+  if (!options.mesh.empty())
+    text += " mesh=" + options.mesh;
+  if (!options.reshardAfterForward.empty())
+    text += " reshard-after-forward=" + options.reshardAfterForward;
+  return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode;
 }
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
@@ -185,8 +188,18 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
   auto isOneOf = [](StringRef value, ArrayRef<StringRef> allowed) { return llvm::is_contained(allowed, value); };
   if (options.ranks < 1)
     return "ranks=" + std::to_string(options.ranks) + ": expected at least 1";
-  if (!isOneOf(options.mode, {"fully_shard", "replicate"}))
-    return "mode=" + options.mode + ": expected fully_shard, replicate";
+  if (runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh); !mesh)
+    return "mesh=" + options.mesh + ": " + mesh.error().message;
+  if (!units::parseMode(options.mode))
+    return "mode=" + options.mode + ": expected " + units::kModes;
+  if (!isOneOf(options.reshardAfterForward, {"", "true", "false"}))
+    return "reshard-after-forward=" + options.reshardAfterForward + ": expected true, false";
+  units::UnitOptions said{units::parseMode(options.mode), {}, {}, {}, {}};
+  if (!options.reshardAfterForward.empty())
+    said.reshardAfterForward =
+        options.reshardAfterForward == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  if (runtime::Status status = units::completeMode(said, ""); !status.ok())
+    return "reshard-after-forward=" + options.reshardAfterForward + ": " + status.message;
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
   if (runtime::Expected<units::Precision> precision = units::parsePrecision(options.precision); !precision)

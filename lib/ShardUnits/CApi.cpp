@@ -38,7 +38,13 @@ static Expected<std::string> assign(const char *text, spmd_units_decide decide, 
     request.annotations = readAnnotations(root["units"]);
   request.strictTied = root.has("strict_tied") && root["strict_tied"].asBool();
   request.strictNames = !root.has("strict_names") || root["strict_names"].asBool();
-  request.ranks = root["ranks"].asSize();
+  int64_t ranks = root["ranks"].asSize();
+  Expected<Mesh> mesh = chooseMesh(ranks, root.has("mesh") ? root["mesh"].asString() : "");
+  if (mesh)
+    request.mesh = *mesh;
+  else
+    root["mesh"].fail(mesh.error().message);
+  request.isMeshOpen = !root.has("mesh");
   if (!document.status().ok())
     return document.status();
   Decide ask;
@@ -53,7 +59,7 @@ static Expected<std::string> assign(const char *text, spmd_units_decide decide, 
   Expected<ShardUnits> assigned = assignShardUnits(*tree, request, ask);
   if (!assigned)
     return assigned.error();
-  return toJson(*tree, *assigned, request.ranks);
+  return toJson(*tree, *assigned);
 }
 
 extern "C" {

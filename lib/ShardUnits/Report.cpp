@@ -13,14 +13,16 @@ using namespace spmd::units;
 using runtime::formatCount;
 using Json = nlohmann::ordered_json;
 
-static bool isSharded(const Unit &unit, int64_t ranks) { return unit.options.mode != Mode::replicate && ranks > 1; }
+static bool isSharded(const Unit &unit, const Mesh &mesh) {
+  return unit.options.mode != Mode::replicate && mesh.shard > 1;
+}
 
 /// What travels: the dtype of mixed precision, or the parameters' own.
 static runtime::DType getWireType(const Unit &unit, const UnitBuffer &buffer) {
   return unit.options.precision && unit.options.precision->param ? *unit.options.precision->param : buffer.dtype;
 }
 
-UnitCost units::getCost(const ModuleTree &tree, const Unit &unit, int64_t ranks) {
+UnitCost units::getCost(const ModuleTree &tree, const Unit &unit, const Mesh &mesh) {
   UnitCost cost;
   for (const UnitBuffer &buffer : unit.buffers) {
     cost.padding += buffer.padded;
@@ -29,9 +31,10 @@ UnitCost units::getCost(const ModuleTree &tree, const Unit &unit, int64_t ranks)
       cost.numel += tree.getNumel(parameter);
       cost.frozenNumel += tree.getParameter(parameter).trainable ? 0 : tree.getNumel(parameter);
     }
-    int64_t kept = isSharded(unit, ranks) ? buffer.padded / ranks : buffer.padded;
+    bool isCut = isSharded(unit, mesh) && unit.options.mode != Mode::shardOptimizer;
+    int64_t kept = isCut ? buffer.padded / mesh.shard : buffer.padded;
     cost.keptBytes += kept * runtime::sizeOf(buffer.dtype);
-    if (isSharded(unit, ranks))
+    if (isSharded(unit, mesh))
       cost.gatheredBytes += buffer.padded * runtime::sizeOf(getWireType(unit, buffer));
   }
   cost.padding -= cost.numel;
@@ -42,15 +45,15 @@ static std::string getName(const ModuleTree &tree, const Unit &unit) {
   return unit.modules.empty() ? "" : tree.getModule(unit.modules.front()).path;
 }
 
-std::vector<std::string> units::getCostWarnings(const ModuleTree &tree, const ShardUnits &units, int64_t ranks) {
+std::vector<std::string> units::getCostWarnings(const ModuleTree &tree, const ShardUnits &units) {
   constexpr int64_t megabyte = 1000000;
   std::vector<std::string> warnings, small;
   int64_t numel = 0, rootNumel = 0;
   for (const Unit &unit : units.units) {
-    UnitCost cost = getCost(tree, unit, ranks);
+    UnitCost cost = getCost(tree, unit, units.mesh);
     numel += cost.numel;
     rootNumel = unit.modules.front() == 0 ? cost.numel : rootNumel;
-    if (isSharded(unit, ranks) && cost.numParameters > 0 && cost.gatheredBytes < megabyte)
+    if (isSharded(unit, units.mesh) && cost.numParameters > 0 && cost.gatheredBytes < megabyte)
       small.push_back(formatPath(getName(tree, unit)));
   }
   if (!small.empty()) {
@@ -94,14 +97,14 @@ static std::string formatModules(const ModuleTree &tree, const Unit &unit) {
   return text;
 }
 
-std::string units::formatUnits(const ModuleTree &tree, const ShardUnits &units, int64_t ranks) {
+std::string units::formatUnits(const ModuleTree &tree, const ShardUnits &units) {
   std::vector<std::vector<std::string>> rows = {{"unit", "mode", "reshard", "precision", "prefetch", "parameters",
                                                  "elements", "padding", "frozen", "bytes gathered", "bytes per rank"}};
   UnitCost total;
   auto add = [&](const Unit &unit, const std::string &name) {
-    UnitCost cost = getCost(tree, unit, ranks);
+    UnitCost cost = getCost(tree, unit, units.mesh);
     int64_t frozen = cost.numel ? cost.frozenNumel * 100 / cost.numel : 0;
-    bool sharded = isSharded(unit, ranks);
+    bool sharded = isSharded(unit, units.mesh);
     rows.push_back({name, nameOf(*unit.options.mode), sharded ? formatReshard(unit.options) : "-",
                     formatPrecision(unit.options.precision),
                     unit.options.prefetch ? std::to_string(*unit.options.prefetch) : "-",
@@ -122,11 +125,14 @@ std::string units::formatUnits(const ModuleTree &tree, const ShardUnits &units, 
   rows.push_back({"total", "", "", "", "", formatCount(total.numParameters), formatCount(total.numel),
                   formatCount(total.padding), std::to_string(frozen) + "%", formatCount(total.gatheredBytes),
                   formatCount(total.keptBytes)});
-  std::string text = "shard units for " + formatCount(ranks) + (ranks == 1 ? " rank" : " ranks") +
+  const Mesh &mesh = units.mesh;
+  std::string text = "shard units for " +
+                     (mesh.hasTwoAxes() ? mesh.describe()
+                                        : formatCount(mesh.ranks()) + (mesh.ranks() == 1 ? " rank" : " ranks")) +
                      ", in post-order:\n" + runtime::formatTable(rows);
   for (const std::string &warning : units.warnings)
     text += "warning: " + warning + "\n";
-  for (const std::string &warning : getCostWarnings(tree, units, ranks))
+  for (const std::string &warning : getCostWarnings(tree, units))
     text += "warning: " + warning + "\n";
   for (const std::string &remark : units.remarks)
     text += "remark: " + remark + "\n";
@@ -169,8 +175,8 @@ static Json writeSlices(int64_t offset, int64_t numel, int64_t chunk) {
   return slices;
 }
 
-static Json writeUnit(const ModuleTree &tree, const Unit &unit, int64_t ranks) {
-  UnitCost cost = getCost(tree, unit, ranks);
+static Json writeUnit(const ModuleTree &tree, const Unit &unit, const Mesh &mesh) {
+  UnitCost cost = getCost(tree, unit, mesh);
   Json json;
   json["name"] = getName(tree, unit);
   json["modules"] = Json::array();
@@ -187,7 +193,7 @@ static Json writeUnit(const ModuleTree &tree, const Unit &unit, int64_t ranks) {
   json["parameters"] = Json::array();
   for (size_t number = 0; number < unit.buffers.size(); ++number) {
     const UnitBuffer &buffer = unit.buffers[number];
-    int64_t chunk = isSharded(unit, ranks) ? buffer.padded / ranks : buffer.padded;
+    int64_t chunk = isSharded(unit, mesh) ? buffer.padded / mesh.shard : buffer.padded;
     Json entry;
     entry["dtype"] = runtime::nameOf(buffer.dtype);
     entry["updated"] = buffer.updated;
@@ -206,22 +212,23 @@ static Json writeUnit(const ModuleTree &tree, const Unit &unit, int64_t ranks) {
       parameter["offset"] = buffer.offsets[i];
       parameter["numel"] = numel;
       parameter["slices"] =
-          unit.options.mode == Mode::replicate ? Json("all") : writeSlices(buffer.offsets[i], numel, chunk);
+          unit.options.mode == Mode::replicate || unit.options.mode == Mode::shardOptimizer ? Json("all") : writeSlices(buffer.offsets[i], numel, chunk);
       json["parameters"].push_back(std::move(parameter));
     }
   }
   return json;
 }
 
-std::string units::toJson(const ModuleTree &tree, const ShardUnits &units, int64_t ranks) {
+std::string units::toJson(const ModuleTree &tree, const ShardUnits &units) {
   Json json;
-  json["ranks"] = ranks;
+  json["ranks"] = units.mesh.ranks();
+  json["mesh"] = {units.mesh.replicate, units.mesh.shard};
   json["units"] = Json::array();
   for (const Unit &unit : units.units)
-    json["units"].push_back(writeUnit(tree, unit, ranks));
-  json["ignored"] = units.ignored.buffers.empty() ? Json(nullptr) : writeUnit(tree, units.ignored, ranks);
+    json["units"].push_back(writeUnit(tree, unit, units.mesh));
+  json["ignored"] = units.ignored.buffers.empty() ? Json(nullptr) : writeUnit(tree, units.ignored, units.mesh);
   json["warnings"] = units.warnings;
-  json["cost_warnings"] = getCostWarnings(tree, units, ranks);
+  json["cost_warnings"] = getCostWarnings(tree, units);
   json["remarks"] = units.remarks;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

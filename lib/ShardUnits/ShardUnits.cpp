@@ -22,7 +22,12 @@ private:
   Status findIgnored();
   Status place(const Choices &choices, std::vector<std::vector<size_t>> &parameters);
   Status fillUnits(const Choices &choices, const std::vector<std::vector<size_t>> &parameters);
-  std::vector<UnitBuffer> layOutBuffers(const std::vector<size_t> &parameters) const;
+  std::vector<UnitBuffer> layOutBuffers(const std::vector<size_t> &parameters, int64_t owners) const;
+  /// Ranks in whose number of equal chunks a unit's buffer is cut, or could be.
+  int64_t countOwners(const Unit &unit) const {
+    return unit.options.mode == Mode::replicate ? result.mesh.ranks() : result.mesh.shard;
+  }
+  Mesh chooseMesh() const;
   void warnOfMixedUnit(const std::string &name, const std::vector<size_t> &parameters);
   std::string nameOf(const Choice &choice) const { return tree.getModule(choice.modules.front()).path; }
 
@@ -34,6 +39,15 @@ private:
 };
 
 } // namespace
+
+/// Where only the number of ranks was said, annotations arrange them.
+Mesh Assigner::chooseMesh() const {
+  for (const Annotation &annotation : request.annotations)
+    if (const std::optional<Mesh> &mesh = annotation.options.mesh;
+        request.isMeshOpen && mesh && mesh->hasTwoAxes() && mesh->ranks() == request.mesh.ranks())
+      return *mesh;
+  return request.mesh;
+}
 
 /// Ignored modules with all that is in them, and every parameter that one of them or the request names.
 Status Assigner::findIgnored() {
@@ -112,7 +126,7 @@ Status Assigner::place(const Choices &choices, std::vector<std::vector<size_t>> 
   return Status::success();
 }
 
-std::vector<UnitBuffer> Assigner::layOutBuffers(const std::vector<size_t> &parameters) const {
+std::vector<UnitBuffer> Assigner::layOutBuffers(const std::vector<size_t> &parameters, int64_t owners) const {
   std::vector<UnitBuffer> buffers;
   for (size_t parameter : parameters) {
     const ParameterRecord &record = tree.getParameter(parameter);
@@ -131,7 +145,7 @@ std::vector<UnitBuffer> Assigner::layOutBuffers(const std::vector<size_t> &param
       numels.push_back(tree.getNumel(parameter));
       groups.push_back(tree.getParameter(parameter).group);
     }
-    FlatLayout layout = layOut(numels, groups, request.ranks);
+    FlatLayout layout = layOut(numels, groups, owners);
     std::vector<size_t> ordered;
     for (size_t position : layout.order) {
       ordered.push_back(buffer.parameters[position]);
@@ -176,14 +190,19 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
     if (choices.isAnnotated && choice.modules.front() == 0 && !unit.options.reshardAfterForward)
       unit.options.reshardAfterForward = UnitOptions::kKeep;
     unit.givenOptions = unit.options;
+    if (Status status = completeMode(unit.options, formatPath(nameOf(choice))); !status.ok())
+      return status;
     UnitOptions last;
     last.mode = Mode::fullyShard;
     last.reshardAfterForward = UnitOptions::kReshard;
     last.precision = Precision();
-    unit.options = unit.options.orElse(request.defaults).orElse(last);
-    if (Status status = resolveOptions(unit.options, request.ranks, formatPath(nameOf(choice))); !status.ok())
+    UnitOptions defaults = request.defaults;
+    if (Status status = completeMode(defaults, ""); !status.ok())
       return status;
-    unit.buffers = layOutBuffers(parameters[number]);
+    unit.options = unit.options.orElse(defaults).orElse(last);
+    if (Status status = resolveOptions(unit.options, result.mesh, formatPath(nameOf(choice))); !status.ok())
+      return status;
+    unit.buffers = layOutBuffers(parameters[number], countOwners(unit));
     warnOfMixedUnit(nameOf(choice), parameters[number]);
     result.units.push_back(std::move(unit));
   }
@@ -191,8 +210,9 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
 }
 
 Expected<ShardUnits> Assigner::run() {
-  if (request.ranks < 1)
-    return Status::badInput("ranks is " + std::to_string(request.ranks) + ", expected at least 1");
+  if (request.mesh.ranks() < 1)
+    return Status::badInput("ranks is " + std::to_string(request.mesh.ranks()) + ", expected at least 1");
+  result.mesh = chooseMesh();
   if (Status status = findIgnored(); !status.ok())
     return status;
   Expected<Choices> choices = chooseModules(tree, request, ignoredModules, ignoredParameters, decide, result.warnings);
@@ -218,7 +238,7 @@ Expected<ShardUnits> Assigner::run() {
   result.ignored.options.mode = Mode::replicate;
   result.ignored.options.reshardAfterForward = UnitOptions::kReshard;
   result.ignored.options.precision = Precision();
-  result.ignored.buffers = layOutBuffers(ignored);
+  result.ignored.buffers = layOutBuffers(ignored, countOwners(result.ignored));
   return std::move(result);
 }
 

@@ -11,10 +11,24 @@ using runtime::Expected;
 using runtime::JsonValue;
 using runtime::Status;
 
-const char *units::nameOf(Mode mode) { return mode == Mode::replicate ? "replicate" : "fully_shard"; }
+const char *units::nameOf(Mode mode) {
+  switch (mode) {
+  case Mode::fullyShard:
+    return "fully_shard";
+  case Mode::shardGradOp:
+    return "shard_grad_op";
+  case Mode::shardOptimizer:
+    return "shard_optimizer";
+  case Mode::hybrid:
+    return "hybrid";
+  case Mode::replicate:
+    return "replicate";
+  }
+  return "";
+}
 
 std::optional<Mode> units::parseMode(const std::string &name) {
-  for (Mode mode : {Mode::fullyShard, Mode::replicate})
+  for (Mode mode : {Mode::fullyShard, Mode::shardGradOp, Mode::shardOptimizer, Mode::hybrid, Mode::replicate})
     if (name == nameOf(mode))
       return mode;
   return std::nullopt;
@@ -59,7 +73,7 @@ UnitOptions UnitOptions::orElse(const UnitOptions &other) const {
   take(result.reshardAfterForward, other.reshardAfterForward);
   take(result.precision, other.precision);
   take(result.prefetch, other.prefetch);
-  take(result.ranks, other.ranks);
+  take(result.mesh, other.mesh);
   return result;
 }
 
@@ -91,13 +105,23 @@ static int64_t readReshard(JsonValue json) {
   return group == 1 ? UnitOptions::kKeep : group;
 }
 
+/// [replicate, shard].
+static Mesh readMesh(JsonValue json) {
+  std::vector<int64_t> sizes = json.asSizes();
+  if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 2) {
+    json.fail("expected [replicate, shard]: two sizes, of which the second is at least 2");
+    return {};
+  }
+  return {sizes[0], sizes[1]};
+}
+
 UnitOptions units::readOptions(JsonValue json) {
   UnitOptions options;
   json.forEachMember([&](const std::string &key, JsonValue value) {
     if (key == "mode") {
       options.mode = parseMode(value.asString());
       if (!options.mode)
-        value.fail("expected fully_shard or replicate, found \"" + value.asString() + "\"");
+        value.fail(std::string("expected ") + kModes + "; found \"" + value.asString() + "\"");
     } else if (key == "reshard_after_forward") {
       if (!value.isNull())
         options.reshardAfterForward = readReshard(value);
@@ -108,23 +132,44 @@ UnitOptions units::readOptions(JsonValue json) {
       if (*options.prefetch < 0 || *options.prefetch > 1)
         value.fail("expected 0 or 1, found " + std::to_string(*options.prefetch));
     } else if (key == "ranks") {
-      options.ranks = value.asSize();
+      options.mesh = Mesh::of(value.asSize());
+    } else if (key == "mesh") {
+      options.mesh = readMesh(value);
     } else {
-      value.fail("unknown option of a shard unit; allowed: mode, reshard_after_forward, precision, prefetch, ranks");
+      value.fail("unknown option of a shard unit; allowed: mode, reshard_after_forward, precision, prefetch, ranks, "
+                 "mesh");
     }
   });
   return options;
 }
 
-Status units::resolveOptions(UnitOptions &options, int64_t ranks, const std::string &unit) {
+Status units::completeMode(UnitOptions &options, const std::string &unit) {
+  if (options.mode != Mode::shardGradOp && options.mode != Mode::shardOptimizer)
+    return Status::success();
+  if (!options.reshardAfterForward)
+    options.reshardAfterForward = UnitOptions::kKeep;
+  if (*options.reshardAfterForward == UnitOptions::kKeep)
+    return Status::success();
+  const char *what = options.mode == Mode::shardGradOp ? "keeps gathered parameters until backward"
+                                                       : "has whole parameters, which are not gathered for forward";
+  return Status::badInput((unit.empty() ? "" : "unit '" + unit + "': ") + "mode " + nameOf(*options.mode) + " " + what +
+                          "; leave reshard_after_forward out, or take the mode fully_shard");
+}
+
+Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::string &unit) {
   auto fail = [&](const std::string &message) { return Status::badInput("unit '" + unit + "': " + message); };
-  if (options.ranks && *options.ranks != ranks)
-    return fail("is annotated for a mesh of " + std::to_string(*options.ranks) + " ranks, there are " +
-                std::to_string(ranks));
+  if (options.mesh && *options.mesh != mesh)
+    return fail("is annotated for a mesh of " + options.mesh->describe() + ", there are " + mesh.describe());
+  if (options.mode == Mode::hybrid && !mesh.hasTwoAxes() && mesh.ranks() > 1)
+    return fail("mode hybrid is for a mesh of two axes, there are " + mesh.describe() +
+                "; arrange them as mesh=replicate:N,shard:M, or take the mode fully_shard");
+  int64_t ranks = mesh.shard;
+  if (Status status = completeMode(options, unit); !status.ok())
+    return status;
   if (std::optional<int64_t> &group = options.reshardAfterForward; group && *group > UnitOptions::kReshard) {
     if (ranks % *group != 0)
       return fail("reshard_after_forward is " + std::to_string(*group) + ", expected a factor of the " +
-                  std::to_string(ranks) + " ranks");
+                  std::to_string(ranks) + " ranks" + (mesh.hasTwoAxes() ? " of the axis shard" : ""));
     if (*group == ranks)
       group = UnitOptions::kReshard;
   }

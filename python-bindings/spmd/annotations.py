@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 from torch import nn
 
+from .meshes import mesh_sizes
 from .precision import Precision
 from .unitoptions import encode_options, precision_of
 
@@ -46,7 +47,8 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
 
     Args:
       module: the module, or a list of modules that are one unit.
-      mesh: a mesh with one axis; compiling for another number of ranks is then an error.
+      mesh: a mesh with one axis, or with two: along the first ranks have the same, and the unit is cut along the
+        second. Compiling for another mesh is then an error.
       reshard_after_forward: frees what was gathered between forward and backward; None: for all units but the root's.
         A number is the size of a group of ranks to keep it on.
       mp_policy: PyTorch's MixedPrecisionPolicy.
@@ -179,12 +181,11 @@ def _roots(modules: Iterable[nn.Module]) -> list[nn.Module]:
 def _mesh_options(mesh: Any, reshard: Any) -> dict:
     if mesh is None:
         return {}
-    if mesh.ndim != 1:
-        raise ValueError(f"fully_shard expects a mesh with one axis but got {mesh}")
-    if not isinstance(reshard, bool) and isinstance(reshard, int) and (reshard < 1 or mesh.size() % reshard):
+    sizes = mesh_sizes(mesh, "fully_shard")
+    if not isinstance(reshard, bool) and isinstance(reshard, int) and (reshard < 1 or sizes[-1] % reshard):
         raise ValueError("If passing reshard_after_forward as an int, it should be a "
-                         f"factor of {mesh.size()}, not {reshard}")
-    return {"ranks": mesh.size()}
+                         f"factor of {sizes[-1]}, not {reshard}")
+    return {"ranks": sizes[0]} if len(sizes) == 1 else {"mesh": list(sizes)}
 
 
 def _find_path(module: nn.Module) -> str:

@@ -39,6 +39,7 @@ from .interrupts import uninterrupted
 from .livestate import LiveState, StateLostError, Valueless
 from .loading import check_groups, load_into, name_list, notes_of, objects_file, read_objects, take_groups
 from .looking import local_shards, select, state_dict, unshard
+from .meshes import count_ranks, mesh_text
 from .native import FAILED
 from .planning import Plan, read_plan
 from .overrides import Overrides
@@ -906,14 +907,15 @@ def _own_chip() -> str:
     return f"sm_{major}{minor}"
 
 
-def compile(train_step: Callable | None = None, *, ranks: int | None = None, policy: Any = None, mode: str = "fully_shard",
+def compile(train_step: Callable | None = None, *, ranks: int | None = None, policy: Any = None, mode: str | None = None,
             view: str = "global", target: str = "host", batch_dims: dict[str, int | None] | None = None,
             max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
             timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
             keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
-            passes: Sequence[Pass] = (), param_init_fn: Initialize | None = None, **fsdp: Any) -> Any:
+            passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
+            **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -927,7 +929,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         torchrun, mpirun or srun has started; a single rank without them. Else a multiple of the processes.
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
         callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
-      mode: "fully_shard" or "replicate".
+      mode: what units are where nothing else is said of them: "fully_shard" (the default), "shard_grad_op",
+        "shard_optimizer", "hybrid" or "replicate" (docs/shard-units.md).
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
         its rows of the batch, and gradients are averaged, as FSDP does.
       target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
@@ -953,6 +956,9 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         transform(program, flat_state), or both; or a dict of modules, or functions of the old one, by class or name.
       passes, gm_transformation: functions that change the partitioned program (docs/passes.md), in this order, after
         the transformations of module_override.
+      mesh: how the ranks are arranged: a DeviceMesh of PyTorch's with one or two axes, its sizes, or text as for
+        spmd-compile --mesh ("replicate:2,shard:4"). Of two axes units are cut along the second, and ranks have the same
+        along the first. None: as fully_shard's meshes say, or in one row.
       param_init_fn: makes the values of a module on the meta device: a function of the module, called once for each
         that has tensors of its own, which are memory without values then. None: its reset_parameters().
       fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
@@ -975,13 +981,19 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     if target != "host" and not target.startswith(("cuda:", "emulate:")):
         raise ValueError(f"target is {target!r}; allowed: host, cuda (this machine's GPUs), cuda:CHIP (cuda:sm_90), and "
                          "emulate:CHIP, the kernels of a GPU run on the CPU")
-    for name in ("target", "ranks"):
+    if mesh is not None:
+        mesh = mesh_text(mesh, "mesh")
+        if ranks not in (None, count_ranks(mesh)):
+            raise ValueError(f"ranks is {ranks}, and mesh, {mesh}, has {count_ranks(mesh)}; leave ranks out")
+        ranks = count_ranks(mesh)
+    for name in ("target", "ranks", "mesh"):
         if any(option.split("=")[0] == f"--{name}" for option in options):
             raise ValueError(f"options has --{name}; say {name}= instead")
     if batch not in ("rows", "global"):
         raise ValueError(f"batch is {batch!r}; allowed: rows, global")
-    units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()), mode)
-    words = [f"--mode={mode}", f"--target={target}",
+    units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()), mode, mesh)
+    words = [*([] if mode is None else [f"--mode={mode}"]), f"--target={target}",
+             *([] if mesh is None else [f"--mesh={mesh}"]),
              *([] if view == "global" else [f"--view={view}"]), *options]
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .compiler import CompileError, refusal, run_compiler
 from .diagnostics import Compilation
+from .meshes import mesh_text
 from .tools import find_tool
 from .units.choice import policy_words
 
@@ -102,14 +103,16 @@ class MemoryBudgetError(CompileError):
         self.plan = plan
 
 
-def plan_package(package: StepPackage, *, ranks: int, policy: Any = None, mode: str = "fully_shard",
-                 memory_budget: int | str | None = None, options: Sequence[str] = ()) -> Plan:
+def plan_package(package: StepPackage, *, ranks: int | None, policy: Any = None, mode: str | None = None,
+                 mesh: Any = None, memory_budget: int | str | None = None, options: Sequence[str] = ()) -> Plan:
     """See StepPackage.plan."""
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, report = Path(work) / f"{package.step['name']}.step", Path(work) / "report.json"
         package.save(step, weights=False)
         command = [str(find_tool("spmd-compile")), str(step), "--compile-to=plan", f"--json={report}",
-                   f"--ranks={ranks}", *policy_words(policy, Path(work)), f"--mode={mode}",
+                   *([] if ranks is None else [f"--ranks={ranks}"]),
+                   *([] if mesh is None else [f"--mesh={mesh_text(mesh, 'mesh')}"]),
+                   *policy_words(policy, Path(work)), *([] if mode is None else [f"--mode={mode}"]),
                    *([] if memory_budget is None else [f"--memory-budget={memory_budget}"]), *options]
         done = run_compiler(command, step)
         is_over = any(diagnostic.code == "memory-budget" for diagnostic in done.diagnostics)

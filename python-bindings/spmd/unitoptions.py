@@ -6,6 +6,7 @@ from typing import Any
 from .precision import Precision
 from .remarks import remark
 
+MODES = ("fully_shard", "shard_grad_op", "shard_optimizer", "hybrid", "replicate")
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
 # Of FSDP's wrapper: what means nothing where a program is compiled ahead of time, with the values that ask for nothing.
 MEANINGLESS = {
@@ -29,8 +30,8 @@ def encode_options(options: dict[str, Any], place: str, tells: bool = True) -> d
     encoded: dict[str, Any] = {}
     for name, value in options.items():
         if name == "mode":
-            if value not in ("fully_shard", "replicate"):
-                raise ValueError(f"{place}: mode is {value!r}; allowed: 'fully_shard', 'replicate'")
+            if value not in MODES:
+                raise ValueError(f"{place}: mode is {value!r}; allowed: {', '.join(map(repr, MODES))}")
             encoded["mode"] = value
         elif name == "reshard_after_forward":
             encoded |= _reshard(value, place)
@@ -69,7 +70,7 @@ def _take_meaningless(name: str, value: Any, place: str, tells: bool) -> None:
 
 
 _SAID_OTHERWISE = {"auto_wrap_policy": "policy=", "sharding_strategy": "mode=, and the options of a policy's units",
-                   "mixed_precision": "precision=", "mp_policy": "precision=", "mesh": "ranks=", "device_mesh": "ranks=",
+                   "mixed_precision": "precision=", "mp_policy": "precision=", "device_mesh": "mesh=",
                    "reshard_after_forward": "options=[\"--reshard-after-forward=…\"], or the options of a policy's units",
                    "backward_prefetch": "options=[\"--prefetch=…\"], or the options of a policy's units"}
 
@@ -101,11 +102,12 @@ def _reshard(value: Any, place: str) -> dict:
 def _strategy(value: Any, place: str) -> dict:
     known = {"FULL_SHARD": {"mode": "fully_shard", "reshard_after_forward": True},
              "SHARD_GRAD_OP": {"mode": "fully_shard", "reshard_after_forward": False},
-             "NO_SHARD": {"mode": "replicate"}}
+             "NO_SHARD": {"mode": "replicate"},
+             "HYBRID_SHARD": {"mode": "hybrid", "reshard_after_forward": True},
+             "_HYBRID_SHARD_ZERO2": {"mode": "hybrid", "reshard_after_forward": False}}
     name = getattr(value, "name", value)
     if name not in known:
-        raise ValueError(f"{place}: sharding_strategy is {name}; supported: {', '.join(known)} (a hybrid needs a mesh "
-                         "with two axes)")
+        raise ValueError(f"{place}: sharding_strategy is {name}; supported: {', '.join(known)}")
     return known[name]
 
 

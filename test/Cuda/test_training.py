@@ -81,6 +81,11 @@ def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
     check(expected, folder, NANO, ranks, settings=("leaks=1",))
 
 
+def test_communicators_along_axes(expected, folder) -> None:
+    mesh = ("--epilogues=bias,residual", "--mesh=replicate:2,shard:2", "--policy=class:Block")
+    check(expected, folder, TINY, 4, compiled=mesh, settings=("leaks=1",))
+
+
 def test_trains_without_graphs(expected, folder) -> None:
     check(expected, folder, NANO, 2, "--graph=off", settings=("leaks=1",))
 

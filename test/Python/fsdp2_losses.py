@@ -1,10 +1,13 @@
-"""Losses of PyTorch's FSDP2 on CPUs, for test_precision.py: python fsdp2_losses.py RANKS PARAM REDUCE STEPS.
+"""Losses of PyTorch's FSDP2 on CPUs, for test_precision.py and test_meshes.py: python fsdp2_losses.py RANKS PARAM REDUCE STEPS.
+
+RANKS is a number, or a mesh of two axes like 2x2.
 
 Prints the losses of each step, the mean over the ranks, and the types that were gathered and reduced.
 """
 from __future__ import annotations
 
 import json
+import math
 import sys
 
 import torch
@@ -59,16 +62,21 @@ def batches(steps: int):
     return [(x, (7 * x + 3) % 64) for x in (torch.randint(0, 64, (12, 10)) for _ in range(steps))]
 
 
-def main(rank: int, ranks: int, param: str, reduce: str, steps: int, store: str) -> None:
+def main(rank: int, sizes: list[int], param: str, reduce: str, steps: int, store: str) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    ranks = math.prod(sizes)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
     model, _ = setup()
     policy = MixedPrecisionPolicy(*(getattr(torch, name) if name else None for name in (param, reduce)))
+    options = {"mp_policy": policy}
+    if len(sizes) > 1:
+        options["mesh"] = init_device_mesh("cpu", tuple(sizes), mesh_dim_names=("replicate", "shard"))
     for block in model.blocks:
-        fully_shard(block, mp_policy=policy)
-    fully_shard(model, mp_policy=policy)
+        fully_shard(block, **options)
+    fully_shard(model, **options)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    seen = {"all_gather": set(), "reduce_scatter": set()}
+    seen = {"all_gather": set(), "reduce_scatter": set(), "all_reduce": set()}
     _record(dist, seen)
     losses = []
     for x, y in batches(steps):
@@ -83,7 +91,7 @@ def main(rank: int, ranks: int, param: str, reduce: str, steps: int, store: str)
 def _record(module, seen: dict[str, set[str]]) -> None:
     """Notes the types that collectives move, under the names that they have had."""
     for name, function in (("all_gather_single", "all_gather"), ("all_gather_into_tensor", "all_gather"),
-                           ("reduce_scatter_single", "reduce_scatter"), ("reduce_scatter_tensor", "reduce_scatter")):
+                           ("reduce_scatter_single", "reduce_scatter"), ("reduce_scatter_tensor", "reduce_scatter"), ("all_reduce", "all_reduce")):
         original = getattr(module, name, None)
         if original is not None:
             setattr(module, name, _noting(original, seen[function]))
@@ -99,5 +107,6 @@ def _noting(original, types: set[str]):
 
 
 if __name__ == "__main__":
-    number, *names, count, file = sys.argv[1:]
-    torch.multiprocessing.spawn(main, (int(number), *names, int(count), file), nprocs=int(number))
+    mesh, *names, count, file = sys.argv[1:]
+    mesh = [int(size) for size in mesh.split("x")]
+    torch.multiprocessing.spawn(main, (mesh, *names, int(count), file), nprocs=math.prod(mesh))

@@ -19,10 +19,10 @@ using runtime::Status;
 namespace {
 
 struct Arguments {
-  std::string step, policyFile, mode = "fully_shard";
+  std::string step, policyFile, mesh, reshard, mode = "fully_shard";
   std::vector<std::string> policies, ignoredModules, ignoredParameters;
   int64_t ranks = 1;
-  bool strictTied = false, json = false, reshard = true;
+  bool strictTied = false, json = false;
 };
 
 } // namespace
@@ -53,11 +53,19 @@ static Status report(const Arguments &arguments) {
   if (!policy)
     return policy.error();
   request.policy = *policy;
-  request.ranks = arguments.ranks;
+  Expected<units::Mesh> mesh = units::chooseMesh(arguments.ranks, arguments.mesh);
+  if (!mesh)
+    return Status::badInput("--mesh=" + arguments.mesh + ": " + mesh.error().message);
+  request.mesh = *mesh;
+  request.isMeshOpen = arguments.mesh.empty();
   request.defaults.mode = units::parseMode(arguments.mode);
   if (!request.defaults.mode)
-    return Status::badInput("--mode=" + arguments.mode + ": expected fully_shard, replicate");
-  request.defaults.reshardAfterForward = arguments.reshard;
+    return Status::badInput("--mode=" + arguments.mode + ": expected " + units::kModes);
+  if (!arguments.reshard.empty() && arguments.reshard != "true" && arguments.reshard != "false")
+    return Status::badInput("--reshard-after-forward=" + arguments.reshard + ": expected true, false");
+  if (!arguments.reshard.empty())
+    request.defaults.reshardAfterForward =
+        arguments.reshard == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
   if (!arguments.policyFile.empty())
     if (Status status = units::readPlanFile(arguments.policyFile, request); !status.ok())
       return status;
@@ -93,8 +101,8 @@ static Status report(const Arguments &arguments) {
   Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, request);
   if (!assigned)
     return assigned.error();
-  std::fputs((arguments.json ? units::toJson(*tree, *assigned, request.ranks)
-                             : units::formatUnits(*tree, *assigned, request.ranks))
+  std::fputs((arguments.json ? units::toJson(*tree, *assigned)
+                             : units::formatUnits(*tree, *assigned))
                  .c_str(),
              stdout);
   return Status::success();
@@ -113,8 +121,9 @@ int reportUnits(int argc, char **argv) {
   app.add_option("--ignored-module", arguments.ignoredModules, "path of a module in no unit; repeatable");
   app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter in no unit; repeatable");
   app.add_option("--ranks", arguments.ranks, "number of ranks (default 1)");
-  app.add_option("--mode", arguments.mode, "fully_shard (default) or replicate");
-  app.add_option("--reshard-after-forward", arguments.reshard, "true (default) or false");
+  app.add_option("--mesh", arguments.mesh, "how they are arranged: replicate:N,shard:M or shard:M");
+  app.add_option("--mode", arguments.mode, "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes) or replicate");
+  app.add_option("--reshard-after-forward", arguments.reshard, "true or false (default: as the mode says, true of fully_shard)");
   app.add_flag("--strict-tied", arguments.strictTied, "tied parameters with owners in different units are an error");
   app.add_flag("--json", arguments.json, "as JSON");
   try {

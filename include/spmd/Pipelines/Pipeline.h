@@ -24,7 +24,9 @@ llvm::ArrayRef<Phase> getPhases();
 /// What a user may choose.
 struct PipelineOptions {
   int64_t ranks = 1;
-  /// fully_shard or replicate.
+  /// replicate:N,shard:M or shard:M, empty for one axis of `ranks`.
+  std::string mesh;
+  /// units::kModes.
   std::string mode = "fully_shard";
   /// auto, none, always, class:A,B, size:N[,...], name:REGEX or or(P;P): docs/shard-units.md.
   std::string policy = "auto";
@@ -34,7 +36,8 @@ struct PipelineOptions {
   bool strictTied = false;
   /// global or local.
   std::string view = "global";
-  bool reshardAfterForward = true;
+  /// true or false, empty: as the mode says.
+  std::string reshardAfterForward;
   /// param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE; what is absent is as the step was captured.
   std::string precision;
   /// Units that are gathered ahead of their use.
@@ -57,11 +60,17 @@ struct PipelineOptions {
 template <typename Visit>
 void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("ranks", "Number of ranks (default 1)", options.ranks);
-  visit("mode", "fully_shard (default): each rank keeps a chunk; replicate: each all", options.mode);
+  visit("mesh",
+        "How the ranks are arranged: shard:M, or replicate:N,shard:M, where units are cut over M ranks and N rows of "
+        "these have the same",
+        options.mesh);
+  visit("mode", "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until backward; "
+        "shard_optimizer: a chunk of gradients and optimizer state; hybrid: fully_shard on a mesh of two axes; replicate: "
+        "each all", options.mode);
   visit("view",
         "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
         options.view);
-  visit("reshard-after-forward", "Free gathered parameters between forward and backward (default true)",
+  visit("reshard-after-forward", "Free gathered parameters between forward and backward: true or false (default: as the mode says, true of fully_shard)",
         options.reshardAfterForward);
   visit("precision",
         "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer and output is "

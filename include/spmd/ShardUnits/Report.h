@@ -16,16 +16,16 @@ struct UnitCost {
   int64_t gatheredBytes = 0, keptBytes = 0;
 };
 
-UnitCost getCost(const ModuleTree &tree, const Unit &unit, int64_t ranks);
+UnitCost getCost(const ModuleTree &tree, const Unit &unit, const Mesh &mesh);
 
 /// Units so small that latency decides, a root that holds most of the model.
-std::vector<std::string> getCostWarnings(const ModuleTree &tree, const ShardUnits &units, int64_t ranks);
+std::vector<std::string> getCostWarnings(const ModuleTree &tree, const ShardUnits &units);
 
 /// A table for people, with warnings and remarks.
-std::string formatUnits(const ModuleTree &tree, const ShardUnits &units, int64_t ranks);
+std::string formatUnits(const ModuleTree &tree, const ShardUnits &units);
 
 /// Everything, as one JSON object (docs/shard-units.md).
-std::string toJson(const ModuleTree &tree, const ShardUnits &units, int64_t ranks);
+std::string toJson(const ModuleTree &tree, const ShardUnits &units);
 
 } // namespace spmd::units
 

@@ -45,7 +45,9 @@ struct Request {
   /// Classes whose modules are units without mixed precision wherever others have it.
   std::vector<std::string> exemptClasses = {"torch.nn.modules.batchnorm._BatchNorm"};
   std::vector<Annotation> annotations;
-  int64_t ranks = 1;
+  Mesh mesh;
+  /// Nobody said how the ranks are arranged: annotations may.
+  bool isMeshOpen = false;
   /// A tied parameter with owners in several units is an error.
   bool strictTied = false;
   /// Names in the policy that match nothing, and a policy that chooses nothing, are errors (else warnings).
@@ -81,6 +83,8 @@ struct ShardUnits {
   std::vector<std::string> warnings;
   /// What was decided where there was a choice: tied parameters.
   std::vector<std::string> remarks;
+  /// That of the request, or of the annotations.
+  Mesh mesh;
 };
 
 /// Assigns every parameter to exactly one unit, or to the ignored ones.

@@ -6,6 +6,7 @@
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/ShardUnits/Mesh.h"
 
 #include <array>
 #include <optional>
@@ -14,7 +15,13 @@
 
 namespace spmd::units {
 
-enum class Mode { fullyShard, replicate };
+/// What of a unit is cut along the axis shard of the mesh: all of it, and hybrid says so of a mesh of two axes;
+/// shard_grad_op keeps gathered parameters until backward; shard_optimizer has them whole at any time; replicate cuts
+/// nothing.
+enum class Mode { fullyShard, shardGradOp, shardOptimizer, hybrid, replicate };
+
+/// Their names, for errors.
+constexpr char kModes[] = "fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate";
 
 const char *nameOf(Mode mode);
 std::optional<Mode> parseMode(const std::string &name);
@@ -46,15 +53,19 @@ struct UnitOptions {
   std::optional<Precision> precision;
   /// Units gathered ahead of this one's use: 0 or 1.
   std::optional<int64_t> prefetch;
-  /// Size of the mesh that an annotation names.
-  std::optional<int64_t> ranks;
+  /// The mesh that an annotation names.
+  std::optional<Mesh> mesh;
 
   /// These options, and for absent ones those of `other`.
   UnitOptions orElse(const UnitOptions &other) const;
 };
 
+/// The options with what their mode says of the others; an error where these say otherwise. `unit` is what errors call
+/// the unit, empty for options of all.
+runtime::Status completeMode(UnitOptions &options, const std::string &unit);
+
 /// Reads {"mode": "replicate", "reshard_after_forward": false, "precision": {"param": "bf16"}, "prefetch": 0,
-/// "ranks": 8}. Unknown names are errors that list the allowed ones.
+/// "mesh": [4, 8]} (or "ranks": 8, a mesh of one axis). Unknown names are errors that list the allowed ones.
 UnitOptions readOptions(runtime::JsonValue json);
 
 /// Reads {"param": "bf16", "reduce": "f32"}; without "reduce" gradients are reduced in the type of "param".
@@ -63,9 +74,9 @@ Precision readPrecision(runtime::JsonValue json);
 /// Reads "param=bf16,reduce=f32"; empty text is a precision without types.
 runtime::Expected<Precision> parsePrecision(const std::string &text);
 
-/// Checks options that depend on the number of ranks, and makes them plain: a group of all ranks is kReshard, a group
-/// of one is kKeep, as in PyTorch. `unit` is what errors call the unit.
-runtime::Status resolveOptions(UnitOptions &options, int64_t ranks, const std::string &unit);
+/// Checks options that depend on the mesh, and makes them plain: a group of all ranks that share the unit is kReshard, a
+/// group of one is kKeep, as in PyTorch. `unit` is what errors call the unit.
+runtime::Status resolveOptions(UnitOptions &options, const Mesh &mesh, const std::string &unit);
 
 } // namespace spmd::units
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandEmitter.h"
+#include "Communicators.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/StringMap.h"
@@ -179,13 +180,13 @@ void CommandEmitter::emitPack(PackOp pack) {
 /// A collective moves contiguous chunks: rows of the outermost dim that has more than one element, and all of them.
 LogicalResult CommandEmitter::checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total,
                                         int64_t chunk) {
-  int64_t outer = pre;
+  int64_t outer = pre, ranks = getGroupSize(cast<CollectiveOpInterface>(op));
   for (int64_t size : cast<RankedTensorType>(whole).getShape().take_front(dim))
     outer *= size;
-  if (outer == 1 && total == chunk * static_cast<int64_t>(program.getRanks()))
+  if (outer == 1 && total == chunk * ranks)
     return success();
   return op->emitOpError("is not flat (dim ")
-         << dim << ", pre " << pre << ", " << total << " rows in chunks of " << chunk << " over " << program.getRanks()
+         << dim << ", pre " << pre << ", " << total << " rows in chunks of " << chunk << " over " << ranks
          << " ranks); run spmd-flatten-collectives before the plan";
 }
 
@@ -193,6 +194,7 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
   Location loc = op->getLoc();
   auto collective = cast<CollectiveOpInterface>(op);
   StringRef unit = collective.getUnitAttr() ? collective.getUnitAttr().getValue() : "";
+  std::string comm = getCommunicatorName(collective);
   auto getResult = [&](unsigned index) -> Value {
     if (op->getNumResults() > 0 && !isa<HandleType>(op->getResult(0).getType()))
       return op->getResult(index);
@@ -207,7 +209,7 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
     RefAttr recv = writeRef(assignment.getSlot(received), loc);
     gate(stream, loc);
     return create<plan::AllGatherOp>(loc, readRef(gather.getInput()), recv, sent.getNumElements(),
-                                     sent.getElementType(), unit, stream, stream);
+                                     sent.getElementType(), unit, comm, stream);
   };
   auto emitScatter = [&](auto scatter) -> FailureOr<Value> {
     auto received = cast<RankedTensorType>(getResult(0).getType());
@@ -219,7 +221,7 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
     return create<plan::ReduceScatterOp>(loc, readRef(scatter.getInput()),
                                          getRef(assignment.getSlot(getResult(0)), Access::Write),
                                          received.getNumElements(), stringifyReduceKind(scatter.getKind()),
-                                         received.getElementType(), unit, stream, stream);
+                                         received.getElementType(), unit, comm, stream);
   };
   auto emitReduce = [&](auto reduce) -> FailureOr<Value> {
     SmallVector<Attribute> refs, kinds;
@@ -239,19 +241,12 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
     }
     gate(stream, loc);
     return create<plan::AllReduceOp>(loc, builder.getArrayAttr(refs), ArrayRef<int64_t>(counts),
-                                     builder.getArrayAttr(kinds), elementType, unit, stream, stream);
+                                     builder.getArrayAttr(kinds), elementType, unit, comm, stream);
   };
   return llvm::TypeSwitch<Operation *, FailureOr<Value>>(op)
       .Case<AllGatherOp, AllGatherStartOp>(emitGather)
       .Case<ReduceScatterOp, ReduceScatterStartOp>(emitScatter)
       .Case<AllReduceOp, AllReduceStartOp>(emitReduce);
-}
-
-/// The stream, and so the communicator, of a collective that no schedule has given one.
-static StringRef getDefaultStream(Operation *op) {
-  if (isa<AllGatherOp>(op))
-    return "gather";
-  return isa<ReduceScatterOp>(op) || cast<CollectiveOpInterface>(op).getUnitAttr() ? "reduce" : "scalar";
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,7 +274,7 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
   } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
     emitKernel(kernel);
   } else if (isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op)) {
-    FailureOr<Value> event = emitCollective(op, getDefaultStream(op));
+    FailureOr<Value> event = emitCollective(op, getStreamName(cast<CollectiveOpInterface>(op)));
     if (failed(event))
       return failure();
     waitFor(*event, kCompute, loc);

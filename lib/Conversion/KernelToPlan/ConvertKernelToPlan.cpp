@@ -2,11 +2,13 @@
 
 #include "BufferAssignment.h"
 #include "CommandEmitter.h"
+#include "Communicators.h"
 #include "Dataflow.h"
 #include "KernelFunctions.h"
 #include "PlaceBuffers.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_CONVERTKERNELTOPLANPASS
@@ -30,6 +32,30 @@ static int64_t getNumRanks(ModuleOp module) {
   return ranks;
 }
 
+/// The names of all communicators, after their streams, and the axes of those that do not connect all ranks. On one axis
+/// there is one for each stream; on more, those that are used.
+static std::pair<ArrayAttr, DictionaryAttr> listCommunicators(ModuleOp module, func::FuncOp step) {
+  Builder builder(module.getContext());
+  SmallVector<StringRef> streams = {"gather", "reduce", "scalar"};
+  bool isOneAxis = llvm::all_of(module.getOps<MeshOp>(), [](MeshOp mesh) { return mesh.getAxisNames().size() == 1; });
+  if (isOneAxis)
+    return {builder.getStrArrayAttr(streams), DictionaryAttr()};
+  llvm::MapVector<StringAttr, ArrayAttr> used;
+  for (StringRef stream : streams)
+    step.walk([&](CollectiveOpInterface op) {
+      if (getStreamName(op) == stream)
+        used[builder.getStringAttr(getCommunicatorName(op))] = getPartialAxes(op).empty() ? ArrayAttr() : op.getAxesAttr();
+    });
+  SmallVector<Attribute> names;
+  NamedAttrList axes;
+  for (auto &[name, along] : used) {
+    names.push_back(name);
+    if (along)
+      axes.set(name, along);
+  }
+  return {builder.getArrayAttr(names), axes.getDictionary(module.getContext())};
+}
+
 void ConvertKernelToPlanPass::runOnOperation() {
   ModuleOp module = getOperation();
   func::FuncOp step = getStep(module);
@@ -44,12 +70,12 @@ void ConvertKernelToPlanPass::runOnOperation() {
     return signalPassFailure();
 
   OpBuilder builder(step);
-  // The order of the streams is that of the artifact format; communicators are named after their streams.
+  // The order of the streams is that of the artifact format.
   ArrayAttr streams = builder.getStrArrayAttr({"compute", "gather", "reduce", "scalar"});
-  ArrayAttr communicators = builder.getStrArrayAttr({"gather", "reduce", "scalar"});
+  auto [communicators, axes] = listCommunicators(module, step);
   auto program = plan::ProgramOp::create(
       builder, step.getLoc(), "train_step", getNumRanks(module), streams, communicators,
-      /*state_bytes=*/0, /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}));
+      /*state_bytes=*/0, /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}), axes);
   program.getBody().emplaceBlock();
   if (failed(emitCommands(step, *assignment, program)))
     return signalPassFailure();

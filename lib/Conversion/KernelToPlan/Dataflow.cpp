@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Communicators.h"
 #include "Dataflow.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Plan/Plan.h"
@@ -40,7 +41,7 @@ private:
   void addTargets(func::ReturnOp op);
   /// The operation of `command` on `operands`; its results become `results`. `reads`, `byRank`: see plan.compute.
   void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc, ArrayAttr reads = {},
-               ArrayRef<int32_t> byRank = {});
+               ArrayRef<int32_t> byRank = {}, const std::vector<std::string> &axes = {});
 
   static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
   static int64_t bytesOf(Type type) {
@@ -74,11 +75,11 @@ private:
 } // namespace
 
 void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
-                              ArrayAttr reads, ArrayRef<int32_t> byRank) {
+                              ArrayAttr reads, ArrayRef<int32_t> byRank, const std::vector<std::string> &axes) {
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(bytesOf(result.getType())));
-  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command), operands, reads,
+  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command, axes), operands, reads,
                                     byRank.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(byRank));
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
     values[result] = value;
@@ -273,7 +274,7 @@ void DataflowBuilder::addCollective(Operation *op) {
                                   .Case<ReduceScatterOp, ReduceScatterStartOp>(addScatter)
                                   .Case<AllReduceOp, AllReduceStartOp>(addReduce);
   command.dtype = dtypeOf(inputs[0]);
-  compute(command, lookup(inputs), results, op->getLoc());
+  compute(command, lookup(inputs), results, op->getLoc(), {}, {}, getPartialAxes(cast<CollectiveOpInterface>(op)));
 }
 
 void DataflowBuilder::addUnpack(UnpackOp unpack) {

@@ -1,5 +1,6 @@
 //===- FlattenCollectives.cpp - Contiguous chunks for communicators -------===//
 
+#include "Communicators.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
@@ -57,10 +58,6 @@ static RankedTensorType getChunksType(RankedTensorType chunk, int64_t ranks) {
   return RankedTensorType::get(shape, chunk.getElementType());
 }
 
-static int64_t getNumRanks(CollectiveOpInterface op) {
-  return SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op.getMeshAttr()).getNumRanks(op.getAxesAttr());
-}
-
 /// The gathered chunks as the tensor whose rows they are.
 static Value sortGathered(OpBuilder &builder, Location loc, Value chunks, RankedTensorType whole,
                           const RowLayout &layout) {
@@ -98,7 +95,7 @@ template <typename Gather>
 static void flattenGather(Gather op, Value result) {
   auto local = cast<RankedTensorType>(op.getInput().getType());
   auto whole = cast<RankedTensorType>(result.getType());
-  int64_t ranks = getNumRanks(cast<CollectiveOpInterface>(op.getOperation()));
+  int64_t ranks = getGroupSize(cast<CollectiveOpInterface>(op.getOperation()));
   RowLayout layout(whole, op.getDim(), op.getPre(), local.getDimSize(op.getDim()) / static_cast<int64_t>(op.getPre()),
                    ranks);
   if (layout.isFlat())
@@ -120,7 +117,7 @@ template <typename Scatter>
 static void flattenScatter(Scatter op, Value result) {
   auto whole = cast<RankedTensorType>(op.getInput().getType());
   auto local = cast<RankedTensorType>(result.getType());
-  int64_t ranks = getNumRanks(cast<CollectiveOpInterface>(op.getOperation()));
+  int64_t ranks = getGroupSize(cast<CollectiveOpInterface>(op.getOperation()));
   RowLayout layout(whole, op.getDim(), op.getPre(), op.getChunk(), ranks);
   if (layout.isFlat())
     return;

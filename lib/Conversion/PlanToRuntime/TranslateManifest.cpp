@@ -206,6 +206,9 @@ void ManifestTranslator::addUnits() {
     unit.dtype = getDType(layout.getDtype()).value_or(runtime::DType::F32);
     unit.padded = layout.getPadded();
     unit.chunk = op.getChunk();
+    auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op.getMeshAttr());
+    if (op.isSharded() && mesh && op.getAxes() != mesh.getAxisNames())
+      unit.axes = toStrings(op.getAxes());
     unit.wholeGradient = op->hasAttr(kWholeGradientAttr);
     for (SegmentAttr segment : layout.getSegments())
       unit.segments.push_back({segment.getName().str(), aliasesOf(segment.getName()), segment.getShape().vec(),

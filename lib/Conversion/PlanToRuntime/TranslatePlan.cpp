@@ -221,6 +221,9 @@ FailureOr<runtime::Plan> PlanTranslator::translate() {
     plan.streams.push_back(name.str());
   for (StringRef name : program.getCommunicators().getAsValueRange<StringAttr>())
     plan.communicators.push_back(name.str());
+  for (NamedAttribute entry : program.getAxesAttr() ? program.getAxesAttr().getValue() : ArrayRef<NamedAttribute>())
+    for (StringRef axis : cast<ArrayAttr>(entry.getValue()).getAsValueRange<StringAttr>())
+      plan.axes[entry.getName().str()].push_back(axis.str());
   for (auto buffer : program.getOps<plan::BufferOp>()) {
     plan.buffers.push_back(translateBuffer(buffer));
     buffers[buffer.getSymName()] = plan.buffers.back().id;

@@ -21,6 +21,8 @@ public:
   StructureChecker(const Manifest &manifest, const Plan &plan) : manifest(manifest), plan(plan) {
     for (int64_t rank = 0; rank < manifest.ranks; ++rank)
       coordinates.push_back(manifest.coordinatesOf(rank));
+    for (size_t comm = 0; comm < plan.communicators.size(); ++comm)
+      groups.push_back(manifest.groupsAlong(plan.axesOf(static_cast<int32_t>(comm))));
   }
 
   Status check();
@@ -32,8 +34,11 @@ private:
   Status checkGemm(int32_t id) const;
   Status checkCollective(int32_t id) const;
   Status checkDisjoint(int32_t id, const Ref &a, const Ref &b) const;
-  Status checkInPlace(int32_t id, const Ref &whole, const Ref &part) const;
+  Status checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const;
+  Status checkAxes() const;
   Status checkWait(int32_t id) const;
+  struct Reduction;
+  Status checkReduction(int32_t id, const Unit &unit, Reduction &done) const;
   Status checkReductions() const;
 
   Status error(int32_t id, int rule, const std::string &message) const {
@@ -46,6 +51,7 @@ private:
   const Manifest &manifest;
   const Plan &plan;
   std::vector<std::vector<int64_t>> coordinates; ///< per rank
+  std::vector<RankGroups> groups;                ///< per communicator
 };
 
 } // namespace
@@ -112,12 +118,12 @@ Status StructureChecker::checkDisjoint(int32_t id, const Ref &a, const Ref &b) c
 }
 
 /// `part` is this rank's chunk of `whole`, or apart from it.
-Status StructureChecker::checkInPlace(int32_t id, const Ref &whole, const Ref &part) const {
+Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const {
   for (size_t rank = 0; rank < coordinates.size(); ++rank) {
     int64_t wholeAt = begin(whole, coordinates[rank]);
     int64_t partAt = begin(part, coordinates[rank]);
     bool overlaps = wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
-    if (overlaps && partAt != wholeAt + static_cast<int64_t>(rank) * part.bytes)
+    if (overlaps && partAt != wholeAt + ranks.positionOf(static_cast<int64_t>(rank)) * part.bytes)
       return error(id, 2, "send and receive overlap, but not at the chunk of rank " + std::to_string(rank));
   }
   return Status::success();
@@ -195,15 +201,16 @@ Status StructureChecker::checkCollective(int32_t id) const {
     }
     return Status::success();
   }
+  const RankGroups &ranks = groups[static_cast<size_t>(command.communicator)];
   __int128 count = command.counts[0];
   bool isGather = command.kind == CommandKind::AllGather;
   const Ref &part = command.refs[isGather ? 0 : 1];
   const Ref &whole = command.refs[isGather ? 1 : 0];
   if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
     return s;
-  if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * manifest.ranks); !s.ok())
+  if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * ranks.size()); !s.ok())
     return s;
-  return checkInPlace(id, whole, part);
+  return checkInPlace(id, ranks, whole, part);
 }
 
 Status StructureChecker::checkOperands(int32_t id) const {
@@ -239,37 +246,79 @@ Status StructureChecker::checkWait(int32_t id) const {
   return Status::success();
 }
 
+/// The axes of communicators are axes of the mesh.
+Status StructureChecker::checkAxes() const {
+  for (const auto &[name, axes] : plan.axes)
+    for (const std::string &axis : axes)
+      if (std::none_of(manifest.mesh.begin(), manifest.mesh.end(),
+                       [&](const MeshAxis &known) { return known.name == axis; }))
+        return Status::badInput("certificate rule 3: communicator '" + name + "' connects ranks along '" + axis +
+                                "', which is no axis of the mesh");
+  return Status::success();
+}
+
+/// Over which ranks a unit's gradients have been added up so far, and by whom.
+struct StructureChecker::Reduction {
+  int32_t last = -1;
+  std::vector<std::string> axes; ///< in the order of the mesh
+  bool isScattered = false;
+};
+
+Status StructureChecker::checkReduction(int32_t id, const Unit &unit, Reduction &done) const {
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  std::vector<std::string> axes = plan.axesOf(command.communicator);
+  if (axes.empty())
+    for (const MeshAxis &axis : manifest.mesh)
+      axes.push_back(axis.name);
+  for (const std::string &axis : axes)
+    if (std::find(done.axes.begin(), done.axes.end(), axis) != done.axes.end())
+      return error(id, 7,
+                   "the gradients of " + unit.name + " are reduced again" +
+                       (manifest.mesh.size() > 1 ? " along '" + axis + "'" : "") + ", first by " +
+                       describeCommand(plan, done.last));
+  bool isScatter = command.kind == CommandKind::ReduceScatter;
+  if (isScatter && !unit.axes.empty() && axes != unit.axes)
+    return error(id, 7, "scatters along other axes than those along which " + unit.name + " is cut");
+  done.axes.insert(done.axes.end(), axes.begin(), axes.end());
+  done.last = id;
+  done.isScattered |= isScatter;
+  int64_t elements = command.messageBytes() / sizeOf(command.dtype);
+  int64_t wanted = done.isScattered ? unit.chunk : unit.padded;
+  if (elements != wanted)
+    return error(id, 7,
+                 "reduces " + std::to_string(elements) + " elements, " + unit.name + " has " + std::to_string(wanted));
+  for (ReductionKind kind : command.kinds)
+    if (kind != ReductionKind::Sum)
+      return error(id, 7, std::string("gradients are summed, not reduced by ") + nameOf(kind));
+  return Status::success();
+}
+
+/// A gradient is added up once along each axis.
 Status StructureChecker::checkReductions() const {
   for (const Unit &unit : manifest.units) {
-    int32_t reducedBy = -1;
+    Reduction done;
     for (size_t i = 0; i < plan.commands.size(); ++i) {
       const Command &command = plan.commands[i];
-      auto id = static_cast<int32_t>(i);
       if (command.unit != unit.name || !command.isCollective() || command.kind == CommandKind::AllGather)
         continue;
-      if (reducedBy >= 0)
-        return error(id, 7,
-                     "the gradients of " + unit.name + " are reduced again, first by " +
-                         describeCommand(plan, reducedBy));
-      reducedBy = id;
-      bool isScatter = command.kind == CommandKind::ReduceScatter;
-      int64_t elements = command.messageBytes() / sizeOf(command.dtype);
-      if (elements != (isScatter ? unit.chunk : unit.padded))
-        return error(id, 7,
-                     "reduces " + std::to_string(elements) + " elements, " + unit.name + " has " +
-                         std::to_string(isScatter ? unit.chunk : unit.padded));
-      for (ReductionKind kind : command.kinds)
-        if (kind != ReductionKind::Sum)
-          return error(id, 7, std::string("gradients are summed, not reduced by ") + nameOf(kind));
+      if (Status s = checkReduction(static_cast<int32_t>(i), unit, done); !s.ok())
+        return s;
     }
-    if (reducedBy < 0 && unit.isTrainable() && !unit.wholeGradient &&
-        manifest.ranks > 1)
+    if (!unit.isTrainable() || unit.wholeGradient || manifest.ranks == 1)
+      continue;
+    if (done.last < 0)
       return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced");
+    for (const MeshAxis &axis : manifest.mesh)
+      if (axis.size > 1 && std::find(done.axes.begin(), done.axes.end(), axis.name) == done.axes.end())
+        return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced along '" +
+                                axis.name + "'");
   }
   return Status::success();
 }
 
 Status StructureChecker::check() {
+  if (Status s = checkAxes(); !s.ok())
+    return s;
   int64_t end = manifest.stateBytes;
   for (const Buffer &buffer : plan.buffers) {
     if (Status s = checkBuffer(buffer); !s.ok())

@@ -6,16 +6,24 @@
 // that all ranks compute alike has no such origin. Of a flat buffer that all ranks have, the rank's number makes a
 // chunk.
 //
+// On a mesh of several axes a collective combines along its own. Rows differ along all axes, and what is reduced along
+// some differs along the rest; a chunk differs along the axes along which its unit is cut.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CertificateOrigins.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string_view>
 #include <unordered_map>
 
 using namespace spmd::runtime;
 
 namespace {
+
+/// Axes of the mesh, a bit for each.
+using Axes = uint64_t;
 
 /// What of a value differs between ranks: names of one chunk, of a chunk of another unit, of rows. Empty: nothing.
 struct Origin {
@@ -24,6 +32,7 @@ struct Origin {
   std::string otherChunk; ///< of another one
   std::string rows;       ///< of the batch, or of what a collective has cut into rows
   std::string piece;      ///< what a kernel made with the rank's number of what all ranks have
+  Axes rowAxes = 0;       ///< along which rows, or pieces, differ
 
   void add(const Origin &other) {
     if (chunk.empty()) {
@@ -38,6 +47,22 @@ struct Origin {
       rows = other.rows;
     if (piece.empty())
       piece = other.piece;
+    rowAxes |= other.rowAxes;
+  }
+  /// What still differs when it is combined along `axes`, along which chunks of `unitAxes` are cut.
+  Origin combined(Axes axes, Axes unitAxes) const {
+    Origin rest = *this;
+    rest.rowAxes &= ~axes;
+    if (!rest.rowAxes) {
+      rest.rows.clear();
+      rest.piece.clear();
+    }
+    if ((unitAxes & ~axes) == 0) {
+      rest.unit.clear();
+      rest.chunk.clear();
+      rest.otherChunk.clear();
+    }
+    return rest;
   }
   /// What differs, if anything does.
   const std::string &any() const { return !rows.empty() ? rows : !chunk.empty() ? chunk : piece; }
@@ -59,6 +84,12 @@ private:
   /// Calls `use` on the values that a value of a computation is made of.
   template <typename Use> void forOperands(const ValueEntry &entry, size_t value, Use use) const;
   Status checkCompute(const ValueEntry &entry, const Origin &origin);
+  Status checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const;
+  Status checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const;
+  /// Those of these names; all where there are none.
+  Axes axesOf(const std::vector<std::string> &names) const;
+  /// Along which axes the operation combines, as its text says.
+  Axes axesOf(const ValueEntry &entry) const;
   Status checkTarget(const ValueEntry &entry, const Origin &origin) const;
   Status fail(const ValueEntry &entry, const std::string &message) const {
     return Status::badInput("certificate rule 10: the manifest's " + entry.pointer + ": " + message);
@@ -67,6 +98,7 @@ private:
   const Manifest &manifest;
   std::unordered_map<std::string, Origin> sources;
   std::unordered_map<std::string, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
+  std::unordered_map<std::string, std::string> wholeOf; ///< of a state that all ranks have whole: its unit
   std::unordered_map<std::string, bool> mayDiffer;      ///< targets that every rank may have for itself
   std::vector<Origin> values;
   std::vector<std::string> flatOf; ///< of a value that is a unit's whole flat buffer: the unit
@@ -78,9 +110,12 @@ void OriginChecker::readBindings() {
   for (const StateEntry &entry : manifest.state) {
     const Unit *unit = manifest.findUnit(entry.unit);
     std::string name = bindingName(entry);
-    if (entry.kind == StateEntry::Kind::Shard && unit && unit->isSharded()) {
+    bool isCut = entry.kind == StateEntry::Kind::Shard && unit && entry.numel != unit->padded;
+    if (entry.kind == StateEntry::Kind::Shard && unit && unit->isSharded() && !isCut)
+      wholeOf[name] = entry.unit;
+    if (isCut) {
       ownerOf[name] = entry.unit;
-      sources[name] = {entry.unit, name, "", "", ""};
+      sources[name] = {entry.unit, name, "", "", "", 0};
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
       mayDiffer[name] = manifest.view == "local";
@@ -88,7 +123,7 @@ void OriginChecker::readBindings() {
   }
   for (const BatchInput &input : manifest.batch)
     if (input.split.dim)
-      sources[bindingName(input)].rows = bindingName(input);
+      sources[bindingName(input)] = {"", "", "", bindingName(input), "", axesOf(std::vector<std::string>())};
   for (const Output &output : manifest.outputs)
     mayDiffer[bindingName(output)] = output.isVarying || output.split.dim.has_value();
 }
@@ -114,11 +149,17 @@ Origin OriginChecker::cutOf(const ValueEntry &entry, size_t value) const {
   Origin cut;
   std::string name = "what " + entry.what + " makes of the rank's number";
   forOperands(entry, value, [&](size_t operand) {
+    // Of a chunk it is the place of the chunk that the number tells.
+    const Origin &of = values[operand];
     if (!flatOf[operand].empty())
-      cut.add({flatOf[operand], name, "", "", ""});
+      cut.add({flatOf[operand], name, "", "", "", 0});
+    else if (!of.chunk.empty() && of.otherChunk.empty())
+      cut.add({of.unit, name, "", "", "", 0});
   });
-  if (cut.chunk.empty())
+  if (cut.chunk.empty()) {
     cut.piece = name;
+    cut.rowAxes = axesOf(std::vector<std::string>());
+  }
   return cut;
 }
 
@@ -132,29 +173,82 @@ Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
   return origin;
 }
 
-/// The values that an operation defines, and what a unit's collectives may take.
+Axes OriginChecker::axesOf(const std::vector<std::string> &names) const {
+  Axes axes = 0;
+  for (size_t i = 0; i < manifest.mesh.size(); ++i)
+    if (names.empty() || std::find(names.begin(), names.end(), manifest.mesh[i].name) != names.end())
+      axes |= Axes(1) << i;
+  return axes;
+}
+
+Axes OriginChecker::axesOf(const ValueEntry &entry) const {
+  constexpr std::string_view along = " along ";
+  size_t begin = entry.what.find(along);
+  if (begin == std::string::npos)
+    return axesOf(std::vector<std::string>());
+  std::string names = entry.what.substr(begin + along.size());
+  std::istringstream text(names.substr(0, names.find(' ')));
+  std::vector<std::string> list;
+  for (std::string name; std::getline(text, name, ',');)
+    list.push_back(name);
+  return axesOf(list);
+}
+
+/// What a unit's collectives may take.
+Status OriginChecker::checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const {
+  bool isGather = entry.what.rfind(nameOf(CommandKind::AllGather), 0) == 0;
+  Axes unitAxes = axesOf(unit.axes);
+  if (isGather) {
+    bool isPiece = origin.chunk.empty() && !origin.piece.empty();
+    if (!origin.rows.empty())
+      return fail(entry, "gathers what is computed from " + origin.rows);
+    if (!isPiece && (origin.chunk.empty() || origin.unit != unit.name || !origin.otherChunk.empty()))
+      return fail(entry, "gathers what is computed from " + (origin.chunk.empty()       ? "no chunk of " + unit.name
+                                                             : origin.unit != unit.name ? origin.chunk
+                                                                                        : origin.otherChunk));
+    return axes == unitAxes ? Status::success()
+                            : fail(entry, "gathers along other axes than those along which " + unit.name + " is cut");
+  }
+  // Ranks along the other axes have the same chunk, and what each has of its gradient adds up.
+  bool isAcross = !origin.chunk.empty() && origin.unit == unit.name && origin.otherChunk.empty() && !(axes & unitAxes);
+  if (!origin.chunk.empty() && !isAcross)
+    return fail(entry, "reduces what is computed from " + origin.chunk + ", of which every rank has another chunk");
+  return Status::success();
+}
+
+/// What is the same along an axis would be added up as often as it has ranks.
+Status OriginChecker::checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const {
+  const Unit *owner = manifest.findUnit(origin.unit);
+  Axes differs = origin.rowAxes | (owner ? axesOf(owner->axes) : 0);
+  if (origin.any().empty() || (differs & axes) == axes)
+    return Status::success();
+  return fail(entry, "reduces along axes along which " + origin.any() + " is the same");
+}
+
+/// The values that an operation defines.
 Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin) {
   std::string op = entry.what.substr(0, entry.what.find(' '));
   size_t of = entry.what.rfind(" of ");
   std::string unit = of == std::string::npos ? "" : entry.what.substr(of + 4);
   bool isGather = op == nameOf(CommandKind::AllGather), isScatter = op == nameOf(CommandKind::ReduceScatter);
   bool isCollective = isGather || isScatter || op == nameOf(CommandKind::AllReduce);
-  if (isCollective && !unit.empty()) {
-    if (isGather && !origin.rows.empty())
-      return fail(entry, "gathers what is computed from " + origin.rows);
-    bool isPiece = origin.chunk.empty() && !origin.piece.empty();
-    if (isGather && !isPiece && (origin.chunk.empty() || origin.unit != unit || !origin.otherChunk.empty()))
-      return fail(entry, "gathers what is computed from " + (origin.chunk.empty()  ? "no chunk of " + unit
-                                                             : origin.unit != unit ? origin.chunk
-                                                                                   : origin.otherChunk));
-    if (!isGather && !origin.chunk.empty())
-      return fail(entry, "reduces what is computed from " + origin.chunk + ", of which every rank has another chunk");
-  }
   Origin ofCollective;
-  if (isScatter && unit.empty())
-    ofCollective.rows = "the result of " + entry.what;
-  if (isScatter && !unit.empty())
-    ofCollective = {unit, "the result of " + entry.what, "", "", ""};
+  if (isCollective) {
+    Axes axes = axesOf(entry);
+    const Unit *known = manifest.findUnit(unit);
+    if (known)
+      if (Status status = checkUnit(entry, origin, *known, axes); !status.ok())
+        return status;
+    if (!isGather)
+      if (Status status = checkAxes(entry, origin, axes); !status.ok())
+        return status;
+    const Unit *owner = manifest.findUnit(origin.unit);
+    ofCollective = origin.combined(axes, owner ? axesOf(owner->axes) : 0);
+    if (isScatter && !known)
+      ofCollective.add({"", "", "", "the result of " + entry.what, "", axes});
+    if (isScatter && known)
+      ofCollective.add({unit, "the result of " + entry.what, "", "", "", 0});
+  }
   std::vector<Origin> results;
   for (size_t value = 0; value < entry.bytes.size(); ++value)
     results.push_back(isCollective ? ofCollective : originOf(entry, value));
@@ -193,6 +287,7 @@ Status OriginChecker::check() {
     Status status = Status::success();
     switch (entry.kind) {
     case ValueEntry::Kind::Source:
+      flatOf[values.size()] = wholeOf[entry.what];
       values.push_back(sources[entry.what]);
       break;
     case ValueEntry::Kind::Join:

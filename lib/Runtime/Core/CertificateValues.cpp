@@ -259,7 +259,7 @@ std::string ValueChecker::explain(const std::string &what, const std::vector<Con
 
 Status ValueChecker::runOperation(int32_t id) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  std::string what = operationOf(command);
+  std::string what = command.isCollective() ? operationOf(command, plan.axesOf(command.communicator)) : operationOf(command);
   std::vector<Content> operands;
   for (const Ref *ref : operandsOf(command))
     operands.push_back(read(*ref));

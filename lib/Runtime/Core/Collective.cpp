@@ -13,17 +13,29 @@ static std::string joinCounts(const std::vector<int64_t> &counts) {
   return text;
 }
 
+static std::string joinNames(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 Collective::Collective(CollectiveKey given, int32_t id, uint64_t traceHash, std::string location)
     : key(std::move(given)), id(id), traceHash(traceHash), location(std::move(location)) {
   std::string text = std::string(nameOf(key.kind)) + "\n" + nameOf(key.dtype) + "\n" + joinCounts(key.counts) + "\n";
   for (ReductionKind kind : key.kinds)
     text += std::string(nameOf(kind)) + ",";
+  text += "\n" + joinNames(key.axes);
   hash = hashBytes(text + "\n" + key.unit + "\n" + std::to_string(id) + "\n" + std::to_string(traceHash));
 }
 
-Collective::Collective(const Command &command, int32_t id, uint64_t traceHash)
-    : Collective({command.kind, command.dtype, command.counts, command.kinds, command.unit}, id, traceHash,
-                 command.location) {}
+static CollectiveKey keyOf(const Plan &plan, const Command &command) {
+  return {command.kind, command.dtype, command.counts, command.kinds, command.unit, plan.axesOf(command.communicator)};
+}
+
+Collective::Collective(const Plan &plan, int32_t id, uint64_t traceHash)
+    : Collective(keyOf(plan, plan.commands[static_cast<size_t>(id)]), id, traceHash,
+                 plan.commands[static_cast<size_t>(id)].location) {}
 
 int64_t Collective::messageBytes() const {
   int64_t elements = 0;
@@ -37,22 +49,25 @@ std::string Collective::describe() const {
   if (!key.unit.empty())
     text += " of " + key.unit;
   text += " (command " + std::to_string(id) + ", " + nameOf(key.dtype) + " [" + joinCounts(key.counts) + "]";
+  if (!key.axes.empty())
+    text += " along " + joinNames(key.axes);
   if (!location.empty())
     text += ", at " + location;
   return text + ")";
 }
 
-Status spmd::runtime::collectiveMismatch(const std::string &communicator, const CollectiveText &ofRank0, int64_t rank,
-                                         const CollectiveText &ofRank) {
-  std::string what = ofRank.traceHash == ofRank0.traceHash ? "" : " (and they run different programs)";
-  return Status::failed("collective mismatch on communicator '" + communicator + "': rank 0 calls " + ofRank0.text +
+Status spmd::runtime::collectiveMismatch(const std::string &communicator, int64_t first,
+                                         const CollectiveText &ofFirst, int64_t rank, const CollectiveText &ofRank) {
+  std::string what = ofRank.traceHash == ofFirst.traceHash ? "" : " (and they run different programs)";
+  return Status::failed("collective mismatch on communicator '" + communicator + "': rank " + std::to_string(first) + " calls " +
+                            ofFirst.text +
                             ", rank " + std::to_string(rank) + " calls " + ofRank.text + what,
                         static_cast<int32_t>(rank), ofRank.id, ofRank.location);
 }
 
-Status spmd::runtime::collectiveMismatch(const std::string &communicator, const Collective &ofRank0, int64_t rank,
-                                         const Collective &ofRank) {
-  return collectiveMismatch(communicator, ofRank0.toText(), rank, ofRank.toText());
+Status spmd::runtime::collectiveMismatch(const std::string &communicator, int64_t first, const Collective &ofFirst,
+                                         int64_t rank, const Collective &ofRank) {
+  return collectiveMismatch(communicator, first, ofFirst.toText(), rank, ofRank.toText());
 }
 
 Status spmd::runtime::collectiveTimeOut(const std::string &communicator, double seconds,

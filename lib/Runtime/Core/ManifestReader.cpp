@@ -47,13 +47,34 @@ static void checkRange(JsonValue value, int64_t offset, int64_t bytes, int64_t l
                          ") are outside the " + region + " of " + std::to_string(limit) + " bytes");
 }
 
-static Unit readUnit(JsonValue value, int64_t ranks) {
+/// Names of axes of the mesh, in its order.
+static std::vector<std::string> readAxes(JsonValue value, const Manifest &manifest) {
+  std::vector<std::string> axes = value.asStrings();
+  auto next = manifest.mesh.begin();
+  for (const std::string &axis : axes) {
+    next = std::find_if(next, manifest.mesh.end(), [&](const MeshAxis &known) { return known.name == axis; });
+    if (next == manifest.mesh.end()) {
+      value.fail("expected axes of the mesh, in its order; found '" + axis + "'");
+      return {};
+    }
+    ++next;
+  }
+  return axes;
+}
+
+static Unit readUnit(JsonValue value, const Manifest &manifest) {
   Unit unit;
   unit.name = value["name"].asString();
   unit.modules = optionalStrings(value, "modules");
   unit.dtype = value["dtype"].asDType();
   unit.padded = value["padded"].asSize();
   unit.chunk = value["chunk"].asSize();
+  if (value.has("axes"))
+    unit.axes = readAxes(value["axes"], manifest);
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : manifest.mesh)
+    if (unit.axes.empty() || std::find(unit.axes.begin(), unit.axes.end(), axis.name) != unit.axes.end())
+      ranks *= axis.size;
   if (unit.chunk != unit.padded && unit.chunk * ranks != unit.padded)
     value["chunk"].fail(std::to_string(ranks) + " chunks of " + std::to_string(unit.chunk) + " are not the " +
                         std::to_string(unit.padded) + " padded elements");
@@ -110,6 +131,9 @@ static StateEntry readState(JsonValue value, const Manifest &manifest) {
       return entry;
     }
     int64_t wanted = isShard ? unit->chunk : static_cast<int64_t>(unit->segments.size());
+    // With mode shard_optimizer ranks have all parameters.
+    if (isShard && entry.state == "param" && entry.numel == unit->padded)
+      wanted = unit->padded;
     if (entry.numel != wanted)
       value["numel"].fail("expected " + std::to_string(wanted) + " for a " + kind + " of " + entry.unit + ", found " +
                           std::to_string(entry.numel));
@@ -317,7 +341,7 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
                                  optionalString(value, "hash")});
   });
   readKernels(root, manifest);
-  root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest.ranks)); });
+  root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest)); });
   root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
   root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });
   root["hyper"].forEach([&](JsonValue value) { manifest.hyper.push_back(readHyper(value, manifest)); });

@@ -127,6 +127,8 @@ void ManifestWriter::writeUnit(const Unit &unit) {
   json.member("dtype", unit.dtype);
   json.member("padded", unit.padded);
   json.member("chunk", unit.chunk);
+  if (!unit.axes.empty())
+    json.member("axes", unit.axes);
   if (unit.wholeGradient)
     json.member("whole_gradient", true);
   json.objects("segments", unit.segments, [&](const Segment &segment) {

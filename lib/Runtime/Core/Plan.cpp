@@ -112,8 +112,20 @@ int64_t Command::sentBytes() const {
   return kind == CommandKind::ReduceScatter ? refs[0].bytes : messageBytes();
 }
 
+const std::vector<std::string> &Plan::axesOf(int32_t communicator) const {
+  static const std::vector<std::string> none;
+  auto found = axes.find(communicators[static_cast<size_t>(communicator)]);
+  return found == axes.end() ? none : found->second;
+}
+
 std::string spmd::runtime::collectiveTrace(const Plan &plan) {
   std::string trace;
+  for (const auto &[name, axes] : plan.axes) {
+    trace += name;
+    for (const std::string &axis : axes)
+      trace += (&axis == &axes.front() ? " " : ",") + axis;
+    trace += "\n";
+  }
   for (const Command &command : plan.commands) {
     if (!command.isCollective())
       continue;

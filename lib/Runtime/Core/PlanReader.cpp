@@ -247,6 +247,14 @@ void PlanReader::readCommand(JsonValue value) {
 void PlanReader::read(JsonValue root) {
   plan.streams = root["streams"].asStrings();
   plan.communicators = root["communicators"].asStrings();
+  if (root.has("axes"))
+    root["axes"].forEachMember([&](const std::string &name, JsonValue axes) {
+      if (std::find(plan.communicators.begin(), plan.communicators.end(), name) == plan.communicators.end())
+        axes.fail("no communicator is named '" + name + "'");
+      plan.axes[name] = axes.asStrings();
+      if (plan.axes[name].empty())
+        axes.fail("expected an axis; a communicator of all ranks has no entry");
+    });
   root["buffers"].forEach([&](JsonValue value) { readBuffer(value); });
   root["commands"].forEach([&](JsonValue value) { readCommand(value); });
 }

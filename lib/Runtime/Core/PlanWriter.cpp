@@ -153,6 +153,11 @@ std::string PlanWriter::write() {
   json.member("version", kPlanVersion);
   json.member("streams", plan.streams);
   json.member("communicators", plan.communicators);
+  if (!plan.axes.empty())
+    json.object("axes", [&] {
+      for (const auto &[name, axes] : plan.axes)
+        json.member(name.c_str(), axes);
+    });
   json.objects("buffers", plan.buffers, [&](const Buffer &buffer) { writeBuffer(buffer); });
   json.objects("commands", plan.commands, [&](const Command &command) { writeCommand(command); });
   return json.finish();

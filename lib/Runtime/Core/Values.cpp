@@ -29,7 +29,7 @@ static std::string gemmOf(const Command &command) {
   return text + (g.preActivation >= 0 ? " pre_activation" : "");
 }
 
-std::string spmd::runtime::operationOf(const Command &command) {
+std::string spmd::runtime::operationOf(const Command &command, const std::vector<std::string> &axes) {
   std::string text = nameOf(command.kind);
   switch (command.kind) {
   case CommandKind::Kernel: {
@@ -47,7 +47,10 @@ std::string spmd::runtime::operationOf(const Command &command) {
     std::string kinds;
     for (ReductionKind kind : command.kinds)
       kinds += (kinds.empty() ? " " : ",") + std::string(nameOf(kind));
-    return text + " " + nameOf(command.dtype) + kinds + " " + join(command.counts) +
+    std::string along;
+    for (const std::string &axis : axes)
+      along += (along.empty() ? " along " : ",") + axis;
+    return text + " " + nameOf(command.dtype) + kinds + " " + join(command.counts) + along +
            (command.unit.empty() ? "" : " of " + command.unit);
   }
   case CommandKind::CheckIndex:

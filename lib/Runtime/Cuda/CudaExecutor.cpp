@@ -81,7 +81,9 @@ Status CudaExecutor::connect() {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!isUsed[i])
       continue;
-    Expected<std::unique_ptr<CommunicatorGroup>> made = processes.make(plan.communicators[i], here, abort, wanted);
+    RankGroups along = code.artifact.manifest.groupsAlong(plan.axesOf(static_cast<int32_t>(i)));
+    Expected<std::unique_ptr<CommunicatorGroup>> made =
+        processes.make(plan.communicators[i], here, along, abort, wanted);
     if (!made)
       return made.error();
     groups[i] = std::move(*made);
@@ -90,8 +92,8 @@ Status CudaExecutor::connect() {
   }
   calls.resize(plan.commands.size());
   for (size_t id = 0; id < calls.size(); ++id)
-    if (const Command &command = plan.commands[id]; command.isCollective())
-      calls[id] = Collective(command, static_cast<int32_t>(id), code.artifact.traceHash);
+    if (plan.commands[id].isCollective())
+      calls[id] = Collective(plan, static_cast<int32_t>(id), code.artifact.traceHash);
   return Status::success();
 }
 

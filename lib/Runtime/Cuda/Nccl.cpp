@@ -223,8 +223,8 @@ Status NcclGroup::End::connect(const nccl::UniqueId &id, const AbortState &abort
     return status;
   nccl::Config config;
   config.blocking = 0; // so that a rank that never comes is an error
-  nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.here.total), id,
-                                                        static_cast<int>(rank), &config);
+  nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.groups.size()), id,
+                                                        static_cast<int>(group.groups.positionOf(rank)), &config);
   while (state == nccl::kInProgress) {
     if (abort.isRaised())
       return abort.status();
@@ -239,31 +239,37 @@ Status NcclGroup::End::connect(const nccl::UniqueId &id, const AbortState &abort
 }
 
 Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string &name, const RanksHere &ranks,
-                                                               AbortState &abort, const CommunicatorOptions &options) {
+                                                               const RankGroups &groups, AbortState &abort,
+                                                               const CommunicatorOptions &options) {
   std::unique_ptr<NcclGroup> group(new NcclGroup);
   group->library = library;
   group->name = name;
   group->here = ranks;
-  Expected<std::unique_ptr<CommunicatorGroup>> errors = processes->make(name, ranks, abort, options);
+  group->groups = groups;
+  Expected<std::unique_ptr<CommunicatorGroup>> errors = processes->make(name, ranks, groups, abort, options);
   if (!errors)
     return errors.error();
   group->errors = std::move(*errors);
-  // An error of the first process, which makes the name, is one of all.
-  struct {
+  // The process of a group's first rank makes the group's name. An error of it is one of all.
+  struct Meeting {
     nccl::UniqueId id;
     int32_t result;
-  } meeting = {};
-  if (ranks.has(0))
-    meeting.result = library->ncclGetUniqueId(&meeting.id);
-  if (Status status = processes->share(0, &meeting, sizeof meeting, abort); !status.ok())
-    return status;
-  if (Status status = library->check(meeting.result, "ncclGetUniqueId"); !status.ok())
-    return status;
+  };
+  std::vector<Meeting> meetings(groups.count());
+  for (size_t i = 0; i < meetings.size(); ++i) {
+    int64_t first = groups.membersOf(i).front();
+    if (ranks.has(first))
+      meetings[i].result = library->ncclGetUniqueId(&meetings[i].id);
+    if (Status status = processes->share(ranks.processOf(first), &meetings[i], sizeof(Meeting), abort); !status.ok())
+      return status;
+    if (Status status = library->check(meetings[i].result, "ncclGetUniqueId"); !status.ok())
+      return status;
+  }
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     group->ends.push_back(std::make_unique<NcclGroup::End>(*group, rank, gpus[ranks.indexOf(rank)]));
   auto deadline = std::chrono::steady_clock::now() + options.timeout;
   Status status = forEachRank(ranks, [&](int64_t rank) {
-    Status connected = group->ends[ranks.indexOf(rank)]->connect(meeting.id, abort, deadline);
+    Status connected = group->ends[ranks.indexOf(rank)]->connect(meetings[groups.groupOf(rank)].id, abort, deadline);
     if (!connected.ok() && !abort.isRaised() && !group->failEverywhere(connected))
       abort.fail(connected); // the others wait for this one
     return connected;

@@ -60,6 +60,7 @@ private:
   std::shared_ptr<const Nccl> library;
   std::string name;
   RanksHere here;
+  RankGroups groups;
   std::vector<std::unique_ptr<End>> ends;
   std::atomic<bool> isAborted{false};
   /// The same communicator of the processes as they meet otherwise: nothing is sent through it, but errors go both ways.
@@ -84,7 +85,8 @@ public:
                 std::chrono::steady_clock::duration patience) override {
     return processes->gather(mine, bytes, all, abort, patience);
   }
-  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
+                                                    const RankGroups &groups, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
   Status findEnded(const RanksHere &ranks) const override { return processes->findEnded(ranks); }
 

@@ -127,16 +127,19 @@ Status HostExecutor::connect(CommunicatorFactory &factory) {
   CommunicatorOptions wanted;
   wanted.timeout = timeout;
   wanted.threads = numThreads;
-  for (const std::string &name : artifact.plan.communicators) {
-    Expected<std::unique_ptr<CommunicatorGroup>> group = factory.make(name, here, abort, wanted);
+  const Plan &plan = artifact.plan;
+  for (size_t i = 0; i < plan.communicators.size(); ++i) {
+    RankGroups groups = artifact.manifest.groupsAlong(plan.axesOf(static_cast<int32_t>(i)));
+    Expected<std::unique_ptr<CommunicatorGroup>> group =
+        factory.make(plan.communicators[i], here, groups, abort, wanted);
     if (!group)
       return group.error();
     communicators.push_back(std::move(*group));
   }
-  calls.resize(artifact.plan.commands.size());
+  calls.resize(plan.commands.size());
   for (size_t id = 0; id < calls.size(); ++id)
-    if (const Command &command = artifact.plan.commands[id]; command.isCollective())
-      calls[id] = Collective(command, static_cast<int32_t>(id), artifact.traceHash);
+    if (plan.commands[id].isCollective())
+      calls[id] = Collective(plan, static_cast<int32_t>(id), artifact.traceHash);
   return Status::success();
 }
 

@@ -8,18 +8,26 @@
 
 using namespace spmd::runtime;
 
+RankOrderCommunicator::RankOrderCommunicator(int64_t rank, const std::vector<int64_t> &members,
+                                             const std::string &name, AbortState &abort,
+                                             std::chrono::steady_clock::duration timeout)
+    : rank(rank), members(members), ranks(static_cast<int64_t>(members.size())),
+      position(std::find(members.begin(), members.end(), rank) - members.begin()), name(name), abort(abort),
+      timeout(timeout), inputs(members.size()) {}
+
 Status RankOrderCommunicator::timedOut(const Collective &call) const {
   std::vector<int64_t> missing;
-  for (int64_t other = 0; other < ranks; ++other)
+  for (int64_t other : members)
     if (meetingsOf(other) < meetingsOf(rank))
       missing.push_back(other);
   return collectiveTimeOut(name, std::chrono::duration<double>(timeout).count(), missing, call);
 }
 
 Status RankOrderCommunicator::compareCalls() const {
-  for (int64_t other = 1; other < ranks; ++other)
-    if (hashOf(other) != hashOf(0))
-      return collectiveMismatch(name, textOf(0), other, textOf(other));
+  int64_t first = members.front();
+  for (int64_t other : members)
+    if (hashOf(other) != hashOf(first))
+      return collectiveMismatch(name, first, textOf(first), other, textOf(other));
   return Status::success();
 }
 
@@ -43,8 +51,8 @@ Status RankOrderCommunicator::allGather(const Collective &call, const void *send
   auto bytes = static_cast<size_t>(call.messageBytes());
   // Each rank starts at its own chunk, so that ranks read different memory.
   for (int64_t i = 0; i < ranks; ++i) {
-    int64_t other = (rank + i) % ranks;
-    const char *source = bufferOf(other, 0);
+    int64_t other = (position + i) % ranks;
+    const char *source = bufferOf(at(other), 0);
     char *destination = static_cast<char *>(recv) + static_cast<size_t>(other) * bytes;
     if (source != destination)
       std::memcpy(destination, source, bytes);
@@ -60,7 +68,7 @@ Status RankOrderCommunicator::reduceScatter(const Collective &call, const void *
   const CollectiveKey &key = call.key;
   // In place, a rank overwrites its own chunk, which no other rank reads.
   for (int64_t other = 0; other < ranks; ++other)
-    inputs[static_cast<size_t>(other)] = bufferOf(other, 0) + rank * call.messageBytes();
+    inputs[static_cast<size_t>(other)] = bufferOf(at(other), 0) + position * call.messageBytes();
   reduceInOrder(key.dtype, key.kinds[0], inputs.data(), ranks, recv, key.counts[0]);
   return meet(call);
 }
@@ -80,11 +88,11 @@ Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buf
   };
   for (size_t i = 0; i < key.counts.size(); ++i) {
     int64_t begin;
-    int64_t length = partOf(key.counts[i], rank, begin);
+    int64_t length = partOf(key.counts[i], position, begin);
     if (length == 0)
       continue;
     for (int64_t other = 0; other < ranks; ++other)
-      inputs[static_cast<size_t>(other)] = bufferOf(other, i) + begin * elementSize;
+      inputs[static_cast<size_t>(other)] = bufferOf(at(other), i) + begin * elementSize;
     reduceInOrder(key.dtype, key.kinds[i], inputs.data(), ranks, static_cast<char *>(buffers[i]) + begin * elementSize,
                   length);
   }
@@ -94,8 +102,9 @@ Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buf
     for (int64_t other = 0; other < ranks; ++other) {
       int64_t begin;
       int64_t length = partOf(key.counts[i], other, begin);
-      if (other != rank && length > 0)
-        std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize, bufferOf(other, i) + begin * elementSize,
+      if (other != position && length > 0)
+        std::memcpy(static_cast<char *>(buffers[i]) + begin * elementSize,
+                    bufferOf(at(other), i) + begin * elementSize,
                     static_cast<size_t>(length * elementSize));
     }
   return meet(call);

@@ -11,8 +11,9 @@ namespace spmd::runtime {
 class ThreadsCommunicator final : public RankOrderCommunicator {
 public:
   ThreadsCommunicator(ThreadsGroup &group, int64_t rank)
-      : RankOrderCommunicator(rank, static_cast<int64_t>(group.slots.size()), group.name, group.abort, group.timeout),
-        group(group) {}
+      : RankOrderCommunicator(rank, group.groups.membersOf(group.groups.groupOf(rank)), group.name, group.abort,
+                              group.timeout),
+        group(group), arrivals(group.arrivals[group.groups.groupOf(rank)]) {}
 
 private:
   Status publish(const Collective &call, void *const *buffers, size_t count) override;
@@ -27,13 +28,16 @@ private:
   ThreadsGroup::Slot &slot(int64_t of) const { return group.slots[static_cast<size_t>(of)]; }
 
   ThreadsGroup &group;
+  Progress &arrivals;
 };
 
 } // namespace spmd::runtime
 
-ThreadsGroup::ThreadsGroup(std::string name, int64_t ranks, AbortState &abort, Clock::duration timeout, int spins)
-    : name(std::move(name)), slots(static_cast<size_t>(ranks)), abort(abort), timeout(timeout), spins(spins) {
-  for (int64_t rank = 0; rank < ranks; ++rank)
+ThreadsGroup::ThreadsGroup(std::string name, RankGroups given, AbortState &abort, Clock::duration timeout, int spins)
+    : name(std::move(name)), groups(std::move(given)),
+      slots(groups.count() * static_cast<size_t>(groups.size())), abort(abort), timeout(timeout), spins(spins),
+      arrivals(groups.count()) {
+  for (int64_t rank = 0; rank < static_cast<int64_t>(slots.size()); ++rank)
     endpoints.push_back(std::make_unique<ThreadsCommunicator>(*this, rank));
 }
 
@@ -41,17 +45,17 @@ ThreadsGroup::~ThreadsGroup() = default;
 
 Communicator &ThreadsGroup::endpoint(int64_t rank) { return *endpoints[static_cast<size_t>(rank)]; }
 
-Expected<std::unique_ptr<CommunicatorGroup>> ThreadsFactory::make(const std::string &name, const RanksHere &ranks,
-                                                                  AbortState &abort,
+Expected<std::unique_ptr<CommunicatorGroup>> ThreadsFactory::make(const std::string &name, const RanksHere &,
+                                                                  const RankGroups &groups, AbortState &abort,
                                                                   const CommunicatorOptions &options) {
   return std::unique_ptr<CommunicatorGroup>(
-      std::make_unique<ThreadsGroup>(name, ranks.total, abort, options.timeout, spinsFor(options.threads)));
+      std::make_unique<ThreadsGroup>(name, groups, abort, options.timeout, spinsFor(options.threads)));
 }
 
 Status ThreadsCommunicator::meet(const Collective &call) {
   uint64_t meeting = ++slot(rank).meetings;
-  group.arrivals.advance();
-  switch (group.arrivals.await(meeting * group.slots.size(), group.spins, abort, Clock::now() + timeout)) {
+  arrivals.advance();
+  switch (arrivals.await(meeting * members.size(), group.spins, abort, Clock::now() + timeout)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::Aborted:

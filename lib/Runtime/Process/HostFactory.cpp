@@ -15,7 +15,7 @@ namespace {
 class ProcessCommunicator final : public RankOrderCommunicator {
 public:
   ProcessCommunicator(HostRanks &host, int64_t rank)
-      : RankOrderCommunicator(rank, host.here.total, host.name, host.abort, host.timeout), host(host) {}
+      : RankOrderCommunicator(rank, host.members, host.name, host.abort, host.timeout), host(host) {}
 
 private:
   Status publish(const Collective &call, void *const *buffers, size_t count) override {
@@ -30,21 +30,26 @@ private:
   HostRanks &host;
 };
 
-/// All ranks are on this host.
+/// All ranks are on this host. The ends of each group meet in a block of their own.
 class ProcessGroup final : public CommunicatorGroup {
 public:
-  explicit ProcessGroup(std::unique_ptr<HostRanks> given) : host(std::move(given)) {
-    for (int64_t rank = host->here.first; rank < host->here.end(); ++rank)
-      endpoints.push_back(std::make_unique<ProcessCommunicator>(*host, rank));
+  ProcessGroup(std::vector<std::unique_ptr<HostRanks>> given, const RanksHere &here, const RankGroups &groups)
+      : hosts(std::move(given)), here(here) {
+    for (int64_t rank = here.first; rank < here.end(); ++rank)
+      endpoints.push_back(std::make_unique<ProcessCommunicator>(*hosts[groups.groupOf(rank)], rank));
   }
-  Communicator &endpoint(int64_t rank) override { return *endpoints[host->here.indexOf(rank)]; }
+  Communicator &endpoint(int64_t rank) override { return *endpoints[here.indexOf(rank)]; }
   bool failEverywhere(const Status &status) override {
-    host->fail(status);
+    // All groups share the first error.
+    for (std::unique_ptr<HostRanks> &host : hosts)
+      if (host)
+        host->fail(status);
     return true;
   }
 
 private:
-  std::unique_ptr<HostRanks> host;
+  std::vector<std::unique_ptr<HostRanks>> hosts; ///< by group
+  RanksHere here;
   std::vector<std::unique_ptr<ProcessCommunicator>> endpoints;
 };
 
@@ -65,7 +70,8 @@ public:
   }
   void finishStep() override { control->finishStep(process()); }
   Status awaitSteps(const AbortState &abort) override;
-  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
+                                                    const RankGroups &groups, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
   Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override;
   Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
@@ -108,11 +114,12 @@ void HostFactory::stopReading(const AbortState &abort) {
 }
 
 Expected<std::unique_ptr<CommunicatorGroup>> HostFactory::make(const std::string &name, const RanksHere &ranks,
-                                                               AbortState &abort, const CommunicatorOptions &options) {
-  Expected<std::unique_ptr<HostRanks>> host = makeHostRanks(name, ranks, abort, options);
-  if (!host)
-    return host.error();
-  return std::unique_ptr<CommunicatorGroup>(std::make_unique<ProcessGroup>(std::move(*host)));
+                                                               const RankGroups &groups, AbortState &abort,
+                                                               const CommunicatorOptions &options) {
+  Expected<std::vector<std::unique_ptr<HostRanks>>> hosts = makeHostRanks(name, ranks, groups, abort, options);
+  if (!hosts)
+    return hosts.error();
+  return std::unique_ptr<CommunicatorGroup>(std::make_unique<ProcessGroup>(std::move(*hosts), ranks, groups));
 }
 
 /// The end of a wait for `patience`; as long as the others live, where that is the longest there is.

@@ -17,8 +17,10 @@ namespace {
 constexpr int64_t kSliceBytes = 1 << 20; ///< of a reduction, for each rank of another host
 constexpr int64_t kSmallBytes = 64 << 10;
 
-// Tags of messages: what the first ranks of hosts compare, errors, and data, by the ranks' places in their processes.
-enum : int32_t { kHashTag, kTextTag, kErrorTag, kDataTag };
+// Tags of messages: errors, and what ranks send each other, by their places in their processes: what the first ranks of
+// hosts compare, and data.
+constexpr int32_t kErrorTag = 0, kFirstTag = 1;
+enum Message : int32_t { kHash, kText, kData, kNumMessages };
 
 /// What is said of a call when ranks made different ones.
 struct CallText {
@@ -80,7 +82,8 @@ class HostsGroup;
 /// One rank's end.
 class HostsCommunicator final : public Communicator {
 public:
-  HostsCommunicator(HostsGroup &group, int64_t rank);
+  HostsCommunicator(HostsGroup &group, HostRanks &host, const Hosts &hosts, const std::vector<int64_t> &members,
+                    int64_t rank);
 
   Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override;
   Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override;
@@ -89,11 +92,14 @@ public:
 private:
   Status begin(const Collective &call, void *const *buffers, size_t count);
   Status compareHosts(const Collective &call);
-  Status exchange(const Collective &call, int32_t tag, const std::vector<char> &mine, std::vector<char> &all,
+  Status exchange(const Collective &call, Message message, const std::vector<char> &mine, std::vector<char> &all,
                   int64_t bytesOfRank);
   Status finish(Messages &messages, const Collective &call);
   Status meet(const Collective &call);
-  int32_t tagOf(int64_t from, int64_t to) const;
+  int32_t tagOf(int64_t from, int64_t to, Message message = kData) const;
+  /// Where a rank stands among those that meet.
+  int64_t positionOf(int64_t of) const { return positions[static_cast<size_t>(of)]; }
+  const void *&inputOf(int64_t of) { return inputs[static_cast<size_t>(positionOf(of))]; }
 
   using Place = std::function<char *(int64_t rank)>;
   Status gatherParts(const Collective &call, const std::function<int64_t(int64_t rank)> &bytesOf, size_t buffer,
@@ -103,49 +109,62 @@ private:
   Status reduceSmall(const Collective &call, void *const *buffers);
 
   HostsGroup &group;
-  const int64_t rank, ranks;
-  std::vector<int64_t> remote;      ///< ranks of other hosts, in order
-  std::vector<char> staging;        ///< two slices of each remote rank
-  std::vector<const void *> inputs; ///< scratch: one pointer per rank
+  HostRanks &host;
+  const Hosts &hosts;
+  const std::vector<int64_t> &members; ///< the ranks that meet, in order
+  const int64_t rank, ranks;           ///< this one, and how many meet
+  std::vector<int64_t> positions;      ///< by rank
+  std::vector<int64_t> remote;         ///< members of other hosts, in order
+  std::vector<char> staging;           ///< two slices of each remote rank
+  std::vector<const void *> inputs;    ///< scratch: one pointer per member
   void *pair[2];
 };
 
 class HostsGroup final : public CommunicatorGroup {
 public:
-  HostsGroup(std::unique_ptr<HostRanks> given, Hosts where, std::shared_ptr<Mpi> library, int32_t space)
-      : ranks(std::move(given)), hosts(std::move(where)), mpi(std::move(library)), space(space) {
+  HostsGroup(const RanksHere &here, const RankGroups &groups, std::vector<std::unique_ptr<HostRanks>> given,
+             std::vector<Hosts> where, std::shared_ptr<Mpi> library, int32_t space)
+      : mpi(std::move(library)), space(space), here(here), groups(groups), parts(std::move(given)),
+        hosts(std::move(where)) {
     std::vector<int64_t> others;
-    for (int64_t process = 0; process < ranks->here.processes(); ++process)
-      if (!hosts.isHere(process * ranks->here.count))
+    for (int64_t process = 0; process < here.processes(); ++process)
+      if (!hosts.front().isHere(process * here.count))
         others.push_back(process);
     alarm = std::make_shared<Alarm>(mpi, space, std::move(others));
-    ranks->abort.onFailure([alarm = alarm](const Status &status) { alarm->raise(status); });
-    for (int64_t rank = ranks->here.first; rank < ranks->here.end(); ++rank)
-      endpoints.push_back(std::make_unique<HostsCommunicator>(*this, rank));
+    first().abort.onFailure([alarm = alarm](const Status &status) { alarm->raise(status); });
+    for (int64_t rank = here.first; rank < here.end(); ++rank) {
+      size_t number = this->groups.groupOf(rank);
+      endpoints.push_back(std::make_unique<HostsCommunicator>(*this, *parts[number], hosts[number],
+                                                              this->groups.membersOf(number), rank));
+    }
     watcher = std::thread([this] { watch(); });
   }
   ~HostsGroup() override {
     isClosing = true;
     watcher.join();
   }
-  Communicator &endpoint(int64_t rank) override { return *endpoints[ranks->here.indexOf(rank)]; }
+  Communicator &endpoint(int64_t rank) override { return *endpoints[here.indexOf(rank)]; }
   bool failEverywhere(const Status &status) override {
-    ranks->fail(status);
+    first().fail(status);
     return true;
   }
 
-  std::unique_ptr<HostRanks> ranks;
-  Hosts hosts;
   std::shared_ptr<Mpi> mpi;
   int32_t space;
 
 private:
+  /// A part that this process has; all share the first error.
+  HostRanks &first() { return *parts[groups.groupOf(here.first)]; }
   void watch() {
     for (; !isClosing; std::this_thread::sleep_for(milliseconds(20)))
       if (Status status = alarm->hear(); !status.ok())
-        ranks->fail(status);
+        first().fail(status);
   }
 
+  RanksHere here;
+  RankGroups groups;
+  std::vector<std::unique_ptr<HostRanks>> parts; ///< by group
+  std::vector<Hosts> hosts;                      ///< by group
   std::shared_ptr<Alarm> alarm;
   std::vector<std::unique_ptr<HostsCommunicator>> endpoints;
   std::atomic<bool> isClosing = false;
@@ -154,28 +173,33 @@ private:
 
 } // namespace
 
-HostsCommunicator::HostsCommunicator(HostsGroup &group, int64_t rank)
-    : group(group), rank(rank), ranks(group.ranks->here.total), inputs(static_cast<size_t>(ranks)) {
-  for (int64_t other = 0; other < ranks; ++other)
-    if (!group.hosts.isHere(other))
-      remote.push_back(other);
-  staging.resize(remote.size() * 2 * kSliceBytes);
+HostsCommunicator::HostsCommunicator(HostsGroup &group, HostRanks &host, const Hosts &hosts,
+                                     const std::vector<int64_t> &members, int64_t rank)
+    : group(group), host(host), hosts(hosts), members(members), rank(rank),
+      ranks(static_cast<int64_t>(members.size())), positions(static_cast<size_t>(host.here.total)),
+      inputs(members.size()) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    positions[static_cast<size_t>(members[i])] = static_cast<int64_t>(i);
+    if (!hosts.isHere(members[i]))
+      remote.push_back(members[i]);
+  }
+  // Small reductions keep their own values there, even of a group that is all on this host.
+  staging.resize(std::max<size_t>(remote.size(), 1) * 2 * kSliceBytes);
 }
 
-int32_t HostsCommunicator::tagOf(int64_t from, int64_t to) const {
-  int64_t count = group.ranks->here.count;
-  return static_cast<int32_t>(kDataTag + from % count * count + to % count);
+int32_t HostsCommunicator::tagOf(int64_t from, int64_t to, Message message) const {
+  int64_t count = host.here.count;
+  return static_cast<int32_t>(kFirstTag + (from % count * count + to % count) * kNumMessages + message);
 }
 
 /// With the ranks of this host, of which one may wait for another host.
 Status HostsCommunicator::meet(const Collective &call) {
-  return group.ranks->meet(rank, call, group.ranks->timeout * 3 / 20 + milliseconds(100));
+  return host.meet(rank, call, host.timeout * 3 / 20 + milliseconds(100));
 }
 
 /// Waits for messages. A host of which a rank is missing says so first, so this one waits a little longer; the executor,
 /// who knows less, is the last (HostExecutor::step).
 Status HostsCommunicator::finish(Messages &messages, const Collective &call) {
-  HostRanks &host = *group.ranks;
   WaitResult result = messages.wait(host.abort, Clock::now() + host.timeout + host.timeout / 10 + milliseconds(50));
   if (result == WaitResult::Reached)
     return Status::success();
@@ -188,10 +212,9 @@ Status HostsCommunicator::finish(Messages &messages, const Collective &call) {
 }
 
 /// Between the first ranks of hosts: `mine` has bytesOfRank of each rank of this host, `all` gets those of all ranks.
-Status HostsCommunicator::exchange(const Collective &call, int32_t tag, const std::vector<char> &mine,
+Status HostsCommunicator::exchange(const Collective &call, Message message, const std::vector<char> &mine,
                                    std::vector<char> &all, int64_t bytesOfRank) {
-  const Hosts &hosts = group.hosts;
-  const RanksHere &here = group.ranks->here;
+  const RanksHere &here = host.here;
   Messages messages(group.mpi, group.space);
   std::vector<std::vector<char>> received(hosts.ranksOf.size());
   for (size_t host = 0; host < hosts.ranksOf.size(); ++host) {
@@ -199,25 +222,26 @@ Status HostsCommunicator::exchange(const Collective &call, int32_t tag, const st
       received[host] = mine;
       continue;
     }
+    if (hosts.ranksOf[host].empty())
+      continue;
     received[host].resize(hosts.ranksOf[host].size() * static_cast<size_t>(bytesOfRank));
-    int64_t first = here.processOf(hosts.ranksOf[host].front());
-    messages.receive(received[host].data(), static_cast<int64_t>(received[host].size()), first, tag,
-                     hosts.ranksOf[host].front());
-    messages.send(mine.data(), static_cast<int64_t>(mine.size()), first, tag);
+    int64_t other = hosts.ranksOf[host].front(), process = here.processOf(other);
+    messages.receive(received[host].data(), static_cast<int64_t>(received[host].size()), process,
+                     tagOf(other, rank, message), other);
+    messages.send(mine.data(), static_cast<int64_t>(mine.size()), process, tagOf(rank, other, message));
   }
   if (Status status = finish(messages, call); !status.ok())
     return status;
   all.resize(static_cast<size_t>(ranks * bytesOfRank));
   for (size_t host = 0; host < received.size(); ++host)
     for (size_t i = 0; i < hosts.ranksOf[host].size(); ++i)
-      std::memcpy(all.data() + hosts.ranksOf[host][i] * bytesOfRank, received[host].data() + static_cast<int64_t>(i) * bytesOfRank,
+      std::memcpy(all.data() + positionOf(hosts.ranksOf[host][i]) * bytesOfRank, received[host].data() + static_cast<int64_t>(i) * bytesOfRank,
                   static_cast<size_t>(bytesOfRank));
   return Status::success();
 }
 
 /// That all ranks of all hosts make the same call.
 Status HostsCommunicator::compareHosts(const Collective &call) {
-  HostRanks &host = *group.ranks;
   auto packed = [&](auto valueOf) {
     using Value = decltype(valueOf(int64_t(0)));
     std::vector<char> bytes(host.members.size() * sizeof(Value));
@@ -228,7 +252,7 @@ Status HostsCommunicator::compareHosts(const Collective &call) {
     return bytes;
   };
   std::vector<char> all;
-  Status status = exchange(call, kHashTag, packed([&](int64_t member) { return host.hashOf(member); }), all, sizeof(uint64_t));
+  Status status = exchange(call, kHash, packed([&](int64_t member) { return host.hashOf(member); }), all, sizeof(uint64_t));
   if (!status.ok())
     return status;
   std::vector<uint64_t> hashes(static_cast<size_t>(ranks));
@@ -245,7 +269,7 @@ Status HostsCommunicator::compareHosts(const Collective &call) {
     text.location.set(given.location);
     return text;
   };
-  if (status = exchange(call, kTextTag, packed(textOf), all, sizeof(CallText)); !status.ok())
+  if (status = exchange(call, kText, packed(textOf), all, sizeof(CallText)); !status.ok())
     return status;
   auto said = [&](int64_t of) {
     CallText text;
@@ -253,17 +277,18 @@ Status HostsCommunicator::compareHosts(const Collective &call) {
     return CollectiveText{text.text.get(), text.location.get(), text.id, text.traceHash};
   };
   int64_t which = other - hashes.begin();
-  status = collectiveMismatch(host.name, said(0), which, said(which));
-  status.isElsewhere = group.hosts.self != 0; // all hosts have found it
+  status = collectiveMismatch(host.name, members.front(), said(0), members[static_cast<size_t>(which)], said(which));
+  // All hosts of the group have found it.
+  status.isElsewhere = !hosts.isHere(members.front());
   host.fail(status);
   return status;
 }
 
 Status HostsCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
-  Status status = group.ranks->publish(rank, call, buffers, count);
+  Status status = host.publish(rank, call, buffers, count);
   if (status.ok())
-    status = group.ranks->meet(rank, call);
-  if (status.ok() && rank == group.ranks->members.front())
+    status = host.meet(rank, call);
+  if (status.ok() && rank == host.members.front())
     status = compareHosts(call);
   return status.ok() ? meet(call) : status;
 }
@@ -271,14 +296,12 @@ Status HostsCommunicator::begin(const Collective &call, void *const *buffers, si
 /// Each rank has a part, of bytesOf(rank) bytes, of buffer number `buffer`, which goes to place(rank) on all ranks.
 Status HostsCommunicator::gatherParts(const Collective &call, const std::function<int64_t(int64_t)> &bytesOf,
                                       size_t buffer, const char *mine, const Place &place) {
-  const Hosts &hosts = group.hosts;
-  HostRanks &host = *group.ranks;
   Messages messages(group.mpi, group.space);
   for (int64_t other : remote)
     if (hosts.receiverOf(other, hosts.self) == rank && bytesOf(other))
       messages.receive(place(other), bytesOf(other), host.here.processOf(other), tagOf(other, rank), other);
   for (size_t to = 0; to < hosts.ranksOf.size(); ++to)
-    if (static_cast<int64_t>(to) != hosts.self && bytesOf(rank)) {
+    if (static_cast<int64_t>(to) != hosts.self && !hosts.ranksOf[to].empty() && bytesOf(rank)) {
       int64_t receiver = hosts.receiverOf(rank, static_cast<int64_t>(to));
       messages.send(mine, bytesOf(rank), host.here.processOf(receiver), tagOf(rank, receiver));
     }
@@ -311,16 +334,15 @@ Status HostsCommunicator::allGather(const Collective &call, const void *send, vo
   int64_t bytes = call.messageBytes();
   return gatherParts(
       call, [&](int64_t) { return bytes; }, 1, static_cast<const char *>(send),
-      [&](int64_t owner) { return static_cast<char *>(recv) + owner * bytes; });
+      [&](int64_t owner) { return static_cast<char *>(recv) + positionOf(owner) * bytes; });
 }
 
 /// Combines this rank's part of buffer number `buffer` of all ranks into `out`; partOf(rank) is where a rank's part
 /// begins, in bytes, and its elements.
 Status HostsCommunicator::reducePart(const Collective &call, ReductionKind kind, size_t buffer,
                                      const std::function<std::pair<int64_t, int64_t>(int64_t)> &partOf, void *out) {
-  HostRanks &host = *group.ranks;
   int64_t size = sizeOf(call.key.dtype), slice = kSliceBytes / size, most = 0;
-  for (int64_t owner = 0; owner < ranks; ++owner)
+  for (int64_t owner : members)
     most = std::max(most, partOf(owner).second);
   const char *own = host.bufferOf(rank, buffer);
   const int64_t begin = partOf(rank).first, count = partOf(rank).second;
@@ -354,9 +376,9 @@ Status HostsCommunicator::reducePart(const Collective &call, ReductionKind kind,
     if (elements == 0)
       continue;
     for (int64_t member : host.members)
-      inputs[static_cast<size_t>(member)] = host.bufferOf(member, buffer) + begin + turn * slice * size;
+      inputOf(member) = host.bufferOf(member, buffer) + begin + turn * slice * size;
     for (size_t i = 0; i < remote.size(); ++i)
-      inputs[static_cast<size_t>(remote[i])] = stagingOf(i, turn);
+      inputOf(remote[i]) = stagingOf(i, turn);
     reduceInOrder(call.key.dtype, kind, inputs.data(), ranks, static_cast<char *>(out) + turn * slice * size, elements);
   }
   return Status::success();
@@ -367,7 +389,7 @@ Status HostsCommunicator::reduceScatter(const Collective &call, const void *send
   pair[1] = recv;
   Status status = begin(call, pair, 2);
   int64_t bytes = call.messageBytes(), count = call.key.counts[0];
-  auto partOf = [&](int64_t owner) { return std::pair(owner * bytes, count); };
+  auto partOf = [&](int64_t owner) { return std::pair(positionOf(owner) * bytes, count); };
   // In place, a rank overwrites its own part, which no other rank reads.
   if (status.ok())
     status = reducePart(call, call.key.kinds[0], 0, partOf, recv);
@@ -376,7 +398,6 @@ Status HostsCommunicator::reduceScatter(const Collective &call, const void *send
 
 /// Everybody gets everything.
 Status HostsCommunicator::reduceSmall(const Collective &call, void *const *buffers) {
-  HostRanks &host = *group.ranks;
   const CollectiveKey &key = call.key;
   int64_t size = sizeOf(key.dtype), bytes = call.messageBytes();
   // Own values and results behind the slots of the others, as all slices are far larger.
@@ -396,9 +417,9 @@ Status HostsCommunicator::reduceSmall(const Collective &call, void *const *buffe
   int64_t offset = 0;
   for (size_t i = 0; i < key.counts.size(); offset += key.counts[i] * size, ++i) {
     for (int64_t member : host.members)
-      inputs[static_cast<size_t>(member)] = host.bufferOf(member, i);
+      inputOf(member) = host.bufferOf(member, i);
     for (size_t which = 0; which < remote.size(); ++which)
-      inputs[static_cast<size_t>(remote[which])] = slotOf(which) + offset;
+      inputOf(remote[which]) = slotOf(which) + offset;
     reduceInOrder(key.dtype, key.kinds[i], inputs.data(), ranks, results + offset, key.counts[i]);
   }
   // Nobody reads another's buffers any more.
@@ -420,7 +441,7 @@ Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers
   for (size_t i = 0; i < key.counts.size(); ++i) {
     int64_t count = key.counts[i], part = ((count + ranks - 1) / ranks + 15) / 16 * 16;
     auto partOf = [&](int64_t owner) {
-      int64_t begin = std::min(count, owner * part);
+      int64_t begin = std::min(count, positionOf(owner) * part);
       return std::pair(begin * size, std::min(count, begin + part) - begin);
     };
     auto *base = static_cast<char *>(buffers[i]);
@@ -437,10 +458,12 @@ Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers
   return Status::success();
 }
 
-Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(std::unique_ptr<HostRanks> ranks, Hosts hosts,
-                                                            std::shared_ptr<Mpi> mpi, int32_t space) {
+Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(const RanksHere &here, const RankGroups &groups,
+                                                            std::vector<std::unique_ptr<HostRanks>> parts,
+                                                            std::vector<Hosts> hosts, std::shared_ptr<Mpi> mpi,
+                                                            int32_t space) {
   return std::unique_ptr<CommunicatorGroup>(
-      std::make_unique<HostsGroup>(std::move(ranks), std::move(hosts), std::move(mpi), space));
+      std::make_unique<HostsGroup>(here, groups, std::move(parts), std::move(hosts), std::move(mpi), space));
 }
 
 } // namespace spmd::runtime

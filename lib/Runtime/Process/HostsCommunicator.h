@@ -23,10 +23,10 @@
 
 namespace spmd::runtime {
 
-/// On which host each rank is.
+/// On which host each rank is, and those of one group of ranks that meet.
 struct Hosts {
   std::vector<int64_t> hostOf;               ///< by rank
-  std::vector<std::vector<int64_t>> ranksOf; ///< by host
+  std::vector<std::vector<int64_t>> ranksOf; ///< by host: those of the group
   int64_t self = 0;                          ///< this host
 
   bool isHere(int64_t rank) const { return hostOf[static_cast<size_t>(rank)] == self; }
@@ -37,9 +37,12 @@ struct Hosts {
   }
 };
 
-/// One communicator: an end for each rank here. `ranks` are those of this host; `space` is its own.
-Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(std::unique_ptr<HostRanks> ranks, Hosts hosts,
-                                                            std::shared_ptr<Mpi> mpi, int32_t space);
+/// One communicator: an end for each rank here. `parts` are the ranks of this host and `hosts` where all are, of each
+/// group; `space` is its own.
+Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(const RanksHere &here, const RankGroups &groups,
+                                                            std::vector<std::unique_ptr<HostRanks>> parts,
+                                                            std::vector<Hosts> hosts, std::shared_ptr<Mpi> mpi,
+                                                            int32_t space);
 
 } // namespace spmd::runtime
 

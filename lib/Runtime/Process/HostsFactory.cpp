@@ -15,7 +15,8 @@ public:
   HostsFactory(std::shared_ptr<Job> job, Clock::duration timeout, int32_t space)
       : ProcessFactory(std::move(job), timeout), space(space) {}
 
-  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
+                                                    const RankGroups &groups, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
   Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override;
   Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
@@ -33,21 +34,24 @@ constexpr int64_t kMostBytes = 1 << 30; ///< of a message
 } // namespace
 
 Expected<std::unique_ptr<CommunicatorGroup>> HostsFactory::make(const std::string &name, const RanksHere &ranks,
-                                                                AbortState &abort, const CommunicatorOptions &options) {
-  Hosts hosts;
-  hosts.self = job->hostOf[static_cast<size_t>(process())];
-  hosts.ranksOf.resize(static_cast<size_t>(job->numHosts));
-  for (int64_t rank = 0; rank < ranks.total; ++rank) {
-    hosts.hostOf.push_back(job->hostOf[static_cast<size_t>(ranks.processOf(rank))]);
-    hosts.ranksOf[static_cast<size_t>(hosts.hostOf.back())].push_back(rank);
-  }
-  Expected<std::unique_ptr<HostRanks>> host = makeHostRanks(name, ranks, abort, options);
-  if (!host)
-    return host.error();
+                                                                const RankGroups &groups, AbortState &abort,
+                                                                const CommunicatorOptions &options) {
+  Hosts all;
+  all.self = job->hostOf[static_cast<size_t>(process())];
+  all.ranksOf.resize(static_cast<size_t>(job->numHosts));
+  for (int64_t rank = 0; rank < ranks.total; ++rank)
+    all.hostOf.push_back(job->hostOf[static_cast<size_t>(ranks.processOf(rank))]);
+  std::vector<Hosts> hosts(groups.count(), all);
+  for (size_t group = 0; group < groups.count(); ++group)
+    for (int64_t rank : groups.membersOf(group))
+      hosts[group].ranksOf[static_cast<size_t>(all.hostOf[static_cast<size_t>(rank)])].push_back(rank);
+  Expected<std::vector<std::unique_ptr<HostRanks>>> parts = makeHostRanks(name, ranks, groups, abort, options);
+  if (!parts)
+    return parts.error();
   Expected<int32_t> opened = job->mpi->open();
   if (!opened)
     return opened.error();
-  return makeHostsGroup(std::move(*host), std::move(hosts), job->mpi, *opened);
+  return makeHostsGroup(ranks, groups, std::move(*parts), std::move(hosts), job->mpi, *opened);
 }
 
 Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience,

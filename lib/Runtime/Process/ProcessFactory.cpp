@@ -112,21 +112,30 @@ Status ProcessFactory::findEnded(const RanksHere &ranks) const {
   return ended < 0 ? Status::success() : endedWithoutAWord(ranks, ended, job->peers->getId(static_cast<size_t>(ended)));
 }
 
-Expected<std::unique_ptr<HostRanks>> ProcessFactory::makeHostRanks(const std::string &name, const RanksHere &ranks,
-                                                                   AbortState &abort,
-                                                                   const CommunicatorOptions &options) {
-  Expected<std::shared_ptr<char>> memory = makeBlock(Control::sizeFor(ranks.total));
-  if (!memory)
-    return memory.error();
-  std::vector<int64_t> members;
-  for (int64_t rank = 0; rank < ranks.total; ++rank)
-    if (job->isHere(ranks.processOf(rank)))
-      members.push_back(rank);
-  auto control = std::make_shared<Control>(std::move(*memory), firstError, ranks.total, members, ranks.count, job->peers);
+Expected<std::vector<std::unique_ptr<HostRanks>>>
+ProcessFactory::makeHostRanks(const std::string &name, const RanksHere &ranks, const RankGroups &groups,
+                              AbortState &abort, const CommunicatorOptions &options) {
   // Threads of all processes share the cores of this host.
   int spins = spinsFor(options.threads * static_cast<int64_t>(job->processesHere().size()));
-  return std::make_unique<HostRanks>(name, ranks, std::move(members), std::move(control), arenas, abort,
-                                     options.timeout, spins);
+  std::vector<std::unique_ptr<HostRanks>> hosts;
+  for (size_t group = 0; group < groups.count(); ++group) {
+    // All processes make all blocks, and keep those of their ranks.
+    Expected<std::shared_ptr<char>> memory = makeBlock(Control::sizeFor(ranks.total));
+    if (!memory)
+      return memory.error();
+    std::vector<int64_t> members;
+    for (int64_t rank : groups.membersOf(group))
+      if (job->isHere(ranks.processOf(rank)))
+        members.push_back(rank);
+    hosts.emplace_back();
+    if (std::none_of(members.begin(), members.end(), [&](int64_t rank) { return ranks.has(rank); }))
+      continue;
+    auto control =
+        std::make_shared<Control>(std::move(*memory), firstError, ranks.total, members, ranks.count, job->peers);
+    hosts.back() = std::make_unique<HostRanks>(name, ranks, std::move(members), std::move(control), arenas, abort,
+                                               options.timeout, spins);
+  }
+  return std::move(hosts);
 }
 
 } // namespace spmd::runtime

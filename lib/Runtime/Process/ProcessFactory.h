@@ -28,9 +28,10 @@ public:
 protected:
   /// Maps zeroed memory that the first process of this host makes.
   Expected<std::shared_ptr<char>> makeBlock(int64_t bytes);
-  /// The ranks of this host of a communicator.
-  Expected<std::unique_ptr<HostRanks>> makeHostRanks(const std::string &name, const RanksHere &ranks,
-                                                     AbortState &abort, const CommunicatorOptions &options);
+  /// Of each group of a communicator the ranks of this host; null where none of this process is in it.
+  Expected<std::vector<std::unique_ptr<HostRanks>>> makeHostRanks(const std::string &name, const RanksHere &ranks,
+                                                                  const RankGroups &groups, AbortState &abort,
+                                                                  const CommunicatorOptions &options);
 
   std::shared_ptr<Job> job;
   Clock::duration timeout;

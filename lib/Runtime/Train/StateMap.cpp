@@ -17,6 +17,8 @@ std::string StateTensor::fileKey(const std::string &name) const {
 }
 
 StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
+  for (const Unit &unit : manifest.units)
+    groups.emplace(unit.axes, manifest.groupsAlong(unit.axes));
   for (const StateEntry &entry : manifest.state) {
     if (entry.kind == StateEntry::Kind::Replicated) {
       all.push_back({entry.name, entry.aliases, entry.state, entry.dtype, entry.shape, &entry, nullptr, 0});
@@ -52,6 +54,7 @@ static bool haveSamePlace(const StateTensor &a, const StateTensor &b) {
   if (x.kind != y.kind || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
     return false;
   return !a.unit || (a.segment == b.segment && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
+                     a.unit->axes == b.unit->axes &&
                      a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
 }
 
@@ -86,8 +89,8 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
       status = visit(rank, entry.offset + static_cast<int64_t>(tensor.segment) * size, int64_t(0), size);
     } else {
       const Segment &segment = tensor.unit->segments[tensor.segment];
-      int64_t chunk = tensor.unit->chunk;
-      int64_t chunkBegin = tensor.unit->isSharded() ? rank * chunk : 0;
+      int64_t chunk = entry.numel; // of parameters that ranks have whole, all
+      int64_t chunkBegin = ranksDiffer(tensor) ? groupsOf(*tensor.unit).positionOf(rank) * chunk : 0;
       int64_t begin = std::max(segment.offset, chunkBegin);
       int64_t end = std::min(segment.offset + segment.numel, chunkBegin + chunk);
       if (begin < end)
@@ -100,13 +103,23 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
 
 /// Whether each rank has a part of the tensor; else all have the whole.
 bool StateMap::ranksDiffer(const StateTensor &tensor) const {
-  return tensor.entry->kind == StateEntry::Kind::Shard && tensor.unit->isSharded();
+  return tensor.entry->kind == StateEntry::Kind::Shard && tensor.entry->numel != tensor.unit->padded;
+}
+
+/// Where each rank's chunk of a unit is.
+const RankGroups &StateMap::groupsOf(const Unit &unit) const { return groups.at(unit.axes); }
+
+/// Whether no rank before this one has the same of the tensor.
+bool StateMap::isFirst(const StateTensor &tensor, int64_t rank) const {
+  return ranksDiffer(tensor) ? groupsOf(*tensor.unit).groupOf(rank) == 0 : rank == 0;
 }
 
 Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
-  // What is the same on all ranks is read from the first.
+  // What is the same on all ranks is read from the first that has it.
   RanksHere sources{manifest.ranks, 0, ranksDiffer(tensor) ? manifest.ranks : 1};
   return forEachPiece(tensor, sources, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    if (!isFirst(tensor, rank))
+      return Status::success();
     return reader.read(rank, inArena, static_cast<char *>(destination) + inTensor, bytes);
   });
 }

@@ -10,7 +10,7 @@ using namespace spmd::runtime;
 std::vector<StatePiece> StateMap::piecesToSave(int64_t rank) const {
   std::vector<StatePiece> pieces;
   for (const StateTensor &tensor : all) {
-    if (!tensor.isSaved() || (rank != 0 && !ranksDiffer(tensor)))
+    if (!tensor.isSaved() || !isFirst(tensor, rank))
       continue;
     int64_t size = sizeOf(tensor.dtype);
     auto add = [&](int64_t, int64_t inArena, int64_t inTensor, int64_t bytes) {

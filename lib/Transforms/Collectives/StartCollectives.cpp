@@ -24,6 +24,7 @@ private:
   WaitOp split(CollectiveOpInterface op);
   void prefetchGathers(ArrayRef<WaitOp> gathers);
   void boundGradients(ArrayRef<WaitOp> scatters);
+  void sinkSumsAcross(ArrayRef<WaitOp> scatters);
   int64_t getPrefetch(Operation *start);
 };
 
@@ -133,6 +134,38 @@ void StartCollectivesPass::boundGradients(ArrayRef<WaitOp> scatters) {
   }
 }
 
+/// The all-reduce that adds up a scattered sum along the axes along which chunks are the same; null without one.
+static AllReduceStartOp getSumAcross(WaitOp scatter) {
+  for (Operation *user : scatter->getUsers())
+    if (auto sum = dyn_cast<AllReduceStartOp>(user))
+      return sum;
+  return nullptr;
+}
+
+/// The sum of a unit's gradients across the first axis of a mesh reads what the reduce-scatter gives, which computation
+/// would have to wait for right there. So it starts when the reduction of the next unit has started, and that of the
+/// last unit where the first of these sums is waited for.
+void StartCollectivesPass::sinkSumsAcross(ArrayRef<WaitOp> scatters) {
+  Operation *firstUse = nullptr;
+  for (WaitOp scatter : scatters)
+    if (AllReduceStartOp sum = getSumAcross(scatter))
+      for (Operation *wait : sum.getHandle().getUsers())
+        if (!firstUse || wait->isBeforeInBlock(firstUse))
+          firstUse = wait;
+  for (size_t i = 0; i < scatters.size(); ++i) {
+    WaitOp scatter = scatters[i];
+    AllReduceStartOp sum = getSumAcross(scatter);
+    if (!sum)
+      continue;
+    Operation *next = i + 1 < scatters.size() ? WaitOp(scatters[i + 1]).getHandle().getDefiningOp() : nullptr;
+    if (next && next->isBeforeInBlock(firstUse))
+      scatter->moveAfter(next);
+    else if (scatter->isBeforeInBlock(firstUse))
+      scatter->moveBefore(firstUse);
+    sum->moveAfter(scatter);
+  }
+}
+
 void StartCollectivesPass::runOnOperation() {
   if (prefetch < 0 || prefetch > 1) {
     getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
@@ -165,4 +198,5 @@ void StartCollectivesPass::runOnOperation() {
   });
   prefetchGathers(gathers);
   boundGradients(scatters);
+  sinkSumsAcross(scatters);
 }

@@ -50,7 +50,7 @@ private:
     }
     if (!op || isa<PackOp, SegmentBroadcastOp>(op))
       return Padding::zero;
-    if (isa<CollectiveOpInterface>(op))
+    if (isa<CollectiveOpInterface, SliceOp>(op))
       return of(op->getOperand(cast<OpResult>(value).getResultNumber()));
     return op->getName().getDialectNamespace() == "aten" ? ofAten(op) : Padding::unknown;
   }
@@ -189,8 +189,8 @@ static Value clear(Value value, ShardUnitOp unit, RewriterBase &rewriter) {
   RankedTensorType type = typeOf(value);
   auto replicated = [&](ArrayRef<int64_t> shape, Type elementType) {
     Attribute encoding;
-    if (auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding()))
-      encoding = ShardingAttr::get(type.getContext(), shape, SmallVector<AxisState>(sharding.getStates().size()));
+    if (isa_and_nonnull<ShardingAttr>(type.getEncoding()))
+      encoding = ShardingAttr::get(type.getContext(), shape, AxisState::replicated());
     return RankedTensorType::get(shape, elementType, encoding);
   };
   Type flag = rewriter.getI1Type();
@@ -210,13 +210,19 @@ void spmd::clearPadding(func::FuncOp func, RewriterBase &rewriter, function_ref<
   for (OpOperand &returned : terminator->getOpOperands()) {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, returned.getOperandNumber()));
     auto shard = update ? dyn_cast<ShardAttr>(update.getArg()) : ShardAttr();
-    if (!shard || analysis.of(returned.get()) == Padding::zero)
+    if (!shard)
+      continue;
+    // Parameters that ranks have whole are gathered from chunks.
+    OpOperand *chunk = &returned;
+    if (auto gather = returned.get().getDefiningOp<AllGatherOp>(); gather && gather.getUnitAttr() == shard.getUnit())
+      chunk = &gather.getInputMutable();
+    if (analysis.of(chunk->get()) == Padding::zero)
       continue;
     auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(func, shard.getUnit());
-    Operation *def = returned.get().getDefiningOp();
+    Operation *def = chunk->get().getDefiningOp();
     setSource(def);
     rewriter.setInsertionPointAfter(def);
-    Value cleared = clear(returned.get(), unit, rewriter);
-    rewriter.modifyOpInPlace(terminator, [&] { returned.set(cleared); });
+    Value cleared = clear(chunk->get(), unit, rewriter);
+    rewriter.modifyOpInPlace(chunk->getOwner(), [&] { chunk->set(cleared); });
   }
 }

@@ -18,10 +18,8 @@ static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType
 /// A table is on every rank, also where the chunk is not.
 RankedTensorType Lane::tableType(Type elementType, int64_t segments) {
   Attribute encoding;
-  if (auto sharding = dyn_cast_or_null<ShardingAttr>(type.getEncoding())) {
-    SmallVector<AxisState> states(sharding.getStates().size());
-    encoding = ShardingAttr::get(type.getContext(), {segments}, states);
-  }
+  if (isa_and_nonnull<ShardingAttr>(type.getEncoding()))
+    encoding = ShardingAttr::get(type.getContext(), {segments}, AxisState::replicated());
   return RankedTensorType::get({segments}, elementType, encoding);
 }
 

@@ -26,10 +26,14 @@ RankedTensorType Partitioner::getChunkType(int64_t number, Type dtype) const {
   const Unit &unit = step.units[number];
   AxisState state = AxisState::replicated();
   if (unit.sharded) {
-    state = AxisState::owned();
-    state.chunk = unit.layout.getPadded() / step.ranks;
+    state = step.onShardAxis(AxisState::owned());
+    state.chunk = unit.layout.getPadded() / step.shardRanks;
   }
   return getLocalType(RankedTensorType::get({unit.layout.getPadded()}, dtype), state);
+}
+
+RankedTensorType Partitioner::getFlatType(int64_t number, Type dtype) const {
+  return getLocalType(RankedTensorType::get({step.units[number].layout.getPadded()}, dtype), AxisState::replicated());
 }
 
 RankedTensorType Partitioner::getTableType(int64_t unit, Type dtype, AxisState state) const {
@@ -88,7 +92,7 @@ Value Partitioner::getWholeTable(Value table) {
     return table;
   Value &whole = wholeTables[table];
   if (!whole)
-    whole = allReduce(table, cast<RankedTensorType>(table.getType()), state.kind, {});
+    whole = allReduce(table, cast<RankedTensorType>(table.getType()), state, {});
   return whole;
 }
 

@@ -44,13 +44,13 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
   RankedTensorType type = typeOf(value);
   if (from.isReplicated() && to.isShard())
     return slice(local, type, to);
-  if (from.isPartial() && to.isShard() && from.kind == ReduceKind::sum)
+  if (from.isPartial() && to.isShard() && from.kind == ReduceKind::sum && from.outer == to.outer)
     return create<ReduceScatterOp>(getLocalType(type, to), local, step.meshRef(), step.axes(), FlatSymbolRefAttr(),
                                    ReduceKindAttr::get(builder.getContext(), from.kind),
                                    builder.getI64IntegerAttr(to.dim), builder.getI64IntegerAttr(to.pre),
                                    builder.getI64IntegerAttr(to.chunk));
   if (from.isPartial() && to.isReplicated())
-    return allReduce(local, type, from.kind, {});
+    return allReduce(local, type, from, {});
   if (from.isShard() && to.isReplicated()) {
     std::string place = describeSource(loc);
     if (isFinal)
@@ -81,10 +81,10 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
   return slice(whole, type, to);
 }
 
-Value Partitioner::allReduce(Value local, RankedTensorType global, ReduceKind kind, FlatSymbolRefAttr unit) {
-  Attribute kinds = ReduceKindAttr::get(builder.getContext(), kind);
+Value Partitioner::allReduce(Value local, RankedTensorType global, const AxisState &state, FlatSymbolRefAttr unit) {
+  Attribute kinds = ReduceKindAttr::get(builder.getContext(), state.kind);
   auto op = create<AllReduceOp>(TypeRange{getLocalType(global, AxisState::replicated())}, ValueRange{local},
-                                step.meshRef(), step.axes(), unit, builder.getArrayAttr(kinds));
+                                step.meshRef(), step.axesOf(state), unit, builder.getArrayAttr(kinds));
   return op->getResult(0);
 }
 

@@ -5,6 +5,9 @@
 // collective, right after the last of them is computed. The pack moves no bytes:
 // the plan lets each producer write its gradient where the pack has it.
 //
+// On a mesh of two axes the sum that a rank has after the reduce-scatter is that of the ranks along the shard axis; an
+// all-reduce of the chunk adds up those of the others.
+//
 // Whatever else is wanted in the chunk is packed whole, in its own dtype, and each rank
 // takes its part: gradients that every rank has (of a penalty alone), masks, buffers,
 // other parameters, and a parameter's second gradient (of two losses, kept apart),
@@ -37,7 +40,7 @@ namespace spmd::partition {
 bool Partitioner::isGradient(int64_t number, const Member &member) const {
   const Unit &unit = step.units[number];
   AxisState state = getState(member.second);
-  bool isSum = state.isVarying() ? isAveraged(member.second) : state.isPartial() && state.kind == ReduceKind::sum;
+  bool isSum = state.isVarying() ? isAveraged(member.second) : state == AxisState::partial(ReduceKind::sum);
   auto type = cast<RankedTensorType>(member.second.getType());
   return isSum && !unitIsReduced[number] && type.getElementType() == unit.layout.getDtype() &&
          type.getShape() == unit.layout.getSegments()[member.first].getShape();
@@ -102,7 +105,7 @@ Value Partitioner::getWhole(Value value, RankedTensorType type) {
   auto own = cast<RankedTensorType>(value.getType());
   bool fills = own.getShape() == type.getShape();
   if (fills && getState(value).isVarying() && isAveraged(value) && !carriers.count(value)) {
-    Value sum = allReduce(get(value, AxisState::varying()), own, ReduceKind::sum, {});
+    Value sum = allReduce(get(value, AxisState::varying()), own, AxisState::partial(ReduceKind::sum), {});
     locals.erase(value);
     setLocal(value, AxisState::replicated(), average(sum));
   }
@@ -132,6 +135,14 @@ static void hoistCast(Value value) {
   Operation *source = copy ? copy.getOperand().getDefiningOp() : nullptr;
   if (source && source->getBlock() == copy->getBlock() && getSegment(source) == getSegment(copy))
     copy->moveAfter(source);
+}
+
+/// Chunks that are sums along the shard axis, summed along the axes before it.
+Value Partitioner::sumAcross(Value chunk, RankedTensorType type, FlatSymbolRefAttr unit) {
+  Attribute kinds = ReduceKindAttr::get(builder.getContext(), ReduceKind::sum);
+  auto op = create<AllReduceOp>(TypeRange{type}, ValueRange{chunk}, step.meshRef(), step.replicateAxes, unit,
+                                builder.getArrayAttr(kinds));
+  return op->getResult(0);
 }
 
 Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool partial) {
@@ -175,13 +186,19 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   RankedTensorType chunkType = getChunkType(number, dtype);
   auto zero = builder.getI64IntegerAttr(0), one = builder.getI64IntegerAttr(1);
   auto rows = builder.getI64IntegerAttr(chunkType.getDimSize(0));
-  if (partial && unit.sharded)
-    flat = create<ReduceScatterOp>(chunkType, flat, step.meshRef(), step.axes(), name,
+  if (partial && unit.sharded) {
+    RankedTensorType sumType = chunkType;
+    if (step.replicateAxes)
+      sumType = getLocalType(flatType, partition::getState(chunkType)->within(AxisState::Outer::partial));
+    flat = create<ReduceScatterOp>(sumType, flat, step.meshRef(), step.shardAxes, name,
                                    ReduceKindAttr::get(builder.getContext(), ReduceKind::sum), zero, one, rows);
-  else if (partial)
-    flat = allReduce(flat, flatType, ReduceKind::sum, name);
-  else if (unit.sharded)
-    flat = create<SliceOp>(chunkType, flat, step.meshRef(), step.axes(), zero, one, rows);
+    if (step.replicateAxes)
+      flat = sumAcross(flat, chunkType, name);
+  } else if (partial) {
+    flat = allReduce(flat, flatType, AxisState::partial(ReduceKind::sum), name);
+  } else if (unit.sharded) {
+    flat = create<SliceOp>(chunkType, flat, step.meshRef(), step.shardAxes, zero, one, rows);
+  }
   if (partial && step.isLocalView)
     flat = average(flat);
   if (reduceType)

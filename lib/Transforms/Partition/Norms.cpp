@@ -29,7 +29,7 @@ LogicalResult Partitioner::emitNorm(Operation *op, int64_t unit, ArrayRef<std::p
   Value &table = norms[{*chunk, static_cast<int>(kind)}];
   if (!table) {
     Unit &owner = step.units[unit];
-    AxisState state = owner.sharded ? AxisState::partial(kind) : AxisState::replicated();
+    AxisState state = owner.sharded ? step.onShardAxis(AxisState::partial(kind)) : AxisState::replicated();
     Type dtype = cast<RankedTensorType>(parts.front().second.getType()).getElementType();
     table = create<SegmentNormOp>(getTableType(unit, dtype, state), *chunk,
                                   FlatSymbolRefAttr::get(owner.op.getSymNameAttr()),

@@ -40,18 +40,22 @@ Value Partitioner::getParameterView(Value value) {
 Value Partitioner::unpack(Value chunk, Place place, RankedTensorType type) {
   Unit &unit = step.units[place.unit];
   auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
-  Value flat = chunk;
-  if (unit.sharded) {
-    int64_t padded = unit.layout.getPadded();
-    auto flatType = RankedTensorType::get({padded}, type.getElementType());
-    flat = create<AllGatherOp>(getLocalType(flatType, AxisState::replicated()), chunk, step.meshRef(), step.axes(),
-                               name, builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-                               builder.getI64IntegerAttr(padded));
-  }
+  Value flat = wholeOf.lookup(chunk);
+  if (!flat)
+    flat = unit.sharded ? gather(place.unit, chunk) : chunk;
   StringRef segmentName = unit.layout.getSegments()[place.segment].getName();
   auto op = create<UnpackOp>(TypeRange{getLocalType(type, AxisState::replicated())}, flat, name,
                              builder.getStrArrayAttr({segmentName}));
   return op->getResult(0);
+}
+
+/// The whole flat buffer of a unit, from the ranks' chunks.
+Value Partitioner::gather(int64_t number, Value chunk) {
+  RankedTensorType type = getFlatType(number, cast<RankedTensorType>(chunk.getType()).getElementType());
+  return create<AllGatherOp>(type, chunk, step.meshRef(), step.shardAxes,
+                             FlatSymbolRefAttr::get(step.units[number].op.getSymNameAttr()),
+                             builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
+                             builder.getI64IntegerAttr(type.getDimSize(0)));
 }
 
 /// One entry of a table, in the shape of one element that it has in the captured step.

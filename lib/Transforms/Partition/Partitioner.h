@@ -87,19 +87,22 @@ private:
   mlir::Value get(mlir::Value value, AxisState want);
   mlir::Value getMasked(mlir::Value value, AxisState want, double fill);
   mlir::Value convert(mlir::Value value, AxisState from, AxisState to, mlir::Value local);
-  mlir::Value allReduce(mlir::Value local, mlir::RankedTensorType global, ReduceKind kind,
+  /// The value that `state`, a partial one, says to be in parts on the ranks.
+  mlir::Value allReduce(mlir::Value local, mlir::RankedTensorType global, const AxisState &state,
                         mlir::FlatSymbolRefAttr unit);
   mlir::Value slice(mlir::Value local, mlir::RankedTensorType global, AxisState to);
 
   // Parameters.cpp: parameters and their views, whole.
   bool isParameter(mlir::Value value) const;
   mlir::Value getParameterView(mlir::Value value);
+  mlir::Value gather(int64_t unit, mlir::Value chunk);
   mlir::Value unpack(mlir::Value chunk, Place place, mlir::RankedTensorType type);
   mlir::Value getEntry(mlir::Value value, const Carrier &carrier);
   mlir::Value view(mlir::Value local, mlir::RankedTensorType type, AxisState state);
 
   // Chunks.cpp: flat values of a unit.
   mlir::RankedTensorType getChunkType(int64_t unit, mlir::Type dtype) const;
+  mlir::RankedTensorType getFlatType(int64_t unit, mlir::Type dtype) const;
   mlir::RankedTensorType getTableType(int64_t unit, mlir::Type dtype, AxisState state) const;
   /// The chunk that has the value at this place, if one does.
   mlir::Value findChunk(mlir::Value value, Place place) const;
@@ -122,6 +125,7 @@ private:
   mlir::Value getWhole(mlir::Value value, mlir::RankedTensorType type);
   /// The value in another type.
   mlir::Value castTo(mlir::Value value, mlir::FloatType dtype);
+  mlir::Value sumAcross(mlir::Value chunk, mlir::RankedTensorType type, mlir::FlatSymbolRefAttr unit);
   mlir::Value packAndReduce(int64_t unit, llvm::ArrayRef<Member> members, bool partial);
 
   // OwnerOps.cpp: pointwise ops of the owner domain.
@@ -148,6 +152,7 @@ private:
   void createFunction();
   mlir::BlockArgument addArgument(mlir::Type type, mlir::DictionaryAttr attrs, mlir::Location at);
   void addUnitArguments();
+  mlir::Value takeChunk(int64_t unit, mlir::Value whole);
   void addOtherArguments();
   AxisState getArgumentState(mlir::BlockArgument argument) const;
   mlir::LogicalResult emitReturn();
@@ -162,6 +167,8 @@ private:
 
   llvm::DenseMap<mlir::Value, AxisState> states;
   llvm::DenseMap<mlir::Value, Carrier> carriers;
+  /// Of a chunk of parameters that ranks have whole: these.
+  llvm::DenseMap<mlir::Value, mlir::Value> wholeOf;
   /// The value in each state it exists in.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<AxisState, mlir::Value>>> locals;
   llvm::DenseMap<std::tuple<mlir::Value, mlir::Value, uint64_t>, mlir::Value> masked;

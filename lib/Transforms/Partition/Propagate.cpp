@@ -76,7 +76,7 @@ private:
   std::optional<Choice> choose() const;
   void shardOn(const Choice &choice);
   bool runView();
-  std::optional<ReduceKind> getPassingKind() const;
+  std::optional<AxisState> getPassingState() const;
   bool isLinear(ReduceKind kind, unsigned partials) const;
   void passPartials();
 
@@ -186,43 +186,43 @@ bool Propagation::isLinear(ReduceKind kind, unsigned partials) const {
   return llvm::any_of(rule->multilinearOperands, [&](unsigned i) { return states[i].isPartial() && !isDontCare(i); });
 }
 
-/// The kind of the partial operands, if they may pass through.
-std::optional<ReduceKind> Propagation::getPassingKind() const {
-  std::optional<ReduceKind> kind;
+/// The state of the partial operands, if they may pass through.
+std::optional<AxisState> Propagation::getPassingState() const {
+  std::optional<AxisState> passing;
   unsigned partials = 0;
   int64_t in = 0, outElements = 0;
   for (auto [index, state] : llvm::enumerate(states)) {
     if (!state.isPartial() || isDontCare(index))
       continue;
-    if (kind && *kind != state.kind)
+    if (passing && *passing != state)
       return std::nullopt;
-    kind = state.kind;
+    passing = state;
     ++partials;
     in += elementsOf(op->getOperand(index));
   }
-  if (!kind)
+  if (!passing)
     return std::nullopt;
-  if (combinesNorms(op, *kind))
-    return kind;
-  if (!isLinear(*kind, partials))
+  if (combinesNorms(op, passing->kind))
+    return passing;
+  if (!isLinear(passing->kind, partials))
     return std::nullopt;
   if (staysPartial)
-    return kind;
+    return passing;
   // Reduce at the root: one reduction serves all uses, of the smaller value.
   for (Value result : op->getResults())
     outElements += elementsOf(result);
   if (outElements > in || (rule && rule->linearity == Linearity::multilinear))
     return std::nullopt;
-  return kind;
+  return passing;
 }
 
 void Propagation::passPartials() {
-  std::optional<ReduceKind> kind = getPassingKind();
+  std::optional<AxisState> passing = getPassingState();
   for (auto [index, state] : llvm::enumerate(states))
-    if (state.isPartial() && (kind || isDontCare(index)))
+    if (state.isPartial() && (passing || isDontCare(index)))
       out.operands[index] = state;
-  if (kind)
-    out.results.assign(op->getNumResults(), AxisState::partial(*kind));
+  if (passing)
+    out.results.assign(op->getNumResults(), *passing);
 }
 
 FailureOr<OpStates> Propagation::run() {

@@ -28,21 +28,38 @@ BlockArgument Partitioner::addArgument(Type type, DictionaryAttr attrs, Location
   return newFunc.getArgument(index);
 }
 
+/// This rank's chunk of parameters that it has whole, for the optimizer.
+Value Partitioner::takeChunk(int64_t number, Value whole) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&newFunc.getBody().front());
+  Operation *last = step.func.getBody().front().getTerminator()->getPrevNode();
+  segment = last ? last->getAttr(kSegmentAttr) : Attribute();
+  RankedTensorType type = getChunkType(number, cast<RankedTensorType>(whole.getType()).getElementType());
+  Value chunk = create<SliceOp>(type, whole, step.meshRef(), step.shardAxes, builder.getI64IntegerAttr(0),
+                                builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(type.getDimSize(0)));
+  wholeOf[chunk] = whole;
+  return chunk;
+}
+
 void Partitioner::addUnitArguments() {
   MLIRContext *ctx = builder.getContext();
   for (auto [number, unit] : llvm::enumerate(step.units)) {
     auto name = FlatSymbolRefAttr::get(unit.op.getSymNameAttr());
     for (const UnitArgument &argument : unit.arguments) {
+      bool isWhole = unit.hasWholeParameters && argument.state == "param";
       RankedTensorType type = argument.isTable ? getTableType(number, argument.dtype, AxisState::replicated())
+                              : isWhole        ? getFlatType(number, argument.dtype)
                                                : getChunkType(number, argument.dtype);
       Attribute role = argument.isTable ? Attribute(TableAttr::get(ctx, name, argument.state, argument.init))
                                         : ShardAttr::get(ctx, name, argument.state, argument.init);
       NamedAttribute attr(builder.getStringAttr(kArgAttr), role);
-      BlockArgument arg = addArgument(type, builder.getDictionaryAttr(attr), unit.op.getLoc());
+      Value arg = addArgument(type, builder.getDictionaryAttr(attr), unit.op.getLoc());
+      if (isWhole)
+        arg = takeChunk(number, arg);
       for (auto [index, member] : llvm::enumerate(argument.members))
         if (member) {
           carriers[member] = {arg, Place{static_cast<int64_t>(number), static_cast<int64_t>(index)}, argument.isTable};
-          states[member] = *partition::getState(type);
+          states[member] = *partition::getState(arg.getType());
         }
     }
   }
@@ -125,7 +142,8 @@ LogicalResult Partitioner::emitReturn() {
           argument.isTable ? assembleTable(unitNumber, members) : assembleChunk(unitNumber, members);
       if (failed(flat))
         return failure();
-      values.push_back(*flat);
+      bool isWhole = unit.hasWholeParameters && argument.state == "param";
+      values.push_back(isWhole ? gather(unitNumber, *flat) : *flat);
       roles.push_back(UpdateAttr::get(builder.getContext(), getArgRole(newFunc, arg)));
     }
 

@@ -20,8 +20,13 @@ SmallVector<int64_t> getLocalShape(ArrayRef<int64_t> global, const AxisState &st
 
 RankedTensorType getLocalType(RankedTensorType global, const AxisState &state) {
   // The chunk of an owned value stands in the type's shape only.
-  AxisState stored = state.isOwned() ? AxisState::owned() : state;
-  auto sharding = ShardingAttr::get(global.getContext(), global.getShape(), stored);
+  AxisState stored = state.isOwned() ? AxisState::owned() : state.within(AxisState::Outer::same);
+  SmallVector<AxisState> states;
+  if (state.outer != AxisState::Outer::same)
+    states.push_back(state.outer == AxisState::Outer::partial ? AxisState::partial(ReduceKind::sum)
+                                                              : AxisState::replicated());
+  states.push_back(stored);
+  auto sharding = ShardingAttr::get(global.getContext(), global.getShape(), states);
   return RankedTensorType::get(getLocalShape(global.getShape(), state), global.getElementType(), sharding);
 }
 
@@ -60,9 +65,17 @@ std::optional<AxisState> mapThroughView(ArrayRef<int64_t> from, const AxisState 
 std::optional<AxisState> getState(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto sharding = tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
-  if (!sharding || sharding.getStates().size() != 1)
+  if (!sharding || sharding.getStates().empty() || sharding.getStates().size() > 2)
     return std::nullopt;
-  AxisState state = sharding.getStates().front();
+  AxisState state = sharding.getStates().back();
+  if (sharding.getStates().size() == 2) {
+    AxisState first = sharding.getStates().front();
+    bool isSum = first == AxisState::partial(ReduceKind::sum);
+    // What all have is written as one state, and a value that is cut along one axis alone is none of ours.
+    if ((!first.isReplicated() && !isSum) || !(state.isOwned() || state.isPartial()))
+      return std::nullopt;
+    state.outer = isSum ? AxisState::Outer::partial : AxisState::Outer::replicated;
+  }
   if (state.isOwned())
     state.chunk = tensor.getDimSize(0);
   return state;

@@ -7,6 +7,9 @@
 //   P(kind)  the combination of all ranks' values is the value
 //   owned    a chunk of a unit's flat buffer
 //   varying  each rank's own, with view=local ([Note: local view])
+// Of a mesh of two axes a value's state is one of all ranks together, or one of the
+// second axis alone, where units are cut, while the first has the same everywhere
+// (or sums that are still to be added up): AxisState::outer.
 // `p`, the place of the rank inside the dimension, is what keeps a batch dimension
 // sharded through views that merge it with a dimension before it ([T,B,C] to
 // [T*B,C]). Chunks have the same size on all ranks; the last ones are padded. What
@@ -41,8 +44,8 @@ bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t 
 std::optional<AxisState> mapThroughView(llvm::ArrayRef<int64_t> from, const AxisState &state,
                                         llvm::ArrayRef<int64_t> to);
 
-/// The state of an encoded type on the one axis of the mesh; nothing when the type
-/// has no #spmd.sharding.
+/// The state of an encoded type, on all axes of the mesh; nothing when the type has no
+/// #spmd.sharding, or one that is no such state.
 std::optional<AxisState> getState(mlir::Type type);
 /// The global shape of an encoded type, or its own shape.
 llvm::ArrayRef<int64_t> getGlobalShape(mlir::Type type);

@@ -31,11 +31,23 @@ LogicalResult Step::readUnits(ModuleOp module) {
     return module.emitError("must have one spmd.mesh; run "
                             "spmd-assign-shard-units before partition");
   mesh = *meshes.begin();
-  if (mesh.getAxisNames().size() != 1)
-    return mesh.emitOpError() << "has " << mesh.getAxisNames().size() << " axes, partition knows one";
+  if (mesh.getAxisNames().empty() || mesh.getAxisNames().size() > 2)
+    return mesh.emitOpError() << "has " << mesh.getAxisNames().size()
+                              << " axes, partition knows one, and two: ranks that have the same, and ranks that share it";
   ranks = mesh.getNumRanks();
-  for (auto op : module.getOps<ShardUnitOp>())
-    units.push_back({op, op.getLayout(), op.isSharded(), getReduceType(op), {}});
+  ArrayRef<Attribute> names = axes().getValue();
+  shardAxes = ArrayAttr::get(mesh.getContext(), names.take_back());
+  shardRanks = mesh.getNumRanks(shardAxes);
+  if (names.size() == 2)
+    replicateAxes = ArrayAttr::get(mesh.getContext(), names.take_front());
+  for (auto op : module.getOps<ShardUnitOp>()) {
+    ArrayAttr expected = op.isSharded() ? shardAxes : axes();
+    if (op.getAxes() != expected)
+      return op.emitOpError() << "is on axes " << op.getAxes() << ", expected " << expected << ": a "
+                              << (op.isSharded() ? "unit is cut along the last axis of the mesh"
+                                                 : "replicated unit is the same on all ranks");
+    units.push_back({op, op.getLayout(), op.isSharded(), op.hasWholeParameters(), getReduceType(op), {}});
+  }
   return success();
 }
 

@@ -28,6 +28,8 @@ struct Unit {
   FlatAttr layout;
   /// Each rank owns a chunk; otherwise each has the whole buffer.
   bool sharded = false;
+  /// Of a sharded unit: each rank has all parameters, and a chunk of everything else.
+  bool hasWholeParameters = false;
   /// In which gradients are added up over the ranks, where it is not the parameters' type; else null.
   mlir::FloatType reduceType;
   /// Parameters first, then the states in the order of the arguments.
@@ -52,6 +54,11 @@ public:
   mlir::func::FuncOp func;
   MeshOp mesh;
   int64_t ranks = 1;
+  /// Along which units are cut: the last axis of the mesh, and how many ranks it has.
+  mlir::ArrayAttr shardAxes;
+  int64_t shardRanks = 1;
+  /// The axes before it, if there are any: along them ranks have the same chunks.
+  mlir::ArrayAttr replicateAxes;
   /// The captured step is one rank's; see [Note: local view].
   bool isLocalView = false;
   llvm::SmallVector<Unit> units;
@@ -66,6 +73,14 @@ public:
 
   mlir::FlatSymbolRefAttr meshRef() const;
   mlir::ArrayAttr axes() const { return mesh->getAttrOfType<mlir::ArrayAttr>("axis_names"); }
+  /// Those on which a value is in this state, and not in the one that it has on the axes before.
+  mlir::ArrayAttr axesOf(const AxisState &state) const {
+    return state.outer == AxisState::Outer::same ? axes() : shardAxes;
+  }
+  /// Of a chunk, or of what ranks have computed from theirs.
+  AxisState onShardAxis(AxisState state) const {
+    return replicateAxes ? state.within(AxisState::Outer::replicated) : state;
+  }
 
 private:
   mlir::LogicalResult readUnits(mlir::ModuleOp module);

@@ -24,6 +24,9 @@ using spmd::aten::ShardingRule;
 
 namespace {
 
+/// Ranks that meet: all of them, or those along one of the two axes of a mesh.
+enum class Group { all, inner, outer };
+
 class Verifier {
 public:
   explicit Verifier(func::FuncOp step) : step(step) {}
@@ -35,7 +38,7 @@ private:
   }
   LogicalResult verifyTypes(Operation *op, TypeRange types);
   LogicalResult verifyConversion(Operation *op);
-  LogicalResult verifyGroup(Operation *op, ArrayAttr axes);
+  FailureOr<Group> verifyGroup(Operation *op, ArrayAttr axes);
   LogicalResult verifyAten(AtenOpInterface op);
   LogicalResult verifyPartials(AtenOpInterface op, const ShardingRule *rule);
   LogicalResult verifyShards(AtenOpInterface op, const ShardingRule &rule);
@@ -46,7 +49,7 @@ private:
   LogicalResult verifyReturn();
 
   func::FuncOp step;
-  int64_t ranks = 1;
+  int64_t ranks = 1, numAxes = 1;
 };
 
 AxisState stateOf(Value value) { return *getState(value.getType()); }
@@ -63,18 +66,29 @@ LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
     }
     if (!isa<RankedTensorType>(type))
       return error(op) << "has type " << type << ", which is no tensor";
-    if (!getState(type))
+    std::optional<AxisState> state = getState(type);
+    // A chunk is one axis's, so that of two axes both have to be named.
+    if (!state || (numAxes == 1 && state->outer != AxisState::Outer::same) ||
+        (numAxes == 2 && state->isOwned() && state->outer == AxisState::Outer::same))
       return error(op) << "has type " << type << ", which says no sharding for the mesh";
   }
   return success();
 }
 
-/// 3: states are of all axes of the mesh, and so are collectives.
-LogicalResult Verifier::verifyGroup(Operation *op, ArrayAttr axes) {
-  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
-    if (mesh.getAxisNames() != axes)
-      return error(op) << "is on axes " << axes << ", the mesh has " << mesh.getAxisNames();
-  return success();
+/// 3: a collective is on the axes that its operand's state is of: all, or of two the second, or the first where sums are
+/// left to add up.
+FailureOr<Group> Verifier::verifyGroup(Operation *op, ArrayAttr axes) {
+  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
+    ArrayRef<Attribute> names = mesh.getAxisNames().getValue();
+    if (axes.getValue() == names)
+      return Group::all;
+    if (names.size() == 2 && axes.getValue() == names.take_back())
+      return Group::inner;
+    if (names.size() == 2 && axes.getValue() == names.take_front())
+      return Group::outer;
+    return error(op) << "is on axes " << axes << ", the mesh has " << mesh.getAxisNames();
+  }
+  return Group::all;
 }
 
 /// How an op converts operand `index`: the state that it must come from, given what the type says, and what it becomes.
@@ -90,9 +104,29 @@ static bool isCut(AxisState state, Type type, int64_t dim, int64_t pre, int64_t 
   return state == AxisState::shard(dim, pre, chunk) && global[dim] == pre * total;
 }
 
-static Conversion getConversion(Operation *op, unsigned index, Type fromType, Type toType) {
+/// Of a collective along one axis: what the other axis says, before and after.
+static bool keepsOtherAxis(Group group, AxisState from, AxisState to) {
+  using Outer = AxisState::Outer;
+  if (group == Group::all)
+    return from.outer == Outer::same && to.outer == Outer::same;
+  if (group == Group::outer)
+    return from.outer == Outer::partial && to == from.within(Outer::replicated);
+  // What is the same on both axes then is the same on all ranks; of sums of all ranks, those of the others are left.
+  if (to.isReplicated())
+    return from.outer == Outer::replicated;
+  return from.outer == Outer::same ? to.outer == (from.isReplicated() ? Outer::replicated : Outer::partial)
+                                   : from.outer == to.outer;
+}
+
+static Conversion getConversion(Operation *op, Group group, unsigned index, Type fromType, Type toType) {
   AxisState from = *getState(fromType), to = *getState(toType);
-  auto isPartial = [&](ReduceKind kind) { return from == AxisState::partial(kind) || from.isVarying(); };
+  if (!keepsOtherAxis(group, from, to))
+    return {false, false};
+  if (group == Group::outer) {
+    auto kinds = op->getAttrOfType<ArrayAttr>("kinds");
+    return {kinds && cast<ReduceKindAttr>(kinds[index]).getValue() == ReduceKind::sum, true};
+  }
+  auto isPartial = [&](ReduceKind kind) { return (from.isPartial() && from.kind == kind) || from.isVarying(); };
   auto gather = [&](auto op) -> Conversion {
     int64_t dim = op.getDim(), chunk = cast<RankedTensorType>(fromType).getDimSize(dim) / op.getPre();
     return {isCut(from, fromType, dim, op.getPre(), chunk, op.getTotal()), to.isReplicated()};
@@ -122,18 +156,19 @@ static Conversion getConversion(Operation *op, unsigned index, Type fromType, Ty
 /// 3
 LogicalResult Verifier::verifyConversion(Operation *op) {
   SmallVector<Type> received;
-  if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (collective)
     received = collective.getReceivedTypes();
-    if (failed(verifyGroup(op, collective.getAxesAttr())))
-      return failure();
-  } else if (isa<SliceOp, MaskOp>(op)) {
+  else if (isa<SliceOp, MaskOp>(op))
     received = llvm::to_vector(op->getResultTypes());
-    if (failed(verifyGroup(op, op->getAttrOfType<ArrayAttr>("axes"))))
-      return failure();
-  }
+  else
+    return success();
+  FailureOr<Group> group = verifyGroup(op, collective ? collective.getAxesAttr() : op->getAttrOfType<ArrayAttr>("axes"));
+  if (failed(group))
+    return failure();
   for (auto [index, to] : llvm::enumerate(received)) {
     Type from = op->getOperand(index).getType();
-    Conversion conversion = getConversion(op, index, from, to);
+    Conversion conversion = getConversion(op, *group, index, from, to);
     SmallVector<int64_t> shape(getGlobalShape(from));
     if (auto slice = dyn_cast<SliceOp>(op); slice && getState(to)->isVarying())
       shape[slice.getDim()] = slice.getPre() * slice.getChunk();
@@ -170,7 +205,7 @@ LogicalResult Verifier::verifyPartials(AtenOpInterface op, const ShardingRule *r
     linear = isSum && partials.size() == 1 && llvm::is_contained(rule->multilinearOperands, partials.front());
   bool isNorm = op->getName().getStringRef() == "aten.linalg_vector_norm" &&
                 ShapedType::getNumElements(getGlobalShape(op->getResult(0).getType())) == 1 &&
-                AxisState::partial(getNormKind(op).value_or(ReduceKind::sum)) == first;
+                getNormKind(op).value_or(ReduceKind::sum) == first.kind;
   if (!linear && !isNorm)
     return error(op) << "is not linear in operand " << partials.front() << ", which is " << first.str();
   for (Value result : op->getResults())
@@ -321,6 +356,10 @@ LogicalResult Verifier::verifyWhole(AtenOpInterface op) {
 }
 
 LogicalResult Verifier::verifyAten(AtenOpInterface op) {
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (stateOf(operand).outer == AxisState::Outer::partial)
+      return error(op) << "has operand " << index << ", which is not added up along the first axis: it is "
+                       << stateOf(operand).str();
   if (ListOp::isListOp(op))
     return verifyList(op);
   bool owned = llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isOwned(); });
@@ -366,7 +405,8 @@ LogicalResult Verifier::verifyReturn() {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, index));
     bool chunk = update && isa<ShardAttr>(update.getArg());
     bool own = state.isVarying() && (!update || isa<BufferAttr>(update.getArg()));
-    if (!state.isReplicated() && !(chunk && state.isOwned()) && !own)
+    bool isDone = chunk && state.isOwned() && state.outer != AxisState::Outer::partial;
+    if (!state.isReplicated() && !isDone && !own)
       return step.emitError() << "result " << index << " of @step is " << state.str() << ", expected replicated";
   }
   return success();
@@ -374,13 +414,15 @@ LogicalResult Verifier::verifyReturn() {
 
 LogicalResult Verifier::run() {
   Block &body = step.getBody().front();
+  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
+    ranks = mesh.getNumRanks();
+    numAxes = mesh.getAxisNames().size();
+  }
   if (failed(verifyTypes(step, body.getArgumentTypes())))
     return failure();
   for (Operation &op : body)
     if (failed(verifyTypes(&op, op.getResultTypes())))
       return failure();
-  for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
-    ranks = mesh.getNumRanks();
   for (Operation &op : body.without_terminator()) {
     if (failed(verifyConversion(&op)))
       return failure();

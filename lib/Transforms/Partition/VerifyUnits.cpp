@@ -37,6 +37,8 @@ private:
   LogicalResult visit(Operation *op);
   LogicalResult visitCollective(CollectiveOpInterface op);
   LogicalResult visitPack(PackOp pack);
+  /// A sum across the axes along which chunks are the same.
+  bool isAcross(CollectiveOpInterface op, ShardUnitOp unit) const;
   LogicalResult verifyReturn(Operation *terminator);
   bool isForwardOrBackward(Operation *op) const {
     std::optional<int64_t> segment = getSegment(op);
@@ -93,10 +95,10 @@ LogicalResult UnitVerifier::takeArguments() {
                               << ", which does not exist";
     auto type = cast<RankedTensorType>(argument.getType());
     bool isParam = shard.getState() == "param";
-    if (type.getShape() != unit.getChunkType().getShape() ||
-        (isParam && type.getElementType() != unit.getLayout().getDtype()))
+    RankedTensorType expected = isParam && unit.hasWholeParameters() ? unit.getFlatType() : unit.getChunkType();
+    if (type.getShape() != expected.getShape() || (isParam && type.getElementType() != expected.getElementType()))
       return step.emitError() << "argument " << argument.getArgNumber() << " of @step, " << role << ", has type "
-                              << type << ", expected " << unit.getChunkType();
+                              << type << ", expected " << expected;
   }
   return success();
 }
@@ -106,6 +108,21 @@ LogicalResult UnitVerifier::expectHome(Operation *op, FlatSymbolRefAttr unit) {
     if (FlatSymbolRefAttr home = getHome(operand); home && home != unit)
       return error(op) << "of unit " << unit << " has operand " << index << " of unit " << home;
   return success();
+}
+
+/// The collective that gives the value, itself or by its wait.
+static Operation *getSender(Value value) {
+  auto wait = value.getDefiningOp<WaitOp>();
+  return wait ? wait.getHandle().getDefiningOp() : value.getDefiningOp();
+}
+
+bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op.getMeshAttr());
+  if (!mesh || !unit.isSharded() || !isa<AllReduceOp, AllReduceStartOp>(*op))
+    return false;
+  SmallVector<Attribute> axes(op.getAxesAttr().getValue());
+  llvm::append_range(axes, unit.getAxes());
+  return axes == mesh.getAxisNames().getValue() && op.getAxesAttr() != unit.getAxesAttr();
 }
 
 /// 7 and 10
@@ -121,7 +138,8 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
   auto unit = SymbolTable::lookupNearestSymbolFrom<ShardUnitOp>(op, name);
   if (!unit)
     return error(op) << "names unit " << name << ", which does not exist";
-  if (op.getMeshAttr() != unit.getMeshAttr() || op.getAxesAttr() != unit.getAxesAttr())
+  bool across = isAcross(op, unit);
+  if (op.getMeshAttr() != unit.getMeshAttr() || (op.getAxesAttr() != unit.getAxesAttr() && !across))
     return error(op) << "is on " << op.getMeshAttr() << " " << op.getAxesAttr() << ", unit " << name << " on "
                      << unit.getMeshAttr() << " " << unit.getAxesAttr();
   Value operand = op->getOperand(0);
@@ -138,7 +156,12 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
       return error(op) << "of unit " << name << " sends " << getArgRole(step, argument.getArgNumber())
                        << " where parameters are used";
   }
-  if (isReduction(op) && !operand.getDefiningOp<PackOp>())
+  if (across) {
+    // 7: the sum of its ranks' gradients, which nobody else reads.
+    if (!isa_and_nonnull<ReduceScatterOp, ReduceScatterStartOp>(getSender(operand)) || !operand.hasOneUse())
+      return error(op) << "of unit " << name << " adds up across " << op.getAxesAttr()
+                       << " what is no sum of its gradients along " << unit.getAxes();
+  } else if (isReduction(op) && !operand.getDefiningOp<PackOp>())
     return error(op) << "of unit " << name << " reduces what is no pack of its gradients";
   setHome(getReceived(op), name);
   return success();

@@ -29,6 +29,7 @@ struct AssignShardUnitsPass : spmd::impl::AssignShardUnitsBase<AssignShardUnitsP
 private:
   FailureOr<units::ModuleTree> readTree(func::FuncOp step);
   FailureOr<units::Request> readRequest();
+  void createMesh(OpBuilder &builder);
   void createUnits(OpBuilder &builder, const units::ModuleTree &tree, const units::Unit &unit);
   /// At the location alone: with the op, a diagnostic would print the whole program.
   LogicalResult fail(const runtime::Status &status) { return emitError(getOperation().getLoc()) << status.message; }
@@ -36,6 +37,9 @@ private:
   LogicalResult checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned);
 
   int64_t numUnits = 0;
+  /// How the ranks are arranged, and the names of the axes.
+  units::Mesh arranged;
+  SmallVector<StringRef> axes;
   /// Of units that say nothing else.
   units::Precision captured;
 };
@@ -125,7 +129,10 @@ static units::Annotation readAnnotation(AnnotationAttr attr) {
   if (attr.getPrecision())
     annotation.options.precision = readPrecision(attr.getPrecision());
   annotation.options.prefetch = number(attr.getPrefetch());
-  annotation.options.ranks = number(attr.getRanks());
+  if (DenseI64ArrayAttr mesh = attr.getMesh(); mesh && mesh.size() == 2)
+    annotation.options.mesh = units::Mesh{mesh[0], mesh[1]};
+  else if (mesh && mesh.size() == 1)
+    annotation.options.mesh = units::Mesh::of(mesh[0]);
   return annotation;
 }
 
@@ -134,11 +141,19 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
     return module.emitError("already has a mesh or shard units");
   units::Request request;
-  request.ranks = ranks;
+  runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks, mesh);
+  if (!chosen)
+    return emitError(module.getLoc()) << "mesh: " << chosen.error().message, failure();
+  request.mesh = *chosen;
+  request.isMeshOpen = mesh.empty();
   request.defaults.mode = units::parseMode(mode);
   if (!request.defaults.mode)
-    return module.emitError() << "mode '" << mode << "' is not one of: fully_shard, replicate";
-  request.defaults.reshardAfterForward = reshardAfterForward ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+    return module.emitError() << "mode '" << mode << "' is not one of: " << units::kModes;
+  if (!reshardAfterForward.empty() && reshardAfterForward != "true" && reshardAfterForward != "false")
+    return module.emitError() << "reshard-after-forward '" << reshardAfterForward << "' is not one of: true, false";
+  if (!reshardAfterForward.empty())
+    request.defaults.reshardAfterForward =
+        reshardAfterForward == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
   runtime::Expected<units::Precision> given = units::parsePrecision(precision);
   if (!given)
     return module.emitError() << "precision: " << given.error().message;
@@ -180,6 +195,25 @@ static DictionaryAttr writePrecision(OpBuilder &builder, const units::Precision 
   return attrs.empty() ? DictionaryAttr() : attrs.getDictionary(builder.getContext());
 }
 
+static UnitMode getMode(units::Mode mode) {
+  if (mode == units::Mode::replicate)
+    return UnitMode::replicate;
+  return mode == units::Mode::shardOptimizer ? UnitMode::shard_optimizer : UnitMode::fully_shard;
+}
+
+/// A mesh that nobody named has the axis "data".
+void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
+  SmallVector<int64_t> sizes;
+  if (arranged.hasTwoAxes()) {
+    axes.push_back("replicate");
+    sizes.push_back(arranged.replicate);
+  }
+  axes.push_back(arranged.hasTwoAxes() || !mesh.empty() ? "shard" : "data");
+  sizes.push_back(arranged.shard);
+  MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(axes),
+                 builder.getDenseI64ArrayAttr(sizes));
+}
+
 /// One op per flat buffer of the unit; none when it has no parameters.
 void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTree &tree, const units::Unit &unit) {
   SmallVector<Attribute> modules;
@@ -194,13 +228,14 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
       const units::ParameterRecord &record = tree.getParameter(number);
       parameters.push_back({record.name, record.shape, record.group, record.trainable});
     }
-    FlatAttr layout = buildFlatLayout(getElementType(buffer.dtype, builder.getContext()), parameters, ranks);
+    bool isWhole = *options.mode == units::Mode::replicate;
+    int64_t owners = isWhole ? arranged.ranks() : arranged.shard;
+    FlatAttr layout = buildFlatLayout(getElementType(buffer.dtype, builder.getContext()), parameters, owners);
     ShardUnitOp::create(
         builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),
         builder.getArrayAttr(modules), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
-        builder.getStrArrayAttr({"data"}),
-        UnitModeAttr::get(builder.getContext(),
-                          *options.mode == units::Mode::replicate ? UnitMode::replicate : UnitMode::fully_shard),
+        builder.getStrArrayAttr(isWhole ? ArrayRef(axes) : ArrayRef(axes).take_back()),
+        UnitModeAttr::get(builder.getContext(), getMode(*options.mode)),
         reshard == units::UnitOptions::kKeep ? UnitAttr() : builder.getUnitAttr(), layout,
         isGroup ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),
         options.prefetch ? builder.getI64IntegerAttr(*options.prefetch) : IntegerAttr(),
@@ -247,8 +282,8 @@ void AssignShardUnitsPass::runOnOperation() {
     emitRemark(module.getLoc()) << remark;
 
   OpBuilder builder(step);
-  MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"data"}),
-                 builder.getDenseI64ArrayAttr({ranks}));
+  arranged = assigned->mesh;
+  createMesh(builder);
   // In the order of the module tree, whose root comes first.
   llvm::sort(assigned->units, [](const units::Unit &a, const units::Unit &b) { return a.modules[0] < b.modules[0]; });
   for (const units::Unit &unit : assigned->units)

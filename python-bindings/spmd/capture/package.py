@@ -63,26 +63,28 @@ class StepPackage:
         first = self.first_step.text() if self.first_step else ""
         return hashlib.sha256((self.text() + first).encode()).hexdigest()
 
-    def plan(self, ranks: int, policy: Any = None, mode: str = "fully_shard", memory_budget: int | str | None = None,
-             options: Sequence[str] = ()) -> Plan:
+    def plan(self, ranks: int | None = None, policy: Any = None, mode: str | None = None,
+             memory_budget: int | str | None = None, options: Sequence[str] = (), mesh: Any = None) -> Plan:
         """Plans the step for `ranks` ranks: memory of a rank by class and at the peak, collectives by unit.
 
         Needs no weights, no kernels and no ranks: Llama-3-8B for 64 ranks takes seconds.
 
         Args:
-          ranks: how many ranks share parameters, gradients, optimizer state and batch.
+          ranks: how many ranks share parameters, gradients, optimizer state and batch; None: those of the mesh, or 1.
           policy: which modules are shard units: text as for spmd-compile --policy, what spmd.shard_units gave for the
             model, or a policy of PyTorch's that names classes or sizes. None: the model's annotations, or one unit.
-          mode: "fully_shard" or "replicate".
+          mode: as for spmd.compile.
           memory_budget: the most bytes that a rank's arena may have, a number or "80GB".
           options: further options of spmd-compile.
+          mesh: how the ranks are arranged, as for spmd.compile.
 
         Raises:
           MemoryBudgetError: when the arena is larger; its `plan` is the plan.
           CompileError: when the step cannot be planned.
         """
         from ..planning import plan_package
-        return plan_package(self, ranks=ranks, policy=policy, mode=mode, memory_budget=memory_budget, options=options)
+        return plan_package(self, ranks=ranks, policy=policy, mode=mode, memory_budget=memory_budget, options=options,
+                            mesh=mesh)
 
     def save(self, path: str | os.PathLike, weights: bool = True) -> Path:
         """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded).

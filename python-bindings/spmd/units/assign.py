@@ -10,6 +10,7 @@ from typing import Any, Iterable
 from torch import nn
 
 from ..annotations import annotations_of
+from ..meshes import mesh_text
 from ..unitoptions import encode_options, exempt_classes
 from .describe import ModelDescription
 from .library import assign
@@ -58,12 +59,13 @@ class Unit:
 class ShardUnits(list):
     """Units in post-order, the root last.
 
-    Attributes: `ranks`; `ignored`, a Unit of what was ignored, or None; `warnings`, `cost_warnings` and `remarks`.
+    Attributes: `ranks`; `mesh`, (replicate, shard); `ignored`, a Unit of what was ignored, or None; `warnings`, `cost_warnings` and `remarks`.
     """
 
     def __init__(self, result: dict[str, Any], plan: dict[str, Any]):
         super().__init__(_unit(u) for u in result["units"])
         self.ranks: int = result["ranks"]
+        self.mesh: tuple[int, ...] = tuple(result["mesh"])
         self.ignored = None if result["ignored"] is None else _unit(result["ignored"])
         self.warnings: list[str] = result["warnings"]
         self.cost_warnings: list[str] = result["cost_warnings"]
@@ -86,9 +88,9 @@ class ShardUnits(list):
 
 
 def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterable[nn.Module] | None = None,
-                ignored_states: Iterable[nn.Parameter] | Iterable[nn.Module] | None = None, ranks: int = 1,
+                ignored_states: Iterable[nn.Parameter] | Iterable[nn.Module] | None = None, ranks: int | None = None,
                 options: dict[str, Any] | None = None, strict_tied: bool = False,
-                root_kwargs: dict[str, Any] | None = None) -> ShardUnits:
+                root_kwargs: dict[str, Any] | None = None, mesh: Any = None) -> ShardUnits:
     """The shard units of a model, which may be on the meta device: nothing is captured, nothing is computed.
 
     Args:
@@ -96,11 +98,13 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
       policy: a policy of torch.distributed.fsdp.wrap, a callable (module, recurse, nonwrapped_numel), text as for
         spmd-compile --policy, or None: the model's annotations (fully_shard, wrap), or one unit without any.
       ignored_modules, ignored_states: modules, and parameters (or modules), whose parameters are in no unit.
-      ranks: how many ranks share the units.
+      ranks: how many ranks there are; None: those of the mesh, or 1.
       options: of every unit that says nothing else, as PyTorch's wrapper has them: mode, reshard_after_forward,
         precision, prefetch, or PyTorch's names.
       strict_tied: a parameter with owners in different units is an error.
       root_kwargs: what a user's subclass of PyTorch's _Policy gets besides `options`.
+      mesh: how the ranks are arranged: PyTorch's DeviceMesh of one or two axes, its sizes, or text as for spmd-compile
+        --mesh. None: as annotations say, or in one row.
 
     Returns:
       ShardUnits, a list of Unit in post-order.
@@ -120,7 +124,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
                           root_options | (root_kwargs or {}))
     plan = {"ignored_modules": ignored_paths,
             "options": encode_options(root_options, "options"), "strict_tied": strict_tied}
-    request = {"module_tree": description.tree, "parameters": description.parameters, "ranks": ranks,
+    request = {"module_tree": description.tree, "parameters": description.parameters,
+               "ranks": 1 if ranks is None else ranks, **({} if mesh is None else {"mesh": mesh_text(mesh, "mesh")}),
                "policy": asked.json, "units": annotations_of(model, description.paths, description.parameter_names),
                "ignored_parameters": ignored_names,
                "strict_names": isinstance(policy, str), **plan}

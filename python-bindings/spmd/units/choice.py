@@ -21,7 +21,8 @@ class UnitChoice:
     policy: Any
     ignored_modules: tuple[nn.Module, ...] = ()
     ignored_states: tuple[Any, ...] = ()
-    mode: str = "fully_shard"
+    mode: str | None = None
+    mesh: str | None = None
 
     def _is_for_python(self, model: nn.Module) -> bool:
         """The compiler knows text; neither objects nor what modules say of themselves."""
@@ -44,7 +45,7 @@ class UnitChoice:
             return None
         return shard_units(model, self.policy, ignored_modules=self.ignored_modules, ignored_states=self.ignored_states,
                            ranks=ranks, options={} if precision is None else {"precision": precision},
-                           root_kwargs={"mode": self.mode}).plan()
+                           root_kwargs={"mode": self.mode or "fully_shard"}, mesh=self.mesh).plan()
 
 
 class _ByName:

@@ -16,9 +16,11 @@ namespace {
 /// Every rank sends every other what that needs, and each combines for itself.
 class ToyCommunicator final : public CommunicatorGroup, public Communicator {
 public:
-  ToyCommunicator(std::string name, std::shared_ptr<Mail> mail, AbortState &abort, Clock::duration timeout)
-      : name(std::move(name)), mail(std::move(mail)), abort(abort), timeout(timeout), channel(this->mail->open(abort)) {
-  }
+  ToyCommunicator(std::string name, std::shared_ptr<Mail> given, const RankGroups &groups, AbortState &abort,
+                  Clock::duration timeout)
+      : name(std::move(name)), mail(std::move(given)), members(groups.membersOf(groups.groupOf(mail->rank()))),
+        self(static_cast<size_t>(groups.positionOf(mail->rank()))), abort(abort), timeout(timeout),
+        channel(mail->open(abort)) {}
   ~ToyCommunicator() override { mail->close(channel); }
 
   Communicator &endpoint(int64_t) override { return *this; }
@@ -28,18 +30,17 @@ public:
   Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override;
 
 private:
-  int64_t rank() const { return mail->rank(); }
-  int64_t ranks() const { return mail->ranks(); }
-  size_t self() const { return static_cast<size_t>(rank()); }
 
   Status issue(Stream *stream, std::function<Status()> work);
   using Pieces = std::vector<std::string>;
-  Status exchange(const Collective &call, const std::function<std::string(int64_t)> &pieceFor, Pieces &pieces);
+  Status exchange(const Collective &call, const std::function<std::string(size_t)> &pieceFor, Pieces &pieces);
   Status compare(const Pieces &messages, Pieces &pieces);
   static void combine(const Collective &call, size_t index, const Pieces &pieces, size_t begin, void *out);
 
   std::string name;
   std::shared_ptr<Mail> mail;
+  std::vector<int64_t> members; ///< the ranks of this one's group
+  size_t self;                  ///< its place among them
   AbortState &abort;
   Clock::duration timeout;
   uint32_t channel;
@@ -57,21 +58,22 @@ Status ToyCommunicator::issue(Stream *stream, std::function<Status()> work) {
   return abort.status();
 }
 
-/// Sends each peer its piece, and takes theirs; one's own is among them.
-Status ToyCommunicator::exchange(const Collective &call, const std::function<std::string(int64_t)> &pieceFor,
+/// Sends each peer its piece, by its place in the group, and takes theirs; one's own is among them.
+Status ToyCommunicator::exchange(const Collective &call, const std::function<std::string(size_t)> &pieceFor,
                                  Pieces &pieces) {
   std::string description = pack(call);
-  for (int64_t peer = 0; peer < ranks(); ++peer)
-    if (peer != rank())
-      mail->send(peer, channel, (Writer() << description << pieceFor(peer)).bytes);
-  Pieces messages(static_cast<size_t>(ranks()));
-  messages[self()] = (Writer() << description << pieceFor(rank())).bytes;
+  for (size_t peer = 0; peer < members.size(); ++peer)
+    if (peer != self)
+      mail->send(members[peer], channel, (Writer() << description << pieceFor(peer)).bytes);
+  Pieces messages(members.size());
+  messages[self] = (Writer() << description << pieceFor(self)).bytes;
   std::vector<int64_t> missing;
   Clock::time_point deadline = Clock::now() + timeout;
-  for (int64_t peer = 0; peer < ranks(); ++peer) {
-    if (peer == rank())
+  for (size_t place = 0; place < members.size(); ++place) {
+    int64_t peer = members[place];
+    if (place == self)
       continue;
-    switch (mail->receive(peer, channel, deadline, abort, messages[static_cast<size_t>(peer)])) {
+    switch (mail->receive(peer, channel, deadline, abort, messages[place])) {
     case Arrival::Here:
       break;
     case Arrival::Aborted:
@@ -100,7 +102,7 @@ Status ToyCommunicator::compare(const Pieces &messages, Pieces &pieces) {
   }
   for (size_t i = 1; i < calls.size(); ++i)
     if (calls[i].hash != calls[0].hash)
-      return collectiveMismatch(name, calls[0], static_cast<int64_t>(i), calls[i]);
+      return collectiveMismatch(name, members[0], calls[0], members[i], calls[i]);
   return Status::success();
 }
 
@@ -119,7 +121,7 @@ Status ToyCommunicator::allGather(const Collective &call, const void *send, void
     std::string own(static_cast<const char *>(ToyMemory::resolve(send)), bytes);
     Pieces pieces;
     if (Status status = exchange(
-            call, [&](int64_t) { return own; }, pieces);
+            call, [&](size_t) { return own; }, pieces);
         !status.ok())
       return status;
     for (size_t i = 0; i < pieces.size(); ++i)
@@ -134,7 +136,7 @@ Status ToyCommunicator::reduceScatter(const Collective &call, const void *send, 
     auto *all = static_cast<const char *>(ToyMemory::resolve(send));
     Pieces pieces;
     Status status = exchange(
-        call, [&](int64_t peer) { return std::string(all + static_cast<size_t>(peer) * bytes, bytes); }, pieces);
+        call, [&](size_t peer) { return std::string(all + peer * bytes, bytes); }, pieces);
     if (status.ok())
       combine(call, 0, pieces, 0, ToyMemory::resolve(recv));
     return status;
@@ -150,7 +152,7 @@ Status ToyCommunicator::allReduce(const Collective &call, void *const *buffers, 
       own.append(static_cast<const char *>(ToyMemory::resolve(addresses[i])), bytesOf(i));
     Pieces pieces;
     if (Status status = exchange(
-            call, [&](int64_t) { return own; }, pieces);
+            call, [&](size_t) { return own; }, pieces);
         !status.ok())
       return status;
     size_t begin = 0;
@@ -168,8 +170,9 @@ Expected<RanksHere> ToyFactory::ranksHere(int64_t total) const {
 }
 
 Expected<std::unique_ptr<CommunicatorGroup>> ToyFactory::make(const std::string &name, const RanksHere &,
-                                                              AbortState &abort, const CommunicatorOptions &options) {
-  return std::unique_ptr<CommunicatorGroup>(std::make_unique<ToyCommunicator>(name, mail, abort, options.timeout));
+                                                              const RankGroups &groups, AbortState &abort,
+                                                              const CommunicatorOptions &options) {
+  return std::unique_ptr<CommunicatorGroup>(std::make_unique<ToyCommunicator>(name, mail, groups, abort, options.timeout));
 }
 
 Status ToyFactory::share(int64_t process, void *data, int64_t bytes, const AbortState &abort) {

@@ -17,7 +17,8 @@ public:
   int64_t process() const override { return mail->rank(); }
   spmd::runtime::Expected<spmd::runtime::RanksHere> ranksHere(int64_t total) const override;
   spmd::runtime::Expected<std::unique_ptr<spmd::runtime::CommunicatorGroup>>
-  make(const std::string &name, const spmd::runtime::RanksHere &ranks, spmd::runtime::AbortState &abort,
+  make(const std::string &name, const spmd::runtime::RanksHere &ranks, const spmd::runtime::RankGroups &groups,
+       spmd::runtime::AbortState &abort,
        const spmd::runtime::CommunicatorOptions &options) override;
   spmd::runtime::Status share(int64_t process, void *data, int64_t bytes, const spmd::runtime::AbortState &abort) override;
 

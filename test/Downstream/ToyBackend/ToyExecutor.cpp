@@ -79,8 +79,10 @@ Status ToyExecutor::prepare(const KernelLibrary &kernels, CommunicatorFactory &f
   const Plan &plan = artifact.plan;
   CommunicatorOptions wanted;
   wanted.timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
-  for (const std::string &name : plan.communicators) {
-    Expected<std::unique_ptr<CommunicatorGroup>> group = factory.make(name, memory.ranks(), abort, wanted);
+  for (size_t i = 0; i < plan.communicators.size(); ++i) {
+    RankGroups groups = artifact.manifest.groupsAlong(plan.axesOf(static_cast<int32_t>(i)));
+    Expected<std::unique_ptr<CommunicatorGroup>> group =
+        factory.make(plan.communicators[i], memory.ranks(), groups, abort, wanted);
     if (!group)
       return group.error();
     communicators.push_back(std::move(*group));
@@ -99,7 +101,7 @@ Status ToyExecutor::prepare(const KernelLibrary &kernels, CommunicatorFactory &f
     if (command.kind == CommandKind::Kernel && !(item.kernel = kernels.find(command.kernel)))
       return Status::badInput("no kernel '" + command.kernel + "'");
     if (command.isCollective())
-      item.call = Collective(command, item.id, artifact.traceHash);
+      item.call = Collective(plan, item.id, artifact.traceHash);
     if (command.kind == CommandKind::Wait) {
       auto awaited = static_cast<size_t>(command.waitFor);
       item.awaitedStream = static_cast<size_t>(plan.commands[awaited].stream);

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import time
 import warnings
 from functools import partial
@@ -236,7 +237,11 @@ class Mesh:
         self.sizes, self.ndim = sizes, len(sizes)
 
     def size(self):
-        return self.sizes[0]
+        return math.prod(self.sizes)
+
+    @property
+    def mesh(self):
+        return torch.arange(self.size()).reshape(self.sizes)
 
 
 def test_fully_shard_mesh() -> None:
@@ -245,10 +250,39 @@ def test_fully_shard_mesh() -> None:
     assert names(spmd.shard_units(model, ranks=4)) == [""]
     with pytest.raises(ValueError, match=r"unit '\(root\)': is annotated for a mesh of 4 ranks, there are 2"):
         spmd.shard_units(model, ranks=2)
-    with pytest.raises(ValueError, match="a mesh with one axis"):
-        spmd.fully_shard(Model(), mesh=Mesh(2, 2))
+    with pytest.raises(ValueError, match="a mesh with one axis, or with two"):
+        spmd.fully_shard(Model(), mesh=Mesh(2, 2, 2))
+    with pytest.raises(ValueError, match='nothing is cut over an axis of 1 rank .*mode="replicate"'):
+        spmd.fully_shard(Model(), mesh=Mesh(2, 1))
     with pytest.raises(ValueError, match="should be a factor of 4, not 3"):
         spmd.fully_shard(Model(), mesh=Mesh(4), reshard_after_forward=3)
+
+
+def test_meshes_of_two_axes() -> None:
+    model = Model()
+    spmd.fully_shard(model, mesh=Mesh(2, 4))
+    units = spmd.shard_units(model, ranks=8)
+    assert units.mesh == (2, 4) and units.ranks == 8  # the annotation arranges them
+    assert units[0].buffers[0]["chunk"] * 4 == units[0].buffers[0]["padded"]
+    assert {s[0] for p in units[0].parameters for s in p.slices} <= {0, 1, 2, 3}
+    for mesh in ((2, 4), Mesh(2, 4), "replicate:2,shard:4"):
+        assert spmd.shard_units(model, mesh=mesh).mesh == (2, 4)
+    with pytest.raises(ValueError, match="for a mesh of replicate:2,shard:4, there are 8 ranks"):
+        spmd.shard_units(model, mesh="shard:8")
+    with pytest.raises(ValueError, match="for a mesh of replicate:2,shard:4, there are 4 ranks"):
+        spmd.shard_units(model, ranks=4)
+    for strategy, reshard in (("HYBRID_SHARD", True), ("_HYBRID_SHARD_ZERO2", False)):
+        options = {"sharding_strategy": ShardingStrategy[strategy]}
+        (unit,) = spmd.shard_units(Model(), mesh=(2, 2), options=options)
+        assert (unit.options["mode"], unit.options["reshard_after_forward"]) == ("hybrid", reshard)
+    for wrong, message in (("replicate:2", "expected replicate:N,shard:M or shard:M"),
+                           ("data:2", "'data:2': expected replicate:N,shard:M"),
+                           ("replicate:2,shard:0", "'shard:0': expected a number of ranks"),
+                           ("replicate:2,shard:1", "ranks=2 with the mode replicate")):
+        with pytest.raises(ValueError, match=message):
+            spmd.shard_units(Model(), mesh=wrong)
+    with pytest.raises(ValueError, match="has 4 ranks, and ranks is 3"):
+        spmd.shard_units(Model(), mesh=(2, 2), ranks=3)
 
 
 def test_fully_shard_ignores_parameters() -> None:
@@ -308,10 +342,11 @@ def custom(result):
      "reshard_after_forward, precision, prefetch, and PyTorch's sharding_strategy"),
     (custom({"reshard_after_forward": 3}), {"ranks": 4},
      "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4"),
-    (custom({"mode": "zero"}), {}, "mode is 'zero'; allowed: 'fully_shard', 'replicate'"),
+    (custom({"mode": "zero"}), {}, "mode is 'zero'; allowed: 'fully_shard', 'shard_grad_op', 'shard_optimizer', 'hybrid', 'replicate'"),
     (custom({"prefetch": 2}), {}, "prefetch is 2; allowed: 0, 1"),
-    (custom({"sharding_strategy": ShardingStrategy.HYBRID_SHARD}), {},
-     "sharding_strategy is HYBRID_SHARD; supported: "),
+    (custom({"sharding_strategy": ShardingStrategy.HYBRID_SHARD}), {"ranks": 4},
+     "unit 'h.0': mode hybrid is for a mesh of two axes, there are 4 ranks; arrange them as mesh=replicate:N,shard:M"),
+    (custom({"sharding_strategy": "ZERO"}), {}, "sharding_strategy is ZERO; supported: "),
     ("class:Blok", {}, "no module has class 'Blok' (closest: Block, "),
     ("size:1e9", {}, "policy 'size:1e9': position 7: expected ',' or the end, found 'e'"),
     ("size:1000000", {}, "policy 'size:1000000' chooses no module: the whole model is one unit; the largest module, "),
@@ -366,7 +401,7 @@ def test_two_classes_of_one_name_are_two() -> None:
     (["--ignored-module=heads"], "ignored module 'heads' is not in the model (closest: head, "),
     (["--policy=always", "--strict-tied"], "which are in different units"),
     (["--ranks=0"], "ranks is 0, expected at least 1"),
-    (["--mode=zero3"], "--mode=zero3: expected fully_shard, replicate")])
+    (["--mode=zero3"], "--mode=zero3: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate")])
 def test_command_line_errors(arguments, error, tmp_path) -> None:
     done = report(write_step(Model(tied=True), tmp_path / "m.step"), *arguments)
     assert done.returncode == 2 and error in done.stderr and done.stdout == ""
@@ -382,7 +417,7 @@ PLAN = {"format": "spmd-shard-units", "version": 1}
     ({**PLAN, "rules": [{"class": "Block", "options": {"shard": 1}}]},
      "/rules/0/options/shard: unknown option of a shard unit; allowed: mode, "),
     ({**PLAN, "rules": [{"class": "Block", "options": {"mode": "zero"}}]},
-     '/rules/0/options/mode: expected fully_shard or replicate, found "zero"'),
+     '/rules/0/options/mode: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate; found "zero"'),
     ({**PLAN, "rules": [{"class": "Block", "options": {"precision": {"param": "i32"}}}]},
      "/rules/0/options/precision/param: expected a floating dtype"),
     ({**PLAN, "rules": [{"class": "Block", "unit": False, "options": {}}]}, "/rules/0/options: a rule with"),

@@ -23,8 +23,20 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{has 2 axes, partition knows one}}
-  spmd.mesh @mesh ["data" = 2, "model" = 2]
+  // expected-error @+1 {{has 3 axes, partition knows one, and two}}
+  spmd.mesh @mesh ["data" = 2, "model" = 2, "more" = 2]
+  func.func @step() {
+    return
+  }
+}
+
+// -----
+
+module {
+  spmd.mesh @mesh ["replicate" = 2, "shard" = 2]
+  // expected-error @+1 {{is on axes ["replicate"], expected ["shard"]: a unit is cut along the last axis of the mesh}}
+  spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["replicate"] fully_shard layout #spmd.flat<f32, padded = 256, [
+    #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
   func.func @step() {
     return
   }

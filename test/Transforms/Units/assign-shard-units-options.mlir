@@ -41,7 +41,7 @@
 {"format": "spmd-shard-units", "version": 1, "rules": [{"clas": "Linear"}]}
 //--- model.mlir
 module attributes {
-    spmd.annotations = [#spmd.annotation<modules = ["a"], mode = "replicate", precision = {param = bf16, reduce = f32}, prefetch = 0 : i64, ranks = 2 : i64>, #spmd.annotation<modules = ["b"], ignored = ["b.w"]>, #spmd.annotation<modules = ["act"]>]
+    spmd.annotations = [#spmd.annotation<modules = ["a"], mode = "replicate", precision = {param = bf16, reduce = f32}, prefetch = 0 : i64, mesh = [2]>, #spmd.annotation<modules = ["b"], ignored = ["b.w"]>, #spmd.annotation<modules = ["act"]>]
 } {
   spmd.module_tree @tree {
     spmd.module "" class "Net" bases [] params [] buffers [] children ["a", "b", "c", "act"]

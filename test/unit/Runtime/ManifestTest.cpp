@@ -33,8 +33,8 @@ TEST(Manifest, CoordinatesHaveTheLastAxisFastest) {
 
 TEST(Manifest, RejectsOtherFormatsAndVersions) {
   expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""), "manifest.json: /format: expected 'spmd-artifact'");
-  expectContains(errorOf("\"version\": 2", "\"version\": 1"),
-                 "/version: this runtime reads version 2, the artifact has "
+  expectContains(errorOf("\"version\": 3", "\"version\": 1"),
+                 "/version: this runtime reads version 3, the artifact has "
                  "version 1");
 }
 

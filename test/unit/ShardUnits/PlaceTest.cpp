@@ -70,7 +70,7 @@ TEST(Place, BuffersByDtypeAndUpdate) {
   ModuleTree tree = makeTree({{"", "Net", 100}}, {{"half", {}, {3}, runtime::DType::BF16}, frozen, {"more", {}, {130}}},
                              {{"", "half"}, {"", "frozen"}, {"", "more"}});
   Request request = makeRequest("none");
-  request.ranks = 2;
+  request.mesh = Mesh::of(2);
   runtime::Expected<ShardUnits> units = assignShardUnits(tree, request);
   const std::vector<UnitBuffer> &buffers = units->units[0].buffers;
   ASSERT_EQ(buffers.size(), 3u);

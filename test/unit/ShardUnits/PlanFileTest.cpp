@@ -60,11 +60,11 @@ TEST(PlanFile, Errors) {
 TEST(PlanFile, ReshardGroups) {
   UnitOptions options;
   options.reshardAfterForward = 4;
-  EXPECT_TRUE(resolveOptions(options, 8, "u").ok());
+  EXPECT_TRUE(resolveOptions(options, Mesh::of(8), "u").ok());
   EXPECT_EQ(options.reshardAfterForward, 4);
-  EXPECT_TRUE(resolveOptions(options, 4, "u").ok());
+  EXPECT_TRUE(resolveOptions(options, Mesh::of(4), "u").ok());
   EXPECT_EQ(options.reshardAfterForward, UnitOptions::kReshard);
   options.reshardAfterForward = 3;
-  EXPECT_EQ(resolveOptions(options, 4, "u").message,
+  EXPECT_EQ(resolveOptions(options, Mesh::of(4), "u").message,
             "unit 'u': reshard_after_forward is 3, expected a factor of the 4 ranks");
 }

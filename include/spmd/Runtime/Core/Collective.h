@@ -14,6 +14,7 @@ struct CollectiveKey {
   std::vector<int64_t> counts;      ///< elements; one entry except for AllReduce
   std::vector<ReductionKind> kinds; ///< one for each count where values are combined
   std::string unit;
+  std::vector<std::string> axes; ///< of the mesh, along which the ranks meet; none: all ranks do
 };
 
 /// What is said of a call that another process made.
@@ -34,7 +35,7 @@ struct Collective {
 
   Collective() = default;
   Collective(CollectiveKey key, int32_t id, uint64_t traceHash, std::string location);
-  Collective(const Command &command, int32_t id, uint64_t traceHash);
+  Collective(const Plan &plan, int32_t id, uint64_t traceHash);
 
   /// Bytes of the counts: of a reduce_scatter those a rank receives, of every other collective those it sends.
   int64_t messageBytes() const;
@@ -44,11 +45,11 @@ struct Collective {
   CollectiveText toText() const { return {describe(), location, id, traceHash}; }
 };
 
-/// That two ranks made different calls on `communicator`. All communicators compare every rank with rank 0 and report
-/// the lowest one that differs, so that all ranks say the same.
-Status collectiveMismatch(const std::string &communicator, const Collective &ofRank0, int64_t rank,
+/// That two ranks made different calls on `communicator`. All communicators compare every rank with the first of its
+/// group and report the lowest one that differs, so that all ranks of the group say the same.
+Status collectiveMismatch(const std::string &communicator, int64_t first, const Collective &ofFirst, int64_t rank,
                           const Collective &ofRank);
-Status collectiveMismatch(const std::string &communicator, const CollectiveText &ofRank0, int64_t rank,
+Status collectiveMismatch(const std::string &communicator, int64_t first, const CollectiveText &ofFirst, int64_t rank,
                           const CollectiveText &ofRank);
 
 /// That `missing` ranks did not come to `call` within the time-out.

@@ -10,6 +10,7 @@
 #define SPMD_RUNTIME_CORE_MANIFEST_H
 
 #include "spmd/Runtime/Core/DType.h"
+#include "spmd/Runtime/Core/RankGroups.h"
 #include "spmd/Runtime/Core/Status.h"
 #include "spmd/Runtime/Core/Values.h"
 
@@ -20,11 +21,6 @@
 #include <vector>
 
 namespace spmd::runtime {
-
-struct MeshAxis {
-  std::string name;
-  int64_t size = 1;
-};
 
 /// One parameter inside a unit's flat buffer; offsets count elements.
 struct Segment {
@@ -44,6 +40,8 @@ struct Unit {
   DType dtype = DType::F32;
   int64_t padded = 0; ///< elements of the flat buffer
   int64_t chunk = 0;  ///< elements a rank owns; == padded when replicated
+  /// Along which axes of the mesh it is cut; none: over all ranks, or not at all. Along the others ranks have the same.
+  std::vector<std::string> axes;
   std::vector<Segment> segments;
   /// Every rank computes the gradients in full: there is nothing to reduce.
   bool wholeGradient = false;
@@ -202,6 +200,9 @@ struct Manifest {
   /// What runs kernel `kernel` on `chip`, or null.
   const KernelLaunch *findLaunch(const std::string &kernel, const std::string &chip) const;
 
+  /// The ranks that meet along some axes of the mesh; all where none are named.
+  RankGroups groupsAlong(const std::vector<std::string> &axes) const { return RankGroups::along(mesh, axes); }
+
   /// Mesh coordinates of a rank; the last axis varies fastest.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
 };
@@ -213,7 +214,7 @@ std::string bindingName(const HyperParameter &hyper);
 std::string bindingName(const Output &output);
 
 /// The version of the JSON form that is written, and the only one that is read.
-constexpr int32_t kManifestVersion = 2;
+constexpr int32_t kManifestVersion = 3;
 
 /// The JSON form: a line per entry of a list. parseManifest reads it back.
 std::string writeManifest(const Manifest &manifest);

@@ -12,6 +12,7 @@
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/Status.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,8 +146,13 @@ struct Command {
 struct Plan {
   std::vector<std::string> streams;
   std::vector<std::string> communicators;
+  /// Of a communicator that does not connect all ranks, by name: the axes of the mesh along which it does.
+  std::map<std::string, std::vector<std::string>> axes;
   std::vector<Buffer> buffers; ///< buffers[i].id == i
   std::vector<Command> commands;
+
+  /// The axes of a communicator, by number; none: it connects all ranks.
+  const std::vector<std::string> &axesOf(int32_t communicator) const;
 };
 
 /// The version of the JSON form that is written, and the only one that is read.
@@ -158,8 +164,8 @@ std::string writePlan(const Plan &plan);
 /// Reads a plan; `name` is what errors call the text.
 Expected<Plan> parsePlan(const std::string &name, std::string_view text);
 
-/// The canonical collective trace: for every collective in program order the
-/// line "comm op dtype counts kinds unit\n"; lists are separated by commas and
+/// The canonical collective trace: for every communicator that does not connect all ranks the line "comm axes\n", and
+/// for every collective in program order the line "comm op dtype counts kinds unit\n"; lists are separated by commas and
 /// what is empty is "-".
 std::string collectiveTrace(const Plan &plan);
 

@@ -38,7 +38,7 @@ struct ValueEntry {
 /// The operation of a command with all its constants, but not where operands lie, in which order it runs and how often
 /// and in what pieces (a kernel file says that, KernelTable.h): "kernel k12 rrw". Empty for a command that computes
 /// nothing: wait, copy, fill.
-std::string operationOf(const Command &command);
+std::string operationOf(const Command &command, const std::vector<std::string> &axes = {});
 
 /// The references that are operands of the operation, in order.
 std::vector<const Ref *> operandsOf(const Command &command);

@@ -20,23 +20,22 @@ namespace spmd::runtime {
 
 class RankOrderCommunicator : public Communicator {
 public:
-  /// `name` is for errors; a collective that is not complete `timeout` after a rank reached it fails, which `abort`
-  /// hears of. All outlive the communicator.
-  RankOrderCommunicator(int64_t rank, int64_t ranks, const std::string &name, AbortState &abort,
-                        std::chrono::steady_clock::duration timeout)
-      : rank(rank), ranks(ranks), name(name), abort(abort), timeout(timeout), inputs(static_cast<size_t>(ranks)) {}
+  /// `members` are the ranks that meet, `rank` among them. `name` is for errors; a collective that is not complete
+  /// `timeout` after a rank reached it fails, which `abort` hears of. All outlive the communicator.
+  RankOrderCommunicator(int64_t rank, const std::vector<int64_t> &members, const std::string &name, AbortState &abort,
+                        std::chrono::steady_clock::duration timeout);
 
   Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) final;
   Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) final;
   Status allReduce(const Collective &call, void *const *buffers, Stream *stream) final;
 
 protected:
-  /// Shows all ranks the call and its buffers (send and receive, or all of an all-reduce), which stay as they are until
+  /// Shows all members the call and its buffers (send and receive, or all of an all-reduce), which stay as they are until
   /// the collective has ended.
   virtual Status publish(const Collective &call, void *const *buffers, size_t count) = 0;
-  /// Waits until all ranks have come this far.
+  /// Waits until all members have come this far.
   virtual Status meet(const Collective &call) = 0;
-  /// What a rank has published.
+  /// What a member has published.
   virtual const char *bufferOf(int64_t other, size_t index) const = 0;
   virtual uint64_t hashOf(int64_t other) const = 0;
   virtual CollectiveText textOf(int64_t other) const = 0;
@@ -46,7 +45,10 @@ protected:
   /// That the ranks which have met less often than this one did not come to `call`.
   Status timedOut(const Collective &call) const;
 
-  const int64_t rank, ranks;
+  const int64_t rank;
+  const std::vector<int64_t> &members;
+  const int64_t ranks;    ///< that meet
+  const int64_t position; ///< of this one among them
   const std::string &name;
   AbortState &abort;
   const std::chrono::steady_clock::duration timeout;
@@ -55,9 +57,10 @@ private:
   /// Publishes the call, waits until all ranks have, and checks that they made the same one.
   Status begin(const Collective &call, void *const *buffers, size_t count);
   Status compareCalls() const;
+  int64_t at(int64_t place) const { return members[static_cast<size_t>(place)]; }
 
   void *pair[2];                    ///< send and receive, while in a call
-  std::vector<const void *> inputs; ///< scratch: one pointer per rank
+  std::vector<const void *> inputs; ///< scratch: one pointer per member
 };
 
 } // namespace spmd::runtime

@@ -24,7 +24,7 @@ public:
   /// `abort` must outlive the group. A collective that is not complete
   /// `timeout` after a rank reached it fails on that rank, and through `abort`
   /// everywhere.
-  ThreadsGroup(std::string name, int64_t ranks, AbortState &abort, Clock::duration timeout, int spins);
+  ThreadsGroup(std::string name, RankGroups groups, AbortState &abort, Clock::duration timeout, int spins);
   ~ThreadsGroup() override;
 
   Communicator &endpoint(int64_t rank) override;
@@ -40,11 +40,12 @@ private:
   };
 
   std::string name;
-  std::vector<Slot> slots;
+  RankGroups groups;
+  std::vector<Slot> slots; ///< by rank
   AbortState &abort;
   Clock::duration timeout;
   int spins;
-  Progress arrivals; ///< of all ranks at all handshakes
+  std::vector<Progress> arrivals; ///< of the ranks of each group at all handshakes
   std::vector<std::unique_ptr<ThreadsCommunicator>> endpoints;
 };
 
@@ -54,7 +55,8 @@ public:
   int64_t numProcesses() const override { return 1; }
   int64_t process() const override { return 0; }
   Expected<RanksHere> ranksHere(int64_t total) const override { return RanksHere::all(total); }
-  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks, AbortState &abort,
+  Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
+                                                    const RankGroups &groups, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
   Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override {
     return Status::success();

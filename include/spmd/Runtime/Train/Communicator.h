@@ -15,6 +15,7 @@
 #define SPMD_RUNTIME_TRAIN_COMMUNICATOR_H
 
 #include "spmd/Runtime/Core/Collective.h"
+#include "spmd/Runtime/Core/RankGroups.h"
 #include "spmd/Runtime/Core/RanksHere.h"
 #include "spmd/Runtime/Core/Status.h"
 
@@ -46,19 +47,19 @@ class Communicator {
 public:
   virtual ~Communicator() = default;
 
-  /// Every rank sends count elements; recv gets ranks × count in rank order.
-  /// In place when send is recv + rank × count.
+  /// Every rank of the group sends count elements; recv gets group size × count in the group's order.
+  /// In place when send is recv + position × count.
   virtual Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) = 0;
 
-  /// send has ranks × count elements; recv gets the combined chunk of this
-  /// rank. In place when recv is send + rank × count.
+  /// send has group size × count elements; recv gets the combined chunk of this
+  /// rank's position. In place when recv is send + position × count.
   virtual Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) = 0;
 
   /// Combines each of the buffers in place: one message for all of them.
   virtual Status allReduce(const Collective &call, void *const *buffers, Stream *stream) = 0;
 };
 
-/// One communicator: an end for each rank here.
+/// One communicator: an end for each rank here, which reaches the ranks of its group.
 class CommunicatorGroup {
 public:
   virtual ~CommunicatorGroup() = default;
@@ -126,10 +127,11 @@ public:
   /// The error that another process of this host has ended, where one has: it may have nothing more to do.
   virtual Status findEnded(const RanksHere &ranks) const { return Status::success(); }
 
-  /// Makes the communicator `name` of a program. Errors go both ways through `abort`, which outlives it: one of this
+  /// Makes the communicator `name` of a program, in which the ranks of each of `groups` meet. Errors go both ways through `abort`, which outlives it: one of this
   /// process is told to the others, and theirs are raised in it.
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
-                                                            AbortState &abort, const CommunicatorOptions &options) = 0;
+                                                            const RankGroups &groups, AbortState &abort,
+                                                            const CommunicatorOptions &options) = 0;
 
   /// Gives every process the host bytes that `process` has. Ends with the error of `abort` when that is raised.
   virtual Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) = 0;

@@ -103,8 +103,11 @@ private:
   using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
   bool ranksDiffer(const StateTensor &tensor) const;
+  bool isFirst(const StateTensor &tensor, int64_t rank) const;
+  const RankGroups &groupsOf(const Unit &unit) const;
 
   const Manifest &manifest;
+  std::map<std::vector<std::string>, RankGroups> groups; ///< by the axes along which units are cut
   std::vector<StateTensor> all;
   std::map<std::pair<std::string, std::string>, size_t> index;
 };

@@ -136,11 +136,13 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
   let description = [{
     Checks, on the program between spmd-partition and spmd-strip-sharding:
 
-    1. every tensor has a `#spmd.sharding` for the mesh;
+    1. every tensor has a `#spmd.sharding` for the mesh: one state of all ranks, or on
+       two axes that of a chunk, or of what is partial along the second axis, with what
+       holds along the first;
     2. no partial value reaches an op that is not linear in it, partial operands of
        one op have one kind, and a multilinear op has at most one;
-    3. collectives start from the state they need and give the one they make, and
-       the reduce kind is the partial kind;
+    3. collectives start from the state they need and give the one they make, on the
+       axes of that state, and the reduce kind is the partial kind;
     4. a dimension of a result is sharded only where an operand's dimension of the
        same factor is;
     5. a contraction over padded rows has the neutral element in them;
@@ -148,7 +150,8 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
        are whole;
     7. each parameter of an updated unit is packed into at most one gradient
        reduction, of its own unit; a pack of partial gradients is reduced once, and
-       nothing else reads it;
+       nothing else reads it; on two axes the scattered sum is added up across the
+       first, and nothing else reads it before;
     8. results of `@step` that are not chunks are replicated, or varying outputs and
        buffers;
     9. an op with a varying operand gives varying results, and its other operands are

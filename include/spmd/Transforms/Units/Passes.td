@@ -42,8 +42,8 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     `spmd.tied` on the module if there are groups and tied parameters, and
     `spmd.annotations` if the model is annotated.
 
-    Output: the same, with a `spmd.mesh @mesh` of `ranks` ranks and one
-    `spmd.shard_unit` per unit, in the order of the module tree, segments in
+    Output: the same, with a `spmd.mesh @mesh` of `ranks` ranks (or the `mesh` that
+    the option, or else the annotations, name) and one `spmd.shard_unit` per unit, in the order of the module tree, segments in
     registration order within each optimizer group.
 
     Why a pass of its own: the units are symbols that one can read and edit before
@@ -96,10 +96,14 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
            "param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE, of units that say nothing else; what "
            "is absent is as the step was captured">,
     Option<"ranks", "ranks", "int64_t", "1", "number of ranks, at least 1">,
+    Option<"mesh", "mesh", "std::string", "\"\"",
+           "how they are arranged: replicate:N,shard:M or shard:M">,
     Option<"mode", "mode", "std::string", "\"fully_shard\"",
-           "fully_shard: each rank owns a chunk; replicate: each has all">,
-    Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
-           "free gathered parameters between forward and backward">,
+           "fully_shard: each rank owns a chunk; shard_grad_op: the same, and what is gathered is kept until backward; "
+           "shard_optimizer: parameters are whole, gradients and optimizer state in chunks; hybrid: fully_shard on a "
+           "mesh of two axes; replicate: each has all">,
+    Option<"reshardAfterForward", "reshard-after-forward", "std::string", "\"\"",
+           "true or false: free gathered parameters between forward and backward; else as the mode says">,
   ];
   let dependentDialects = ["::spmd::SpmdDialect"];
 }

@@ -20,7 +20,7 @@ SPMD_INSTANTIATE_CONFORMANCE(Communicators);
 
 CollectiveKey keyOf(CommandKind kind, std::vector<int64_t> counts, std::vector<ReductionKind> kinds = {},
                     const std::string &unit = "unit0") {
-  return {kind, DType::F32, std::move(counts), std::move(kinds), unit};
+  return {kind, DType::F32, std::move(counts), std::move(kinds), unit, {}};
 }
 
 constexpr int64_t kFloat = sizeof(float);
@@ -120,6 +120,61 @@ TEST_P(Communicators, AllReduceOfABucket) {
       for (size_t i = 0; i < counts.size(); ++i)
         EXPECT_EQ(rank.read(offsets[i], counts[i]), combined(kinds[i], rank.total, 0, counts[i]));
     });
+}
+
+/// contribution(members[0], i) + contribution(members[1], i) + ...
+static std::vector<float> summed(const std::vector<int64_t> &members, int64_t begin, int64_t count) {
+  std::vector<float> values;
+  for (int64_t i = begin; i < begin + count; ++i) {
+    float value = contribution(members[0], i);
+    for (size_t other = 1; other < members.size(); ++other)
+      value += contribution(members[other], i);
+    values.push_back(value);
+  }
+  return values;
+}
+
+TEST_P(Communicators, GroupsAlongAxes) {
+  const std::vector<MeshAxis> mesh = {{"replicate", 2}, {"shard", 4}};
+  for (const char *axis : {"replicate", "shard"})
+    onGroups(mesh, {axis}, std::chrono::seconds(20), [&](Rank &rank, const RankGroups &groups) {
+      const std::vector<int64_t> &members = groups.membersOf(groups.groupOf(rank.number));
+      int64_t position = groups.positionOf(rank.number), send = 0, recv = 1 << 19;
+      ASSERT_EQ(members[static_cast<size_t>(position)], rank.number);
+      for (int64_t count : {5, 3000}) {
+        rank.write(send, contributions(rank.number, count));
+        Status status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {count})), send, recv);
+        ASSERT_TRUE(status.ok()) << status.message;
+        for (size_t other = 0; other < members.size(); ++other)
+          ASSERT_EQ(rank.read(recv + static_cast<int64_t>(other) * count * kFloat, count),
+                    contributions(members[other], count));
+
+        rank.write(send, contributions(rank.number, count * groups.size()));
+        status = rank.reduceScatter(rank.call(keyOf(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum})), send,
+                                    recv);
+        ASSERT_TRUE(status.ok()) << status.message;
+        ASSERT_EQ(rank.read(recv, count), summed(members, position * count, count));
+
+        rank.write(send, contributions(rank.number, count));
+        status = rank.allReduce(rank.call(keyOf(CommandKind::AllReduce, {count}, {ReductionKind::Sum})), {send});
+        ASSERT_TRUE(status.ok()) << status.message;
+        ASSERT_EQ(rank.read(send, count), summed(members, 0, count));
+      }
+    });
+}
+
+TEST_P(Communicators, MismatchInOneGroupEndsAll) {
+  onGroups({{"replicate", 2}, {"shard", 2}}, {"shard"}, std::chrono::seconds(20), [](Rank &rank, const RankGroups &) {
+    int64_t count = rank.number == 3 ? 4 : 8;
+    const Collective &call = rank.call(keyOf(CommandKind::AllGather, {count}));
+    Status status = Status::success();
+    // The others go on until they hear of it.
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    while (status.ok() && std::chrono::steady_clock::now() < end)
+      status = rank.allGather(call, 0, 1 << 16);
+    EXPECT_NE(status.message.find("rank 2 calls"), std::string::npos) << status.message;
+    EXPECT_NE(status.message.find("rank 3 calls"), std::string::npos) << status.message;
+  });
 }
 
 TEST_P(Communicators, BitsDoNotDependOnTiming) {

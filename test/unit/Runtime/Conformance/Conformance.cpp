@@ -61,7 +61,7 @@ Status Rank::allReduce(const Collective &call, const std::vector<int64_t> &offse
 }
 
 Status Rank::meet() {
-  return allReduce(call({CommandKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, ""}, -2), {0});
+  return allReduce(call({CommandKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, "", {}}, -2), {0});
 }
 
 void Conformance::onProcesses(int64_t ranks, const std::function<void()> &body) {
@@ -69,7 +69,7 @@ void Conformance::onProcesses(int64_t ranks, const std::function<void()> &body) 
 }
 
 /// What the ranks of one process need, in the order in which it is made.
-static void runRanks(const Setup &setup, int64_t total, std::chrono::seconds timeout,
+static void runRanks(const Setup &setup, int64_t total, const RankGroups &groups, std::chrono::seconds timeout,
                      const std::function<void(Rank &)> &body) {
   Expected<Artifact> artifact = loadArtifact(tinyArtifact(setup, total));
   ASSERT_TRUE(artifact) << artifact.error().message;
@@ -89,7 +89,7 @@ static void runRanks(const Setup &setup, int64_t total, std::chrono::seconds tim
   options.timeout = timeout;
   options.threads = total;
   std::vector<std::unique_ptr<Rank>> ranks; // their calls outlive the group
-  Expected<std::unique_ptr<CommunicatorGroup>> group = (*factory)->make("gather", *here, abort, options);
+  Expected<std::unique_ptr<CommunicatorGroup>> group = (*factory)->make("gather", *here, groups, abort, options);
   ASSERT_TRUE(group) << group.error().message;
   std::vector<std::thread> threads;
   for (int64_t number = here->first; number < here->end(); ++number) {
@@ -107,5 +107,13 @@ static void runRanks(const Setup &setup, int64_t total, std::chrono::seconds tim
 }
 
 void Conformance::onRanks(int64_t ranks, std::chrono::seconds timeout, const std::function<void(Rank &)> &body) {
-  onProcesses(ranks, [&] { runRanks(GetParam(), ranks, timeout, body); });
+  onProcesses(ranks, [&] { runRanks(GetParam(), ranks, RankGroups::all(ranks), timeout, body); });
+}
+
+void Conformance::onGroups(const std::vector<MeshAxis> &mesh, const std::vector<std::string> &axes,
+                           std::chrono::seconds timeout,
+                           const std::function<void(Rank &, const RankGroups &)> &body) {
+  RankGroups groups = RankGroups::along(mesh, axes);
+  int64_t ranks = groups.size() * static_cast<int64_t>(groups.count());
+  onProcesses(ranks, [&] { runRanks(GetParam(), ranks, groups, timeout, [&](Rank &rank) { body(rank, groups); }); });
 }

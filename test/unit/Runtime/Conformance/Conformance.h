@@ -88,6 +88,10 @@ protected:
 
   /// Runs `body` on a thread for each rank of a job.
   void onRanks(int64_t ranks, std::chrono::seconds timeout, const std::function<void(Rank &)> &body);
+
+  /// The same for ranks that meet in groups along some axes of a mesh.
+  void onGroups(const std::vector<MeshAxis> &mesh, const std::vector<std::string> &axes, std::chrono::seconds timeout,
+                const std::function<void(Rank &, const RankGroups &)> &body);
 };
 
 } // namespace spmd::runtime::conformance

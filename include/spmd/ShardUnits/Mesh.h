@@ -1,0 +1,39 @@
+//===- Mesh.h - how the ranks are arranged ----------------------*- C++ -*-===//
+
+#ifndef SPMD_SHARDUNITS_MESH_H
+#define SPMD_SHARDUNITS_MESH_H
+
+#include "spmd/Runtime/Core/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace spmd::units {
+
+/// The ranks in rows of `shard` of them: a sharded unit is cut along the row, and each row has it all. One row is a
+/// plain number of ranks. Rank numbers run along the rows, as those of PyTorch's 2-D DeviceMesh do.
+struct Mesh {
+  int64_t replicate = 1, shard = 1;
+
+  static Mesh of(int64_t ranks) { return {1, ranks}; }
+  int64_t ranks() const { return replicate * shard; }
+  bool hasTwoAxes() const { return replicate > 1 && shard > 1; }
+  bool operator==(const Mesh &o) const { return replicate == o.replicate && shard == o.shard; }
+  bool operator!=(const Mesh &o) const { return !(*this == o); }
+  /// "replicate:4,shard:8", or "8 ranks" of one row.
+  std::string describe() const;
+};
+
+/// What a mesh looks like where it is written, for errors.
+constexpr char kMeshForm[] = "replicate:N,shard:M or shard:M";
+
+/// Reads "replicate:4,shard:8" or "shard:8". Sizes are at least 1, and a row of one rank shards nothing: that is mode
+/// replicate, and an error that says so.
+runtime::Expected<Mesh> parseMesh(const std::string &text);
+
+/// The mesh of the options `ranks` (1: not said) and `mesh` (empty: not said).
+runtime::Expected<Mesh> chooseMesh(int64_t ranks, const std::string &mesh);
+
+} // namespace spmd::units
+
+#endif // SPMD_SHARDUNITS_MESH_H

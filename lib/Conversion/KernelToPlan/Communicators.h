@@ -1,0 +1,26 @@
+//===- Communicators.h - Which ranks a collective connects ------*- C++ -*-===//
+#ifndef SPMD_LIB_CONVERSION_KERNELTOPLAN_COMMUNICATORS_H
+#define SPMD_LIB_CONVERSION_KERNELTOPLAN_COMMUNICATORS_H
+
+#include "dialects/Spmd/Spmd.h"
+
+#include <string>
+#include <vector>
+
+namespace spmd {
+
+/// The axes along which a collective connects ranks; none where it connects all.
+std::vector<std::string> getPartialAxes(CollectiveOpInterface op);
+
+/// How many ranks it connects.
+int64_t getGroupSize(CollectiveOpInterface op);
+
+/// The stream, and so the beginning of the communicator's name, of a collective: the one that a schedule has given it.
+llvm::StringRef getStreamName(CollectiveOpInterface op);
+
+/// What the collective's communicator is called: as its stream, and the axes where these are not all: "gather.shard".
+std::string getCommunicatorName(CollectiveOpInterface op);
+
+} // namespace spmd
+
+#endif // SPMD_LIB_CONVERSION_KERNELTOPLAN_COMMUNICATORS_H

@@ -1,0 +1,53 @@
+//===- Mesh.cpp - how the ranks are arranged ------------------------------===//
+
+#include "spmd/ShardUnits/Mesh.h"
+
+#include <charconv>
+#include <sstream>
+
+using namespace spmd;
+using namespace spmd::units;
+using runtime::Expected;
+using runtime::Status;
+
+std::string Mesh::describe() const {
+  if (replicate == 1)
+    return std::to_string(shard) + (shard == 1 ? " rank" : " ranks");
+  return "replicate:" + std::to_string(replicate) + ",shard:" + std::to_string(shard);
+}
+
+Expected<Mesh> units::parseMesh(const std::string &text) {
+  constexpr int64_t most = 1 << 20;
+  Mesh mesh{0, 0};
+  std::istringstream axes(text);
+  for (std::string axis; std::getline(axes, axis, ',');) {
+    size_t colon = axis.find(':');
+    std::string name = axis.substr(0, colon);
+    int64_t *size = name == "shard" ? &mesh.shard : name == "replicate" && !mesh.shard ? &mesh.replicate : nullptr;
+    if (!size || *size || colon == std::string::npos)
+      return Status::badInput("'" + axis + "': expected " + kMeshForm);
+    const char *end = axis.data() + axis.size();
+    auto [stop, problem] = std::from_chars(axis.data() + colon + 1, end, *size);
+    if (problem != std::errc() || stop != end || *size < 1 || *size > most)
+      return Status::badInput("'" + axis + "': expected a number of ranks from 1 to " + std::to_string(most));
+  }
+  if (!mesh.shard)
+    return Status::badInput(std::string("expected ") + kMeshForm +
+                            "; what only replicates is a number of ranks with the mode replicate");
+  mesh.replicate = std::max<int64_t>(mesh.replicate, 1);
+  if (mesh.shard == 1 && mesh.replicate > 1)
+    return Status::badInput("nothing is cut over an axis shard of 1 rank; " + std::to_string(mesh.replicate) +
+                            " ranks that each have everything are ranks=" + std::to_string(mesh.replicate) +
+                            " with the mode replicate");
+  return mesh;
+}
+
+Expected<Mesh> units::chooseMesh(int64_t ranks, const std::string &text) {
+  if (text.empty())
+    return Mesh::of(ranks);
+  Expected<Mesh> mesh = parseMesh(text);
+  if (mesh && ranks != 1 && ranks != mesh->ranks())
+    return Status::badInput("has " + std::to_string(mesh->ranks()) + " ranks, and ranks is " + std::to_string(ranks) +
+                            "; leave ranks out, or make them equal");
+  return mesh;
+}

@@ -1,0 +1,104 @@
+"""Meshes of two axes: units cut along one, the same along the other; beside FSDP2 on a 2-D DeviceMesh."""
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from fsdp2_losses import batches, setup, train_step
+from step_check import StepCheck
+from test_precision import capture, collectives
+from torch.distributed.fsdp import MixedPrecisionPolicy
+
+import spmd
+
+
+class Mesh:
+    """What of a DeviceMesh is looked at, without a process group."""
+
+    def __init__(self, *sizes: int):
+        self.mesh = torch.arange(torch.Size(sizes).numel()).reshape(sizes)
+        self.ndim = len(sizes)
+
+    def size(self) -> int:
+        return self.mesh.numel()
+
+
+def test_losses_of_fsdp2(tmp_path) -> None:
+    """20 steps in 4 processes of gloo, on a mesh of 2 x 2: the losses, and the types and collectives of a step."""
+    steps, precision = 20, MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+    script = Path(__file__).with_name("fsdp2_losses.py")
+    command = [sys.executable, "-W", "ignore", script, "2x2", "bfloat16", "float32", str(steps), tmp_path / "store"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    model, optimizer = setup()
+    step = spmd.compile(train_step, mesh=Mesh(2, 2), policy="class:Block", view="local", precision=precision)
+    ours = [step(model, optimizer, x, y).mean().item() for x, y in batches(steps)]
+    assert theirs["losses"][-1] < 0.75 * theirs["losses"][0]
+    torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
+    step.package.save(tmp_path / "s.step")
+    moved = collectives(tmp_path / "s.step", "--mesh=replicate:2,shard:2", "--view=local", "--policy=class:Block")
+    names = {"f32": "float32", "bf16": "bfloat16"}
+    for name in ("all_gather", "reduce_scatter", "all_reduce"):
+        assert sorted({names[dtype] for kind, dtype in moved if kind == name}) == theirs[name]
+    # Each unit: gathered twice, its gradients scattered once and added up across once.
+    kinds = [kind for kind, _ in moved]
+    assert [kinds.count(k) for k in ("all_gather", "reduce_scatter", "all_reduce")] == [6, 3, 3]
+
+
+def test_annotations_arrange_the_ranks() -> None:
+    """fully_shard's own mesh is that of the step; ranks and meshes that differ from it are errors."""
+    model, _ = setup()
+    for module in (*model.blocks, model):
+        spmd.fully_shard(module, mesh=Mesh(2, 2))
+    wrong = copy.deepcopy(model)
+    with pytest.raises(spmd.CompileError, match="annotated for a mesh of replicate:2,shard:2, there are 2 ranks"):
+        spmd.compile(train_step, ranks=2)(wrong, torch.optim.AdamW(wrong.parameters(), lr=1e-2), *batches(1)[0])
+    step = spmd.compile(train_step, ranks=4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    eager, eager_optimizer = setup()
+    for x, y in batches(3):
+        torch.testing.assert_close(step(model, optimizer, x, y), train_step(eager, eager_optimizer, x, y))
+    manifest = json.loads((Path(step.artifact) / "manifest.json").read_text())
+    assert [(axis["name"], axis["size"]) for axis in manifest["mesh"]] == [("replicate", 2), ("shard", 2)]
+    assert all(unit["axes"] == ["shard"] for unit in manifest["units"])
+
+
+def test_checkpoints_are_of_any_mesh(tmp_path) -> None:
+    """What a mesh of 2 x 2 has saved, 3 ranks go on from, and the other way round: as one rank would."""
+    eager, eager_optimizer = setup()
+    expected = [train_step(eager, eager_optimizer, x, y) for x, y in batches(6)]
+    losses = []
+    for part, mesh in enumerate(({"mesh": (2, 2)}, {"ranks": 3}, {"mesh": "replicate:3,shard:2"})):
+        model, optimizer = setup()
+        step = spmd.compile(train_step, policy="class:Block", **mesh)
+        if part:
+            step.load_checkpoint(tmp_path / "run")
+        losses += [step(model, optimizer, x, y) for x, y in batches(6)[2 * part:2 * part + 2]]
+        step.save_checkpoint(tmp_path / "run")
+    torch.testing.assert_close(losses, expected)
+    for (name, ours), theirs in zip(model.state_dict().items(), eager.state_dict().values()):
+        torch.testing.assert_close(ours, theirs, msg=name)
+
+
+@pytest.mark.parametrize("mesh, mode", [("replicate:2,shard:3", "fully_shard"), ("replicate:3,shard:2", "hybrid")])
+def test_interpreter(tmp_path, mesh: str, mode: str) -> None:
+    check = StepCheck(capture(setup()[0], "param=bf16,reduce=f32"), tmp_path)
+    check.interpret(6, "class:Block", f"--mesh={mesh}", f"--mode={mode}")
+
+
+def test_what_is_refused(tmp_path) -> None:
+    for options, message in (({"mesh": (2, 2), "ranks": 3}, "ranks is 3, and mesh, replicate:2,shard:2, has 4"),
+                             ({"mesh": "data:2"}, "expected replicate:N,shard:M"),
+                             ({"mesh": "two"}, "mesh is 'two'; expected replicate:N,shard:M or shard:M"),
+                             ({"mesh": (2, 1)}, "nothing is cut over an axis of 1 rank"),
+                             ({"options": ["--mesh=shard:2"]}, "options has --mesh; say mesh= instead")):
+        with pytest.raises((ValueError, spmd.CompileError), match=message):
+            model, optimizer = setup()
+            spmd.compile(train_step, **options)(model, optimizer, *batches(1)[0])
