@@ -8,27 +8,37 @@
 #include "ExpandMath.h"
 #include "MathArithmetic.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace spmd::kernel {
-/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). 2^n is the product of two powers of two that are normal
-/// numbers, from which results below the normal range come rounded, and those above it infinite. exp2(x) is the same
-/// with x = n + r / ln 2; in f32, ln 2 is in the coefficients.
-Value Arithmetic::power(Value x, bool isBase2) {
-  // Bounds beyond which the result is 0 or infinite. Not-a-number is within.
+/// x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n exp(r). exp2(x) is the same with x = n + r / ln 2; in f32, ln 2 is in
+/// the coefficients.
+///
+/// 2^n is the product of two powers of two that are normal numbers, from which results below the normal range come
+/// rounded, and those above it infinite. `isAddend` says that the result is only added to numbers of 2^-60 and more:
+/// then n is added to the exponent's bits, and what is below 2^-100 need not be exact, which saves two operations
+/// and gives the same sums.
+Value Arithmetic::power(Value x, bool isBase2, bool isAddend) {
+  // Bounds beyond which the result is 0, or not seen, or infinite. Not-a-number is within.
   double low = isF64() ? -746 : -104, high = isF64() ? 710 : 89;
   if (isBase2) {
     low = isF64() ? -1076 : -151;
     high = isF64() ? 1025 : 129;
   }
+  Value given = x;
+  if (isAddend)
+    low = isBase2 ? (isF64() ? -1000 : -115) : (isF64() ? -700 : -80);
   x = select(less(x, c(low)), c(low), x);
-  x = select(less(c(high), x), c(high), x);
+  if (!isAddend)
+    x = select(less(c(high), x), c(high), x);
   // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits: n, and both powers' exponent bias.
   int64_t mantissa = isF64() ? 52 : 23;
-  Value magic = c(isF64() ? 6755399441055744.0 + 2 * 1023 : 12582912.0 + 2 * 127);
+  double bias = isAddend ? 0 : isF64() ? 2 * 1023 : 2 * 127;
+  Value magic = c((isF64() ? 6755399441055744.0 : 12582912.0) + bias);
   Value shifted = isBase2 ? add(x, magic) : fma(x, c(1.4426950408889634), magic);
   Value n = sub(shifted, magic);
   Value r;
@@ -58,6 +68,16 @@ Value Arithmetic::power(Value x, bool isBase2) {
   }
   Value p = polynomial(r, coefficients);
   // The magic number's own bits are shifted out.
+  if (isAddend) {
+    Value exponent = arith::ShLIOp::create(b, toBits(shifted), ci(mantissa));
+    Value scaled = fromBits(arith::AddIOp::create(b, toBits(p), exponent));
+    // The largest number with a finite result. Also true for not-a-number.
+    double last = isF64() ? 709.78271289338397 : 88.72283;
+    if (isBase2)
+      last = isF64() ? 1023.9999999999999 : 127.99999237060547;
+    Value isTooHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, given, c(last));
+    return select(isTooHigh, add(given, c(std::numeric_limits<double>::infinity())), scaled);
+  }
   Value sum = toBits(shifted), half = arith::ShRUIOp::create(b, sum, ci(1));
   auto powerOfTwo = [&](Value biased) { return fromBits(arith::ShLIOp::create(b, biased, ci(mantissa))); };
   return mul(mul(p, powerOfTwo(half)), powerOfTwo(arith::SubIOp::create(b, sum, half)));
@@ -210,12 +230,22 @@ static Value scaledLog(Arithmetic &m, ImplicitLocOpBuilder &b, Value x, double l
   return m.select(tiny, m.sub(log, m.c(25 * logOfTwo)), log);
 }
 
+/// Whether all that becomes of `value` is a sum with a constant of at least 2^-60, as in 1 + exp(x).
+static bool isAddend(Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    auto sum = dyn_cast<arith::AddFOp>(user);
+    APFloat constant(0.0);
+    return sum && matchPattern(sum.getLhs() == value ? sum.getRhs() : sum.getLhs(), m_ConstantFloat(&constant)) &&
+           constant.isFinite() && !constant.isZero() && ilogb(constant) >= -60;
+  });
+}
+
 /// Our expansion of `op` on operands of the arithmetic's type, or null.
 static Value expand(Arithmetic &m, Operation &op, ValueRange x) {
   return llvm::TypeSwitch<Operation *, Value>(&op)
       .Case([&](math::RsqrtOp) { return m.div(m.c(1), m.sqrt(x[0])); })
-      .Case([&](math::ExpOp) { return m.exp(x[0]); })
-      .Case([&](math::Exp2Op) { return m.exp2(x[0]); })
+      .Case([&](math::ExpOp) { return m.exp(x[0], isAddend(op.getResult(0))); })
+      .Case([&](math::Exp2Op) { return m.exp2(x[0], isAddend(op.getResult(0))); })
       .Default([&](Operation *) -> Value {
         if (!m.isF64())
           return {};

@@ -51,8 +51,9 @@ public:
     return sum;
   }
 
-  mlir::Value exp(mlir::Value x) { return power(x, /*isBase2=*/false); }
-  mlir::Value exp2(mlir::Value x) { return power(x, /*isBase2=*/true); }
+  /// `isAddend`: the result is only added to numbers of at least 2^-60.
+  mlir::Value exp(mlir::Value x, bool isAddend = false) { return power(x, /*isBase2=*/false, isAddend); }
+  mlir::Value exp2(mlir::Value x, bool isAddend = false) { return power(x, /*isBase2=*/true, isAddend); }
   mlir::Value log(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
@@ -76,7 +77,7 @@ public:
   mlir::Value remainder(mlir::Value x, mlir::Value y);
 
 private:
-  mlir::Value power(mlir::Value x, bool isBase2);
+  mlir::Value power(mlir::Value x, bool isBase2, bool isAddend);
   mlir::Value circular(mlir::Value x, bool isCosine);
   mlir::Value splat(mlir::Type to, mlir::TypedAttr value) {
     if (auto vector = mlir::dyn_cast<mlir::VectorType>(to))

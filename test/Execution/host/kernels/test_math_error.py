@@ -49,3 +49,42 @@ def test_error(name):
     worst = np.argmax(error)
     print(f"{name}: {error[worst]:.3f} ulp at {x[finite][worst]}, of {len(x)} numbers")
     assert error[worst] <= stated
+
+
+def edges(element):
+    """Numbers around which exponentials become infinite, smaller than any normal number, or zero."""
+    places = [-151, -150, -126, -115, -104, -103.28, -87.33654, -80, 88.72283, 89, 128, -1076, -1074, -1022, -746,
+              -745.13, -708.4, -700, 709.782712893384, 710, 1024, 0]
+    steps = np.arange(-400, 401)
+    bits = np.int32 if element == np.float32 else np.int64
+    near = [(np.array(place, element).view(bits) + steps).astype(bits).view(element) for place in places]
+    return np.concatenate([*near, np.array([np.inf, -np.inf, np.nan], element)])
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_exponential_in_a_sum(name, element):
+    """1 + exp(x) takes another way than exp(x), and has the bits of the sum of 1 and exp(x)."""
+    x = edges(element)
+    mlir = {np.float32: "f32", np.float64: "f64"}[element]
+    tensor = f"tensor<{len(x)}x{mlir}>"
+
+    def f(body):
+        return f"""func.func @f(%x: {tensor}) -> {tensor} {{
+          %r = kernel.cluster dims [{len(x)}] parallel 1
+            ins(%a = %x at (d0) -> (d0) : {tensor}) outs(at (d0) -> (d0) : {tensor}) {{
+              %y = math.{name} %a : {mlir}
+              {body}
+            }}
+          return %r : {tensor}
+        }}"""
+    for cpu in runnable_cpus():
+        power, = run(compile_kernels(f(f"kernel.yield %y : {mlir}"), cpu), [x], [(x.shape, element)], len(x))
+        for constant in (1.0, -0.5, 2.0**-60):
+            body = f"""%c = arith.constant {constant!r} : {mlir}
+              %s = arith.addf %c, %y : {mlir}
+              kernel.yield %s : {mlir}"""
+            got, = run(compile_kernels(f(body), cpu), [x], [(x.shape, element)], len(x))
+            with np.errstate(over="ignore"):
+                want = element(constant) + power
+            np.testing.assert_array_equal(got, want, err_msg=f"{cpu}, {constant}")
