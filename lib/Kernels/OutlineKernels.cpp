@@ -36,7 +36,7 @@ static bool areSameKernel(Operation *a, Operation *b) {
   return true;
 }
 
-/// Equal for equal kernels.
+/// A hash of all that makes two kernels one: equal for equal kernels.
 static llvm::hash_code hashKernel(Operation *op) {
   llvm::hash_code hash = llvm::hash_combine(op->getName(), op->getPropertiesAsAttribute());
   for (Type type : op->getOperandTypes())

@@ -10,7 +10,7 @@
 
 namespace spmd {
 
-/// Both ends belong to it.
+/// The whole numbers from `low` to `high`, both included.
 struct IntegerRange {
   int64_t low = 0, high = 0;
 };

@@ -71,7 +71,7 @@ static void failIf(OpBuilder &b, Location loc, Value condition) {
   LLVM::StoreOp::create(b, loc, zero, LLVM::GEPOp::create(b, loc, pointer.getType(), zero.getType(), pointer, far), 1);
 }
 
-/// Some thread comes here.
+/// Makes the kernel fail if any thread comes to `op`: a mistake there can be found.
 static void probePlace(Operation *op) {
   OpBuilder b(op);
   failIf(b, op->getLoc(), arith::ConstantIntOp::create(b, op->getLoc(), 1, 1));
@@ -131,7 +131,7 @@ static void shortenLoop(Operation *op) {
   loop.getUpperBoundMutable().set(arith::SubIOp::create(b, op->getLoc(), loop.getUpperBound(), one));
 }
 
-/// Some thread has its last trip at the last number below the bound.
+/// Makes the kernel fail if any thread runs `op` with the last number below its bound: a wrong bound can be found.
 static void probeLoop(Operation *op) {
   auto loop = cast<scf::ForOp>(op);
   OpBuilder b(op);

@@ -10,6 +10,26 @@
 // it is stored. So a sum has the bits that a loop over the thread's part would give it. A body that may not be computed
 // on zeros (an integer division) takes the loop.
 //
+// [Note: an example of a group] For sm_90,
+//
+//     kernel.cluster dims [512, 1600] parallel 1 ins(%a = %x at (d0, d1) -> (d0 * 1600 + d1) : tensor<512x1600xf32>) {
+//       %s = kernel.reduce <add> %a over [1]
+//       yield arith.subf %a, %s }
+//
+// has 400 accesses of 4 elements (`width`) a row. A block of 224 threads (`group`) has a row; a thread has 2 parts, but
+// 48 of them only 1. Thread t of row r runs
+//
+//     a0 = load r * 1600 + 4 * t                                     // vector<4xf32>
+//     a1 = t < 176 ? load r * 1600 + 4 * (t + 224) : 0
+//     sum = 0 + a0
+//     sum = t < 176 ? sum + a1 : sum
+//     s = tree over the block of (tree over the 4 lanes of sum)      // reduceBlock: shared memory and barriers
+//     store a0 - s
+//     if (t < 176) store a1 - s
+//
+// Of 40,000 elements a row, which no block has registers for, it is two loops over the thread's part of the row: one
+// that sums and one that reads again.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockOps.h"

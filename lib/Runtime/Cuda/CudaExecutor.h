@@ -13,7 +13,7 @@ namespace spmd::runtime::cuda {
 /// What the executors of a device share.
 struct CudaCode {
   const Artifact &artifact;
-  /// Of each rank here.
+  /// Those of each rank of this process, on its device.
   std::vector<std::shared_ptr<const CudaKernels>> kernels;
   std::shared_ptr<const CublasLt> cublas; ///< null: the plan has no products
   bool useGraph = true;

@@ -69,7 +69,7 @@ private:
   static constexpr int64_t kStageBytes = 4 << 20;
   static constexpr size_t kStages = 3;
 
-  /// A part of the ring.
+  /// One of the buffers that copies go through in turn.
   struct Stage {
     char *data = nullptr;
     Event left = nullptr; ///< recorded when it was full

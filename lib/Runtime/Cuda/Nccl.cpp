@@ -109,7 +109,7 @@ nccl::Reduction reductionOf(ReductionKind kind) {
 
 } // namespace
 
-/// One rank's end.
+/// What one rank calls: its end of the communicator.
 struct NcclGroup::End final : public Communicator {
   End(NcclGroup &group, int64_t rank, std::shared_ptr<const Gpu> gpu) : group(group), rank(rank), gpu(std::move(gpu)) {}
 

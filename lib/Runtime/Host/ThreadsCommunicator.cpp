@@ -7,7 +7,7 @@ using namespace spmd::runtime;
 
 namespace spmd::runtime {
 
-/// One rank's end.
+/// What one rank calls: its end of the communicator.
 class ThreadsCommunicator final : public RankOrderCommunicator {
 public:
   ThreadsCommunicator(ThreadsGroup &group, int64_t rank)

@@ -79,7 +79,7 @@ private:
 
 class HostsGroup;
 
-/// One rank's end.
+/// What one rank calls: its end of the communicator.
 class HostsCommunicator final : public Communicator {
 public:
   HostsCommunicator(HostsGroup &group, HostRanks &host, const Hosts &hosts, const std::vector<int64_t> &members,

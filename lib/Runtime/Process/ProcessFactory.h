@@ -53,7 +53,7 @@ private:
 /// All processes are on this host.
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostFactory(std::shared_ptr<Job> job, Clock::duration timeout);
 
-/// They are on several.
+/// Processes are on several hosts.
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout);
 
 } // namespace spmd::runtime

@@ -4,6 +4,17 @@
 // lower bound, and some are 20 to 40 % off on others; the best of a few orders is within 2 % of it on all, and local
 // search adds nothing. So several orders are tried, each with first fit and best fit.
 //
+// [Note: an example of placement] Four buffers, of which three bytes are live at positions 1 and 3:
+//
+//                 bytes   0 1 2 3     by size      by pressure
+//     a             2     x x         0 .. 2       0 .. 2      (first)
+//     b             2           x     0 .. 2       1 .. 3      (last: it is live at the shortest)
+//     c             1       x x       2 .. 3       2 .. 3
+//     d             1         x x     3 .. 4       0 .. 1
+//
+// By size, a and b take the same bytes, c lies behind a, and d, which is live together with b and with c, behind both:
+// 4 bytes. By pressure d finds the bytes of a free, and b those of c: 3, the lower bound. (PlacementTest has this one.)
+//
 //===----------------------------------------------------------------------===//
 
 #include "spmd/Transforms/Memory/Placement.h"

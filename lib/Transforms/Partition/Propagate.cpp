@@ -8,6 +8,18 @@
 // 3. With no sharded operand, a partial one passes if the op is linear in it and
 //    nothing is lost by reducing later; else it is reduced first.
 //
+// [Note: an example of propagation] aten.mm of a (8x6) and b (6x5) on 2 ranks. Its factors are m = 8, k = 6 and n = 5:
+// operands (m, k) and (k, n), result (m, n), multilinear.
+//
+//     a                b                  a, b are wanted        result
+//     shard<0, 1, 4>   replicated         as they are            shard<0, 1, 4>  m is cut, b does not have it
+//     shard<1, 1, 3>   shard<0, 1, 3>     as they are            partial<sum>    k is cut, and contracted
+//     shard<0, 1, 4>   shard<0, 1, 3>     as it is, replicated   shard<0, 1, 4>  m is proposed by 48 elements, k by 30
+//     partial<sum>     replicated         both replicated        replicated      or partial<sum>, if it stays partial
+//
+// With k = 5 the ranks' 3 rows each are one more than there are: in the second line both operands are filled with 0 in
+// the last row, the neutral element of a sum.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Propagate.h"

@@ -65,6 +65,14 @@ TEST(PlacementTest, RoundsUpToTheAlignment) {
   EXPECT_EQ(placement.bytes, 192);
 }
 
+// [Note: an example of placement]
+TEST(PlacementTest, OneOrderIsNotEnough) {
+  Placement placement = place({{2, 0, 1}, {2, 3, 3}, {1, 1, 2}, {1, 2, 3}});
+  EXPECT_EQ(placement.bytes, 3);
+  EXPECT_EQ(placement.strategy, "pressure");
+  EXPECT_EQ(placement.offsets, (std::vector<int64_t>{0, 1, 2, 0}));
+}
+
 // The search ends where nothing better can be found, and finds the same with and without knowing.
 TEST(PlacementTest, LowerBoundChangesNothing) {
   std::vector<BufferRequest> requests = {{10, 0, 5}, {20, 3, 4}, {5, 4, 9}, {30, 6, 7}};

@@ -1,4 +1,28 @@
 //===- Clusters.cpp - which light nodes become one kernel -----------------===//
+//
+// [Note: an example of clusters] In
+//
+//     %m = aten.amax %x {dim = [1], keepdim}   // 4x64 -> 4x1
+//     %d = aten.sub.Tensor %x, %m
+//     %t = aten.permute %d [1, 0]              // a view: where %n reads, no node
+//     %n = aten.neg %t                         // 64x4
+//
+// the nodes are taken in program order:
+//
+//   1. %m begins cluster A: a space of 256 elements (what is reduced), the reduced digit of 64 is its row. %m lies at
+//      position i / 64.
+//   2. %d reads %m of A where it lies, and has as many elements: it joins A, at position i.
+//   3. %n reads %d at element i / 4 + i % 4 * 64, which is not where %d is computed. It begins cluster B, one level
+//      above A.
+//
+// A is one kernel that reads %x once, B another that reads what A has written:
+//
+//     %d = kernel.cluster dims [4, 64] ins(%a = %x at (d0, d1) -> (d0 * 64 + d1)) {
+//       %m = kernel.reduce <max> %a over [1]
+//       yield arith.subf %a, %m }
+//     %n = kernel.cluster dims [64, 4] ins(%a = %d at (d0, d1) -> (d0 + d1 * 64)) { yield arith.negf %a }
+//
+//===----------------------------------------------------------------------===//
 
 #include "Clusters.h"
 

@@ -1,4 +1,20 @@
 //===- Placement.cpp - between which heavy ops a light op runs ------------===//
+//
+// [Note: an example of ordinals] Of forward and backward of gelu between matrix products,
+//
+//     %h = mm %x, %w1             anchor 0
+//     %a = gelu %h                ordinal 0: right behind %h
+//     %y = mm %a, %w2             anchor 1
+//     // backward
+//     %da = mm %dy, %w2           anchor 2
+//     %s = gelu' %h               ordinal 0 by what it reads, 2 by what reads it
+//     %dh = mul %da, %s           ordinal 2
+//
+// %s belongs to backward, whose first anchor is 2, and needs nothing of it. At ordinal 0 it would be kept until %dh
+// reads it. What it reads itself, %h, has no more bytes: so %h is kept instead, and %s runs at the ordinal of its first
+// reader, where both are one kernel and %s is never in memory.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Placement.h"
 

@@ -1,4 +1,18 @@
 //===- LowerViews.cpp - views, concatenations, constants ------------------===//
+//
+// A view becomes a Layout (Graph/Layout.h) of what it views, and no node: what reads the view reads the tensor at other
+// elements.
+//
+//     %p = aten.permute %x [1, 0]                    // 2x6 -> 6x2: element i of %p is i / 2 + i % 2 * 6 of %x
+//     %s = aten.slice.Tensor %p dim 0 from 1 step 2  // 3x2: i / 2 * 2 + i % 2 * 6 + 1
+//     %n = aten.neg %s
+// becomes
+//     %n = kernel.cluster dims [3, 2] ins(%a = %x at (d0, d1) -> (d0 * 2 + d1 * 6 + 1)) { yield arith.negf %a }
+//
+// What is written into a slice is a select on the row's number between two reads, one of them at shifted elements
+// (`embedRows`). A concatenation is a view where its parts lie so already, else a kernel.copy of pieces.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
 

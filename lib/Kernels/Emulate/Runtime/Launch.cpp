@@ -58,7 +58,7 @@ void Worker::release() {
       releasePages(pages->data, pages->bytes);
 }
 
-/// The object is unloaded.
+/// Ends the idle workers when the object that this is linked into is unloaded.
 __attribute__((destructor)) static void releaseWorkers() {
   while (Worker *worker = idleWorkers) {
     idleWorkers = worker->next;
