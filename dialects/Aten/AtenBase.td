@@ -83,6 +83,7 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string flops = "resultElements(op)";
   string localizer = "keepAttributes(op, types)";
   string viewLike = "false";
+  string movesElements = viewLike;
   string pointwise = "false";
   string heavy = "false";
   string verifier = "noConstraints(op)";
@@ -107,6 +108,7 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       ")\"; }\n" #
       "::mlir::FailureOr<::spmd::aten::ShardingRule> getShardingRule();\n" #
       "bool isViewLike() { return " # viewLike # "; }\n" #
+      "bool movesElements() { return " # movesElements # "; }\n" #
       "bool isPointwise() { return " # pointwise # "; }\n" #
       "bool isHeavy() { return " # heavy # "; }\n" #
       "double getFlops();\n" #

@@ -29,6 +29,18 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       flat positions alone, not from a rule.
     }], "bool", "isViewLike">,
     InterfaceMethod<[{
+      Every element of the results is an element of an operand, at most in
+      another type: what holds of all elements (a range, a largest value or norm
+      over ranks) goes through the op. Views, copies, layouts, pieces and what
+      puts them together; not what adds zeros.
+    }], "bool", "movesElements">,
+    InterfaceMethod<[{
+      The results share memory with an operand, as the schema says: what lies in
+      a buffer is read there.
+    }], "bool", "isView", (ins), [{}], [{
+      return $_op.getSchema().contains("-> Tensor(a)");
+    }]>,
+    InterfaceMethod<[{
       Every element of every result depends only on the elements of the operands
       that broadcasting puts at the same place.
     }], "bool", "isPointwise">,

@@ -11,6 +11,10 @@ class Aten_LayoutOp<string mnemonic, string torchSchema, string sum,
   let results = (outs Aten_Tensor:$result);
   let flops = "noFlops(op)";
 }
+class Aten_MovementOp<string mnemonic, string torchSchema, string sum>
+    : Aten_LayoutOp<mnemonic, torchSchema, sum> {
+  let movesElements = "true";
+}
 class Aten_ViewLikeOp<string mnemonic, string torchSchema, string sum>
     : Aten_LayoutOp<mnemonic, torchSchema, sum> {
   let viewLike = "true";
@@ -39,10 +43,11 @@ def Aten_SqueezeDimOp
 
 // Copies that keep the shape.
 def Aten_ToCopyOp
-    : Aten_LayoutOp<"_to_copy",
-                    "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-                    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-                    "converts to another element type"> {
+    : Aten_MovementOp<"_to_copy",
+                      "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
+                      "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
+                      "MemoryFormat? memory_format=None) -> Tensor",
+                      "converts to another element type"> {
   let arguments = (ins Aten_Tensor:$self, TypeAttr:$dtype);
   let rule = "castRule(op)";
   let pointwise = "true";
@@ -50,8 +55,8 @@ def Aten_ToCopyOp
   let verifier = "verifyCast(op)";
 }
 def Aten_CloneOp
-    : Aten_LayoutOp<"clone", "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-                    "the same value in memory of its own"> {
+    : Aten_MovementOp<"clone", "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+                      "the same value in memory of its own"> {
   let arguments = (ins Aten_Tensor:$self);
   let rule = "pointwiseRule(op, Linearity::additive)";
   let pointwise = "true";
@@ -60,15 +65,15 @@ def Aten_CloneOp
 
 // Dimensions moved or repeated.
 def Aten_PermuteOp
-    : Aten_LayoutOp<"permute", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-                    "result dimension i is operand dimension dims[i]"> {
+    : Aten_MovementOp<"permute", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+                      "result dimension i is operand dimension dims[i]"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
   let rule = "permuteRule(op)";
   let verifier = "verifyPermute(op)";
 }
 def Aten_ExpandOp
-    : Aten_LayoutOp<"expand", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                    "repeats dimensions of size 1 and new leading ones"> {
+    : Aten_MovementOp<"expand", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                      "repeats dimensions of size 1 and new leading ones"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$size);
   let localizer = [{localizeShape(op, "size", types)}];
   let rule = "expandRule(op)";
@@ -77,10 +82,10 @@ def Aten_ExpandOp
 
 // Pieces.
 def Aten_SliceTensorOp
-    : Aten_LayoutOp<"slice.Tensor",
-                    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
-                    "SymInt step=1) -> Tensor(a)",
-                    "rows start, start + step, … below end of dimension dim"> {
+    : Aten_MovementOp<"slice.Tensor",
+                      "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
+                      "SymInt step=1) -> Tensor(a)",
+                      "rows start, start + step, … below end of dimension dim"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$start,
                    I64Attr:$end, DefaultValuedAttr<I64Attr, "1">:$step);
   let localizer = "localizeSlice(op, types)";
@@ -88,16 +93,16 @@ def Aten_SliceTensorOp
   let verifier = "verifySlice(op)";
 }
 def Aten_SelectIntOp
-    : Aten_LayoutOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-                    "row index of dimension dim, which disappears"> {
+    : Aten_MovementOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+                      "row index of dimension dim, which disappears"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, I64Attr:$index);
   let rule = "selectRule(op)";
   let verifier = "verifySelect(op)";
 }
 def Aten_SplitTensorOp
-    : Aten_LayoutOp<"split.Tensor",
-                    "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-                    "pieces of split_size rows of dimension dim; the last may be shorter"> {
+    : Aten_MovementOp<"split.Tensor",
+                      "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+                      "pieces of split_size rows of dimension dim; the last may be shorter"> {
   let arguments = (ins Aten_Tensor:$self, I64Attr:$split_size, I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
   let localizer = "localizeSplit(op, types)";
@@ -105,9 +110,9 @@ def Aten_SplitTensorOp
   let verifier = "verifySplit(op)";
 }
 def Aten_SplitWithSizesOp
-    : Aten_LayoutOp<"split_with_sizes",
-                    "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-                    "pieces of the given numbers of rows of dimension dim"> {
+    : Aten_MovementOp<"split_with_sizes",
+                      "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                      "pieces of the given numbers of rows of dimension dim"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$split_sizes,
                    I64Attr:$dim);
   let results = (outs Aten_List:$pieces);
@@ -116,15 +121,15 @@ def Aten_SplitWithSizesOp
   let verifier = "verifySplit(op)";
 }
 def Aten_CatOp
-    : Aten_LayoutOp<"cat", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
-                    "the tensors one after the other along dim"> {
+    : Aten_MovementOp<"cat", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
+                      "the tensors one after the other along dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifyCat(op)";
 }
 def Aten_StackOp
-    : Aten_LayoutOp<"stack", "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
-                    "the tensors as rows of a new dimension dim"> {
+    : Aten_MovementOp<"stack", "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+                      "the tensors as rows of a new dimension dim"> {
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
   let rule = "stackRule(op)";
   let verifier = "verifyStack(op)";
@@ -171,8 +176,8 @@ def Aten_SelectScatterOp
   let verifier = "verifySelect(op)";
 }
 def Aten_FlipOp
-    : Aten_LayoutOp<"flip", "aten::flip(Tensor self, int[] dims) -> Tensor",
-                    "the rows of each of dims from last to first"> {
+    : Aten_MovementOp<"flip", "aten::flip(Tensor self, int[] dims) -> Tensor",
+                      "the rows of each of dims from last to first"> {
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dims);
   let rule = "flipRule(op)";
   let verifier = "verifyFlip(op)";

@@ -1,11 +1,11 @@
 //===- IndexUse.cpp - which row numbers an integer input may hold ---------===//
 
+#include "dialects/Aten/AtenIndexing.h"
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Interpreter/Inputs.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -13,13 +13,10 @@ namespace spmd::interp {
 
 /// The op hands on elements of its operands without changing them.
 static bool movesElements(Operation *op) {
-  if (isa<SliceOp, MaskOp, AllGatherOp>(op))
+  if (isa<SliceOp, MaskOp, AllGatherOp, aten::CheckIndexOp>(op))
     return true;
-  return llvm::StringSwitch<bool>(op->getName().getStringRef())
-      .Cases({"aten.view", "aten.unsqueeze", "aten.squeeze.dim", "aten.permute", "aten.flip", "aten.check_index"}, true)
-      .Cases({"aten.expand", "aten.clone", "aten._to_copy", "aten.slice.Tensor"}, true)
-      .Cases({"aten.select.int", "aten.split.Tensor", "aten.split_with_sizes", "aten.cat", "aten.stack"}, true)
-      .Default(false);
+  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  return iface && iface.movesElements();
 }
 
 static void narrow(std::optional<int64_t> &bound, int64_t size) { bound = bound ? std::min(*bound, size) : size; }

@@ -47,9 +47,8 @@ bool spmd::keepsElements(Operation *op) {
   if (auto cast = dyn_cast<aten::ToCopyOp>(op)) // between widths of integers: row numbers fit in all of them
     return getElementTypeOrSelf(cast.getSelf().getType()).isInteger() &&
            getElementTypeOrSelf(cast->getResult(0).getType()).isInteger();
-  return isa<aten::ViewOp, aten::UnsqueezeOp, aten::SqueezeDimOp, aten::PermuteOp, aten::ExpandOp, aten::SliceTensorOp,
-             aten::SelectIntOp, aten::SplitTensorOp, aten::SplitWithSizesOp, aten::CloneOp, aten::CatOp, aten::StackOp,
-             aten::FlipOp>(op);
+  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  return iface && iface.movesElements();
 }
 
 /// The operand number `index` and a number attribute, for binary ops.

@@ -13,11 +13,7 @@ bool isViewOp(Operation *op) {
   if (isa<UnpackOp>(op))
     return true;
   auto iface = dyn_cast<aten::AtenOpInterface>(op);
-  if (!iface)
-    return false;
-  return iface.isViewLike() || llvm::is_contained({"permute", "expand", "slice.Tensor", "select.int", "split.Tensor",
-                                                   "split_with_sizes", "unbind.int"},
-                                                  op->getName().stripDialect());
+  return iface && iface.isView();
 }
 
 Operation *getLastReader(Value value) {

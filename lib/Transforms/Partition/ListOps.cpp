@@ -1,6 +1,8 @@
 //===- ListOps.cpp - positions of optimizer list ops ----------------------===//
 
 #include "ListOps.h"
+
+#include "dialects/Aten/AtenOptim.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -15,7 +17,7 @@ bool ListOp::isListOp(Operation *op) {
 /// Fused ops name the sizes of their operand and result groups; the learning
 /// rates, one per param group, are the only group that is no list.
 static ListOp getFused(Operation *op) {
-  bool isSgd = op->getName().stripDialect() == "_fused_sgd";
+  bool isSgd = isa<aten::FusedSgdOp>(op);
   unsigned rates = isSgd ? 3 : 6;
   ListOp list{op, 0, {}, {}, op->getOperands().take_front(0), rates, false};
   unsigned start = 0;

@@ -38,7 +38,7 @@ struct ListReplicatedValues : spmd::impl::ListReplicatedValuesBase<ListReplicate
     Builder builder(module.getContext());
     SmallVector<Attribute> values;
     module.walk([&](aten::AtenOpInterface op) {
-      if (op.isViewLike() || op.getSchema().contains("-> Tensor(a)"))
+      if (op.isView())
         return;
       for (Type type : op->getResultTypes())
         if (int64_t bytes = getReplicatedBytes(type); bytes >= kSmallest)

@@ -2,6 +2,7 @@
 
 #include "Partitioner.h"
 
+#include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -94,11 +95,11 @@ bool Partitioner::isParameterViewOp(Operation *op) const {
   auto iface = dyn_cast<AtenOpInterface>(op);
   if (!iface || op->getNumOperands() == 0)
     return false;
-  bool movesOnly = iface.isViewLike() ||
-                   llvm::is_contained({"permute", "expand", "_to_copy", "clone"}, op->getName().stripDialect());
-  return movesOnly &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isParameter(operand) || parameterViews.contains(operand); }) &&
+  // All of the parameter, which is gathered again wherever it is used, see [Note: order]; a piece of it is kept.
+  auto count = [](Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); };
+  bool isWhole = iface.movesElements() && op->getNumOperands() == 1 &&
+                 llvm::all_of(op->getResults(), [&](Value r) { return count(r) >= count(op->getOperand(0)); });
+  return isWhole && (isParameter(op->getOperand(0)) || parameterViews.contains(op->getOperand(0))) &&
          llvm::none_of(op->getResults(), [&](Value result) { return domain.getHome(result).has_value(); });
 }
 
@@ -139,7 +140,7 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
   }
   // A gradient stays partial; but many copies of one cost more to reduce than the value, unless they are the
   // parameter's own gradient.
-  bool copies = op->getName().getStringRef() == "aten.expand";
+  bool copies = isa<aten::ExpandOp>(op);
   bool staysPartial = llvm::all_of(op->getResults(), [&](Value result) {
     return (domain.isGradientBound(result) && (!copies || domain.getWanted(result))) || domain.getHome(result);
   });

@@ -25,6 +25,7 @@
 #include "Propagate.h"
 #include "Parts.h"
 
+#include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
@@ -36,13 +37,6 @@ using spmd::aten::Linearity;
 using spmd::aten::ShardingRule;
 
 namespace spmd::partition {
-
-bool onlyMovesElements(Operation *op) {
-  if (cast<AtenOpInterface>(op).isViewLike())
-    return true;
-  return llvm::is_contained({"clone", "_to_copy", "permute", "expand", "cat", "stack", "select.int", "slice.Tensor"},
-                            op->getName().stripDialect());
-}
 
 namespace {
 
@@ -66,7 +60,7 @@ std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t fact
 
 /// A norm over everything of partial norms of the same kind is one, too.
 bool combinesNorms(Operation *op, ReduceKind kind) {
-  if (op->getName().getStringRef() != "aten.linalg_vector_norm" || elementsOf(op->getResult(0)) != 1)
+  if (!isa<aten::LinalgVectorNormOp>(op) || elementsOf(op->getResult(0)) != 1)
     return false;
   std::optional<ReduceKind> ord = getNormKind(op);
   return ord == kind;
@@ -192,7 +186,7 @@ bool Propagation::isLinear(ReduceKind kind, unsigned partials) const {
   for (unsigned i = 0; i < states.size(); ++i)
     counted += !isDontCare(i);
   if (rule->linearity == Linearity::additive)
-    return partials == counted && (kind == ReduceKind::sum || onlyMovesElements(op));
+    return partials == counted && (kind == ReduceKind::sum || cast<AtenOpInterface>(op).movesElements());
   if (rule->linearity != Linearity::multilinear || partials != 1 || kind != ReduceKind::sum)
     return false;
   return llvm::any_of(rule->multilinearOperands, [&](unsigned i) { return states[i].isPartial() && !isDontCare(i); });

@@ -27,9 +27,6 @@ mlir::FailureOr<OpStates> propagate(mlir::Operation *op, llvm::ArrayRef<AxisStat
 /// The element that changes nothing when it is combined.
 double getNeutral(ReduceKind kind);
 
-/// True for ops that only move elements: max, min and norm2 commute with them.
-bool onlyMovesElements(mlir::Operation *op);
-
 /// The kind that combines partial norms of the op's `ord`: norm2 for 2, max for
 /// infinity, nothing for others.
 std::optional<ReduceKind> getNormKind(mlir::Operation *op);

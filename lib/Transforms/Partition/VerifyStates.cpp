@@ -10,6 +10,7 @@
 #include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
+#include "dialects/Aten/AtenReduce.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Verify.h"
@@ -197,13 +198,12 @@ LogicalResult Verifier::verifyPartials(AtenOpInterface op, const ShardingRule *r
       return error(op) << "has operands that are " << first.str() << " and " << stateOf(op->getOperand(index)).str();
   // Largest values and norms do not add up; what gives a part of its operand, as its schema says, adds nothing.
   bool isSum = first.kind == ReduceKind::sum;
-  bool movesOnly = onlyMovesElements(op) || op.getSchema().contains("-> Tensor(a)");
   bool linear = !rule; // view-like
   if (rule && rule->linearity == Linearity::additive)
-    linear = partials.size() == counted && (isSum || movesOnly);
+    linear = partials.size() == counted && (isSum || op.movesElements());
   if (rule && rule->linearity == Linearity::multilinear)
     linear = isSum && partials.size() == 1 && llvm::is_contained(rule->multilinearOperands, partials.front());
-  bool isNorm = op->getName().getStringRef() == "aten.linalg_vector_norm" &&
+  bool isNorm = isa<aten::LinalgVectorNormOp>(op) &&
                 ShapedType::getNumElements(getGlobalShape(op->getResult(0).getType())) == 1 &&
                 getNormKind(op).value_or(ReduceKind::sum) == first.kind;
   if (!linear && !isNorm)

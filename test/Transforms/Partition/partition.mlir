@@ -76,6 +76,24 @@ func.func @step(%x: tensor<7x3xf32> {spmd.arg = #spmd.batch<"x", dim = 0>}) -> (
 
 // -----
 
+// What only moves elements passes largest values on, whichever op it is: they are reduced once they are where they go.
+// CHECK-LABEL: module @moves
+module @moves {
+spmd.mesh @mesh ["data" = 2]
+func.func @step(%x: tensor<8x3xf32> {spmd.arg = #spmd.batch<"x", dim = 0>}) -> (tensor<2xf32> {spmd.result = #spmd.output<"0">}) {
+  %m = aten.amax %x {dim = array<i64: 0>} : (tensor<8x3xf32>) -> tensor<3xf32>
+  // CHECK: aten.flip {{.*}} -> tensor<3xf32, #spmd.sharding<global = [3], [partial<max>]>>
+  %f = aten.flip %m {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<3xf32>
+  // CHECK: %[[P:.*]]:2 = aten.split_with_sizes
+  // CHECK: spmd.all_reduce [max] %[[P]]#0
+  // CHECK-NOT: all_reduce
+  %p:2 = aten.split_with_sizes %f {split_sizes = array<i64: 2, 1>, dim = 0 : i64} : (tensor<3xf32>) -> (tensor<2xf32>, tensor<1xf32>)
+  return %p#0 : tensor<2xf32>
+}
+}
+
+// -----
+
 // The batch dimension keeps its shard when a view merges it with the dimension in
 // front of it: the rank's place is inside the dimension.
 // CHECK-LABEL: module @views
