@@ -8,6 +8,7 @@
 #include "PlaceBuffers.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace spmd {
@@ -19,8 +20,8 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct ConvertKernelToPlanPass : spmd::impl::ConvertKernelToPlanPassBase<ConvertKernelToPlanPass> {
-  void runOnOperation() override;
+struct ConvertKernelToPlanPass : StepPass<spmd::impl::ConvertKernelToPlanPassBase<ConvertKernelToPlanPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override;
 };
 } // namespace
 
@@ -56,31 +57,26 @@ static std::pair<ArrayAttr, DictionaryAttr> listCommunicators(ModuleOp module, f
   return {builder.getArrayAttr(names), axes.getDictionary(module.getContext())};
 }
 
-void ConvertKernelToPlanPass::runOnOperation() {
-  ModuleOp module = getOperation();
-  func::FuncOp step = getStep(module);
-  if (!step)
-    return signalPassFailure();
-  if (!step.getBody().hasOneBlock()) {
-    step.emitOpError("has ") << step.getBody().getBlocks().size() << " blocks, a plan needs one";
-    return signalPassFailure();
-  }
+LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
+  if (!step.getBody().hasOneBlock())
+    return step.emitOpError("has ") << step.getBody().getBlocks().size() << " blocks, a plan needs one";
   FailureOr<BufferAssignment> assignment = BufferAssignment::compute(step);
   if (failed(assignment))
-    return signalPassFailure();
+    return failure();
 
   OpBuilder builder(step);
   // The order of the streams is that of the artifact format.
   ArrayAttr streams = builder.getStrArrayAttr({"compute", "gather", "reduce", "scalar"});
-  auto [communicators, axes] = listCommunicators(module, step);
+  auto [communicators, axes] = listCommunicators(getOperation(), step);
   auto program = plan::ProgramOp::create(
-      builder, step.getLoc(), "train_step", getNumRanks(module), streams, communicators,
+      builder, step.getLoc(), "train_step", getNumRanks(getOperation()), streams, communicators,
       /*state_bytes=*/0, /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}), axes);
   program.getBody().emplaceBlock();
   if (failed(emitCommands(step, *assignment, program)))
-    return signalPassFailure();
+    return failure();
   addDataflow(step);
   placeBuffers(program);
   addKernelFunctions(step);
   step.erase();
+  return success();
 }

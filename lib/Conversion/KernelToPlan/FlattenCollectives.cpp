@@ -4,6 +4,7 @@
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_FLATTENCOLLECTIVESPASS
@@ -45,8 +46,8 @@ private:
   }
 };
 
-struct FlattenCollectivesPass : spmd::impl::FlattenCollectivesPassBase<FlattenCollectivesPass> {
-  void runOnOperation() override;
+struct FlattenCollectivesPass : StepPass<spmd::impl::FlattenCollectivesPassBase<FlattenCollectivesPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override;
 };
 
 } // namespace
@@ -128,10 +129,7 @@ static void flattenScatter(Scatter op, Value result) {
   op.setChunk(local.getDimSize(0));
 }
 
-void FlattenCollectivesPass::runOnOperation() {
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
+LogicalResult FlattenCollectivesPass::runOnStep(func::FuncOp step) {
   WalkResult walk = step.walk([](Operation *op) -> WalkResult {
     Value result;
     if (isa<AllGatherOp, ReduceScatterOp>(op)) {
@@ -151,6 +149,5 @@ void FlattenCollectivesPass::runOnOperation() {
       flattenScatter(scatter, result);
     return WalkResult::advance();
   });
-  if (walk.wasInterrupted())
-    signalPassFailure();
+  return failure(walk.wasInterrupted());
 }

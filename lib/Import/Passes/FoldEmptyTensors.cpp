@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -103,16 +104,14 @@ static void splitRest(SplitWithSizesOp split) {
 
 namespace {
 
-struct FoldEmptyTensorsPass : spmd::impl::FoldEmptyTensorsPassBase<FoldEmptyTensorsPass> {
-  void runOnOperation() override {
-    func::FuncOp step = spmd::getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct FoldEmptyTensorsPass : spmd::StepPass<spmd::impl::FoldEmptyTensorsPassBase<FoldEmptyTensorsPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     for (Operation &op : llvm::make_early_inc_range(step.getOps()))
       fold(&op);
     for (FullOp full : llvm::make_early_inc_range(step.getOps<FullOp>()))
       if (isEmpty(full.getResult()) && full->use_empty())
         full.erase();
+    return success();
   }
 
   /// In program order: what an operand became, its users see.

@@ -5,6 +5,7 @@
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -48,12 +49,10 @@ private:
   IntegerRanges ranges;
 };
 
-struct InferIndexBoundsPass : spmd::impl::InferIndexBoundsPassBase<InferIndexBoundsPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct InferIndexBoundsPass : StepPass<spmd::impl::InferIndexBoundsPassBase<InferIndexBoundsPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     Inference(step).run();
+    return success();
   }
 };
 

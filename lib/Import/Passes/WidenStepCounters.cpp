@@ -8,6 +8,7 @@
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -170,12 +171,10 @@ private:
   }
 };
 
-struct WidenStepCountersPass : spmd::impl::WidenStepCountersPassBase<WidenStepCountersPass> {
-  void runOnOperation() override {
-    func::FuncOp step = spmd::getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct WidenStepCountersPass : spmd::StepPass<spmd::impl::WidenStepCountersPassBase<WidenStepCountersPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     Widening(step, getOperation()).run();
+    return success();
   }
 };
 

@@ -3,6 +3,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace spmd {
@@ -33,8 +34,8 @@ struct Message {
   Operation *last = nullptr;
 };
 
-struct BucketCollectivesPass : spmd::impl::BucketCollectivesBase<BucketCollectivesPass> {
-  void runOnOperation() override;
+struct BucketCollectivesPass : StepPass<spmd::impl::BucketCollectivesBase<BucketCollectivesPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
   Operation *findNeed(Operation *op);
@@ -158,10 +159,7 @@ void BucketCollectivesPass::merge(const Message &message, Block &body) {
   }
 }
 
-void BucketCollectivesPass::runOnOperation() {
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
+LogicalResult BucketCollectivesPass::runOnStep(func::FuncOp step) {
   Block &body = step.getBody().front();
   SmallVector<AllReduceOp> open;
   for (auto op : body.getOps<AllReduceOp>())
@@ -173,4 +171,5 @@ void BucketCollectivesPass::runOnOperation() {
     if (message.members.size() > 1)
       merge(message, body);
   }
+  return success();
 }

@@ -12,6 +12,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_CASTBEFOREGATHER
@@ -61,14 +62,12 @@ static void castBefore(AllGatherOp gather, FloatType wire) {
 }
 
 namespace {
-struct CastBeforeGatherPass : spmd::impl::CastBeforeGatherBase<CastBeforeGatherPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct CastBeforeGatherPass : StepPass<spmd::impl::CastBeforeGatherBase<CastBeforeGatherPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     for (auto gather : step.getBody().front().getOps<AllGatherOp>())
       if (FloatType wire = gather.getUnit() ? getWireType(gather) : FloatType())
         castBefore(gather, wire);
+    return success();
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace spmd {
@@ -27,8 +28,8 @@ struct Key {
   }
 };
 
-struct DedupCollectivesPass : spmd::impl::DedupCollectivesBase<DedupCollectivesPass> {
-  void runOnOperation() override;
+struct DedupCollectivesPass : StepPass<spmd::impl::DedupCollectivesBase<DedupCollectivesPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
   Attribute getKeyAttributes(CollectiveOpInterface op);
@@ -81,10 +82,7 @@ void DedupCollectivesPass::mergeUnpacks(Block &body) {
   }
 }
 
-void DedupCollectivesPass::runOnOperation() {
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
+LogicalResult DedupCollectivesPass::runOnStep(func::FuncOp step) {
   Block &body = step.getBody().front();
   SmallVector<std::pair<Key, Operation *>> seen;
   for (auto op : llvm::make_early_inc_range(body.getOps<CollectiveOpInterface>())) {
@@ -101,4 +99,5 @@ void DedupCollectivesPass::runOnOperation() {
     op->erase();
   }
   mergeUnpacks(body);
+  return success();
 }

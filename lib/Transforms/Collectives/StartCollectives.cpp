@@ -5,6 +5,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_STARTCOLLECTIVES
@@ -16,9 +17,9 @@ using namespace spmd;
 
 namespace {
 
-struct StartCollectivesPass : spmd::impl::StartCollectivesBase<StartCollectivesPass> {
-  using StartCollectivesBase::StartCollectivesBase;
-  void runOnOperation() override;
+struct StartCollectivesPass : StepPass<spmd::impl::StartCollectivesBase<StartCollectivesPass>> {
+  using StepPass::StepPass;
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
   WaitOp split(CollectiveOpInterface op);
@@ -166,14 +167,9 @@ void StartCollectivesPass::sinkSumsAcross(ArrayRef<WaitOp> scatters) {
   }
 }
 
-void StartCollectivesPass::runOnOperation() {
-  if (prefetch < 0 || prefetch > 1) {
-    getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
-    return signalPassFailure();
-  }
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
+LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
+  if (prefetch < 0 || prefetch > 1)
+    return getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
   Block &body = step.getBody().front();
   SmallVector<CollectiveOpInterface> all;
   for (auto op : body.getOps<CollectiveOpInterface>())
@@ -199,4 +195,5 @@ void StartCollectivesPass::runOnOperation() {
   prefetchGathers(gathers);
   boundGradients(scatters);
   sinkSumsAcross(scatters);
+  return success();
 }

@@ -5,6 +5,7 @@
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/Partition/Verify.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_VERIFYSCHEDULE
@@ -79,11 +80,9 @@ static LogicalResult verifyReleased(AllGatherStartOp op) {
 }
 
 namespace {
-struct VerifySchedulePass : spmd::impl::VerifyScheduleBase<VerifySchedulePass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct VerifySchedulePass : StepPass<spmd::impl::VerifyScheduleBase<VerifySchedulePass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
+    bool holds = true;
     for (Operation &op : step.getBody().front()) {
       LogicalResult result = success();
       if (auto collective = dyn_cast<CollectiveOpInterface>(op))
@@ -92,14 +91,14 @@ struct VerifySchedulePass : spmd::impl::VerifyScheduleBase<VerifySchedulePass> {
         result = verifyRelease(release);
       if (auto gather = dyn_cast<AllGatherStartOp>(op); gather && succeeded(result))
         result = verifyReleased(gather);
-      if (failed(result))
-        signalPassFailure();
+      holds &= succeeded(result);
     }
     // 6: what held before collectives were started. Kernels have no states any more.
     if (hasStates(step) &&
         (failed(verifyStates(step)) || failed(verifyUnits(step)) || failed(verifyRecordedValues(step))))
-      signalPassFailure();
+      holds = false;
     markAllAnalysesPreserved();
+    return success(holds);
   }
 };
 } // namespace

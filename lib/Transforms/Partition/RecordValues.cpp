@@ -13,6 +13,7 @@
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Partition/Verify.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/Support/xxhash.h"
 #include <map>
 
@@ -226,12 +227,10 @@ LogicalResult spmd::verifyRecordedValues(func::FuncOp step) {
 }
 
 namespace {
-struct RecordValuesPass : spmd::impl::RecordValuesBase<RecordValuesPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct RecordValuesPass : StepPass<spmd::impl::RecordValuesBase<RecordValuesPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     step->setAttr(kRecordedValuesAttr, record(step));
+    return success();
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Partition/Verify.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_STRIPSHARDING
@@ -37,11 +38,8 @@ static void keepLayouts(func::FuncOp step) {
 }
 
 namespace {
-struct StripShardingPass : spmd::impl::StripShardingBase<StripShardingPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct StripShardingPass : StepPass<spmd::impl::StripShardingBase<StripShardingPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     keepLayouts(step);
     step->removeAttr(kRecordedValuesAttr);
     AttrTypeReplacer replacer;
@@ -53,6 +51,7 @@ struct StripShardingPass : spmd::impl::StripShardingBase<StripShardingPass> {
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
+    return success();
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Partition/Verify.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_VERIFYPARTITION
@@ -23,13 +24,11 @@ static LogicalResult verifySynchronous(func::FuncOp step) {
 }
 
 namespace {
-struct VerifyPartitionPass : spmd::impl::VerifyPartitionBase<VerifyPartitionPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step || failed(verifySynchronous(step)) || failed(verifyStates(step)) || failed(verifyUnits(step)) ||
-        failed(verifyRecordedValues(step)))
-      return signalPassFailure();
+struct VerifyPartitionPass : StepPass<spmd::impl::VerifyPartitionBase<VerifyPartitionPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     markAllAnalysesPreserved();
+    return success(succeeded(verifySynchronous(step)) && succeeded(verifyStates(step)) &&
+                   succeeded(verifyUnits(step)) && succeeded(verifyRecordedValues(step)));
   }
 };
 } // namespace

@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "spmd/Transforms/StepPass.h"
 #include "spmd/Transforms/Units/Passes.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -89,15 +90,10 @@ LogicalResult verifyKernels(func::FuncOp step) {
   return success();
 }
 
-struct VerifyStepPass : public spmd::impl::VerifyStepBase<VerifyStepPass> {
-  using VerifyStepBase::VerifyStepBase;
+struct VerifyStepPass : StepPass<spmd::impl::VerifyStepBase<VerifyStepPass>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    func::FuncOp step = getStep(module);
-    if (!step || failed(verify(module, step)))
-      signalPassFailure();
-  }
+  LogicalResult runOnStep(func::FuncOp step) override { return verify(getOperation(), step); }
 
 private:
   LogicalResult verify(ModuleOp module, func::FuncOp step) {
