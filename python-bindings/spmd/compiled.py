@@ -24,6 +24,7 @@ from .capture.baked_values import BakedValue, are_alike, baked_values, changed a
 from .capture.call import StepCall, name_of, takes
 from .capture.draws import default_seed, seeded_with
 from .capture.fakes import tensor_names
+from .capture.gradients import with_gradient
 from .capture.held import Held, named_modules, whole
 from .capture.optimizers import Optimizers
 from .capture.reached import CompiledFunction, Opaque
@@ -75,12 +76,28 @@ class Program:
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
         self._held_key = self.held.key(_look_at(self.call.model)[0])
+        own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
+        taken, needed = self.package.gradients.taken, self.package.gradients.needed
+        numbers = {name: id(parameter) for name, parameter in own if name in taken}
+        self.taken = frozenset(numbers.values())  # of parameters, whose gradients may be there at a call,
+        self.needed = frozenset(numbers[name] for name in needed)  # and must
 
-    def serves(self, key: tuple[Any, ...], options: list[dict[str, str]], model: list[int]) -> bool:
-        """True for a call that the program computes; `model` has the ids of what the model is made of."""
-        return key == self.key and len(options) == len(self.options) and all(
-            given.get(name) == value for given, own in zip(options, self.options) for name, value in own.items()) \
-            and self._finds_what_it_holds(model) and changed_value(self.baked) is None
+    def serves(self, need: Need) -> bool:
+        """True for a call that the program computes."""
+        return need.key == self.key and self.takes(need.gradients) \
+            and len(need.options) == len(self.options) and all(
+                given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
+            and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None
+
+    def takes(self, gradients: frozenset[int]) -> bool:
+        """Whether it can begin with these gradients."""
+        return self.package.gradients.ignored or self.needed <= gradients <= self.taken
+
+    def replaces(self, other: Program) -> bool:
+        """True where all calls that the other one computes, on a state of its own, are calls that this one does."""
+        return self.home is not other.home and self.key == other.key and self.options == other.options \
+            and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
+            and self._held_key == other._held_key and are_alike(self.baked, other.baked)
 
     def leave(self, value: Callable[[Output], Any]) -> None:
         """Puts what the step leaves in attributes of modules there."""
@@ -108,6 +125,7 @@ class Need:
     key: tuple[Any, ...]
     options: list[dict[str, str]]
     structure: list[int]
+    gradients: frozenset[int]  # the ids of the parameters that have one
     starts: bool  # there are no ranks
     restarts: bool  # the ranks' state is no longer that of model and optimizer
     program: Program | None  # that serves it
@@ -226,7 +244,7 @@ class CompiledStep(CompiledFunction):
         program = self._program_for(call, rows, need)
         self._load_resumed()
         live, trainer = self._live, program.trainer
-        live.before_step()
+        live.before_step(program.package.gradients)
         if live.was_loaded:
             self._follow_counters(program, _step_counts(call.optimizers))
         groups = call.optimizers.param_groups
@@ -240,7 +258,7 @@ class CompiledStep(CompiledFunction):
                     live.lose(error, self.steps)
                 raise
             self.steps += 1
-            live.after_step()
+            live.after_step(program.package.gradients)
             for optimizer in call.optimizers.parts:
                 optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
         if self.check_finite:
@@ -282,7 +300,7 @@ class CompiledStep(CompiledFunction):
             call = make_call()
             self._check_model(call)
             need = self._need(agreement.global_call(call))
-            state, choice = _state(call), need.choice(self._programs)
+            state, choice = _state(call, need.gradients), need.choice(self._programs)
         except Exception as problem:
             error = problem
         shapes, choice = agreement.meet(call, state, choice, error)
@@ -301,8 +319,12 @@ class CompiledStep(CompiledFunction):
         key, options = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers)
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
-        program = None if restarts else next((p for p in self._programs if p.serves(key, options, structure)), None)
-        return Need(key, options, structure, self._live is None, restarts, program)
+        gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
+        need = Need(key, options, structure, gradients, self._live is None, restarts, None)
+        if not restarts:  # a program on the state that is there first
+            programs = sorted(self._programs, key=lambda p: p.home is not self._live.trainer)
+            need.program = next((p for p in programs if p.serves(need)), None)
+        return need
 
     def _program_for(self, call: StepCall, rows: StepCall, need: Need) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state. `rows` is the call with
@@ -315,7 +337,7 @@ class CompiledStep(CompiledFunction):
         if program is None:
             starts, known = self._live is None, [state for _, state in call.optimizers.states if state]
             counts = _step_counts(call.optimizers) if starts else []
-            program = self._compile(call, rows, need.key, need.options)
+            program = self._compile(call, rows, need)
             if starts:
                 self._start_draws(program, drawn, counts, bool(known))
             self._programs.append(program)
@@ -328,7 +350,16 @@ class CompiledStep(CompiledFunction):
                                    program.package, self.view, is_fresh=False)
         self._live.take(program.held)
         self._current = program
+        if need.program is None:
+            self._drop(other for other in self._programs if program.replaces(other))
         return program
+
+    def _drop(self, programs: Iterable[Program]) -> None:
+        """Ends programs that no call needs any more, and the ranks of those whose state nobody trains."""
+        for program in list(programs):
+            self._programs.remove(program)
+            if program.trainer is not program.home or all(p.home is not program.home for p in self._programs):
+                program.trainer.close()
 
     def _start_draws(self, program: Program, drawn: dict[str, torch.Tensor] | None, counts: list[int],
                      has_state: bool) -> None:
@@ -373,15 +404,16 @@ class CompiledStep(CompiledFunction):
             else:
                 _write_rng(tensors, self._live.trainer)
 
-    def _compile(self, call: StepCall, rows: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> Program:
+    def _compile(self, call: StepCall, rows: StepCall, need: Need) -> Program:
+        options = need.options
         if self.compiles >= self.max_compiles:
             raise RuntimeError(
                 f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; what was new each time:\n"
                 + "\n".join(f"  {p.why or _shapes(p.call)}" for p in self._programs)
-                + f"\nnow: {self._what_is_new(call, key, options)}\n"
+                + f"\nnow: {self._what_is_new(call, need)}\n"
                 "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
                 "tensors, or raise max_compiles")
-        why = "" if self._current is None else self._what_is_new(call, key, options)
+        why = "" if self._current is None else self._what_is_new(call, need)
         if why:
             remark(f"{self.__name__} is compiled again: {why}")
         agreement = self._agreement
@@ -392,7 +424,7 @@ class CompiledStep(CompiledFunction):
         def capture() -> tuple[StepPackage, torch.nn.Module, list[str], dict[str, Any] | None]:
             captured = full if self.view == "global" else full.of_one_rank(self.ranks, self.batch_dims or {})
             with seeded_with(seed):
-                package = self._capture(captured, self._scheduled(options, call.optimizers))
+                package = self._capture(captured, self._scheduled(options, call.optimizers), need.gradients)
             everything = whole(call.model, package.held)
             if agreement.processes.rank == 0:  # whose values all begin with
                 self._check_values(everything, call.optimizers, package)
@@ -404,7 +436,7 @@ class CompiledStep(CompiledFunction):
         if self._live is not None:
             self._live.upload_constants()  # a program with other values of them could not share the state
         missing = set(agreement.processes.gather_objects(meta_names(everything))[0])
-        trainer, home = self._load(artifact, package.weights, missing)
+        trainer, home = self._load(artifact, package.weights, missing, bool(package.gradients.copied))
         if missing:
             known = self._resumed.tensors if self._resumed is not None else ()
             initialize(everything, {names[0] for _, _, names in tensor_names(everything).values() if names[0] in missing
@@ -416,7 +448,7 @@ class CompiledStep(CompiledFunction):
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
         values = baked_values(call.train_step, call.model, package.held)
-        return Program(call, key, baked, values, package.held, package, artifact, trainer, home, why)
+        return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
         """Training begins with the values of parameters and buffers; those on the meta device are made (initialization.py).
@@ -470,21 +502,25 @@ class CompiledStep(CompiledFunction):
                   if given.get(name) not in (None, value) and name != "params" and can_be_input(read_option(group, name))]
         return list(dict.fromkeys(names))
 
-    def _capture(self, call: StepCall, scheduled: list[str]) -> StepPackage:
+    def _capture(self, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
         """Options that cannot be inputs are constants of the program."""
+        _check_frozen(call.model, gradients)
         if scheduled:
             try:
-                return capture_call(call, self.batch_dims, self._keep_grads, scheduled_options=scheduled)
+                return capture_call(call, self.batch_dims, self._keep_grads, scheduled_options=scheduled,
+                                    gradients=gradients)
             except CaptureError as error:
                 remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
-        return capture_call(call, self.batch_dims, self._keep_grads)
+        return capture_call(call, self.batch_dims, self._keep_grads, gradients=gradients)
 
-    def _load(self, artifact: Path, weights: dict[str, torch.Tensor], missing: set[str]) -> tuple[Trainer, Trainer]:
-        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors. What
-        is `missing` among the weights is written to it next."""
+    def _load(self, artifact: Path, weights: dict[str, torch.Tensor], missing: set[str],
+              copies: bool) -> tuple[Trainer, Trainer]:
+        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors, and
+        both or neither keep copies of gradients. What is `missing` among the weights is written to it next."""
         with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
             constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
-            homes = dict.fromkeys(p.home for p in self._programs)
+            # What is kept of gradients to be looked at is nothing to add to.
+            homes = dict.fromkeys(p.home for p in self._programs if bool(p.package.gradients.copied) == copies)
             if homes:
                 _save({n: t for n, t in weights.items() if n.startswith("constant/")}, constants)
             for home in homes:
@@ -500,8 +536,8 @@ class CompiledStep(CompiledFunction):
             trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **self._run_options)
             return trainer, trainer
 
-    def _what_is_new(self, call: StepCall, key: tuple[Any, ...], options: list[dict[str, str]]) -> str:
-        last = self._current
+    def _what_is_new(self, call: StepCall, need: Need) -> str:
+        last, key, options = self._current, need.key, need.options
         if key != last.key:
             before, now = _shapes(last.call), _shapes(call)
             return f"the batch is {now}, it was {before}" if before != now else \
@@ -516,6 +552,8 @@ class CompiledStep(CompiledFunction):
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, last.options))
                    for name, value in own.items() if given.get(name) != value]
+        if not changed and not last.takes(need.gradients):
+            return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
         return "; ".join(changed) or "the optimizer has other param groups"
 
     @property
@@ -729,6 +767,9 @@ class CompiledStep(CompiledFunction):
             check_groups(self._resumed.notes, call.optimizers, self._resumed.describe())
             take_groups(self._resumed.notes, call.optimizers)
             self._bind(call)
+            for name, parameter in call.model.named_parameters():  # the call begins with those that are loaded
+                if f"optimizer/grad/{name}" in self._resumed.tensors and parameter.grad is None and not parameter.is_meta:
+                    parameter.grad = torch.zeros_like(parameter)
         return call
 
     def _bind(self, call: StepCall) -> None:
@@ -861,9 +902,19 @@ def _options(optimizers: Optimizers) -> list[dict[str, str]]:
             for group in optimizers.param_groups]
 
 
-def _state(call: StepCall) -> dict[str, str]:
+def _check_frozen(model: torch.nn.Module, gradients: frozenset[int]) -> None:
+    for name, parameter in model.named_parameters():
+        if id(parameter) in gradients and not parameter.requires_grad:
+            raise ValueError(f"parameter {name!r} has a gradient, and is frozen\n  cure: clear it when the parameter is "
+                             "frozen: p.grad = None")
+
+
+def _state(call: StepCall, gradients: frozenset[int]) -> dict[str, str]:
     """What the processes of a job must call a step with alike, as text."""
     state = {"the number of tensors": str(len(call.batch)), "the default dtype": str(torch.get_default_dtype())}
+    if gradients:
+        names = [name for name, parameter in call.model.named_parameters() if id(parameter) in gradients]
+        state["which parameters have a gradient"] = f"{len(gradients)} ({', '.join(names)})"
     for number, group in enumerate(_options(call.optimizers)):
         state |= {f"{name} of param group {number}": value for name, value in group.items()}
     state |= {f"the dtype of batch input {name!r}": str(t.dtype) for name, t in zip(call.batch_names, call.batch)}

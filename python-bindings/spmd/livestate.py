@@ -23,13 +23,14 @@ import copy
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from typing import Any, Callable, ClassVar, Collection, Iterable, Iterator, Sequence
 
 import torch
 
 from .arrays import to_numpy, to_torch
 from .away import slots
 from .capture.fakes import copy_hooks
+from .capture.gradients import Gradients
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
@@ -79,6 +80,7 @@ class Slot:
     is_here: bool = True
     has_value: bool = True  # false of a tensor that was made for the ranks' value, or has no memory, until that is read
     freed: int = 0  # bytes of memory that it has given back
+    is_kept: ClassVar[bool] = True  # the ranks have a value
 
     def fetch(self) -> None:
         """Brings the ranks' value here, if it is away."""
@@ -188,13 +190,33 @@ class OwnOfRanks(Slot):
         self.read = None
 
 
+@dataclasses.dataclass(eq=False)
+class Gradient(Slot):
+    """A gradient that outlives calls of the step; see [Note: gradients over calls] in capture/gradients.py."""
+
+    is_clear: bool = False  # there is none: the ranks have zeros
+
+
 class UnkeptGradient(Slot):
     """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
+
+    is_kept = False
 
     def fetch(self) -> None:
         raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
                            "ranks\n  cure: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
                            "from the step what you want to know of it")
+
+
+class ClearedGradient(Slot):
+    """What was a parameter's gradient until the step cleared that."""
+
+    is_kept = False
+
+    def fetch(self) -> None:
+        raise RuntimeError(f"this was the gradient of parameter {self.info.name!r}, which a call of the step has cleared "
+                           "since, and the ranks do not keep it\n  cure: read p.grad before that call, or return from the "
+                           "step what you want to know of it")
 
 
 class Valueless:
@@ -254,8 +276,9 @@ class LiveState:
         constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
         self.slots: list[Slot] = []
         self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
-        self._gradients: list[tuple[Slot, torch.Tensor]] = []
         self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []  # which the step clears: no parameter has them as its own
+        self._gradients: list[tuple[Gradient, torch.Tensor]] = []
+        self._is_fresh = is_fresh  # what is here is what the ranks have
         # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
         own = {(i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"}
         for info in trainer.tensors:
@@ -273,7 +296,7 @@ class LiveState:
                 self.slots.append(slot)
                 continue
             parameter = self._parameters[info.name]
-            if info.state == "grad" and info.name in package.cleared_gradients:
+            if info.state == "grad" and info.name in package.gradients.copied:
                 with _no_torch_function():
                     slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
                 slot.go_away()
@@ -281,25 +304,19 @@ class LiveState:
                 self.kept_gradients.append((slot, parameter))
                 continue
             tensor, is_made = self._state_tensor(info, parameter)
-            slot = Slot(info, tensor, self)
-            if is_made:  # the ranks have what it starts with
+            slot = Slot(info, tensor, self) if info.state != "grad" else Gradient(info, tensor, self, is_clear=is_made)
+            if is_made and info.state == "grad" and not is_fresh:
+                tensor.zero_()  # the ranks have an old one
+            elif is_made:  # the ranks have what it starts with
                 slot.has_value = False
                 slot.go_away()
                 slot.free()
             self.slots.append(slot)
             (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
-        with _no_torch_function():
-            self._unkept = [(UnkeptGradient(TensorInfo(name, "grad", "", ()),
-                                            torch.empty_like(self._parameters[name]).detach(),
-                                            self), self._parameters[name]) for name in package.unkept_gradients]
-        with_gradient = {id(parameter) for _, parameter in (*self._gradients, *self._unkept)}
-        trained = set(map(id, optimizers.parameters))
-        self._cleared = [(name, p) for name, p in everything.named_parameters() if id(p) not in with_gradient
-                         and (id(p) in trained or name.split(".")[0] not in held.modules)] if package.has_backward else []
+        self._unkept: dict[str, tuple[UnkeptGradient, torch.Tensor]] = {}
         self._by_name = {slot.info.name: slot for slot in self.slots
                          if slot.info.state in _OF_MODULES}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
-        self._is_fresh = is_fresh  # what is here is what the ranks have
         self.was_loaded = False  # the last before_step() took other step counters: a checkpoint's
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
         self._hooks = optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
@@ -307,7 +324,7 @@ class LiveState:
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
         there was none yet."""
-        known = parameter.grad if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
+        known = _kept(parameter) if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
         if isinstance(known, torch.Tensor):
             return known, False
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
@@ -316,8 +333,6 @@ class LiveState:
                 made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
             else:  # a step counter lives on the CPU
                 made = torch.empty(info.shape, dtype=dtype, device="cpu" if info.state == "step" else parameter.device)
-            if info.state == "grad":
-                parameter.grad = made
         if info.state != "grad":
             self.optimizers.make_state_of(parameter)[info.state] = made
         return made, True
@@ -346,9 +361,8 @@ class LiveState:
                 if found is not slot.tensor and not self._takes(slot, found):
                     return True
             for slot, parameter in self._gradients:
-                if parameter.grad is not slot.tensor and parameter.grad is not None:
-                    if not self._takes(slot, parameter.grad):
-                        return True
+                if (found := _kept(parameter)) is not slot.tensor and found is not None and not self._takes(slot, found):
+                    return True
         return False
 
     def _takes(self, slot: Slot, tensor: Any) -> bool:
@@ -381,7 +395,7 @@ class LiveState:
             self._parameters[slot.info.name] = tensor
         if found:
             self._gradients = [(slot, self._parameters[slot.info.name]) for slot, _ in self._gradients]
-            self._unkept = [(slot, self._parameters[slot.info.name]) for slot, _ in self._unkept]
+            self._unkept = {name: (slot, self._parameters[name]) for name, (slot, _) in self._unkept.items()}
 
     def upload_constants(self) -> None:
         """What may have been written of the tensors that the ranks only read goes to them."""
@@ -393,11 +407,15 @@ class LiveState:
         """Another thread than the one that trains reads: it may use a tensor at any time, and memory stays."""
         self._is_read_by_others |= threading.get_ident() != self._thread
 
-    def before_step(self) -> None:
-        """What may have been written since the last step goes to the ranks."""
+    def before_step(self, gradients: Gradients) -> None:
+        """What may have been written since the last step goes to the ranks. `gradients`: what the step does with them."""
         self._thread = threading.get_ident()
-        self._take_replaced()
-        self._check_foreign_gradients()
+        self._take_replaced(gradients.read)
+        for slot, _ in self._gradients:
+            if slot.is_here and slot.info.name in gradients.cleared and slot.has_alias():
+                raise ValueError(f"a tensor that shares memory with the gradient of {slot.info.name!r} is kept over a call "
+                                 "that clears it, and would have its last value in eager PyTorch\n  cure: drop it, or "
+                                 "keep a clone() of it")
         self._upload()
 
     def before_save(self) -> None:
@@ -410,7 +428,8 @@ class LiveState:
         self._take_replaced()
         self._is_fresh = False
 
-    def _take_replaced(self) -> None:
+    def _take_replaced(self, read: Collection[str] = ()) -> None:
+        """Takes what model and optimizer have in place of the tensors of slots; `read`: whose gradients matter."""
         self.check()
         self.was_loaded = False
         for slot, parameter in self._states:
@@ -421,12 +440,16 @@ class LiveState:
         for slot, parameter in self._gradients:
             with _no_torch_function():
                 gradient = parameter.grad
-            if gradient is None:  # cleared from outside
-                gradient = torch.zeros_like(slot.tensor)
-                with _no_torch_function():
-                    parameter.grad = gradient
-            if gradient is not slot.tensor:
+            unkept = next((s for s in slots((gradient,)) if not s.is_kept), None)
+            if unkept is not None:
+                if slot.info.name in read:
+                    unkept.fetch()  # raises
+            elif gradient is None and not slot.is_clear:  # cleared from outside
+                self._replace(slot, torch.zeros_like(slot.tensor))
+                slot.is_clear = True
+            elif gradient is not None and gradient is not slot.tensor:
                 self._replace(slot, gradient)
+                slot.is_clear = False
 
     def _upload(self) -> None:
         if not self._is_fresh:
@@ -442,26 +465,58 @@ class LiveState:
         slot.hold(tensor)
         self._is_fresh = False
 
-    def _check_foreign_gradients(self) -> None:
-        with _no_torch_function():
-            for name, parameter in self._cleared:
-                if parameter.grad is not None:
-                    raise ValueError(f"parameter {name!r} has a gradient from outside the step, or from a call with "
-                                     "other arguments, to which eager PyTorch would add this step's\n  cure: call "
-                                     "optimizer.zero_grad() before the step; to accumulate, give one call all "
-                                     "microbatches")
-
-    def after_step(self) -> None:
-        """The ranks have stepped: the tensors go away."""
-        for slot, parameter in self._unkept:
+    def after_step(self, gradients: Gradients) -> None:
+        """The ranks have stepped: the tensors go away. `gradients`: what the step has done with them."""
+        for name in gradients.unkept:
+            if name not in self._unkept:
+                self._unkept[name] = self._make_unkept(name)
+            slot, parameter = self._unkept[name]
             with _no_torch_function():
                 parameter.grad = slot.tensor
             if slot.is_here:
                 slot.go_away()
-        self.after_load()
+        self._go_away()
+        with _no_torch_function():
+            for name in gradients.cleared:
+                self._parameters[name].grad = None
+        for slot, parameter in self._gradients:
+            if slot.info.name in gradients.left:
+                self._attach(slot, parameter)
+            elif slot.info.name in gradients.cleared and not slot.is_clear:
+                self._clear(slot)
+
+    def _make_unkept(self, name: str) -> tuple[UnkeptGradient, torch.Tensor]:
+        parameter = self._parameters[name]
+        with _no_torch_function():
+            tensor = torch.empty_like(parameter).detach()
+        return UnkeptGradient(TensorInfo(name, "grad", "", ()), tensor, self), parameter
+
+    def _attach(self, slot: Gradient, parameter: torch.Tensor) -> None:
+        """The parameter's gradient is what the ranks have."""
+        slot.is_clear = False
+        with _no_torch_function():
+            parameter.grad = slot.tensor
+
+    def _clear(self, slot: Gradient) -> None:
+        """The parameter has no gradient any more. Who has kept the tensor is told so at its use."""
+        old = slot.tensor
+        with _no_torch_function():
+            made = torch.empty_like(old)
+        if not slot.is_here:
+            slot.come_back()
+            ClearedGradient(slot.info, old, self).go_away()
+        else:
+            self.here.remove(slot)
+        slot.tensor, slot.has_value, slot.is_clear = made, False, True
+        slot.go_away()
 
     def after_load(self) -> None:
-        """The ranks have other values: the tensors go away."""
+        """The ranks have what was loaded: the tensors go away."""
+        self._go_away()
+        for slot, parameter in self._gradients:
+            self._attach(slot, parameter)
+
+    def _go_away(self) -> None:
         if not self._is_read_by_others:
             for slot in self._resting:
                 slot.free()
@@ -510,7 +565,7 @@ class LiveState:
     def release(self) -> None:
         """Gives all tensors back as they are, without fetching."""
         with self.lock, uninterrupted():
-            for slot, parameter in self._unkept:
+            for slot, parameter in self._unkept.values():
                 with _no_torch_function():
                     if parameter.grad is slot.tensor:
                         parameter.grad = None
@@ -535,6 +590,13 @@ class LiveState:
         for slot in self.slots:
             if not slot.has_value and slot.info.state in _OF_MODULES:
                 self.without_value[slot.info.name] = Valueless(slot.tensor)
+
+
+def _kept(parameter: torch.Tensor) -> torch.Tensor | None:
+    """The parameter's gradient, if there is one and it has a value."""
+    with _no_torch_function():
+        gradient = parameter.grad
+    return None if any(not slot.is_kept for slot in slots((gradient,))) else gradient
 
 
 def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

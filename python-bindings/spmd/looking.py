@@ -89,8 +89,8 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
 
 
 def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
-    for slot, _ in live._unkept:
-        if slot.info.name in names:
+    for slot, parameter in live._unkept.values():
+        if slot.info.name in names and parameter.grad is slot.tensor:
             UnkeptGradient.fetch(slot)  # raises
     known = {slot.info.name for slot, _ in (*live._gradients, *live.kept_gradients)}
     trained = set(map(id, live.optimizers.parameters))
@@ -98,6 +98,10 @@ def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
     if cleared and not keeps:
         raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
                            "spmd.compile(keep_grads=True), which keeps each rank's part of it")
+    cleared = [slot.info.name for slot, _ in live._gradients if slot.is_clear and slot.info.name in names]
+    if cleared:
+        raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later ones add\n"
+                           "  cure: look at gradients before that call, or return from it what you want to know of them")
     return [slot for slot, _ in live._gradients if slot.info.name in names]
 
 

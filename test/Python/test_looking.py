@@ -163,9 +163,11 @@ def test_gradients_that_the_step_clears() -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
         assert all(p.grad is None for p in training.model.parameters())
     assert "optimizer/grad/head.weight" in training.step.state_dict()
-    training.model.head.weight.grad = torch.ones(4, 8)
-    with pytest.raises(ValueError, match="'head.weight' has a gradient from outside the step"):
-        training.run()
+    training.model.head.weight.grad = torch.ones(4, 8)  # to which the step adds, and which it clears
+    training.run()
+    with pytest.raises(RuntimeError, match="a call of the step has cleared the gradient of parameter '.*', to which later ones"):
+        with training.step.unshard_params(with_grads=True):
+            pass
 
 
 def test_state_dicts() -> None:

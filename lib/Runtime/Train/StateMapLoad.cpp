@@ -67,7 +67,7 @@ Status StateMap::compare(const StateSource &source, bool strict, bool withOptimi
     const std::string *key = findKey(source, tensor, storage);
     std::string name = "'" + tensor.fileKey(tensor.name) + "'";
     if (!key) {
-      if (tensor.isRng() && !drawsNumbers)
+      if ((tensor.isRng() && !drawsNumbers) || tensor.isGradient())
         continue;
       if (withOptimizer || !tensor.isOptimizerState())
         missing.all.push_back(name);
@@ -117,6 +117,13 @@ Status StateMap::load(const StateSource &source, RankMemory &memory) const {
   std::string storage;
   for (const StateTensor &tensor : all) {
     const std::string *key = tensor.isSaved() ? findKey(source, tensor, storage) : nullptr;
+    if (!key && tensor.isGradient()) { // a training that had none
+      auto clearPiece = [&](int64_t rank, int64_t inArena, int64_t, int64_t bytes) {
+        return memory.fill(rank, inArena, 0, bytes);
+      };
+      if (Status status = forEachPiece(tensor, memory.ranks(), clearPiece); !status.ok())
+        return status;
+    }
     if (!key)
       continue;
     DType from = source.find(*key)->dtype, to = tensor.dtype;

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any, Callable, Literal, Sequence
+from typing import Any, Callable, Collection, Literal, Sequence
 
 import torch
 
@@ -20,6 +20,7 @@ from .build import build_package
 from .call import StepCall
 from .errors import CaptureError
 from .fakes import tensor_names
+from .gradients import fetch_gradients
 from .optimizer_state import first_step_differs
 from .package import StepPackage
 from .reached import CompiledFunction
@@ -92,8 +93,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
 
 def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_grads: bool = False,
                  zero_gradient: Sequence[str] = (), name: str | None = None,
-                 scheduled_options: Sequence[str] = ()) -> StepPackage:
-    """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves."""
+                 scheduled_options: Sequence[str] = (), gradients: Collection[int] = ()) -> StepPackage:
+    """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves.
+    `gradients`: the ids of parameters whose gradients are there when the step begins."""
     if wrong := why_not(torch.__version__):
         raise CaptureError(wrong)
     fetch(call.model, call.optimizers)
@@ -101,9 +103,15 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
     _check_batch(call)
     step_name = name or getattr(call.train_step, "__name__", "step")
     Scheduled(scheduled_options).check(call.optimizers)
-    package = _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options))
+    fetch_gradients(gradients, call)
+
+    def captured(salt: int) -> StepPackage:
+        return _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, salt),
+                        gradients)
+
+    package = captured(0)
     if scheduled_options:
-        again = _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, 1))
+        again = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
             raise CaptureError(f"the step computes with {' or '.join(scheduled_options)} in Python, so that it cannot be "
                                "an input\n  cure: leave the option as it is")
@@ -111,8 +119,8 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
 
 
 def _capture(call: StepCall, batch_dims: dict[str, int | None], keep_grads: bool, zero_gradient: Sequence[str],
-             name: str, scheduled: Scheduled) -> StepPackage:
-    traced, differs = trace(call, keep_grads, scheduled), first_step_differs(call.optimizers)
+             name: str, scheduled: Scheduled, gradients: Collection[int]) -> StepPackage:
+    traced, differs = trace(call, keep_grads, scheduled, gradients), first_step_differs(call.optimizers)
     package = build_package(call, traced, name, batch_dims, zero_gradient)
     if differs:
         package.first_step = build_package(call, trace_first_step(call, traced), name, batch_dims, zero_gradient)

@@ -66,8 +66,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, updates=traced.updates,
-                       unkept_gradients=traced.unkept_gradients, cleared_gradients=traced.cleared_gradients,
-                       held=traced.held)
+                       gradients=traced.gradients, held=traced.held)
 
 
 def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _foreach_utils
 
+from ..away import slots
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
@@ -61,7 +62,7 @@ class FakeStep:
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
-                 scheduled: Scheduled = Scheduled(), cleared_gradients: Collection[str] = ()):
+                 scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = ()):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -73,7 +74,7 @@ class FakeStep:
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled
-        self._cleared_gradients = cleared_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
@@ -81,6 +82,9 @@ class FakeStep:
         self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
         self._tensors = tensor_names(self.whole)
         self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
+        self._cleared: set[str] = set()  # gradients that are zero after the step
+        self._real_gradients = {names[0]: tensor.grad for kind, tensor, names in self._tensors.values()
+                                if kind == "param" and names[0] in with_gradients and not list(slots((tensor.grad,)))}
 
     def fake(self, real: torch.Tensor) -> torch.Tensor:
         """The fake twin of a real tensor: same shape, strides, dtype and kind, with its hooks; on the CPU."""
@@ -234,16 +238,22 @@ class FakeStep:
         return [i.name for i in self.inputs if i.kind == "param" and i.name in self._stepped]
 
     def keep_gradients(self) -> None:
-        """At the end of a traced step: a gradient that was computed anew becomes the one that is part of the state."""
+        """At the end of a traced step: a gradient that was computed anew becomes the one that is part of the state, and
+        one that was cleared is zero there."""
         owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
         with torch.no_grad():
             for i in self.inputs:
-                if i.state == "grad" and i.name in self._cleared_gradients:
+                if i.state != "grad":
+                    continue
+                if i.name in self._copied_gradients:
                     if i.name in self._stepped:
                         i.fake.copy_(self._stepped[i.name])
                     continue
-                gradient = owners[i.name].grad if i.state == "grad" else None
-                if gradient is not None and gradient is not i.fake:
+                gradient = owners[i.name].grad
+                if gradient is None:
+                    self._cleared.add(i.name)
+                    i.fake.zero_()
+                elif gradient is not i.fake:
                     i.fake.copy_(gradient)
                     owners[i.name].grad = i.fake
 
@@ -257,8 +267,11 @@ class FakeStep:
         if name in self._with_gradients:
             with self.mode:
                 parameter.grad = torch.empty_like(parameter).requires_grad_(False)
-            self.inputs.append(Input("state", name, parameter.grad, state="grad", init=0.0))
-        elif name in self._cleared_gradients:
+            real = self._real_gradients.get(name)
+            self.inputs.append(Input("state", name, parameter.grad, real, state="grad", init=0.0))
+            if real is not None:
+                self.foreign[id(real)] = f"the gradient of parameter {name!r}"
+        elif name in self._copied_gradients:
             with self.mode:
                 kept = torch.empty_like(parameter).requires_grad_(False)
             self.inputs.append(Input("state", name, kept, state="grad", init=0.0))
@@ -314,10 +327,10 @@ class FakeStep:
         for name, _ in self.whole.named_buffers():
             self._check_registered("buffer", name)
         for i in self.inputs:
-            if i.state == "grad" and i.name in self._cleared_gradients:
+            if i.state == "grad" and i.name in self._copied_gradients:
                 continue
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
-            if i.state == "grad" and owner is None:
+            if i.state == "grad" and owner is None and i.name not in self._cleared:
                 raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "
                                    "outlive one that begins with it\n  cure: clear it in every step, or in none")
             if owner is not i.fake and owner is not None:
@@ -340,6 +353,11 @@ class FakeStep:
         """The held module whose tensor has the id `real`."""
         name = self._tensors[real][2][0].split(".")[0] if real in self._tensors else None
         return name if name in self.held.modules else None
+
+    def untouched_gradients(self) -> list[str]:
+        """Parameters whose .grad is the one that was there before the step."""
+        owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
+        return [i.name for i in self.inputs if i.state == "grad" and owners[i.name].grad is i.fake]
 
     def leftover_gradients(self) -> list[str]:
         """Parameters whose .grad outlives the step."""

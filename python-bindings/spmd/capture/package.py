@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .gradients import Gradients
 from .held import Held
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ class StepPackage:
     weights: dict[str, torch.Tensor]
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
-    unkept_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    cleared_gradients: list[str] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    gradients: Gradients = Gradients()  # trace.Trace; in this process only
     left: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state

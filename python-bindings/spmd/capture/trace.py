@@ -21,8 +21,9 @@ from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError, explain
-from .fakes import FakeStep, Input
-from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside
+from .fakes import FakeStep, Input, tensor_names
+from .gradients import Gradients, first_use, has_values, names_of
+from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
@@ -45,9 +46,7 @@ class Trace:
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
     the place of each that has none; `left` are the outputs that the step leaves in attributes, each with the path of
-    the module and the name. `unkept_gradients`: parameters whose
-    .grad outlives the step, and that the step clears before it computes it anew. `held`: what the step reaches without
-    an argument.
+    the module and the name. `held`: what the step reaches without an argument.
     """
 
     graph: torch.fx.Graph
@@ -55,13 +54,15 @@ class Trace:
     outputs: list[torch.fx.Node]
     result: Any
     left: list[tuple[str, str, Output]] = dataclasses.field(default_factory=list)
-    unkept_gradients: list[str] = dataclasses.field(default_factory=list)
-    stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got,
-    cleared_gradients: list[str] = dataclasses.field(default_factory=list)  # and those that are kept though they are cleared
+    gradients: Gradients = Gradients()
+    stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got
     held: Held = dataclasses.field(default_factory=Held)
     around: _Surroundings | None = None  # of which `held` is what is used
     keeps_grads: bool = False
     updates: int = 1  # how often the step calls an optimizer's step()
+    accumulates: bool = False  # it leaves gradients to later calls, or adds to those of earlier ones
+    stepped: frozenset[int] = frozenset()  # the ids of the optimizers whose step() it calls
+    untouched: frozenset[str] = frozenset()  # gradients that are as they were
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,32 +99,67 @@ class _Surroundings:
     scheduled: Scheduled
 
 
-def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled()) -> Trace:
+def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled(),
+          gradients: Collection[int] = ()) -> Trace:
     """Traces the call; the model, the optimizers and the batch are left as they were. `keep_grads`: gradients that the
     step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
-    clears once they are used, as the optimizer got them."""
+    clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
+    the step begins."""
     functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
-    traced, leftover = _trace_reached(call, around, with_gradients=())
-    if leftover:  # these gradients outlive the step: they are part of its state. All others begin as they do: with none
-        cleared = [name for name in traced.stepped_gradients if name not in leftover] if keep_grads else ()
-        traced, leftover = _trace_reached(call, around, with_gradients=leftover, keep_grads=keep_grads, cleared=cleared)
-        kept = {i.name for i, _ in traced.inputs if i.state == "grad"}
-        traced.unkept_gradients = [name for name in leftover if name not in kept]
-    elif keep_grads and traced.stepped_gradients:
-        traced, _ = _trace_reached(call, around, with_gradients=(), keep_grads=True, cleared=traced.stepped_gradients)
-    traced.around, traced.keeps_grads = around, keep_grads
+    plain, leftover = _trace_reached(call, around, with_gradients=())
+    traced = plain
+    given = names_of(gradients, tensor_names(whole(call.model, around.held)))
+    taken = list(dict.fromkeys([*leftover, *given]))
+    if taken:  # these gradients outlive calls: they are part of the state. All others begin as they do: with none
+        accumulates = has_values(gradients, call) or not _has_updated(call, traced, leftover)
+        copied = [n for n in plain.stepped_gradients if n not in taken] if keep_grads and not accumulates else []
+        traced, leftover = _trace_reached(call, around, with_gradients=taken, keep_grads=keep_grads or accumulates,
+                                          accumulates=accumulates, copied=copied)
+        traced.accumulates, traced.gradients = accumulates, _gradients_of(traced, taken, leftover, copied)
+        found = traced.gradients
+        fetch_tensors(p.grad for name, p in whole(call.model, traced.held).named_parameters() if name in found.read)
+        if not (found.left or found.cleared or found.unkept):
+            traced, plain.gradients = plain, Gradients(ignored=True)
+    elif keep_grads and plain.stepped_gradients:
+        copied = plain.stepped_gradients
+        traced, _ = _trace_reached(call, around, with_gradients=(), keep_grads=True, copied=copied)
+        traced.gradients = Gradients(copied=tuple(copied))
+    traced.around, traced.keeps_grads = around, keep_grads or traced.accumulates
     return traced
+
+
+def _has_updated(call: StepCall, traced: Trace, leftover: list[str]) -> bool:
+    """Whether every gradient that the step leaves is one that an optimizer has used: else it is for a later call. Those of
+    a held module that is not trained here are whoever's who clears them."""
+    owners = {id(p): id(part) for part in call.optimizers.parts for group in part.param_groups for p in group["params"]}
+    own = {name for name in leftover if name.split(".")[0] not in traced.held.modules}
+    return all(owners.get(id(i.real)) in traced.stepped for i, _ in traced.inputs
+               if i.kind == "param" and i.name in leftover and (i.name in own or id(i.real) in owners))
+
+
+def _gradients_of(traced: Trace, taken: list[str], leftover: list[str], copied: list[str]) -> Gradients:
+    kept = {i.name: nodes[0] for i, nodes in traced.inputs if i.state == "grad"}
+    uses = {name: first_use(traced.graph, node) for name, node in kept.items()}
+    used = {name for name, use in uses.items() if use != "none"}
+    return Gradients(frozenset(taken), frozenset(name for name, use in uses.items() if use in ("add", "read")),
+                     frozenset(name for name, use in uses.items() if use == "read"),
+                     frozenset(used & set(leftover)), frozenset(taken) - set(leftover),
+                     tuple(name for name in leftover if name not in kept and name not in traced.untouched), tuple(copied))
 
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
+    if traced.accumulates:
+        raise CaptureError("SGD with dampening computes its first step otherwise than all later ones, and the step leaves "
+                           "its gradients to another call, so that nobody knows which call is the first\n"
+                           "  cure: take one eager step first, or leave dampening out")
     kept = [i.name for i, _ in traced.inputs if i.state == "grad"]
-    cleared = set(traced.cleared_gradients)
-    first, _ = _trace(call, traced.around, [name for name in kept if name not in cleared], first_step=True,
-                      keep_grads=traced.keeps_grads, cleared=traced.cleared_gradients)
+    copied = traced.gradients.copied
+    first, _ = _trace(call, traced.around, [name for name in kept if name not in copied], first_step=True,
+                      keep_grads=traced.keeps_grads, copied=copied)
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
@@ -131,13 +167,15 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
 
 
 def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collection[str],
-                   keep_grads: bool = False, cleared: Collection[str] = ()) -> tuple[Trace, list[str]]:
+                   keep_grads: bool = False, accumulates: bool = False,
+                   copied: Collection[str] = ()) -> tuple[Trace, list[str]]:
     """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
     through a list of them, made before, has none: its tensors are read as any other tensor is."""
     while True:
         found: list[str] = []
         try:
-            traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads, cleared=cleared)
+            traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads,
+                            accumulates=accumulates, copied=copied)
         except CaptureError:
             if not found:
                 raise
@@ -172,10 +210,10 @@ def _without_onednn() -> Iterator[None]:
 
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
            by_tensor: list[str] | None = None, keep_grads: bool = False,
-           cleared: Collection[str] = ()) -> tuple[Trace, list[str]]:
+           accumulates: bool = False, copied: Collection[str] = ()) -> tuple[Trace, list[str]]:
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
-                     around.scheduled, cleared)
+                     around.scheduled, copied)
     result: list[Any] = []
     with meta_kernels(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
             no_gradients_outside(around.reached, fakes.foreign):
@@ -238,27 +276,30 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
-    traced = _collect(module, fakes, around, *result)
-    traced.stepped_gradients, traced.cleared_gradients = fakes.stepped_gradients(), list(cleared)
+    traced = _collect(module, fakes, around, accumulates, *result)
+    traced.stepped_gradients = fakes.stepped_gradients()
+    traced.untouched = frozenset(fakes.untouched_gradients())
+    traced.stepped = frozenset(number for number, count in stamps.updates.items() if count)
     traced.updates = max(stamps.updates.values(), default=1)
     traced.held.watched = {path: found for path, found in traced.held.watched.items()
                            if any(id(part) in stamps.called for part in found[1].modules())}
     return traced, leftover
 
 
-def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, result: Any,
+def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
              left: list[tuple[str, str, Output]]) -> Trace:
+    """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
         if node.op == "call_function" and str(node.target).startswith("profiler."):
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    _drop_unread_gradients(graph, fakes, placeholders)
+    dropped = _drop_unread_gradients(graph, fakes, placeholders)
     held = around.held.only(_used_modules(fakes, placeholders))
     fakes.check_memory(held)
     unused = set(around.held.modules) - set(held.modules)
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
-              if (i.kind not in ("state", "rng") or n.users)
+              if (i.kind not in ("state", "rng") or n.users or with_all_state and i.kind == "state" and n not in dropped)
               and not (i.kind in ("param", "buffer") and i.name.split(".")[0] in unused)]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
@@ -287,11 +328,12 @@ def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[st
     return [name for name in fakes.held.modules if name in used]
 
 
-def _drop_unread_gradients(graph: torch.fx.Graph, fakes: FakeStep, placeholders: list[torch.fx.Node]) -> None:
+def _drop_unread_gradients(graph: torch.fx.Graph, fakes: FakeStep,
+                           placeholders: list[torch.fx.Node]) -> set[torch.fx.Node]:
     """The gradient of a held parameter that this step neither trains nor clears (a critic's, in its generator's step)
     grows from call to call, for whoever clears it. Where nothing else reads it here, it need not be computed: it is one
-    that the step leaves behind and does not keep."""
-    trained = _trained(fakes)
+    that the step leaves behind and does not keep. Gives the placeholders of such gradients."""
+    trained, dropped = _trained(fakes), set()
     for i, placeholder in zip(fakes.inputs, placeholders):
         if i.state != "grad" or i.name in trained or i.name.split(".")[0] not in fakes.held.modules:
             continue
@@ -299,8 +341,10 @@ def _drop_unread_gradients(graph: torch.fx.Graph, fakes: FakeStep, placeholders:
         for node in sums:
             sums += (user for user in node.users if user not in sums)
         if all(n.target is torch.ops.aten.add_.Tensor and n.args[0] in sums for n in sums[1:]):
+            dropped.add(placeholder)
             for node in reversed(sums[1:]):
                 graph.erase_node(node)
+    return dropped
 
 
 def _trained(fakes: FakeStep) -> set[str]:

@@ -38,6 +38,8 @@ struct StateTensor {
   bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant" && !isRng(); }
   /// Seed and step counter of random numbers.
   bool isRng() const { return state == "rng"; }
+  /// Of a step that leaves it to later calls; a training that has none has zeros.
+  bool isGradient() const { return state == "grad"; }
   /// Part of a checkpoint: it outlives the step, and is not made anew with the model.
   bool isSaved() const { return isOptimizerState() || isRng() || (state != "constant" && entry->persistent); }
   /// Its key in weights.safetensors and in saved files, for one of its names.

@@ -1,0 +1,339 @@
+"""Gradient accumulation over calls of a compiled step: each way to write it, against eager, on 1, 2 and 3 ranks."""
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from fsdp2_accumulation import micro_step
+from fsdp2_losses import batches as fsdp2_batches
+from fsdp2_losses import setup
+from stand_ins import compiler  # noqa: F401
+from torch import nn
+from torch.distributed.fsdp import MixedPrecisionPolicy
+
+import spmd
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+
+
+def batches(count: int):
+    generator = torch.Generator().manual_seed(1)
+    return [(torch.randn(6, 8, generator=generator), torch.randint(0, 4, (6,), generator=generator))
+            for _ in range(count)]
+
+
+def clear_after(model, optimizer, x, y, number: int, every: int):
+    """As most scripts have it."""
+    loss = F.cross_entropy(model(x), y)
+    (loss / every).backward()
+    if (number + 1) % every == 0:
+        nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        optimizer.step()
+        optimizer.zero_grad()
+    return loss
+
+
+def clear_first(model, optimizer, x, y, number: int, every: int):
+    if number % every == 0:
+        optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    (loss / every).backward()
+    if (number + 1) % every == 0:
+        optimizer.step()
+    return loss
+
+
+def to_zero(model, optimizer, x, y, number: int, every: int):
+    loss = F.cross_entropy(model(x), y)
+    (loss / every).backward()
+    if (number + 1) % every == 0:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+    return loss
+
+
+def update_apart(model, optimizer, x, y, number: int, every: int):
+    """A call that only updates."""
+    if number % every == every - 1:
+        nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        optimizer.step()
+        optimizer.zero_grad()
+        return None
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    return loss
+
+
+STEPS = {f.__name__: f for f in (clear_after, clear_first, to_zero, update_apart)}
+
+
+def branches(function, every: int = 3):
+    """The step as a loop calls it: what it does depends on the number alone, through booleans."""
+    def step(model, optimizer, x, y, begins: bool, ends: bool):
+        number = 0 if begins else every - 1 if ends else 1
+        return function(model, optimizer, x, y, number, every)
+    return lambda number: (number % every == 0, number % every == every - 1), step
+
+
+def gradients(model):
+    return [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
+
+
+def train(step, flags, model, optimizer, count, reads=True):
+    losses, seen = [], []
+    for number, (x, y) in enumerate(batches(count)):
+        if number == count - 3 and isinstance(step, spmd.compiled.CompiledStep):
+            for program in step._programs:
+                getattr(program.trainer, "log", []).clear()
+        loss = step(model, optimizer, x, y, *flags(number))
+        losses.append(None if loss is None else loss.detach())
+        if reads:
+            seen.append(gradients(model))
+    return losses, seen
+
+
+def compare(function, make, compile_options, reads=True, count=9):
+    flags, step = branches(function)
+    model = network()
+    optimizer = make(model.parameters())
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    compiled = spmd.compile(step, **compile_options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        losses, seen = train(compiled, flags, model, optimizer, count, reads)
+    expected, grads = train(step, flags, twin, twin_optimizer, count, reads)
+    torch.testing.assert_close(losses, expected, rtol=1e-5, atol=1e-6)
+    for number, (ours, theirs) in enumerate(zip(seen, grads)):
+        for one, other in zip(ours, theirs):
+            assert (one is None) == (other is None), number
+            if one is not None:
+                torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(optimizer.state_dict()["state"], twin_optimizer.state_dict()["state"], rtol=1e-5, atol=1e-6)
+    return compiled
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=0.01)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("name", STEPS)
+def test_programs_share_one_state(compiler, name: str, reads: bool) -> None:
+    compiled = compare(STEPS[name], adamw, {"ranks": 2}, reads)
+    assert len({id(p.home) for p in compiled._programs}) == 1
+    assert compiled.compiles == len(compiled._programs) <= 3
+    if not reads:  # nothing moves, until the test reads everything
+        moved = [line for p in compiled._programs for line in p.trainer.log if "grad " in line or line.startswith("write")]
+        assert not moved
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name, ranks, mode", [
+    ("clear_after", 1, "fully_shard"), ("clear_after", 3, "replicate"), ("clear_after", 3, "fully_shard"),
+    ("clear_first", 2, "fully_shard"), ("to_zero", 2, "replicate"), ("update_apart", 3, "fully_shard")])
+def test_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
+    compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear"}, count=6)
+    assert len({id(p.home) for p in compiled._programs}) == 1
+
+
+# -- What else a training has ------------------------------------------------------------------------------------------
+
+class Branching(nn.Module):
+    """`side` has gradients in some calls only."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.main, self.side = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, x, with_side: bool):
+        return self.main(x) + self.side(x) if with_side else self.main(x)
+
+
+def test_a_parameter_without_a_gradient_is_left_alone(compiler) -> None:
+    """AdamW moves a parameter whose gradient is zero, and not one that has none."""
+    def step(model, optimizer, x, y, with_side: bool, ends: bool):
+        loss = F.cross_entropy(model(x, with_side), y)
+        loss.backward()
+        if ends:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    model = Branching()
+    optimizer = adamw(model.parameters())
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    compiled = spmd.compile(step, ranks=2)
+    calls = [(False, False), (True, False), (False, True), (False, False), (False, True), (True, True), (False, True)]
+    for _ in range(2):
+        for (x, y), flags in zip(batches(len(calls)), calls):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", spmd.Remark)
+                compiled(model, optimizer, x, y, *flags)
+            step(twin, twin_optimizer, x, y, *flags)
+            torch.testing.assert_close(gradients(model), gradients(twin), rtol=1e-5, atol=1e-7)
+            torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_that_were_not_kept_cannot_be_added_to(compiler) -> None:
+    def step(model, optimizer, x, y, clears: bool):
+        if clears:
+            optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    model = network()
+    optimizer = adamw(model.parameters())
+    compiled, (x, y) = spmd.compile(step, ranks=2), batches(1)[0]
+    compiled(model, optimizer, x, y, True)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"leaves in parameter '0.weight' is not kept[^\0]*cure: spmd.compile\(keep"):
+            compiled(model, optimizer, x, y, False)
+    compiled(model, optimizer, x, y, True)
+
+
+def test_an_evaluation_leaves_gradients_alone(compiler) -> None:
+    flags, step = branches(clear_after)
+
+    def with_evaluation(model, optimizer, x, y, begins: bool, ends: bool, trains: bool):
+        return step(model, optimizer, x, y, begins, ends) if trains else F.cross_entropy(model(x), y)
+
+    model = network()
+    optimizer = adamw(model.parameters())
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    compiled = spmd.compile(with_evaluation, ranks=2)
+    for number, (x, y) in enumerate(batches(6)):
+        for trains in (False, True, False):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", spmd.Remark)
+                loss = compiled(model, optimizer, x, y, *flags(number), trains)
+            expected = with_evaluation(twin, twin_optimizer, x, y, *flags(number), trains)
+            torch.testing.assert_close(loss, expected.detach(), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(gradients(model), gradients(twin), rtol=1e-5, atol=1e-7)
+
+
+def test_a_tensor_kept_over_its_clearing(compiler) -> None:
+    flags, step = branches(clear_after, 2)
+    model = network()
+    optimizer = adamw(model.parameters())
+    compiled = spmd.compile(step, ranks=2)
+    data = batches(4)
+    compiled(model, optimizer, *data[0], *flags(0))
+    kept = model[0].weight.grad
+    compiled(model, optimizer, *data[1], *flags(1))
+    assert model[0].weight.grad is None
+    with pytest.raises(RuntimeError, match="was the gradient of parameter '0.weight', which a call of the step has cleared"):
+        kept.norm()
+    compiled(model, optimizer, *data[2], *flags(2))
+    shared = model[0].weight.grad.detach()
+    with pytest.raises(ValueError, match="shares memory with the gradient of '0.weight' is kept over a call that clears"):
+        compiled(model, optimizer, *data[3], *flags(3))
+    del shared
+    compiled(model, optimizer, *data[3], *flags(3))
+
+
+def test_a_first_step_of_its_own_is_refused(compiler) -> None:
+    flags, step = branches(clear_after, 2)
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5)
+    with pytest.raises(spmd.CaptureError, match=r"dampening computes its first step otherwise[^\0]*cure: take one eager"):
+        spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
+
+
+def test_goes_on_from_the_middle(cache, tmp_path) -> None:
+    """A checkpoint between micro-steps has the gradients; what has none begins with zeros."""
+    flags, step = branches(clear_after)
+
+    def made():
+        model = network()
+        return model, adamw(model.parameters()), spmd.compile(step, ranks=2)
+
+    model, optimizer, compiled = made()
+    data = batches(8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for number in range(8):
+            compiled(model, optimizer, *data[number], *flags(number))
+            if number in (2, 4):
+                compiled.save_checkpoint(tmp_path / f"at-{number}")
+        expected = copy.deepcopy(model.state_dict())
+        for begin in (3, 5):
+            other, its_optimizer, resumed = made()
+            resumed.load_checkpoint(tmp_path / f"at-{begin - 1}")
+            for number in range(begin, 8):
+                resumed(other, its_optimizer, *data[number], *flags(number))
+            torch.testing.assert_close(other.state_dict(), expected, rtol=0, atol=0)
+
+
+def test_with_dropout_and_a_scaler(cache) -> None:
+    """The draws of a call are those of its number, whichever program it is."""
+    def step(model, optimizer, scaler, x, y, ends: bool):
+        loss = F.cross_entropy(model(x), y)
+        scaler.scale(loss / 2).backward()
+        if ends:
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        return loss
+
+    results = []
+    for ranks in (1, 2, 3):
+        model = network()
+        model.insert(1, nn.Dropout(0.3))
+        optimizer, scaler = adamw(model.parameters()), torch.amp.GradScaler("cpu", init_scale=256.0, growth_interval=1)
+        compiled = spmd.compile(step, ranks=ranks)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            losses = [compiled(model, optimizer, scaler, x, y, number % 2 == 1) for number, (x, y) in enumerate(batches(6))]
+        assert len({id(p.home) for p in compiled._programs}) == 1 and scaler.get_scale() == 2048.0
+        results.append((losses, model.state_dict()))
+        assert compiled.rng["step"] == 6
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-5, atol=1e-6)
+
+
+# -- Beside FSDP2 ------------------------------------------------------------------------------------------------------
+
+def of_fsdp2(store, *arguments: str) -> dict:
+    script = Path(__file__).with_name("fsdp2_accumulation.py")
+    done = subprocess.run([sys.executable, "-W", "ignore", script, *arguments, store], capture_output=True, text=True,
+                          env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_losses_of_fsdp2(cache, tmp_path) -> None:
+    calls = 10
+    theirs = of_fsdp2(tmp_path / "store", "2", "bfloat16", "each", str(calls))
+    model, optimizer = setup()
+    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+    step = spmd.compile(micro_step, ranks=2, policy="class:Block", view="local", precision=policy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        ours, reductions = [], []
+        for number, (x, y) in enumerate(fsdp2_batches(calls)):
+            ours.append(step(model, optimizer, x, y, number % 2 == 1).item())
+            reductions.append(sum(c.op == "reduce_scatter" for c in step.trainer.collectives))
+    assert theirs["losses"][-1] < 0.9 * theirs["losses"][0]
+    torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
+    assert reductions == theirs["reductions"] == [3] * calls
