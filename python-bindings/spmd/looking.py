@@ -100,8 +100,8 @@ def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
                            "spmd.compile(keep_grads=True), which keeps each rank's part of it")
     cleared = [slot.info.name for slot, _ in live._gradients if slot.is_clear and slot.info.name in names]
     if cleared:
-        raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later ones add\n"
-                           "  cure: look at gradients before that call, or return from it what you want to know of them")
+        raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
+                           "ones add\n  cure: look at gradients before that call, or return from it what you want to know of them")
     return [slot for slot, _ in live._gradients if slot.info.name in names]
 
 

@@ -1,6 +1,7 @@
 """Gradient accumulation over calls of a compiled step: each way to write it, against eager, on 1, 2 and 3 ranks."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from fsdp2_accumulation import micro_step
 from fsdp2_losses import batches as fsdp2_batches
@@ -310,6 +312,38 @@ def test_with_dropout_and_a_scaler(cache) -> None:
         assert compiled.rng["step"] == 6
     for other in results[1:]:
         torch.testing.assert_close(other, results[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_no_sync_is_told(compiler, around: bool) -> None:
+    def step(model, optimizer, x, y, ends: bool):
+        with contextlib.nullcontext() if ends or around else model.no_sync():
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+        if ends:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    if not dist.is_initialized():
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    model = nn.parallel.DistributedDataParallel(network())
+    twin = network()
+    optimizer, twin_optimizer = adamw(model.parameters()), adamw(twin.parameters())
+    compiled = spmd.compile(step, ranks=2)
+    for number, (x, y) in enumerate(batches(4)):
+        ends = number % 2 == 1
+        outside = model.no_sync() if around and not ends else contextlib.nullcontext()
+        with warnings.catch_warnings(record=True) as said, outside:
+            warnings.simplefilter("always")
+            compiled(model, optimizer, x, y, ends)
+        found = [w for w in said if "no_sync() does not postpone" in str(w.message)]
+        assert bool(found) == (number == 0) and all(w.filename == __file__ for w in found)
+        F.cross_entropy(twin(x), y).backward()
+        if ends:
+            twin_optimizer.step()
+            twin_optimizer.zero_grad()
+    torch.testing.assert_close(model.module.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
 
 
 # -- Beside FSDP2 ------------------------------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ class Gradients:
     `taken`: those that may be there when it begins; `read`: of these, the ones whose values it reads; `needed`: of these,
     the ones that must be there. `left`: those that are there
     afterwards; `cleared`: those that are not, and of which the ranks then have zeros. What is in neither is as it was.
-    `unkept`: those it leaves that the ranks do not keep. `copied`: those that are not there afterwards, and of which the ranks
-    have what the optimizer got, to be looked at. `ignored`: it does nothing with any, and all may be there.
+    `unkept`: those it leaves that the ranks do not keep. `copied`: those that are not there afterwards, and of which the
+    ranks have what the optimizer got, to be looked at. `ignored`: it does nothing with any, and all may be there.
     """
 
     taken: frozenset[str] = frozenset()

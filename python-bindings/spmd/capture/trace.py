@@ -26,6 +26,7 @@ from .gradients import Gradients, first_use, has_values, names_of
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
+from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
@@ -109,7 +110,9 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
-    plain, leftover = _trace_reached(call, around, with_gradients=())
+    tell_if_within(call.model)
+    with told_of_no_sync():
+        plain, leftover = _trace_reached(call, around, with_gradients=())
     traced = plain
     given = names_of(gradients, tensor_names(whole(call.model, around.held)))
     taken = list(dict.fromkeys([*leftover, *given]))
