@@ -412,7 +412,7 @@ class CompiledStep(CompiledFunction):
                 + "\n".join(f"  {p.why or _shapes(p.call)}" for p in self._programs)
                 + f"\nnow: {self._what_is_new(call, need)}\n"
                 "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
-                "tensors, or raise max_compiles")
+                "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
         why = "" if self._current is None else self._what_is_new(call, need)
         if why:
             remark(f"{self.__name__} is compiled again: {why}")
