@@ -46,13 +46,13 @@ def setup(make):
     return model, make(model.parameters())
 
 
-def train(step, make, after_step):
-    """Twenty steps, with after_step(optimizer) made once and called between them: losses and parameters."""
+def train(step, make, after_step, steps):
+    """So many steps, with after_step(optimizer) made once and called between them: losses and parameters."""
     model, optimizer = setup(make)
     move = after_step(optimizer)
     torch.manual_seed(1)
     losses = []
-    for _ in range(20):
+    for _ in range(steps):
         losses.append(step(model, optimizer, torch.randn(6, 8), torch.randn(6, 4)))
         move()
     return torch.stack(losses), torch.cat([p.detach().flatten() for p in model.parameters()])
@@ -73,9 +73,9 @@ def rising_decay(optimizer):
     return move
 
 
-def assert_equals_eager(step, make, after_step):
-    expected = train(train_step, make, after_step)
-    found = train(step, make, after_step)
+def assert_equals_eager(step, make, after_step, steps=20):
+    expected = train(train_step, make, after_step, steps)
+    found = train(step, make, after_step, steps)
     for a, b in zip(found, expected):
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
 
@@ -121,7 +121,7 @@ def test_option_computed_with_in_python_stays_a_constant():
             optimizer.param_groups[0]["momentum"] -= .1
         return move
 
-    assert_equals_eager(step, lambda p: Clipped(p, lr=.1, momentum=.9), falling)
+    assert_equals_eager(step, lambda p: Clipped(p, lr=.1, momentum=.9), falling, steps=8)
     assert step.compiles == 8  # one of each value
 
 
