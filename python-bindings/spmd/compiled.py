@@ -35,7 +35,7 @@ from .capture.trace import Empty, Output
 from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
 from .capture.host_state import NUMBERS
-from .initialization import Initialize, initialize, meta_names
+from .initialization import Initialize, check_replaceable, initialize, meta_names
 from .interrupts import uninterrupted
 from .livestate import LiveState, StateLostError, Valueless
 from .loading import check_groups, load_into, name_list, notes_of, objects_file, read_objects, take_groups
@@ -426,6 +426,7 @@ class CompiledStep(CompiledFunction):
             with seeded_with(seed):
                 package = self._capture(captured, self._scheduled(options, call.optimizers), need.gradients)
             everything = whole(call.model, package.held)
+            check_replaceable(everything)
             if agreement.processes.rank == 0:  # whose values all begin with
                 self._check_values(everything, call.optimizers, package)
             words = [f"--ranks={self.ranks}", *self._options, *self._units.words(everything)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import weakref
 from typing import Any, Callable, Iterator, Mapping
 
 import torch
@@ -16,6 +17,14 @@ Initialize = Callable[[torch.nn.Module], Any]
 def meta_names(model: torch.nn.Module) -> list[str]:
     """The parameters and buffers that have no value to begin with, by their first names."""
     return [names[0] for _, tensor, names in tensor_names(model).values() if tensor.device.type == "meta"]
+
+
+def check_replaceable(model: torch.nn.Module) -> None:
+    """Raises for tensors on the meta device that cannot become tensors of the CPU, as somebody would not notice."""
+    for _, tensor, names in tensor_names(model).values():
+        if tensor.device.type == "meta" and weakref.getweakrefs(tensor):
+            raise ValueError(f"{names[0]!r} is on the meta device, and something has a weak reference to it, so that it cannot "
+                             "become a tensor with a value\n  cure: make such references after the first call")
 
 
 def initialize(model: torch.nn.Module, names: set[str], init: Initialize | None, seed: int,

@@ -143,7 +143,8 @@ class Slot:
             if self.is_here or self.freed or self.info.state == "grad" or self.has_alias():
                 return
             storage = self.tensor.untyped_storage()
-            if not storage.nbytes() or not storage.resizable() or storage.is_shared():
+            is_shared = storage.device.type == "cpu" and storage.is_shared()  # true of all on GPUs
+            if not storage.nbytes() or not storage.resizable() or is_shared:
                 return
             if not self.tensor.is_inference():  # a graph that has kept the value must not look there
                 torch.autograd.graph.increment_version(self.tensor)

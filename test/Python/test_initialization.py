@@ -3,6 +3,7 @@ of a model is beside that of the ranks."""
 from __future__ import annotations
 
 import copy
+import weakref
 
 import pytest
 import torch
@@ -173,6 +174,14 @@ def test_mistakes(scale, init, error, message) -> None:
         spmd.compile(train_step, param_init_fn=init)(model, optimizer, *batch())
     assert {name: id(t) for name, t in model.state_dict(keep_vars=True).items()} == before
     assert all(p.is_meta for p in model.parameters())
+
+
+def test_weak_references() -> None:
+    model, optimizer = meta_model()
+    kept = weakref.ref(model.fc.weight)
+    with pytest.raises(ValueError, match="'fc.weight' is on the meta device, and something has a weak reference to it"):
+        spmd.compile(train_step)(model, optimizer, *batch())
+    assert kept() is model.fc.weight and all(p.is_meta for p in model.parameters())
 
 
 def test_optimizer_state_on_the_meta_device() -> None:

@@ -89,11 +89,12 @@ def test_hosts(threads, launcher):
     own = folder / f"hosts.{Path(launcher[0]).name}"
     own.mkdir()
     case = "trains" if launcher is MPICH else "global_batch"
-    done = subprocess.run([*launcher, SCRIPT, own, case, "checkpoints", "looks", "alone"], capture_output=True, text=True,
+    shared = (case, "checkpoints", "looks", "initializes")
+    done = subprocess.run([*launcher, SCRIPT, own, *shared, "alone"], capture_output=True, text=True,
                           env=environment(folder, 2, HOSTS="2", **AS_ROOT), timeout=600)
     assert done.returncode == 0, done.stderr
     first, second = results(own, 2)
-    assert first | {"alone": None} == second == {name: expected[2][name] for name in (case, "checkpoints", "looks")} | {"alone": None}
+    assert first | {"alone": None} == second == {name: expected[2][name] for name in shared} | {"alone": None}
     assert "the state of ranks on several hosts is read by all processes together, in Python by train_step.sync()" in first["alone"]
 
 
