@@ -63,6 +63,15 @@ func.func @sdpa(%q: tensor<3x4x5x6xf32>, %k: tensor<3x2x7x6xf32>, %full: tensor<
   return %0, %1, %2 : tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>
 }
 
+// Products of groups of rows: the gradient of the matrices contracts them.
+// CHECK: aten.grouped_mm: 3 factors
+// CHECK: aten.grouped_outer: 3 factors
+func.func @grouped(%x: tensor<7x4xf32>, %y: tensor<7x5xf32>, %w: tensor<3x4x5xf32>, %g: tensor<7xi64>) -> (tensor<7x5xf32>, tensor<3x4x5xf32>) {
+  %0 = aten.grouped_mm %x, %w, %g : (tensor<7x4xf32>, tensor<3x4x5xf32>, tensor<7xi64>) -> tensor<7x5xf32>
+  %1 = aten.grouped_outer %x, %y, %g {num_groups = 3 : i64} : (tensor<7x4xf32>, tensor<7x5xf32>, tensor<7xi64>) -> tensor<3x4x5xf32>
+  return %0, %1 : tensor<7x5xf32>, tensor<3x4x5xf32>
+}
+
 // Padding rows of an embedding gradient.
 // CHECK: aten.embedding_dense_backward: 3 factors
 func.func @embedding(%g: tensor<2x7x4xf32>, %i: tensor<2x7xi64>) -> tensor<5x4xf32> {

@@ -428,6 +428,17 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=None):
     yield Case("sdpa_backward", [grad_out, query, key, value, *masks, out.detach(), lse.detach()], attributes, grads)
 
 
+def grouped():
+    """Rows times the matrix of their group, and its gradient; rows of no group give nothing."""
+    x, y, w, groups = real(6, 3), real(6, 4), real(3, 3, 4), torch.tensor([2, 0, -1, 2, 3, 0])
+    known = ((groups >= 0) & (groups < 3)).to(x.dtype)[:, None]
+    products = torch.einsum("sk,skn->sn", x * known, w[groups.clamp(0, 2)])
+    sums = torch.zeros_like(w).index_add(0, groups.clamp(0, 2), torch.einsum("sk,sn->skn", x * known, y))
+    yield Case("grouped_mm", [x, w, groups], {}, [products])
+    yield Case("grouped_outer", [x, y, groups], {"num_groups": "3 : i64"}, [sums])
+    yield Case("grouped_outer", [x, y, groups.int()], {"num_groups": "3 : i64"}, [sums])
+
+
 def rows():
     """gather_rows and scatter_rows, against loops over batches of index_select and index_reduce; check_index."""
     x, index = real(2, 5, 3), ints(5, 2, 4)
@@ -502,6 +513,7 @@ def optimizer(kind, steps=3, **options):
 
 def all_cases():
     cases = [build(name, arguments) for name, arguments in SAMPLES]
+    cases += grouped()
     cases += rows()
     q, k, v = real(2, 4, 5, 6), real(2, 4, 7, 6), real(2, 4, 7, 3)
     cases += attention(q, k, v)
