@@ -106,17 +106,15 @@ static Attribute convertLiteral(Emitter &emitter, const step::Arg &arg, StringRe
   return {};
 }
 
-/// A Python number in the place of a tensor, as a 0-dimensional one: of the type of the call's tensors, or, if it is of
-/// a higher kind, of the default type of its own kind, so that it promotes as the number does.
-static void wrapNumber(Emitter &emitter, Call &call, BoundArg &arg) {
+void Emitter::wrapNumber(Call &call, BoundArg &arg) {
   SmallVector<RankedTensorType> tensors;
   for (BoundArg &other : call.args)
     for (Value value : other.values)
       if (value)
         tensors.push_back(typeOf(value));
-  Attribute number = emitter.scalar(arg.literal);
-  Type type = aten::promoteTypes(tensors, {number}, emitter.builder.getContext(), emitter.defaultFloat);
-  arg.values = {emitter.createValue("scalar_tensor", {}, emitter.named("s", number), RankedTensorType::get({}, type))};
+  Attribute number = scalar(arg.literal);
+  Type type = aten::promoteTypes(tensors, {number}, builder.getContext(), defaultFloat);
+  arg.values = {createValue("scalar_tensor", {}, named("s", number), RankedTensorType::get({}, type))};
   arg.literal.kind = Kind::value;
 }
 
@@ -136,7 +134,7 @@ Operation *Emitter::createFromSchema(Call &call) {
     if (schemaArg.isTensor()) {
       size_t before = operands.size();
       if (arg && arg->isNumber() && schemaArg.type == "Tensor")
-        wrapNumber(*this, call, *arg);
+        wrapNumber(call, *arg);
       if (arg)
         for (Value value : arg->values)
           operands.push_back(value);

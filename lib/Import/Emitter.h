@@ -89,6 +89,10 @@ public:
   /// null, after an error at `loc`, when an argument does not fit.
   mlir::Operation *createFromSchema(Call &call);
 
+  /// A Python number in the place of a tensor, as a 0-dimensional one: of the type of the call's tensors, or, if it is
+  /// of a higher kind, of the default type of its own kind, so that it promotes as the number does.
+  void wrapNumber(Call &call, BoundArg &arg);
+
   // Ops that do nothing when there is nothing to do; a view of a view, and a
   // permutation of one, are made from its source.
   mlir::Value view(mlir::Value value, llvm::ArrayRef<int64_t> shape);

@@ -54,6 +54,17 @@ def test_nanmedian_has_a_gradient(target: str, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_a_number_in_the_place_of_a_tensor(target: str, tmp_path) -> None:
+    """It promotes as a number does."""
+    x, whole, truth = torch.tensor([0.5, -1.25, 3.0]), torch.tensor([3, -4, 7]), torch.tensor([True, False, True])
+
+    def sums(x, whole, truth):
+        return (torch.add(0.5, x, alpha=2), torch.add(0.3333, truth, alpha=0.6667), torch.sub(1, whole),
+                torch.mul(2, x.bfloat16()), torch.add(0.5, whole))
+    check(sums, (x, whole, truth), target, tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_logsumexp_of_nothing(target: str, tmp_path) -> None:
     def sums(x):
         nothing = x[:, :0]

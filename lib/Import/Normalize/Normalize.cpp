@@ -131,9 +131,12 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
   Normalization normalization = isNormalized ? found->second : Normalization(&emitSameOp);
   if (needsUnrolling(call, isNormalized, emitter.builder.getContext()))
     normalization = Normalization(&emitUnrolled);
-  for (StringRef name : normalization.tensors)
+  for (StringRef name : normalization.tensors) {
+    if (BoundArg *arg = call.find(name); arg && arg->isNumber())
+      emitter.wrapNumber(call, *arg);
     if (!call.value(name))
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
+  }
   bool isList = StringRef(call.op).starts_with("_foreach") || StringRef(call.op).starts_with("_fused");
   bool hasResults = call.resultTypes.size() >= normalization.results &&
                     (normalization.masksResults ||
