@@ -63,7 +63,9 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
                             " bytes, a safetensors file has at least 8");
   const char *bytes = mapped->data();
 
-  if (std::memcmp(bytes, "PK\3\4", 4) == 0 || std::memcmp(bytes, "\x80\2", 2) == 0)
+  // The size of a header may have the same bytes; what follows it is JSON.
+  bool isJson = size > 8 && bytes[8] == '{';
+  if (!isJson && (std::memcmp(bytes, "PK\3\4", 4) == 0 || std::memcmp(bytes, "\x80\2", 2) == 0))
     return Status::badInput("'" + path + "' is a file of torch.save, and none of safetensors\n  cure: in Python, " +
                             "spmd.checkpoint.to_safetensors(\"" + path + "\", FILE), whose parameters and buffers it has; " +
                             "with optimizer state, spmd.checkpoint.Checkpoint.make(\"" + path + "\", FOLDER) to resume");

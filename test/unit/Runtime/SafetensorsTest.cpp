@@ -49,6 +49,18 @@ TEST(Safetensors, RoundTrips) {
   std::remove(path.c_str());
 }
 
+TEST(Safetensors, KnowsFilesOfTorchSaveFromSizesOfHeaders) {
+  std::string header = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  for (size_t size : {0x280, 0x4b50}) { // \x80\2 and PK, as a pickle and an archive begin
+    std::string path = temporaryPath("sizes");
+    writeBytes(path, fileWith(header + std::string(size - header.size(), ' '), 8));
+    Expected<SafetensorsFile> file = SafetensorsFile::open(path);
+    EXPECT_TRUE(file) << file.error().message;
+    std::remove(path.c_str());
+  }
+  expectContains(errorOf("\x80\2}q.(K.s."), "is a file of torch.save");
+}
+
 TEST(Safetensors, RejectsDamagedFiles) {
   expectContains(errorOf("abc"), "truncated");
   std::string good = fileWith(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
