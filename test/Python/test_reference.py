@@ -3,14 +3,17 @@ from __future__ import annotations
 
 import copy
 import random
+import subprocess
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import spmd
+from spmd.tools import find_tool
 
 
 class Deferred(nn.Module):
@@ -162,3 +165,32 @@ def test_a_reference_whose_ranks_drift_apart_is_refused() -> None:
     batches = [(torch.randn(6, 5), torch.randn(6, 3))]
     with pytest.raises(spmd.CaptureError, match="another 'weight' on each after a step.*\n  cure: take gradients from"):
         spmd.capture(step, model, optimizer, *(t[:3] for t in batches[0]), reference=batches, reference_ranks=2)
+
+
+def test_a_check_allows_what_eager_moves_by_itself(tmp_path) -> None:
+    """A bias before batch norm has no gradient but rounding, which AdamW makes updates of."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+    batches = [(torch.randn(6, 5), torch.randn(6, 3)) for _ in range(4)]
+
+    def check(name: str, movement: bool, wrong: bool = False) -> tuple[int, str]:
+        package = spmd.capture(train_step, model, optimizer, *batches[0], reference=batches,
+                               reference_movement=movement)
+        package.save(step := tmp_path / f"{name}.step")
+        if wrong:
+            weights = load_file(step / "weights.safetensors")
+            weights["3.weight"] *= 1.01
+            save_file(weights, step / "weights.safetensors")
+        subprocess.run([find_tool("spmd-compile"), step, "-o", tmp_path / f"{name}.spmd", "--ranks=2",
+                        "--quiet"], check=True)
+        done = subprocess.run([find_tool("spmd-run"), tmp_path / f"{name}.spmd", "--check"], text=True,
+                              capture_output=True)
+        return done.returncode, done.stdout
+
+    code, said = check("plain", movement=False)
+    assert code != 0 and "0.bias" in said and "reference_movement=True" in said
+    code, said = check("moved", movement=True)
+    assert code == 0 and "eager moves" in said, said
+    code, said = check("wrong", movement=True, wrong=True)
+    assert code != 0 and "eager moves" in said and "reference_movement=True" not in said

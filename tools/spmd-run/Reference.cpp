@@ -72,4 +72,16 @@ Status Reference::applyHyper(int64_t step, Trainer &trainer) const {
   return Status::success();
 }
 
+double Reference::movedLoss(int64_t step) const {
+  const TensorView *moved = file.find("moved/loss");
+  return moved && step < numElements(moved->shape) ? loadAsDouble(moved->data, moved->dtype, step) : 0;
+}
+
+double Reference::moved(const std::string &key) const {
+  const TensorView *moved = file.find("moved/final/" + key);
+  return moved && numElements(moved->shape) == 1 ? loadAsDouble(moved->data, moved->dtype, 0) : 0;
+}
+
+bool Reference::hasMovement() const { return file.find("moved/loss") != nullptr; }
+
 const TensorView *Reference::final(const std::string &key) const { return file.find("final/" + key); }

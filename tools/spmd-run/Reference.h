@@ -26,6 +26,12 @@ public:
   /// The loss that eager PyTorch computed in this step, if recorded.
   std::optional<double> loss(int64_t step) const;
 
+  /// How far this loss, or a tensor after the last step (the norm), moves when eager PyTorch begins with parameters that
+  /// are rounded; 0 if not recorded.
+  double movedLoss(int64_t step) const;
+  double moved(const std::string &key) const;
+  bool hasMovement() const;
+
   /// Sets the hyper-parameters that were in effect in this step.
   Status applyHyper(int64_t step, Trainer &trainer) const;
 

@@ -6,7 +6,7 @@ The function takes no arguments and returns a dict:
                                     (args: a tuple; kwargs: a dict; either may be absent)
     reference                       batches to record eager losses on (optional)
 and any further option of spmd.capture (batch_dims, reference_state, reference_schedule, reference_ranks,
-zero_gradient, scheduled_options, precision, name).
+reference_movement, zero_gradient, scheduled_options, precision, name).
 """
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ import torch
 from . import CaptureError, capture, exported_file
 
 _REQUIRED = ("train_step", "model", "optimizer")
-_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "zero_gradient",
-            "scheduled_options", "precision", "name")
+_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "reference_movement",
+            "zero_gradient", "scheduled_options", "precision", "name")
 
 
 def load_factory(target: str) -> Callable[[], dict[str, Any]]:

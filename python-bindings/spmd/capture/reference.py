@@ -27,25 +27,52 @@ FinalState = Literal["all", "zero_gradient", "none"]
 
 def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
                      schedule: Callable[[int], float] | None, ranks: int | None,
-                     batch_dims: dict[str, int | None]) -> None:
+                     batch_dims: dict[str, int | None], movement: bool = False) -> None:
     """Trains model and optimizer on `batches` in order, and puts everything back; fills package.reference.
 
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
     is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
     the rows of that many ranks in rank order, gradients are averaged over copies of the model, one for each, and losses
-    are the mean of theirs.
+    are the mean of theirs. With `movement`, all that is done again from parameters that are rounded, and how far losses
+    and final tensors then move is recorded.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
     view = whole(call.model, package.held)
     several = (ranks or 1) > 1
-    with run_eagerly(), put_back(call.model, view, call.optimizers), \
-            untouched(view) if several else contextlib.nullcontext():
-        replicas = Replicas(call.model, call.optimizers, ranks) if several else Original(call.model, call.optimizers)
-        package.reference = _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
+
+    def run(rounded: bool) -> dict[str, torch.Tensor]:
+        with run_eagerly(), put_back(call.model, view, call.optimizers), \
+                untouched(view) if several else contextlib.nullcontext():
+            if rounded:
+                _round(view)
+            replicas = Replicas(call.model, call.optimizers, ranks) if several \
+                else Original(call.model, call.optimizers)
+            return _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
+    package.reference = run(rounded=False)
+    if movement:
+        package.reference |= _moved(package.reference, run(rounded=True))
     package.reference_ranks = ranks
+
+
+def _round(model: torch.nn.Module) -> None:
+    """Moves every element of every parameter by an epsilon of its type, up or down."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.is_floating_point():
+                up = torch.rand(parameter.shape, generator=generator).to(parameter.device) < 0.5
+                epsilon = torch.finfo(parameter.dtype).eps
+                parameter.copy_(torch.where(up, parameter * (1 + epsilon), parameter * (1 - epsilon)))
+
+
+def _moved(reference: dict[str, torch.Tensor], rounded: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Of each loss its difference, of each final tensor the norm of its difference."""
+    moved = {f"moved/{key}": (rounded[key].double() - value.double()).norm().reshape(())
+             for key, value in reference.items() if key.startswith("final/")}
+    return {"moved/loss": (rounded["loss"] - reference["loss"]).abs(), **moved}
 
 
 def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
