@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from fsdp2_losses import batches, setup
+from gloo_process import leave
 from torch import nn
 
 
@@ -48,7 +49,7 @@ def main(rank: int, ranks: int, param: str, sync: str, calls: int, store: str) -
         losses.append(loss.item() / ranks)
     if rank == 0:
         print(json.dumps({"losses": losses, "reductions": counts}))
-    dist.destroy_process_group()
+    leave()
 
 
 if __name__ == "__main__":

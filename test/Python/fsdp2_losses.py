@@ -13,6 +13,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from gloo_process import leave
 from torch import nn
 
 
@@ -85,7 +86,7 @@ def main(rank: int, sizes: list[int], param: str, reduce: str, steps: int, store
         losses.append(loss.item() / ranks)
     if rank == 0:
         print(json.dumps({"losses": losses, **{name: sorted(types) for name, types in seen.items()}}))
-    dist.destroy_process_group()
+    leave()
 
 
 def _record(module, seen: dict[str, set[str]]) -> None:
