@@ -64,7 +64,7 @@ class SaveOptions(Structure):
 _TRAINER, _PROCESSES, _STATUS, _INFO = c_void_p, c_void_p, POINTER(Status), POINTER(TensorInfo)
 _CHECKPOINT = c_void_p
 _FUNCTIONS = {
-    "spmd_options_init": (None, [POINTER(Options)]),
+    "spmd_options_init_sized": (None, [POINTER(Options), c_size_t]),
     "spmd_join": (c_int32, [POINTER(Launch), c_double, POINTER(_PROCESSES), _STATUS]),
     "spmd_leave": (None, [_PROCESSES]),
     "spmd_process": (c_int64, [_PROCESSES]),
@@ -101,7 +101,7 @@ _FUNCTIONS = {
     "spmd_num_shards": (c_int32, [_TRAINER, c_int64, POINTER(c_size_t), _STATUS]),
     "spmd_shard": (c_int32, [_TRAINER, c_int64, c_size_t, POINTER(ShardInfo), _STATUS]),
     "spmd_read_shard": (c_int32, [_TRAINER, c_int64, c_size_t, c_void_p, c_size_t, _STATUS]),
-    "spmd_save_options_init": (None, [POINTER(SaveOptions)]),
+    "spmd_save_options_init_sized": (None, [POINTER(SaveOptions), c_size_t]),
     "spmd_save_checkpoint": (c_int32, [_TRAINER, c_char_p, POINTER(SaveOptions), _STATUS]),
     "spmd_load_checkpoint": (c_int32, [_TRAINER, c_char_p, c_int32, POINTER(_CHECKPOINT), _STATUS]),
     "spmd_finish_checkpoint": (c_int32, [_TRAINER, c_int32, POINTER(c_int32), _STATUS]),

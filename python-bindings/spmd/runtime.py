@@ -98,7 +98,7 @@ class Trainer:
         self._process, self._at_exit = os.getpid(), None
         self._library = native.load(library or find_runtime())
         options = native.Options()
-        self._library.spmd_options_init(options)
+        self._library.spmd_options_init_sized(options, ctypes.sizeof(options))
         options.ranks, options.threads = ranks or 0, threads or 0
         if timeout is not None:
             options.timeout_seconds = timeout
@@ -219,7 +219,7 @@ class Trainer:
           files: further files of this process, by a name that no other process has.
         """
         options = native.SaveOptions()
-        self._library.spmd_save_options_init(options)
+        self._library.spmd_save_options_init_sized(options, ctypes.sizeof(options))
         extra = (native.File * len(files or ()))(*((name.encode(), data, len(data)) for name, data in (files or {}).items()))
         options.kind, options.step, options.keep, options.notes = kind.encode(), step, keep, notes.encode()
         if mode not in SAVE_MODES:

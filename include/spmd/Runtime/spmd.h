@@ -17,6 +17,12 @@
 |*   spmd_read_output(trainer, 0, &loss, sizeof loss, &status);
 |*   spmd_close(trainer);
 |*
+|* Option structs begin with their size, so that members can be added: this
+|* header's spmd_options_init says how much the caller knows of, and members
+|* that only one of both knows have their defaults. One that the caller has set
+|* and this library does not know is SPMD_BAD_INPUT. The other structs stay as
+|* they are; what is to be said besides gets functions of its own.
+|*
 |* An artifact holds native code: load only what you would run as a program.
 |*
 \*===----------------------------------------------------------------------===*/
@@ -138,7 +144,9 @@ typedef struct spmd_collective_info {
   int64_t bytes;        /* handed over by each rank */
 } spmd_collective_info;
 
-SPMD_API void spmd_options_init(spmd_options *options);
+/* Sets the `size` bytes that a caller knows of to the defaults. */
+SPMD_API void spmd_options_init_sized(spmd_options *options, size_t size);
+#define spmd_options_init(options) spmd_options_init_sized((options), sizeof *(options))
 
 /* The processes of a job, for what a program exchanges besides training: every
    process makes the same calls in the same order. One that is alone is process
@@ -283,7 +291,8 @@ typedef struct spmd_save_options {
                             spmd_finish_checkpoint; of several processes only kind "sharded"; 0: when it is saved */
 } spmd_save_options;
 
-SPMD_API void spmd_save_options_init(spmd_save_options *options);
+SPMD_API void spmd_save_options_init_sized(spmd_save_options *options, size_t size);
+#define spmd_save_options_init(options) spmd_save_options_init_sized((options), sizeof *(options))
 
 /* Saves a checkpoint in `folder`, in place of one of the same step. All
    processes of a job call this, with one folder that all of them see. */

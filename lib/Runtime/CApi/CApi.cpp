@@ -1,6 +1,7 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "Handles.h"
+#include "SizedStruct.h"
 #include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"
@@ -16,11 +17,13 @@ struct spmd_processes {
   AbortState abort;
 };
 
-void spmd_options_init(spmd_options *options) {
-  *options = spmd_options{};
-  options->size = sizeof *options;
-  options->timeout_seconds = TrainerOptions().timeoutSeconds;
+static spmd_options getDefaults() {
+  spmd_options options = {};
+  options.timeout_seconds = TrainerOptions().timeoutSeconds;
+  return options;
 }
+
+void spmd_options_init_sized(spmd_options *options, size_t size) { initSized(options, size, getDefaults()); }
 
 /// Registers all that this build has.
 static Expected<Launch> registerAll(const spmd_launch &launch, TrainerOptions &options) {
@@ -88,23 +91,24 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
     TrainerOptions chosen;
     spmd_launch launch = {};
     if (options) {
-      if (options->size != sizeof *options)
-        return Status::badInput("spmd_load: options were not made by "
-                                "spmd_options_init of this version");
-      chosen.ranks = options->ranks;
-      chosen.threads = options->threads;
-      chosen.timeoutSeconds = options->timeout_seconds;
-      chosen.weights = textOrEmpty(options->weights);
-      chosen.device.cpu = textOrEmpty(options->cpu);
-      chosen.fault = textOrEmpty(options->fault);
-      chosen.profile = options->profile != 0;
-      chosen.isWrittenNext = options->written_next != 0;
-      chosen.shares = options->shares ? options->shares->trainer.get() : nullptr;
-      if (options->batch != SPMD_BATCH_OF_JOB && options->batch != SPMD_BATCH_OF_PROCESS)
-        return Status::badInput("spmd_load: batch is " + std::to_string(options->batch) +
+      std::optional<spmd_options> known = readSized(options, getDefaults());
+      if (!known)
+        return Status::badInput("spmd_load: options were not made by spmd_options_init, or have members that this "
+                                "version does not know");
+      chosen.ranks = known->ranks;
+      chosen.threads = known->threads;
+      chosen.timeoutSeconds = known->timeout_seconds;
+      chosen.weights = textOrEmpty(known->weights);
+      chosen.device.cpu = textOrEmpty(known->cpu);
+      chosen.fault = textOrEmpty(known->fault);
+      chosen.profile = known->profile != 0;
+      chosen.isWrittenNext = known->written_next != 0;
+      chosen.shares = known->shares ? known->shares->trainer.get() : nullptr;
+      if (known->batch != SPMD_BATCH_OF_JOB && known->batch != SPMD_BATCH_OF_PROCESS)
+        return Status::badInput("spmd_load: batch is " + std::to_string(known->batch) +
                                 ", expected SPMD_BATCH_OF_PROCESS or SPMD_BATCH_OF_JOB");
-      chosen.batch = options->batch == SPMD_BATCH_OF_PROCESS ? BatchOf::Process : BatchOf::Job;
-      launch = options->launch;
+      chosen.batch = known->batch == SPMD_BATCH_OF_PROCESS ? BatchOf::Process : BatchOf::Job;
+      launch = known->launch;
     }
     if (Expected<Launch> joined = registerAll(launch, chosen); !joined)
       return joined.error();

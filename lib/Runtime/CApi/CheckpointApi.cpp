@@ -1,6 +1,7 @@
 //===- CheckpointApi.cpp - The checkpoints of spmd.h ----------------------===//
 
 #include "Handles.h"
+#include "SizedStruct.h"
 #include "spmd/Runtime/Run/Checkpoint.h"
 
 using namespace spmd::runtime;
@@ -33,17 +34,21 @@ static Finished finish(const spmd_trainer &trainer, bool waits) {
   return {saved ? Status::success() : saved.error(), !trainer.saving->isPending()};
 }
 
-void spmd_save_options_init(spmd_save_options *options) {
-  *options = spmd_save_options{};
-  options->size = sizeof *options;
-  options->kind = "full";
+static spmd_save_options getDefaults() {
+  spmd_save_options options = {};
+  options.kind = "full";
+  return options;
 }
 
-int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, const spmd_save_options *options,
+void spmd_save_options_init_sized(spmd_save_options *options, size_t size) { initSized(options, size, getDefaults()); }
+
+int32_t spmd_save_checkpoint(const spmd_trainer *trainer, const char *folder, const spmd_save_options *given,
                              spmd_status *status) {
   return guarded(status, [&]() -> Status {
-    if (options->size != sizeof *options)
-      return Status::badInput("spmd_save_checkpoint: options were not made by spmd_save_options_init of this version");
+    std::optional<spmd_save_options> options = readSized(given, getDefaults());
+    if (!options)
+      return Status::badInput("spmd_save_checkpoint: options were not made by spmd_save_options_init, or have members "
+                              "that this version does not know");
     std::optional<CheckpointKind> kind = parseCheckpointKind(textOrEmpty(options->kind));
     if (!kind)
       return Status::badInput("kind is '" + textOrEmpty(options->kind) + "'; allowed: full, sharded");

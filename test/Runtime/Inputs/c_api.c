@@ -27,6 +27,10 @@ int main(int argc, char **argv) {
   spmd_shard_info shard;
   const void *data;
   size_t bytes, count;
+  struct {
+    spmd_options known;
+    int64_t more;
+  } later;
   int64_t ids[16];
   float target[24], loss = 0, before, weights[66];
   const int64_t ids_shape[2] = {8, 2}, target_shape[2] = {8, 3};
@@ -45,7 +49,25 @@ int main(int argc, char **argv) {
   options.ranks = 2;
   options.size = 3;
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_BAD_INPUT);
-  options.size = sizeof options;
+  options.size = (size_t)-1; /* never set */
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_BAD_INPUT);
+  /* A caller of a later version: what this library does not know is zero, or refused. */
+  memset(&later, 0, sizeof later);
+  options.size = sizeof later;
+  later.known = options;
+  later.more = 1;
+  REQUIRE(spmd_load(argv[1], &later.known, &trainer, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "this version does not know"));
+  later.more = 0;
+  REQUIRE(spmd_load(argv[1], &later.known, &trainer, &status) == SPMD_OK);
+  spmd_close(trainer);
+  /* One of an earlier version: what it does not know has its default, and is not touched. */
+  memset(&options, 0x55, sizeof options);
+  spmd_options_init_sized(&options, offsetof(spmd_options, profile));
+  REQUIRE(options.ranks == 0 && options.timeout_seconds > 0 && options.profile == 0x55555555);
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
+  spmd_close(trainer);
+  spmd_options_init(&options);
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
   REQUIRE(status.code == SPMD_OK && status.message[0] == 0);
 

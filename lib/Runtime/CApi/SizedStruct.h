@@ -1,0 +1,40 @@
+//===- SizedStruct.h - Structs that begin with their size ---------*- C++ -*-===//
+
+#ifndef SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
+#define SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+namespace spmd::runtime {
+
+/// Fills the `size` bytes of a caller's struct: with `defaults`, and zeros where a later version has members.
+template <typename T>
+void initSized(T *given, size_t size, T defaults) {
+  defaults.size = size;
+  std::memset(static_cast<void *>(given), 0, size);
+  std::memcpy(static_cast<void *>(given), &defaults, std::min(size, sizeof defaults));
+}
+
+/// No version's struct is larger: a size beyond was never set.
+inline constexpr size_t kLargestSize = 4096;
+
+/// A caller's struct, of which members that it does not know are `defaults`. Nothing when its size is none, or when it
+/// has set a member that this version does not know.
+template <typename T>
+std::optional<T> readSized(const T *given, T defaults) {
+  if (given->size < sizeof given->size || given->size > kLargestSize)
+    return std::nullopt;
+  size_t common = std::min(given->size, sizeof defaults);
+  const char *bytes = reinterpret_cast<const char *>(given);
+  if (std::any_of(bytes + common, bytes + given->size, [](char byte) { return byte != 0; }))
+    return std::nullopt;
+  std::memcpy(static_cast<void *>(&defaults), bytes, common);
+  return defaults;
+}
+
+} // namespace spmd::runtime
+
+#endif // SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
