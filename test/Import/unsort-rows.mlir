@@ -112,3 +112,38 @@ func.func @step(%x: tensor<4x8xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
   %t = aten.sum.dim_IntList %c {dim = array<i64: 0>, keepdim = false} : (tensor<4x8xf32>) -> tensor<8xf32>
   return %y, %t : tensor<4x5xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Positions among four are not all of three groups.
+// CHECK-LABEL: func.func @step
+// CHECK: aten.sort.stable %{{.*}} {descending = true, dim = 1
+// CHECK: %[[V:.*]], %[[P:.*]] = aten.sort.stable
+// CHECK: %[[GROUPS:.*]] = aten.sum.dim_IntList {{.*}} : (tensor<4x3xi1>) -> tensor<4xi64>
+// CHECK: %[[S:.*]] = aten.gather_rows %{{.*}}, %[[P]]
+// CHECK: aten.grouped_mm %[[S]], %{{.*}}, %[[GROUPS]]
+// CHECK: aten.cumsum %[[S]]
+func.func @step(%x: tensor<4x8xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                %w: tensor<3x8x5xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                %scores: tensor<4x4xf32> {spmd.arg = #spmd.batch<"scores", dim = 0>})
+    -> (tensor<4x5xf32> {spmd.result = #spmd.output<"0">}, tensor<8xf32> {spmd.result = #spmd.output<"1">}) {
+  %tv, %ti = aten.sort.stable %scores {dim = 1 : i64, descending = true} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xi64>)
+  %top = aten.slice.Tensor %ti {dim = 1 : i64, start = 0 : i64, end = 1 : i64} : (tensor<4x4xi64>) -> tensor<4x1xi64>
+  %e = aten.view %top {size = array<i64: 4>} : (tensor<4x1xi64>) -> tensor<4xi64>
+  %v, %p = aten.sort.stable %e {dim = 0 : i64} : (tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>)
+  %n3 = aten.arange.start_step {start = 0 : i64, end = 3 : i64, step = 1 : i64} : () -> tensor<3xi64>
+  %col = aten.view %n3 {size = array<i64: 3, 1>} : (tensor<3xi64>) -> tensor<3x1xi64>
+  %line = aten.view %v {size = array<i64: 1, 4>} : (tensor<4xi64>) -> tensor<1x4xi64>
+  %is = aten.eq.Tensor %col, %line : (tensor<3x1xi64>, tensor<1x4xi64>) -> tensor<3x4xi1>
+  %counts = aten.sum.dim_IntList %is {dim = array<i64: 1>, keepdim = false, dtype = i64} : (tensor<3x4xi1>) -> tensor<3xi64>
+  %ends = aten.cumsum %counts {dim = 0 : i64} : (tensor<3xi64>) -> tensor<3xi64>
+  %n4 = aten.arange.start_step {start = 0 : i64, end = 4 : i64, step = 1 : i64} : () -> tensor<4xi64>
+  %rows = aten.unsqueeze %n4 {dim = 1 : i64} : (tensor<4xi64>) -> tensor<4x1xi64>
+  %past = aten.le.Tensor %ends, %rows : (tensor<3xi64>, tensor<4x1xi64>) -> tensor<4x3xi1>
+  %groups = aten.sum.dim_IntList %past {dim = array<i64: 1>, keepdim = false, dtype = i64} : (tensor<4x3xi1>) -> tensor<4xi64>
+  %s = aten.gather_rows %x, %p : (tensor<4x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %y = aten.grouped_mm %s, %w, %groups : (tensor<4x8xf32>, tensor<3x8x5xf32>, tensor<4xi64>) -> tensor<4x5xf32>
+  %c = aten.cumsum %s {dim = 0 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = aten.sum.dim_IntList %c {dim = array<i64: 0>, keepdim = false} : (tensor<4x8xf32>) -> tensor<8xf32>
+  return %y, %t : tensor<4x5xf32>, tensor<8xf32>
+}
