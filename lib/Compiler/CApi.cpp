@@ -2,12 +2,11 @@
 
 #include "spmd/Compiler/Compiler.h"
 #include "spmd/Compiler/compile.h"
+#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Version.h"
-#include <algorithm>
-#include <cstring>
 
 using namespace spmd;
-using runtime::StatusCode;
+using runtime::StatusCode, runtime::readSized;
 
 static void diagnose(const spmd_compile_options &options, const DiagnosticRecord &record) {
   if (!options.diagnose)
@@ -42,21 +41,8 @@ static void diagnose(const spmd_compile_options &options, const DiagnosticRecord
   options.diagnose(options.context, &diagnostic);
 }
 
-/// What of the caller's struct this library knows; nothing for a size that no version of it has had.
-static std::optional<spmd_compile_options> readOptions(const spmd_compile_options *given) {
-  if (!given || given->size < sizeof given->size)
-    return std::nullopt;
-  spmd_compile_options known = {};
-  std::memcpy(&known, given, std::min(given->size, sizeof known));
-  // Members that only a later version has ask for what this one cannot do.
-  const char *bytes = reinterpret_cast<const char *>(given);
-  bool isUnderstood = std::all_of(bytes + std::min(given->size, sizeof known), bytes + given->size,
-                                  [](char byte) { return byte == 0; });
-  return isUnderstood ? std::optional(known) : std::nullopt;
-}
-
 int32_t spmd_compile(const spmd_compile_options *given) {
-  std::optional<spmd_compile_options> known = readOptions(given);
+  std::optional<spmd_compile_options> known = readSized(given, spmd_compile_options());
   if (!known)
     return SPMD_BAD_INPUT;
   const spmd_compile_options &options = *known;

@@ -1,7 +1,7 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "Handles.h"
-#include "SizedStruct.h"
+#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"

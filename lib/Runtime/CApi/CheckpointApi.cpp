@@ -1,7 +1,7 @@
 //===- CheckpointApi.cpp - The checkpoints of spmd.h ----------------------===//
 
 #include "Handles.h"
-#include "SizedStruct.h"
+#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Runtime/Run/Checkpoint.h"
 
 using namespace spmd::runtime;

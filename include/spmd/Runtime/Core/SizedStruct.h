@@ -1,7 +1,7 @@
 //===- SizedStruct.h - Structs that begin with their size ---------*- C++ -*-===//
 
-#ifndef SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
-#define SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
+#ifndef SPMD_RUNTIME_CORE_SIZEDSTRUCT_H
+#define SPMD_RUNTIME_CORE_SIZEDSTRUCT_H
 
 #include <algorithm>
 #include <cstddef>
@@ -21,11 +21,11 @@ void initSized(T *given, size_t size, T defaults) {
 /// No version's struct is larger: a size beyond was never set.
 inline constexpr size_t kLargestSize = 4096;
 
-/// A caller's struct, of which members that it does not know are `defaults`. Nothing when its size is none, or when it
-/// has set a member that this version does not know.
+/// A caller's struct, of which members that it does not know are `defaults`. Nothing when there is none, when its size is
+/// none, or when it has set a member that this version does not know.
 template <typename T>
 std::optional<T> readSized(const T *given, T defaults) {
-  if (given->size < sizeof given->size || given->size > kLargestSize)
+  if (!given || given->size < sizeof given->size || given->size > kLargestSize)
     return std::nullopt;
   size_t common = std::min(given->size, sizeof defaults);
   const char *bytes = reinterpret_cast<const char *>(given);
@@ -37,4 +37,4 @@ std::optional<T> readSized(const T *given, T defaults) {
 
 } // namespace spmd::runtime
 
-#endif // SPMD_LIB_RUNTIME_CAPI_SIZEDSTRUCT_H
+#endif // SPMD_RUNTIME_CORE_SIZEDSTRUCT_H
