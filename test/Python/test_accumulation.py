@@ -260,6 +260,29 @@ def test_a_first_step_of_its_own_is_refused(compiler) -> None:
         spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, ranks: int) -> None:
+    """Those of the first layer grow from call to call as in eager; the head's first update is its own."""
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    def head_of(model):
+        return torch.optim.SGD(model[2].parameters(), lr=0.1, momentum=0.9, dampening=0.5)
+
+    model, expected = network(), network()
+    optimizer, eager = head_of(model), head_of(expected)
+    compiled = spmd.compile(step, ranks=ranks)
+    for x, y in batches(3):
+        loss, wanted = compiled(model, optimizer, x, y), step(expected, eager, x, y)
+        assert abs(loss.item() - wanted.item()) < 1e-6
+        assert torch.allclose(model[0].weight.grad, expected[0].weight.grad, rtol=1e-5, atol=1e-7)
+    assert torch.allclose(model[2].weight, expected[2].weight, rtol=1e-5, atol=1e-7)
+
+
 def test_goes_on_from_the_middle(cache, tmp_path) -> None:
     """A checkpoint between micro-steps has the gradients; what has none begins with zeros."""
     flags, step = branches(clear_after)
