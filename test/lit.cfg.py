@@ -22,6 +22,7 @@ llvm_config.with_environment("PATH", [tools_dir, config.llvm_tools_dir], append_
 llvm_config.with_environment("PYTHONPATH", os.path.join(config.spmd_source_dir, "python-bindings"), append_path=True)
 config.environment["SPMD_BIN"] = tools_dir
 config.environment["SPMD_SOURCE"] = config.spmd_source_dir
+llvm_config.with_system_environment("SPMD_TEST_ALL")
 
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 config.substitutions.append(("%examples", os.path.join(config.spmd_source_dir, "examples")))

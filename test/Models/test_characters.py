@@ -122,10 +122,12 @@ def run(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_trains_as_eager(tmp_path) -> None:
+def test_trains_as_eager(tmp_path, whole: bool) -> None:
+    """200 batches of the recipe, then 500 steps of the file; a part of each in the suite."""
+    count, steps = (200, 500) if whole else (60, 120)
     sets = prepare(tmp_path)
     model, optimizer = setup(len(sets["vocabulary"]))
-    batches = [get_batch(sets["train"]) for _ in range(200)]
+    batches = [get_batch(sets["train"]) for _ in range(count)]
     spmd.capture(train_step, model, optimizer, *batches[0]).save(tmp_path / "train.step")
     spmd.capture(evaluate, setup(len(sets["vocabulary"]))[0], *batches[0]).save(tmp_path / "eval.step")
     for name in ("train", "eval"):
@@ -137,15 +139,15 @@ def test_trains_as_eager(tmp_path) -> None:
     ours = [float(loss) for loss in re.findall(r"^ *\d+ +(\d+\.\d+) ", text, re.M)]
     schedule = decay(optimizer)
     theirs = [train(model, optimizer, schedule, batch) for batch in batches]
-    assert theirs[-1] < 0.75 * theirs[0]
+    assert theirs[-1] < (0.75 if whole else 0.9) * theirs[0]
     np.testing.assert_allclose(ours, theirs, rtol=1e-4)
 
     model, optimizer = setup(len(sets["vocabulary"]))
     schedule = decay(optimizer)
-    for x, y in shuffled_windows(sets["train"], 500, seed=7):
+    for x, y in shuffled_windows(sets["train"], steps, seed=7):
         train(model, optimizer, schedule, (x, y))
     expected = np.mean([evaluate(model, x, y).item() for x, y in windows_in_order(sets["val"])])
-    run(tmp_path, "train.spmd", "--data=train.bin", "--steps=500", "--seed=7", "--quiet", f"--lr-schedule={SCHEDULE}",
+    run(tmp_path, "train.spmd", "--data=train.bin", f"--steps={steps}", "--seed=7", "--quiet", f"--lr-schedule={SCHEDULE}",
         "--eval=eval.spmd", "--val=val.bin", "--log=log.csv")
     found = float((tmp_path / "log.csv").read_text().splitlines()[-1].split(",")[2])
     assert abs(found - expected) < 0.02, (found, expected)

@@ -39,6 +39,7 @@ def test_trains_like_eager(name: str, tmp_path: Path) -> None:
     pipeline.train(step, case, 2, rtol=1e-4)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["MixtralForCausalLM", "GptOssForCausalLM"])
 def test_trains_in_bf16(name: str, tmp_path: Path) -> None:
     case, step = capture(name, tmp_path, torch.bfloat16)

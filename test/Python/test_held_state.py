@@ -323,6 +323,7 @@ def check(a, b) -> None:
     torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_methods(method, ranks: int) -> None:

@@ -55,6 +55,7 @@ def test_default_is_one_of_the_others(case: Case) -> None:
     assert first["nodes"] == second["nodes"] and first["inputs"] == second["inputs"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("number, case", [(n, c) for n, c in enumerate(CASES) if c.implementation != "default"],
                          ids=lambda value: str(value))
 def test_partitioned_step_equals_captured(number: int, case: Case, tmp_path) -> None:

@@ -54,12 +54,14 @@ def run_alone(folder, ranks, cases):
 
 
 @pytest.fixture(scope="module")
-def threads(tmp_path_factory):
+def threads(tmp_path_factory, whole):
     """What threads of one process give, by number of ranks."""
+    counts = (2, 4) if whole else (2,)
     folder = tmp_path_factory.mktemp("threads")
-    return folder, {ranks: run_alone(folder / str(ranks), ranks, TRAINS) for ranks in (2, 4)}
+    return folder, {ranks: run_alone(folder / str(ranks), ranks, TRAINS) for ranks in counts}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("world", [2, 4])
 def test_bits_of_threads(threads, world):
     folder, expected = threads

@@ -126,6 +126,7 @@ def test_attention(case):
     run_case(case)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_bf16(case):
     run_case(case, dtype="bf16")
@@ -179,6 +180,7 @@ def test_bool_mask(case):
     run_case(case, mask, tensor_mask(mask), [mask])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [(1, 1), (1, "h"), ("b", 1), ("b", "h")])
 @pytest.mark.parametrize("case", [(2, 4, 2, 40, 70, 20, 24, False), (2, 2, 2, 64, 64, 16, 16, False)])
 def test_mask_gradient(case, shape):
@@ -205,6 +207,7 @@ WINDOW = """mask() {{
   }}"""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("low, high", [(-3, 0), (-40, 0), (-300, -40), (5, 290), (-10, 10), (-1000, 7)])
 @pytest.mark.parametrize("sizes", [(290, 520, 16, 24), (300, 70, 8, 8)])
 def test_window(low, high, sizes):
