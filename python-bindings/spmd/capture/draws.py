@@ -16,11 +16,13 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import philox
 
 aten = torch.ops.aten
+_DEVICE_OF = torch.ops.prim.device.default
 _library = torch.library.Library("spmd", "FRAGMENT")
 _library.define("philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor")
 
@@ -106,6 +108,8 @@ class Draws(TorchDispatchMode):
         return [u if device is None else u.to(device) for u in drawn]
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is _DEVICE_OF and isinstance(args[0], FakeTensor):  # two of three calls, and nothing for any other mode
+            return torch.device("meta") if args[0].fake_mode.in_kernel_invocation else args[0].fake_device
         kwargs = dict(kwargs or {})
         replace = _REPLACED.get(func)
         generator = kwargs.pop("generator", None) or next((a for a in args if isinstance(a, torch.Generator)), None)

@@ -1,6 +1,7 @@
 """What a step that cannot be captured is answered with: the user's line, the op and the cure."""
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 from types import TracebackType
@@ -24,6 +25,7 @@ class CaptureError(RuntimeError):
     """A training step that has no graph. The message says where, which op, and what to write instead."""
 
 
+@functools.lru_cache(maxsize=None)
 def is_user_file(path: str) -> bool:
     """True for code that is neither PyTorch's nor ours nor made up at run time."""
     return not path.startswith((_TORCH_ROOT, _SPMD_ROOT, "<"))

@@ -24,6 +24,7 @@ from .optimizers import Optimizers
 from .refusals import Refusals
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
+_AUTOGRAD = os.path.join(_TORCH_ROOT, "autograd", "__init__.py")
 
 
 class Provenance(NamedTuple):
@@ -235,7 +236,7 @@ def user_stack() -> tuple[tuple[Frame, ...], str | None]:
         elif name.startswith(_TORCH_ROOT) and not frames:
             if name.endswith("clip_grad.py") or frame.f_code.co_name == "zero_grad":
                 caller = "optimizer"
-            elif name.endswith(os.path.join("torch", "autograd", "__init__.py")):
+            elif name == _AUTOGRAD:
                 caller = "seed"
         elif frame.f_code.co_name == "traced_step":  # trace.py: what called capture() is no part of the step
             break

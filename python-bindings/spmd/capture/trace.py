@@ -30,6 +30,7 @@ from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
+from .quick import quickly
 from .reached import Reached
 from .scheduled import Scheduled
 from .side_effects import SideEffects, warn_of_output_and_clocks
@@ -255,7 +256,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             return tensors
 
         try:
-            with fakes.mode, _without_torch_log(), traced_through(), inline_checkpoints(), \
+            with fakes.mode, quickly(), _without_torch_log(), traced_through(), inline_checkpoints(), \
                     only_autocast_of_the_traced_device(), traceable_step(call.optimizers), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
