@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstring>
 #include <linux/futex.h>
+#include <numeric>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -31,14 +32,20 @@ Expected<std::shared_ptr<Peers>> Peers::watch(const std::vector<int32_t> &ids, s
 }
 
 int64_t Peers::findEnded() const {
+  std::vector<size_t> all(handles.size());
+  std::iota(all.begin(), all.end(), 0);
+  return findEnded(all);
+}
+
+int64_t Peers::findEnded(const std::vector<size_t> &processes) const {
   std::vector<pollfd> entries;
-  for (const Descriptor &handle : handles)
-    entries.push_back({handle.get(), POLLIN, 0}); // those below 0 are left out by poll
+  for (size_t process : processes)
+    entries.push_back({handles[process].get(), POLLIN, 0}); // those below 0 are left out by poll
   if (::poll(entries.data(), entries.size(), 0) <= 0)
     return -1;
-  for (size_t process = 0; process < entries.size(); ++process)
-    if (entries[process].revents)
-      return static_cast<int64_t>(process);
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].revents)
+      return static_cast<int64_t>(processes[i]);
   return -1;
 }
 
@@ -55,7 +62,11 @@ Control::Control(std::shared_ptr<char> given, std::shared_ptr<SharedError> first
     : memory(std::move(given)), firstError(std::move(firstError)),
       block(*reinterpret_cast<ControlBlock *>(memory.get())),
       slots(reinterpret_cast<SharedSlot *>(memory.get() + sizeof(ControlBlock))), ranks(ranks),
-      members(std::move(members)), ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {}
+      members(std::move(members)), ranksOfProcess(ranksOfProcess), peers(std::move(peers)) {
+  for (int64_t member : this->members)
+    if (size_t process = static_cast<size_t>(member / ranksOfProcess); processes.empty() || processes.back() != process)
+      processes.push_back(process);
+}
 
 void Control::fail(const Status &status) {
   SharedError &error = *firstError;
@@ -100,7 +111,7 @@ Status endedWithoutAWord(const RanksHere &ranks, int64_t process, int32_t id) {
 bool Control::isEnded() {
   if (firstError->state.load() == 2)
     return true;
-  int64_t process = peers->findEnded();
+  int64_t process = peers->findEnded(processes);
   if (process < 0 || firstError->state.load() == 2)
     return process >= 0;
   fail(endedWithoutAWord({ranks, 0, ranksOfProcess}, process, peers->getId(static_cast<size_t>(process))));

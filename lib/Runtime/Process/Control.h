@@ -73,8 +73,9 @@ public:
   /// `ids` by process, 0 on another host; this one is `self`.
   static Expected<std::shared_ptr<Peers>> watch(const std::vector<int32_t> &ids, size_t self);
 
-  /// A process that has ended; -1: none.
+  /// A process that has ended, of all or of some; -1: none.
   int64_t findEnded() const;
+  int64_t findEnded(const std::vector<size_t> &processes) const;
   int32_t getId(size_t process) const { return ids[process]; }
 
 private:
@@ -93,7 +94,7 @@ public:
   static int64_t sizeFor(int64_t ranks);
 
   /// `memory`, for as many ranks as there are, is zeroed when the first process makes its Control. `members` are the
-  /// ranks that meet; `ranksOfProcess` are in each process. `firstError` is zeroed memory of all communicators.
+  /// ranks that meet, in order; `ranksOfProcess` are in each process. `firstError` is zeroed memory of all communicators.
   Control(std::shared_ptr<char> memory, std::shared_ptr<SharedError> firstError, int64_t ranks,
           std::vector<int64_t> members, int64_t ranksOfProcess, std::shared_ptr<Peers> peers);
 
@@ -129,6 +130,7 @@ private:
   std::vector<int64_t> members;
   int64_t ranksOfProcess;
   std::shared_ptr<Peers> peers;
+  std::vector<size_t> processes; ///< of the members: others may be done already, where ranks meet in groups
 };
 
 } // namespace spmd::runtime

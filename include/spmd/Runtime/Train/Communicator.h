@@ -127,8 +127,8 @@ public:
   /// The error that another process of this host has ended, where one has: it may have nothing more to do.
   virtual Status findEnded(const RanksHere &ranks) const { return Status::success(); }
 
-  /// Makes the communicator `name` of a program, in which the ranks of each of `groups` meet. Errors go both ways through `abort`, which outlives it: one of this
-  /// process is told to the others, and theirs are raised in it.
+  /// Makes the communicator `name` of a program, in which the ranks of each of `groups` meet. Errors go both ways
+  /// through `abort`, which outlives it: one of this process is told to the others, and theirs are raised in it.
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
                                                             const RankGroups &groups, AbortState &abort,
                                                             const CommunicatorOptions &options) = 0;

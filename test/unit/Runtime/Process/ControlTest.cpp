@@ -2,21 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace spmd::runtime;
 
 namespace {
 
-/// A block of one rank, and what others see in it.
+/// A block of the first rank, in this process, of which others see what they do.
 struct Block {
-  Block() {
-    auto bytes = static_cast<size_t>(Control::sizeFor(1));
+  explicit Block(std::vector<int64_t> members = {0}, const std::vector<int32_t> &processes = {0}) {
+    auto bytes = static_cast<size_t>(Control::sizeFor(static_cast<int64_t>(processes.size())));
     memory = {static_cast<char *>(std::aligned_alloc(64, bytes)), std::free};
     std::memset(memory.get(), 0, bytes);
     firstError = std::make_shared<SharedError>();
-    control = std::make_unique<Control>(memory, firstError, 1, std::vector<int64_t>{0}, 1, *Peers::watch({0}, 0));
+    control = std::make_unique<Control>(memory, firstError, static_cast<int64_t>(processes.size()), std::move(members),
+                                        1, *Peers::watch(processes, 0));
   }
   SharedError &error() { return *firstError; }
 
@@ -59,6 +63,29 @@ TEST(Control, AnErrorThatIsNeverWrittenIsOneAllTheSame) {
   Block block;
   block.error().state = 1;
   EXPECT_EQ(block.control->error().message, "another process has failed, and ended before it said why");
+}
+
+/// Ranks 0 and 1 meet in one group and rank 2 in another: one that is done with its group may end, and is missed by those
+/// who wait for it alone.
+TEST(Control, OnlyMembersAreMissed) {
+  int32_t alive = ::fork();
+  if (alive == 0)
+    for (;;)
+      ::pause();
+  int32_t ended = ::fork();
+  if (ended == 0)
+    ::_exit(0);
+  Block own({0, 1}, {0, alive, ended}), of2({0, 2}, {0, alive, ended});
+  siginfo_t unused;
+  ::waitid(P_PID, static_cast<id_t>(ended), &unused, WEXITED | WNOWAIT);
+  AbortState abort;
+  auto soon = Clock::now() + std::chrono::milliseconds(200);
+  EXPECT_EQ(own.control->meet(0, 0, abort, soon), WaitResult::TimedOut);
+  EXPECT_EQ(of2.control->meet(0, 0, abort, Clock::now() + std::chrono::seconds(20)), WaitResult::Aborted);
+  EXPECT_EQ(of2.control->error().message, "rank 2 ended without a word: process " + std::to_string(ended) + " is gone");
+  ::kill(alive, SIGKILL);
+  ::waitpid(alive, nullptr, 0);
+  ::waitpid(ended, nullptr, 0);
 }
 
 } // namespace
