@@ -117,6 +117,11 @@ int64_t spmd::runtime::numElements(const std::vector<int64_t> &shape) {
   return count;
 }
 
+int64_t spmd::runtime::bytesOf(int64_t elements, DType dtype) {
+  int64_t bytes;
+  return elements < 0 || __builtin_mul_overflow(elements, sizeOf(dtype), &bytes) ? INT64_MAX : bytes;
+}
+
 std::string spmd::runtime::formatShape(const std::vector<int64_t> &shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i)

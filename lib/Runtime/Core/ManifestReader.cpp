@@ -43,7 +43,8 @@ static std::vector<int64_t> shapeOf(JsonValue value) {
 /// Checks that [offset, offset + bytes) lies in [0, limit).
 static void checkRange(JsonValue value, int64_t offset, int64_t bytes, int64_t limit, const char *region) {
   if (offset > limit || bytes > limit - offset)
-    value["offset"].fail("bytes [" + std::to_string(offset) + ", " + std::to_string(offset + bytes) +
+    value["offset"].fail("bytes [" + std::to_string(offset) + ", " +
+                         (bytes > INT64_MAX - offset ? "2^63 or more" : std::to_string(offset + bytes)) +
                          ") are outside the " + region + " of " + std::to_string(limit) + " bytes");
 }
 

@@ -98,7 +98,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
       return value["data_offsets"].fail("truncated: ends at byte " + std::to_string(range[1]) + ", the file has " +
                                         std::to_string(dataSize) + " bytes of data");
     tensor.bytes = range[1] - range[0];
-    if (tensor.bytes != numElements(tensor.shape) * sizeOf(tensor.dtype))
+    if (tensor.bytes != bytesOf(numElements(tensor.shape), tensor.dtype))
       return value["data_offsets"].fail(std::to_string(tensor.bytes) + " bytes do not hold " + dtype +
                                         formatShape(tensor.shape));
     tensor.data = data + range[0];

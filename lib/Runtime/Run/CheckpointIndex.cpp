@@ -99,7 +99,8 @@ static std::vector<CheckpointIndex::Piece> readPieces(JsonValue list, const Stat
     if (numbers.size() != 4)
       return value.fail("expected [file, first element, elements, byte in the file]");
     CheckpointIndex::Piece piece{static_cast<size_t>(numbers[0]), numbers[1], numbers[2], numbers[3]};
-    if (piece.file >= files.size() || piece.offset + piece.count * sizeOf(tensor.dtype) > files[piece.file].bytes)
+    if (piece.file >= files.size() || piece.offset > files[piece.file].bytes ||
+        bytesOf(piece.count, tensor.dtype) > files[piece.file].bytes - piece.offset)
       return value.fail("is not in a file of the checkpoint");
     if (piece.first != known)
       return value.fail("begins at element " + std::to_string(piece.first) + ", those before it end at " +

@@ -17,6 +17,8 @@ static std::unique_ptr<Trainer> load(int64_t ranks, int64_t threads) {
 }
 
 TEST(HostTrainer, StepsDoNotAllocate) {
+  if (!countsAllocations())
+    GTEST_SKIP() << "nothing counts allocations here";
   for (int64_t ranks : {1, 2, 4}) {
     std::unique_ptr<Trainer> trainer = load(ranks, 2 * ranks);
     TinyBatch batch;

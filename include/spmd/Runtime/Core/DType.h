@@ -48,6 +48,10 @@ void storeFromDouble(void *data, DType dtype, int64_t index, double value);
 /// Product of the dims, 1 for a scalar, -1 when it does not fit 64 bits.
 int64_t numElements(const std::vector<int64_t> &shape);
 
+/// Bytes of `elements`, a number of numElements; the largest number there is when they do not fit 64 bits, which no file or
+/// arena has room for.
+int64_t bytesOf(int64_t elements, DType dtype);
+
 /// "[8, 128]".
 std::string formatShape(const std::vector<int64_t> &shape);
 

@@ -70,7 +70,7 @@ struct StateEntry {
   bool persistent = true;           ///< part of the saved state dict
   std::optional<int64_t> buffer;    ///< plan buffer that holds it
 
-  int64_t bytes() const { return numel * sizeOf(dtype); }
+  int64_t bytes() const { return bytesOf(numel, dtype); }
 };
 
 /// "shard", "table", "replicated".
@@ -95,7 +95,7 @@ struct BatchInput {
   std::optional<int64_t> ignoreIndex; ///< one further value that is allowed
   std::optional<int64_t> buffer;
 
-  int64_t localBytes() const { return numElements(localShape) * sizeOf(dtype); }
+  int64_t localBytes() const { return bytesOf(numElements(localShape), dtype); }
 };
 
 struct HyperParameter {
@@ -118,7 +118,7 @@ struct Output {
   int64_t offset = 0;
   std::optional<int64_t> buffer;
 
-  int64_t localBytes() const { return numElements(localShape) * sizeOf(dtype); }
+  int64_t localBytes() const { return bytesOf(numElements(localShape), dtype); }
 };
 
 struct ProgramEntry {

@@ -34,7 +34,7 @@ struct StateTensor {
   size_t segment = 0;         ///< position in the unit
 
   int64_t numel() const { return numElements(shape); }
-  int64_t bytes() const { return numel() * sizeOf(dtype); }
+  int64_t bytes() const { return bytesOf(numel(), dtype); }
   bool isOptimizerState() const { return state != "param" && state != "buffer" && state != "constant" && !isRng(); }
   /// Seed and step counter of random numbers.
   bool isRng() const { return state == "rng"; }
