@@ -260,14 +260,18 @@ def test_a_first_step_of_its_own_is_refused(compiler) -> None:
         spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, ranks: int) -> None:
-    """Those of the first layer grow from call to call as in eager; the head's first update is its own."""
+@pytest.mark.parametrize("ranks, first", [(1, False), (2, False), (2, True)])
+def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, ranks: int, first: bool) -> None:
+    """Those of the first layer grow from call to call as in eager; the head's first update is its own. `first`: gradients
+    are cleared before they are computed, so that those that the optimizer has used are there afterwards."""
     def step(model, optimizer, x, y):
+        if first:
+            optimizer.zero_grad()
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad()
+        if not first:
+            optimizer.zero_grad()
         return loss
 
     def head_of(model):

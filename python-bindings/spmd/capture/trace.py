@@ -156,8 +156,9 @@ def _gradients_of(traced: Trace, taken: list[str], leftover: list[str], copied: 
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     """Traces the first call of an optimizer that computes it otherwise than all later ones, which `traced` has."""
-    trained = {id(p) for part in call.optimizers.parts for group in part.param_groups for p in group["params"]}
-    if traced.accumulates and any(id(i.real) in trained for i, _ in traced.inputs
+    waiting = {id(p) for part in call.optimizers.parts if id(part) not in traced.stepped
+               for group in part.param_groups for p in group["params"]}
+    if traced.accumulates and any(id(i.real) in waiting for i, _ in traced.inputs
                                   if i.kind == "param" and i.name in traced.gradients.left):
         raise CaptureError("SGD with dampening computes its first step otherwise than all later ones, and the step leaves "
                            "its gradients to another call, so that nobody knows which call is the first\n"
