@@ -151,7 +151,14 @@ def document() -> str:
         "  move: `scheduled_options` of `spmd.capture`, by themselves under `@spmd.compile` ([python.md](python.md)).",
         "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all "
         "implementations give",
-        "  one kernel per flat buffer.", "", "Not supported, each an error when the step is captured:", ""]
+        "  one kernel per flat buffer.",
+        "- An optimizer of one's own is captured as the ops that it consists of. What it computes of whole parameters, no "
+        "rank",
+        "  has: norms (LAMB, as its users write it) are sums over the ranks' parts; for products of matrices "
+        "(`torch.optim.Muon`)",
+        "  what they multiply is gathered, and every rank multiplies all of it, which a warning says with its share of the step's",
+        "  operations. Both train like eager on 1 to 3 ranks, sharded and replicated "
+        "(`test/Python/test_whole_parameters.py`).", "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")
     return "\n".join(lines) + "\n"

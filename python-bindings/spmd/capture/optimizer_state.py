@@ -22,9 +22,7 @@ _FUSED_BY_DEFAULT = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
 UNSUPPORTED = {
     "Adafactor": "its state is a mean per row and column of a parameter, and no rank holds whole rows; its step size "
                  "depends on values in Python",
-    "LAMB": "its step is scaled by the norms of whole parameters, which no rank holds",
     "LBFGS": "it calls a closure as often as values make it",
-    "Muon": "it orthogonalizes whole matrices, and no rank holds whole parameters",
     "SparseAdam": "its gradients are sparse tensors",
 }
 

@@ -122,14 +122,15 @@ FailureOr<Ref> lowerProduct(GraphBuilder &g, Operation *op, Value lhs, Value rhs
   return g.reshape(product, {m, n});
 }
 
+/// The factor is not rounded to a narrow type, the result is.
 Ref scale(GraphBuilder &g, Ref ref, Attribute factor) {
   double value = getScalarValue(factor);
   if (value == 1)
     return ref;
-  Type type = ref.getElementType();
+  Type type = ref.getElementType(), wide = getComputeType(type);
   return g.pointwise({ref}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
-    ScalarBuilder s(b, type);
-    return s.mul(s.constant(value), args[0]);
+    ScalarBuilder s(b, wide);
+    return castScalar(b, s.mul(s.constant(value), castScalar(b, args[0], wide)), type);
   });
 }
 
