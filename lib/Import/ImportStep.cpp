@@ -1,5 +1,6 @@
 //===- ImportStep.cpp - A step package as a module ------------------------===//
 
+#include "ImportStep.h"
 #include "spmd/Import/Import.h"
 
 #include "Emitter.h"
@@ -253,8 +254,12 @@ OwningOpRef<ModuleOp> StepImporter::run() {
   return module;
 }
 
-OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
+OwningOpRef<ModuleOp> spmd::importStep(const step::Step &step, MLIRContext *context) {
   context->loadDialect<aten::AtenDialect, func::FuncDialect, SpmdDialect>();
+  return StepImporter(step, context).run();
+}
+
+OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
   SmallString<128> file(path);
   if (llvm::sys::fs::is_directory(path))
     llvm::sys::path::append(file, "step.json");
@@ -270,5 +275,5 @@ OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
     folder = ".";
   if (runtime::Status status = step::checkWeights(*step, folder); !status.ok())
     return fail(status);
-  return StepImporter(*step, context).run();
+  return importStep(*step, context);
 }

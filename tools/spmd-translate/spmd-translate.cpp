@@ -4,6 +4,7 @@
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/CrashMessage.h"
+#include "spmd/Runtime/Core/AtomicFile.h"
 
 #include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/AsmState.h"
@@ -12,6 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -25,12 +27,21 @@ struct Options {
                                         llvm::cl::desc("Reads a step package (NAME.step or its step.json) and "
                                                        "writes its IR"),
                                         llvm::cl::value_desc("path"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> importStableHlo{
+      "import-stablehlo",
+      llvm::cl::desc("Reads a training step of StableHLO in generic form, as JAX lowers it, and writes its IR, or with "
+                     "-o NAME.step its step package"),
+      llvm::cl::value_desc("file"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> roles{"roles",
+                                   llvm::cl::desc("JSON file: which arguments of the StableHLO step are parameters, "
+                                                  "state and batches, and what its results are"),
+                                   llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> planToJson{
       "plan-to-json", llvm::cl::desc("Reads the IR of a plan and writes the plan as the runtime reads it"),
       llvm::cl::value_desc("file"), llvm::cl::cat(category)};
-  llvm::cl::opt<std::string> planToManifest{
-      "plan-to-manifest", llvm::cl::desc("Reads the IR of a plan and writes the artifact's manifest"),
-      llvm::cl::value_desc("file"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> planToManifest{"plan-to-manifest",
+                                            llvm::cl::desc("Reads the IR of a plan and writes the artifact's manifest"),
+                                            llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<bool> printSchemas{"print-aten-schemas",
                                    llvm::cl::desc("Writes, for each op of the aten dialect, its name, its "
                                                   "PyTorch schema and its attributes"),
@@ -51,7 +62,8 @@ static void printSchemas(MLIRContext &context, llvm::raw_ostream &os) {
     if (!interface)
       continue;
     os << name.getStringRef() << '\t' << interface->getSchema() << '\t';
-    llvm::interleave(name.getAttributeNames(), os, [&](StringAttr attr) { os << attr.getValue(); }, ",");
+    llvm::interleave(
+        name.getAttributeNames(), os, [&](StringAttr attr) { os << attr.getValue(); }, ",");
     os << '\n';
   }
 }
@@ -73,6 +85,27 @@ static LogicalResult writePlan(const std::string &path, bool manifest, MLIRConte
   return os << spmd::runtime::writeManifest(*described), success();
 }
 
+/// Writes the step of a StableHLO file as the package NAME.step; tensors beside its step.json stay.
+static LogicalResult writePackage(const Options &options, MLIRContext &context) {
+  std::string text;
+  if (!spmd::importStableHlo(options.importStableHlo, options.roles, &context, &text))
+    return failure();
+  std::string folder = llvm::StringRef(options.output).rtrim('/').str();
+  if (std::error_code problem = llvm::sys::fs::create_directories(folder)) {
+    llvm::errs() << "error: cannot create folder '" << folder << "': " << problem.message() << '\n';
+    return failure();
+  }
+  auto file = spmd::runtime::AtomicFile::create(folder + "/step.json");
+  spmd::runtime::Status status = file ? spmd::runtime::Status::success() : file.error();
+  if (status.ok()) {
+    file->write(text.data(), text.size());
+    status = file->commit();
+  }
+  if (!status.ok())
+    llvm::errs() << "error: " << status.message << '\n';
+  return success(status.ok());
+}
+
 int main(int argc, char **argv) {
   spmd::explainCrashes(argc, argv);
   llvm::InitLLVM init(argc, argv);
@@ -80,11 +113,16 @@ int main(int argc, char **argv) {
   registerAsmPrinterCLOptions();
   llvm::cl::ParseCommandLineOptions(argc, argv, "spmd translation driver\n");
   int actions = options.printSchemas;
-  for (auto *path : {&options.importStep, &options.planToJson, &options.planToManifest})
+  for (auto *path : {&options.importStep, &options.importStableHlo, &options.planToJson, &options.planToManifest})
     actions += !path->empty();
   if (actions != 1) {
-    llvm::errs() << "error: give one of --import-step=PATH, --plan-to-json=FILE, --plan-to-manifest=FILE and "
-                    "--print-aten-schemas\n";
+    llvm::errs() << "error: give one of --import-step=PATH, --import-stablehlo=FILE, --plan-to-json=FILE, "
+                    "--plan-to-manifest=FILE and --print-aten-schemas\n";
+    return 2;
+  }
+  if (options.importStableHlo.empty() != options.roles.empty()) {
+    llvm::errs() << "error: --import-stablehlo=FILE and --roles=FILE go together: the roles say which arguments are "
+                    "parameters, state and batches (docs/stablehlo.md)\n";
     return 2;
   }
 
@@ -100,6 +138,12 @@ int main(int argc, char **argv) {
   SourceMgrDiagnosticHandler handler(sources, &context);
 
   std::string problem;
+  if (llvm::StringRef(options.output).rtrim('/').ends_with(".step")) {
+    if (!options.importStableHlo.empty())
+      return succeeded(writePackage(options, context)) ? 0 : 2;
+    llvm::errs() << "error: -o NAME.step is for --import-stablehlo=FILE\n";
+    return 2;
+  }
   auto file = openOutputFile(options.output, &problem);
   if (!file) {
     llvm::errs() << "error: " << problem << '\n';
@@ -107,12 +151,14 @@ int main(int argc, char **argv) {
   }
   if (options.printSchemas) {
     printSchemas(context, file->os());
-  } else if (options.importStep.empty()) {
+  } else if (options.importStep.empty() && options.importStableHlo.empty()) {
     bool manifest = options.planToJson.empty();
     if (failed(writePlan(manifest ? options.planToManifest : options.planToJson, manifest, context, file->os())))
       return 2;
   } else {
-    OwningOpRef<ModuleOp> module = spmd::importStep(options.importStep, &context);
+    OwningOpRef<ModuleOp> module = options.importStep.empty()
+                                       ? spmd::importStableHlo(options.importStableHlo, options.roles, &context)
+                                       : spmd::importStep(options.importStep, &context);
     if (!module)
       return 2;
     OpPrintingFlags flags;

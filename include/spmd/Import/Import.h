@@ -21,6 +21,14 @@ namespace spmd {
 /// place, and for ops the module path and the Python line; the result is null.
 mlir::OwningOpRef<mlir::ModuleOp> importStep(llvm::StringRef path, mlir::MLIRContext *context);
 
+/// Reads a training step that JAX lowered to StableHLO, in MLIR's generic form, and returns it as importStep does
+/// (docs/stablehlo.md). `roles` is a JSON file that says what arguments and results are. With `package`, that gets
+/// the text of the step.json that says the same.
+///
+/// Errors are at the op, with the user's line where the file has it, or name the place in the JSON file.
+mlir::OwningOpRef<mlir::ModuleOp> importStableHlo(llvm::StringRef path, llvm::StringRef roles,
+                                                  mlir::MLIRContext *context, std::string *package = nullptr);
+
 } // namespace spmd
 
 #endif // SPMD_IMPORT_IMPORT_H

@@ -304,6 +304,14 @@ static runtime::Status explain(const std::string &path, const runtime::Status &e
   return error;
 }
 
+/// Text of MLIR with ops of that dialect, or what jax.export writes, which is MLIR's bytecode.
+static bool isStableHlo(const std::string &text) {
+  size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] == '{')
+    return false;
+  return text.rfind("ML\xefR", 0) == 0 || text.find("stablehlo.") != std::string::npos;
+}
+
 runtime::Expected<Step> step::readStep(const std::string &path) {
   runtime::Expected<std::string> text = runtime::readFile(path);
   if (!text)
@@ -316,6 +324,10 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
                    " --loss=logits:cross_entropy --optimizer=AdamW,lr=1e-3 -o NAME.step makes a step of it"
              : "a file of torch.save or torch.export, and no captured step; spmd.capture(train_step, model, optimizer, "
                "...).save(\"NAME.step\") captures forward, backward and optimizer"));
+  if (isStableHlo(*text))
+    return runtime::Status::badInput(
+        "'" + path + "' is StableHLO, in which no argument is a parameter yet; spmd-translate --import-stablehlo " + path +
+        " --roles=ROLES.json -o NAME.step makes a step of it (docs/stablehlo.md)");
   runtime::JsonDocument document(path, *text);
   if (!document.status().ok())
     return document.status();
