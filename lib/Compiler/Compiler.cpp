@@ -2,6 +2,7 @@
 
 #include "spmd/Compiler/Compiler.h"
 #include "FittingOptions.h"
+#include "KeptUnits.h"
 #include "Report.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
@@ -113,6 +114,8 @@ LogicalResult Compiler::read() {
 
 LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
   if (failed(runPasses(phase, /*onlyVerifiers=*/false, timing)))
+    return failure();
+  if (phase == Phase::units && failed(chooseKeptUnits(*module, options.pipeline, options.memoryBudget)))
     return failure();
   return dump(phase);
 }

@@ -1,11 +1,10 @@
 //===- FittingOptions.cpp - What brings a plan under its budget -----------===//
 
 #include "FittingOptions.h"
+#include "PlanBytes.h"
 #include "dialects/Spmd/Spmd.h"
-#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/ShardUnits/Mesh.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -14,19 +13,6 @@ using runtime::formatCount;
 
 /// Ranks are doubled at most this often.
 static constexpr int kMostDoublings = 4;
-
-/// Bytes of the arena with `options`; none when the step cannot be planned with them.
-static std::optional<int64_t> planBytes(ModuleOp imported, const PipelineOptions &options) {
-  OwningOpRef<ModuleOp> module = imported.clone();
-  ScopedDiagnosticHandler silence(module->getContext(), [](Diagnostic &) { return success(); });
-  PassManager pm(module->getContext());
-  if (failed(buildPipeline(pm, options, Phase::import, Phase::plan, llvm::nulls())) || failed(pm.run(*module)))
-    return std::nullopt;
-  plan::ProgramOp program = getProgram(*module);
-  if (!program)
-    return std::nullopt;
-  return program.getStateBytes() + program.getTransientBytes();
-}
 
 /// The class of most items of the biggest list of modules: the blocks of a network.
 static std::string findBlockClass(ModuleOp module) {
@@ -49,7 +35,7 @@ static std::string findBlockClass(ModuleOp module) {
 FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions &options, int64_t budget) {
   FittingOptions found;
   auto attempt = [&](const std::string &text, const PipelineOptions &changed) -> std::optional<int64_t> {
-    std::optional<int64_t> bytes = planBytes(imported, changed);
+    std::optional<int64_t> bytes = planBytes(imported, changed, Phase::import);
     if (!bytes)
       return bytes;
     bool fits = *bytes <= budget;
@@ -59,7 +45,7 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
     return bytes;
   };
   PipelineOptions changed = options;
-  if (options.mode != "fully_shard" && options.mode != "hybrid") {
+  if (options.mode != "fully_shard" && options.mode != "hybrid" && options.mode != "default") {
     changed.mode = "fully_shard";
     attempt("--mode=fully_shard", changed);
   }

@@ -57,7 +57,9 @@ std::string unitOptions(const PipelineOptions &options) {
     text += " mesh=" + options.mesh;
   if (!options.reshardAfterForward.empty())
     text += " reshard-after-forward=" + options.reshardAfterForward;
-  return text + " ranks=" + std::to_string(options.ranks) + " mode=" + options.mode;
+  if (options.ranks != units::kRanksNotSaid || options.mesh.empty())
+    text += " ranks=" + std::to_string(options.ranks == units::kRanksNotSaid ? 1 : options.ranks);
+  return text + " mode=" + options.mode;
 }
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
@@ -186,7 +188,7 @@ std::optional<Phase> spmd::findPhase(StringRef name) {
 
 std::string spmd::findBadOption(const PipelineOptions &options) {
   auto isOneOf = [](StringRef value, ArrayRef<StringRef> allowed) { return llvm::is_contained(allowed, value); };
-  if (options.ranks < 1)
+  if (options.ranks < 1 && options.ranks != units::kRanksNotSaid)
     return "ranks=" + std::to_string(options.ranks) + ": expected at least 1";
   if (runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh); !mesh)
     return "mesh=" + options.mesh + ": " + mesh.error().message;

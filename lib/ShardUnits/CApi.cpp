@@ -38,7 +38,7 @@ static Expected<std::string> assign(const char *text, spmd_units_decide decide, 
     request.annotations = readAnnotations(root["units"]);
   request.strictTied = root.has("strict_tied") && root["strict_tied"].asBool();
   request.strictNames = !root.has("strict_names") || root["strict_names"].asBool();
-  int64_t ranks = root["ranks"].asSize();
+  int64_t ranks = root.has("ranks") ? root["ranks"].asSize() : kRanksNotSaid;
   Expected<Mesh> mesh = chooseMesh(ranks, root.has("mesh") ? root["mesh"].asString() : "");
   if (mesh)
     request.mesh = *mesh;

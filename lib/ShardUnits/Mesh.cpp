@@ -44,9 +44,9 @@ Expected<Mesh> units::parseMesh(const std::string &text) {
 
 Expected<Mesh> units::chooseMesh(int64_t ranks, const std::string &text) {
   if (text.empty())
-    return Mesh::of(ranks);
+    return Mesh::of(ranks == kRanksNotSaid ? 1 : ranks);
   Expected<Mesh> mesh = parseMesh(text);
-  if (mesh && ranks != 1 && ranks != mesh->ranks())
+  if (mesh && ranks != kRanksNotSaid && ranks != mesh->ranks())
     return Status::badInput("has " + std::to_string(mesh->ranks()) + " ranks, and ranks is " + std::to_string(ranks) +
                             "; leave ranks out, or make them equal");
   return mesh;

@@ -187,7 +187,8 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
     unit.modules = choice.modules;
     unit.options = choice.options;
     // PyTorch keeps what the root has gathered: backward begins with it.
-    if (choices.isAnnotated && choice.modules.front() == 0 && !unit.options.reshardAfterForward)
+    bool isByBudget = (unit.options.mode ? unit.options.mode : request.defaults.mode) == Mode::byBudget;
+    if (choices.isAnnotated && choice.modules.front() == 0 && !unit.options.reshardAfterForward && !isByBudget)
       unit.options.reshardAfterForward = UnitOptions::kKeep;
     unit.givenOptions = unit.options;
     if (Status status = completeMode(unit.options, formatPath(nameOf(choice))); !status.ok())
@@ -199,7 +200,9 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
     UnitOptions defaults = request.defaults;
     if (Status status = completeMode(defaults, ""); !status.ok())
       return status;
-    unit.options = unit.options.orElse(defaults).orElse(last);
+    unit.options = unit.options.orElse(defaults);
+    unit.isReshardOpen = isByBudget && !unit.options.reshardAfterForward;
+    unit.options = unit.options.orElse(last);
     if (Status status = resolveOptions(unit.options, result.mesh, formatPath(nameOf(choice))); !status.ok())
       return status;
     unit.buffers = layOutBuffers(parameters[number], countOwners(unit));

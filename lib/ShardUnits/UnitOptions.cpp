@@ -23,12 +23,14 @@ const char *units::nameOf(Mode mode) {
     return "hybrid";
   case Mode::replicate:
     return "replicate";
+  case Mode::byBudget:
+    return "default";
   }
   return "";
 }
 
 std::optional<Mode> units::parseMode(const std::string &name) {
-  for (Mode mode : {Mode::fullyShard, Mode::shardGradOp, Mode::shardOptimizer, Mode::hybrid, Mode::replicate})
+  for (Mode mode : {Mode::fullyShard, Mode::shardGradOp, Mode::shardOptimizer, Mode::hybrid, Mode::replicate, Mode::byBudget})
     if (name == nameOf(mode))
       return mode;
   return std::nullopt;

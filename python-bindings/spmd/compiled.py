@@ -982,7 +982,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
         callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
       mode: what units are where nothing else is said of them: "fully_shard" (the default), "shard_grad_op",
-        "shard_optimizer", "hybrid" or "replicate" (docs/shard-units.md).
+        "shard_optimizer", "hybrid", "replicate", or "default" beside options=["--memory-budget=…"]
+        (docs/shard-units.md).
       view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
         its rows of the batch, and gradients are averaged, as FSDP does.
       target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;

@@ -6,7 +6,7 @@ from typing import Any
 from .precision import Precision
 from .remarks import remark
 
-MODES = ("fully_shard", "shard_grad_op", "shard_optimizer", "hybrid", "replicate")
+MODES = ("fully_shard", "shard_grad_op", "shard_optimizer", "hybrid", "replicate", "default")
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
 # Of FSDP's wrapper: what means nothing where a program is compiled ahead of time, with the values that ask for nothing.
 MEANINGLESS = {

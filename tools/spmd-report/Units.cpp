@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   std::string step, policyFile, mesh, reshard, mode = "fully_shard";
   std::vector<std::string> policies, ignoredModules, ignoredParameters;
-  int64_t ranks = 1;
+  int64_t ranks = units::kRanksNotSaid;
   bool strictTied = false, json = false;
 };
 
@@ -120,9 +120,9 @@ int reportUnits(int argc, char **argv) {
   app.add_option("--policy-file", arguments.policyFile, "rules and options per unit, docs/shard-units.md");
   app.add_option("--ignored-module", arguments.ignoredModules, "path of a module in no unit; repeatable");
   app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter in no unit; repeatable");
-  app.add_option("--ranks", arguments.ranks, "number of ranks (default 1)");
+  app.add_option("--ranks", arguments.ranks, "number of ranks (default: those of the mesh, or 1)");
   app.add_option("--mesh", arguments.mesh, "how they are arranged: replicate:N,shard:M or shard:M");
-  app.add_option("--mode", arguments.mode, "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes) or replicate");
+  app.add_option("--mode", arguments.mode, "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes), replicate or default (as a memory budget allows)");
   app.add_option("--reshard-after-forward", arguments.reshard, "true or false (default: as the mode says, true of fully_shard)");
   app.add_flag("--strict-tied", arguments.strictTied, "tied parameters with owners in different units are an error");
   app.add_flag("--json", arguments.json, "as JSON");

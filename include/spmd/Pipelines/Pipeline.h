@@ -6,6 +6,7 @@
 #ifndef SPMD_PIPELINES_PIPELINE_H
 #define SPMD_PIPELINES_PIPELINE_H
 
+#include "spmd/ShardUnits/Mesh.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ llvm::ArrayRef<Phase> getPhases();
 
 /// What a user may choose.
 struct PipelineOptions {
-  int64_t ranks = 1;
+  /// units::kRanksNotSaid: those of `mesh`, or 1.
+  int64_t ranks = units::kRanksNotSaid;
   /// replicate:N,shard:M or shard:M, empty for one axis of `ranks`.
   std::string mesh;
   /// units::kModes.
@@ -59,14 +61,15 @@ struct PipelineOptions {
 /// they have their names.
 template <typename Visit>
 void forEachOption(PipelineOptions &options, const Visit &visit) {
-  visit("ranks", "Number of ranks (default 1)", options.ranks);
+  visit("ranks", "Number of ranks (default: those of the mesh, or 1)", options.ranks);
   visit("mesh",
         "How the ranks are arranged: shard:M, or replicate:N,shard:M, where units are cut over M ranks and N rows of "
         "these have the same",
         options.mesh);
   visit("mode", "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until backward; "
         "shard_optimizer: a chunk of gradients and optimizer state; hybrid: fully_shard on a mesh of two axes; replicate: "
-        "each all", options.mode);
+        "each all; default: fully_shard, and gathered parameters of as many units are kept as --memory-budget allows",
+        options.mode);
   visit("view",
         "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
         options.view);

@@ -6,6 +6,7 @@
 #include "spmd/Runtime/Core/Status.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace spmd::units {
@@ -31,7 +32,10 @@ constexpr char kMeshForm[] = "replicate:N,shard:M or shard:M";
 /// replicate, and an error that says so.
 runtime::Expected<Mesh> parseMesh(const std::string &text);
 
-/// The mesh of the options `ranks` (1: not said) and `mesh` (empty: not said).
+/// The option `ranks` where nobody gave it: 1 without a mesh, else the ranks of the mesh.
+constexpr int64_t kRanksNotSaid = std::numeric_limits<int64_t>::min();
+
+/// The mesh of the options `ranks` (kRanksNotSaid: not said) and `mesh` (empty: not said).
 runtime::Expected<Mesh> chooseMesh(int64_t ranks, const std::string &mesh);
 
 } // namespace spmd::units

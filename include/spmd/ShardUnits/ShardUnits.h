@@ -72,6 +72,8 @@ struct Unit {
   std::vector<UnitBuffer> buffers;
   /// Not of the model's units: parameters that were to be ignored, kept whole on every rank.
   bool isIgnored = false;
+  /// Of mode default, and nothing said whether it reshards after forward: it does, unless the compiler has memory left.
+  bool isReshardOpen = false;
 };
 
 struct ShardUnits {

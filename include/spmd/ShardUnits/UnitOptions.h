@@ -17,11 +17,11 @@ namespace spmd::units {
 
 /// What of a unit is cut along the axis shard of the mesh: all of it, and hybrid says so of a mesh of two axes;
 /// shard_grad_op keeps gathered parameters until backward; shard_optimizer has them whole at any time; replicate cuts
-/// nothing.
-enum class Mode { fullyShard, shardGradOp, shardOptimizer, hybrid, replicate };
+/// nothing. byBudget, "default", is fullyShard or shardGradOp, as a budget of memory allows.
+enum class Mode { fullyShard, shardGradOp, shardOptimizer, hybrid, replicate, byBudget };
 
 /// Their names, for errors.
-constexpr char kModes[] = "fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate";
+constexpr char kModes[] = "fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate, default";
 
 const char *nameOf(Mode mode);
 std::optional<Mode> parseMode(const std::string &name);

@@ -7,6 +7,7 @@
 
 #include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/FlatLayout.h"
+#include "dialects/Spmd/ReshardOpen.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/ShardUnits/ShardUnits.h"
@@ -141,7 +142,7 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
     return module.emitError("already has a mesh or shard units");
   units::Request request;
-  runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks, mesh);
+  runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks.hasValue() ? ranks : units::kRanksNotSaid, mesh);
   if (!chosen)
     return emitError(module.getLoc()) << "mesh: " << chosen.error().message, failure();
   request.mesh = *chosen;
@@ -231,7 +232,7 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
     bool isWhole = *options.mode == units::Mode::replicate;
     int64_t owners = isWhole ? arranged.ranks() : arranged.shard;
     FlatAttr layout = buildFlatLayout(getElementType(buffer.dtype, builder.getContext()), parameters, owners);
-    ShardUnitOp::create(
+    auto op = ShardUnitOp::create(
         builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),
         builder.getArrayAttr(modules), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
         builder.getStrArrayAttr(isWhole ? ArrayRef(axes) : ArrayRef(axes).take_back()),
@@ -240,6 +241,8 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
         isGroup ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),
         options.prefetch ? builder.getI64IntegerAttr(*options.prefetch) : IntegerAttr(),
         writePrecision(builder, *options.precision), unit.isIgnored ? builder.getUnitAttr() : UnitAttr());
+    if (unit.isReshardOpen && op.isSharded())
+      op->setAttr(kReshardOpenAttr, builder.getUnitAttr());
   }
 }
 

@@ -125,7 +125,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
     plan = {"ignored_modules": ignored_paths,
             "options": encode_options(root_options, "options"), "strict_tied": strict_tied}
     request = {"module_tree": description.tree, "parameters": description.parameters,
-               "ranks": 1 if ranks is None else ranks, **({} if mesh is None else {"mesh": mesh_text(mesh, "mesh")}),
+               **({} if ranks is None else {"ranks": ranks}),
+               **({} if mesh is None else {"mesh": mesh_text(mesh, "mesh")}),
                "policy": asked.json, "units": annotations_of(model, description.paths, description.parameter_names),
                "ignored_parameters": ignored_names,
                "strict_names": isinstance(policy, str), **plan}

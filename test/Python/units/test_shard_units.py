@@ -283,6 +283,8 @@ def test_meshes_of_two_axes() -> None:
             spmd.shard_units(Model(), mesh=wrong)
     with pytest.raises(ValueError, match="has 4 ranks, and ranks is 3"):
         spmd.shard_units(Model(), mesh=(2, 2), ranks=3)
+    with pytest.raises(ValueError, match="has 4 ranks, and ranks is 1"):
+        spmd.shard_units(Model(), mesh=(2, 2), ranks=1)
 
 
 def test_fully_shard_ignores_parameters() -> None:
@@ -342,7 +344,7 @@ def custom(result):
      "reshard_after_forward, precision, prefetch, and PyTorch's sharding_strategy"),
     (custom({"reshard_after_forward": 3}), {"ranks": 4},
      "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4"),
-    (custom({"mode": "zero"}), {}, "mode is 'zero'; allowed: 'fully_shard', 'shard_grad_op', 'shard_optimizer', 'hybrid', 'replicate'"),
+    (custom({"mode": "zero"}), {}, "mode is 'zero'; allowed: 'fully_shard', 'shard_grad_op', 'shard_optimizer', 'hybrid', 'replicate', 'default'"),
     (custom({"prefetch": 2}), {}, "prefetch is 2; allowed: 0, 1"),
     (custom({"sharding_strategy": ShardingStrategy.HYBRID_SHARD}), {"ranks": 4},
      "unit 'h.0': mode hybrid is for a mesh of two axes, there are 4 ranks; arrange them as mesh=replicate:N,shard:M"),
@@ -401,7 +403,7 @@ def test_two_classes_of_one_name_are_two() -> None:
     (["--ignored-module=heads"], "ignored module 'heads' is not in the model (closest: head, "),
     (["--policy=always", "--strict-tied"], "which are in different units"),
     (["--ranks=0"], "ranks is 0, expected at least 1"),
-    (["--mode=zero3"], "--mode=zero3: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate")])
+    (["--mode=zero3"], "--mode=zero3: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate, default")])
 def test_command_line_errors(arguments, error, tmp_path) -> None:
     done = report(write_step(Model(tied=True), tmp_path / "m.step"), *arguments)
     assert done.returncode == 2 and error in done.stderr and done.stdout == ""
@@ -417,7 +419,7 @@ PLAN = {"format": "spmd-shard-units", "version": 1}
     ({**PLAN, "rules": [{"class": "Block", "options": {"shard": 1}}]},
      "/rules/0/options/shard: unknown option of a shard unit; allowed: mode, "),
     ({**PLAN, "rules": [{"class": "Block", "options": {"mode": "zero"}}]},
-     '/rules/0/options/mode: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate; found "zero"'),
+     '/rules/0/options/mode: expected fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate, default; found "zero"'),
     ({**PLAN, "rules": [{"class": "Block", "options": {"precision": {"param": "i32"}}}]},
      "/rules/0/options/precision/param: expected a floating dtype"),
     ({**PLAN, "rules": [{"class": "Block", "unit": False, "options": {}}]}, "/rules/0/options: a rule with"),

@@ -13,7 +13,7 @@
 // E-POLICY: error: policy 'blocks': position 1: expected auto, none, always, class:A,B, size:N
 // E-SIZE: error: policy 'size:0': position 6: expected at least 1 element
 // E-RANKS: error: ranks is 0, expected at least 1
-// E-MODE: error: mode 'zero3' is not one of: fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate
+// E-MODE: error: mode 'zero3' is not one of: fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate, default
 
 // A tied embedding (wte and lm_head) belongs to the root; the frozen scale has a
 // unit of its own; within a unit group 0 (decay) comes before group 1.

@@ -101,7 +101,8 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     Option<"mode", "mode", "std::string", "\"fully_shard\"",
            "fully_shard: each rank owns a chunk; shard_grad_op: the same, and what is gathered is kept until backward; "
            "shard_optimizer: parameters are whole, gradients and optimizer state in chunks; hybrid: fully_shard on a "
-           "mesh of two axes; replicate: each has all">,
+           "mesh of two axes; replicate: each has all; default: fully_shard, with spmd.reshard_open on units of which "
+           "the compiler may keep what is gathered">,
     Option<"reshardAfterForward", "reshard-after-forward", "std::string", "\"\"",
            "true or false: free gathered parameters between forward and backward; else as the mode says">,
   ];
