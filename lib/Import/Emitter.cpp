@@ -122,7 +122,11 @@ Operation *Emitter::createFromSchema(Call &call) {
   auto name = RegisteredOperationName::lookup(getOperationName(call.op), builder.getContext());
   auto *interface = name ? name->getInterface<aten::AtenOpInterface>() : nullptr;
   if (!interface) {
-    error("unknown op '") << call.op << "'";
+    InFlightDiagnostic unknown = error("unknown op '");
+    unknown << call.op << "'";
+    if (call.op.find("::") != std::string::npos) // an operator of the user's
+      unknown << "; declare what it computes before the capture, with spmd.register_decomposition(\"" << call.op
+              << "\", function), or load the dialect that has it (--load-dialect-plugin)";
     return nullptr;
   }
   ArrayRef<StringAttr> attrNames = name->getAttributeNames();

@@ -279,7 +279,7 @@ EXPECTED = {
     select_by_mask: ("shape depends on values", "mask"),
     masked_select: ("aten.masked_select.default gives .* shape depends on values", r"torch.where\(mask, x, 0\)"),
     unique_labels: ("aten._unique2.default gives .* shape depends on values", "outside of the step.*one_hot"),
-    custom_op: ("spmd_test::no_fake", "register_fake"),
+    custom_op: ("spmd_test::no_fake", "spmd.register_decomposition"),
     explicit_generator: ("torch.Generator", "default generator"),
     held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
     held_parameter_in_forward: ("parameter 'fc1.weight'", r"model.parameters\(\)"),

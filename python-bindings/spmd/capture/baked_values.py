@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
+from . import custom_ops
 from .held import Held, named_modules, whole
 from .host_state import NUMBERS
 from .code_names import is_users_file
@@ -73,6 +74,8 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held()) ->
     if not isinstance(function, types.FunctionType) and callable(step):
         owner, function = step, type(step).__call__
     reader.read(function, owner, "self")
+    for function in custom_ops.functions():
+        reader.read(function, None, "")
     for path, module in named_modules(model, whole(model, held)):
         reader.read(type(module).forward, module, path or "model")
     for place, root in held.watched.values():

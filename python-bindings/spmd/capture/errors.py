@@ -91,8 +91,9 @@ _CURES = (
      "return the tensor from the step and convert what the call gives back"),
     ("__format__", "a tensor's value is formatted as text inside the step",
      "return the tensor from the step and print what the call gives back"),
-    ("no fake impl", "a custom operator has no shape function",
-     "register one with torch.library.register_fake(\"namespace::op\")"),
+    ("no fake impl", "a custom operator has neither a decomposition nor a shape function",
+     "declare what it computes with spmd.register_decomposition(\"namespace::op\", function); what a dialect plugin of the "
+     "compiler knows needs torch.library.register_fake"),
     ("fake impl", "an operator has no shape function that tracing can use",
      "register one with torch.library.register_fake(\"namespace::op\")"),
     ("NVIDIA driver", "the step moves a tensor to the GPU by name", "write x.to(y.device), or move it before the step"),

@@ -19,6 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .custom_ops import decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .optimizers import Optimizers
 from .refusals import Refusals
@@ -124,6 +125,10 @@ class ProvenanceMode(TorchDispatchMode):
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
+        in_its_place = decomposition(func, self, stack)
+        if in_its_place is not None:
+            self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
+            return in_its_place(*args, **kwargs)
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
         result = func(*args, **kwargs)

@@ -24,6 +24,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+from . import custom_ops
 from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import CaptureError, Frame, error_at, where
 from .held import named_modules
@@ -42,7 +43,8 @@ class SideEffects:
     def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, view: torch.nn.Module,
                  optimizers: Optimizers):
         self._step, self._mode = step, mode
-        self._functions, self._modules = [step, *users_hooks(view, optimizers)], list(named_modules(model, view))
+        self._functions = [step, *users_hooks(view, optimizers), *custom_ops.functions()]
+        self._modules = list(named_modules(model, view))
         self._before = host_state(self._names().values, has_users_class)
         self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []

@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ..away import fetch_tensors
 from ..torch_versions import make_fx_options
+from . import custom_ops
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .code_names import users_hooks
@@ -107,7 +108,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
     clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
     the step begins."""
-    functions = [call.train_step, *users_hooks(call.model, call.optimizers)]
+    functions = [call.train_step, *users_hooks(call.model, call.optimizers), *custom_ops.functions()]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
