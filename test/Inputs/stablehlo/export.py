@@ -17,10 +17,10 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def export(step, *args):
+def export(step, debug, *args):
     """The text that spmd-translate reads: op by op in MLIR's generic form, with the names of arguments and places."""
     module = jax.jit(step).lower(*args).compiler_ir("stablehlo")
-    text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
+    text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=debug)
     return text.replace(HERE + os.sep, "")
 
 
@@ -43,12 +43,12 @@ def named(tree):
             for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def write_case(name, step, roles, params, opt, states, batches, lr):
+def write_case(name, step, roles, params, opt, states, batches, lr, debug=True):
     """`states`: of opt, {name of a state: tree like params}, and {None: {buffer: value}}."""
     folder = os.path.join(HERE, name)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "step.mlir"), "w") as file:
-        file.write(export(step, params, opt, *batches[0].values(), jnp.float32(lr)))
+        file.write(export(step, debug, params, opt, *batches[0].values(), jnp.float32(lr)))
     with open(os.path.join(folder, "roles.json"), "w") as file:
         file.write(json.dumps(roles, indent=2) + "\n")
 
@@ -179,6 +179,75 @@ def write_gpt():
                lambda opt: {"exp_avg": opt.mu, "exp_avg_sq": opt.nu, None: {"opt.count": opt.count}}, batches, 0.01)
 
 
+# Every other op that the importer knows, with its gradient.
+
+
+def ops_of_numbers(w, x, ids):
+    positive = jnp.abs(w) + 0.5
+    small = jnp.tanh(w) * 0.8
+    terms = [jnp.power(positive, 1.7), 2.0 ** small, jnp.power(positive, small), x[:, :1] % 0.7 + w[:1, 0],
+             jnp.floor(w) * w, jnp.sign(w) * w, jnp.abs(w), jnp.log1p(positive), jnp.expm1(small), jax.nn.sigmoid(w),
+             jax.nn.softplus(w), jax.lax.erf_inv(small), jax.lax.erf(w), jax.lax.erfc(w), jnp.arctan2(positive, small),
+             jnp.sinh(small), jnp.cosh(small), jnp.sin(w), jnp.cos(w), jnp.tan(small), jnp.ceil(w) * w,
+             jnp.round(w * 3) * w, jnp.log(positive), jax.lax.clamp(-0.6, w, 0.7), jnp.clip(w, jnp.min(x), 0.9),
+             1.0 / positive, 3.0 - w, w / 3.0, jnp.sqrt(positive), jnp.where(jnp.sum(ids) > 0, w, 2 * w),
+             jnp.where(jnp.isfinite(w) & ~(w > 0.4) | (w < -1), w, 0.25), jnp.where((w > 0) ^ (w < 1), w, w * w),
+             jnp.minimum(w, 0.3), jnp.maximum(w, small), w * jnp.float32(jnp.e)]
+    whole = (ids // 2) * 3 + ids % 3 + (ids & 5) + (ids | 2) + (ids ^ 3) + jnp.abs(-ids) + jnp.sign(ids) + ~ids
+    masks = jnp.any(w > 0.5, 0) | jnp.all(w > -2, 0)
+    return sum(jnp.mean(term) for term in terms) + jnp.mean(whole.astype(jnp.float32) * x[:, :3]) + jnp.mean(masks * w)
+
+
+def ops_of_shapes(w, x):
+    lines = jnp.array([0.5, 0.5, 0.25, 2.0, 2.0, 2.0, 1.0, 0.75])
+    terms = [jax.lax.pad(w, 0.5, [(1, 2, 1), (-1, 0, 0)]), jax.lax.pad(w, 0.0, [(0, 0, 2), (2, -3, 1)]),
+             jax.lax.dynamic_slice(w, (1, 2), (2, 3)), jax.lax.dynamic_update_slice(w, x[:2, :3], (3, 4)), w[::-1],
+             w[:, 1::3], w[1:5:2, 2:7], jnp.concatenate([w, w[:2] * 2, jnp.ones((1, 8))]), w * lines, w.T @ w,
+             jnp.flip(w, (0, 1)), w * jnp.arange(8.0), w.reshape(3, 2, 8).transpose(2, 0, 1).reshape(4, 12),
+             jnp.roll(w, 3, 1), jnp.tile(w, (2, 1)), jnp.einsum("ij,kj->ikj", w, w),
+             jnp.einsum("bi,ij,bj->b", x, w, x[:, :1] + lines), jnp.outer(w[0], w[1]), jnp.vdot(w, w) * 0.02,
+             jnp.einsum("abc,abd->acd", w.reshape(3, 2, 8), w.reshape(3, 2, 8) + 1), w[2] @ w.T,
+             jnp.einsum("abc,cab->ab", w.reshape(3, 2, 8), w.reshape(8, 3, 2)), jnp.prod(w, 1), jnp.max(w, 0),
+             jnp.min(w), jax.lax.reduce(w, jnp.float32(0.5), jax.lax.add, (1,)), jax.nn.logsumexp(w, 0), jnp.var(w, 1),
+             jax.checkpoint(lambda v: jnp.sin(jnp.sin(v)))(w), jax.nn.one_hot(jnp.array([1, 5]), 6) @ w]
+    return sum(jnp.mean(jnp.sin(term)) for term in terms)
+
+
+def ops_of_rows(table, x, ids):
+    # Some rows lie outside: 12 and more, and below 0 they count from the end.
+    low, steep = ids - 4, jnp.arange(4)
+    terms = [table[ids], table[low], table[ids, steep[:3]], table[:, ids], jnp.take(table, ids, axis=1, mode="clip"),
+             jnp.take(table, low, axis=0, mode="wrap"), table.at[ids[:, 0]].get(mode="fill", fill_value=0.5), table[3],
+             jnp.take_along_axis(table, ids.T[:, :4] % 12, axis=0), jnp.take_along_axis(table[:4], ids % 4, axis=1),
+             table.at[ids[:, 1]].add(x[:, :4]), table.at[ids[:, 1] - 3, steep].add(x[0, :4]),
+             jnp.take_along_axis(table.reshape(2, 6, 4), (ids[:2, :, None] % 6), axis=1),
+             jnp.zeros((12, 4)).at[:, 1].add(table[:, 0])]
+    return sum(jnp.mean(jnp.sin(term)) for term in terms)
+
+
+def write_ops():
+    """Without debug information, so that arguments have numbers, not names, and nothing says what is forward."""
+    rng = np.random.default_rng(2)
+    w, table = draw(rng, 6, 8), draw(rng, 12, 4)
+    batches = [{"x": draw(rng, 4, 6), "ids": rng.integers(0, 15, (4, 3)).astype(np.int32)} for _ in range(3)]
+    for name, loss, value, inputs in [("numbers", ops_of_numbers, w, ["x", "ids"]), ("shapes", ops_of_shapes, w, ["x"]),
+                                      ("rows", ops_of_rows, table, ["x", "ids"])]:
+
+        def step(params, calls, *values_and_rate, loss=loss):
+            *values, lr = values_and_rate
+            value, grad = jax.value_and_grad(loss)(params["arg0"], *values)
+            return {"arg0": params["arg0"] - lr * grad}, calls + 1, value
+
+        arguments = [f"arg{index}" for index in range(len(inputs) + 3)]
+        roles = {"arguments": dict(zip(arguments, ["param", "buffer", *(["batch"] * len(inputs)),
+                                                   {"kind": "hyper", "name": "lr", "value": 0.1}])),
+                 "results": {"[0].arg0": {"updates": "arg0"}, "[1]": {"updates": "arg1"}, "[2]": "loss"}}
+        write_case("ops-" + name, step, roles, {"arg0": value}, jnp.int32(0), lambda opt: {None: {"arg1": opt}},
+                   [{argument: batch[key] for argument, key in zip(arguments[2:], inputs)} for batch in batches], 0.1,
+                   debug=False)
+
+
 if __name__ == "__main__":
     write_mlp()
     write_gpt()
+    write_ops()
