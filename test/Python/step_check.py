@@ -70,9 +70,9 @@ def interpret(package: StepPackage, inputs: Sequence[torch.Tensor], folder: Path
 class StepCheck:
     """One package, saved and imported once."""
 
-    def __init__(self, package: StepPackage, folder: Path):
+    def __init__(self, package: StepPackage, folder: Path, weights: bool = True):
         self.folder, self.step, self.base = folder, folder / "s.step", folder / "base.mlir"
-        package.save(self.step)
+        package.save(self.step, weights=weights)
         run(tool("spmd-translate"), "--import-step", self.step, "-o", self.base)
 
     def interpret(self, ranks: int, policy: str = "none", *options: str, steps: int = 2) -> str:
