@@ -89,8 +89,9 @@ FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
     bool eachStep = isa<BatchAttr, HyperAttr>(role);
     const Values &from = eachStep ? ofStep : inputs.state;
     auto it = from.find(tensor.key);
-    if (it == from.end() && tensor.isPlace) {
-      globals.push_back(Tensor::full(tensor.dtype, tensor.shape, 0));
+    // A place beside state of its kind that other parameters have: Adafactor's variance, of vectors alone.
+    if (it == from.end() && (tensor.isPlace || tensor.init)) {
+      globals.push_back(Tensor::full(tensor.dtype, tensor.shape, tensor.init.value_or(0)));
       continue;
     }
     if (it == from.end())
@@ -124,7 +125,7 @@ LogicalResult Run::collect(ArrayRef<PerRank> returned, Results &results, bool is
       return failure();
     NamedResults &into = isUpdate ? results.state : results.steps.back();
     for (auto [tensor, value] : llvm::zip_equal(*described, *globals))
-      if (!tensor.isPlace)
+      if (!tensor.isPlace && (!isUpdate || inputs.state.count(tensor.key)))
         into[tensor.key] = {tensor.kind, std::move(value)};
   }
   return success();

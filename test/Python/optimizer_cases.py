@@ -157,8 +157,12 @@ def document() -> str:
         "  has: norms (LAMB, as its users write it) are sums over the ranks' parts; for products of matrices "
         "(`torch.optim.Muon`)",
         "  what they multiply is gathered, and every rank multiplies all of it, which a warning says with its share of the step's",
-        "  operations. Both train like eager on 1 to 3 ranks, sharded and replicated "
-        "(`test/Python/test_whole_parameters.py`).", "", "Not supported, each an error when the step is captured:", ""]
+        "  operations. State of another shape than the parameter's (means of rows and columns: `torch.optim.Adafactor`) every "
+        "rank",
+        "  has whole. All train like eager on 1 to 3 ranks, sharded and replicated "
+        "(`test/Python/test_whole_parameters.py`).",
+        "- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager. An optimizer that counts in",
+        "  Python (`state['step'] += 1` on an `int`) is an error: a graph would have one count for ever.", "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")
     return "\n".join(lines) + "\n"

@@ -387,6 +387,54 @@ def test_output_and_clocks_are_warnings_with_their_line(what: str, do) -> None:
     assert len([w for w in record if "captured step does so once" in str(w.message)]) == 1
 
 
+class Counts(torch.optim.Optimizer):
+    """Adam's bias correction from a count that Python keeps in one of several places."""
+
+    def __init__(self, params, where: str):
+        super().__init__(params, {"lr": 0.1, "count": 0})
+        self.where, self.count = where, 0
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        self.count += self.where == "attribute"
+        for group in self.param_groups:
+            group["count"] += self.where == "group"
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["average"], state["count"] = torch.zeros_like(p), 0
+                state["count"] += self.where == "state"
+                state["average"].mul_(0.9).add_(p.grad, alpha=0.1)
+                number = {"attribute": self.count, "group": group["count"], "state": state["count"]}.get(self.where, 1)
+                p.sub_(state["average"] / (1 - 0.9**number), alpha=group["lr"])
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("where, message", [
+    ("state", r"'Counts\.state\['weight'\]\['count'\]' from 1 to 2"),
+    ("group", r"'Counts\.param_groups\[0\]\['count'\]' from 1 to 2"),
+    ("attribute", r"'Counts\.count' from 1 to 2"), ("nowhere", "")])
+def test_optimizers_that_count_in_python(where: str, message: str, warm: bool) -> None:
+    model = torch.nn.Linear(4, 2)
+    optimizer = Counts(model.parameters(), where)
+
+    def step(model, optimizer, x):
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    x = torch.ones(3, 4)
+    if warm:
+        step(model, optimizer, x)
+    if not message:
+        spmd.capture(step, model, optimizer, x)
+        return
+    with pytest.raises(spmd.CaptureError, match=rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*cure: keep it as a tensor"):
+        spmd.capture(step, model, optimizer, x)
+
+
 def test_two_optimizers_of_one_parameter() -> None:
     example = mlp.setup()
     model, optimizer = example["model"], example["optimizer"]

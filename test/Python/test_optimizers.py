@@ -80,11 +80,10 @@ def test_host_trains_like_eager(optimizer: str, implementation: str, tmp_path) -
 
 
 @pytest.mark.parametrize("make, why", [
-    (lambda p: torch.optim.Adafactor(p), "Adafactor is not supported: its state is a mean per row"),
     (lambda p: torch.optim.LBFGS(p), "LBFGS is not supported: it calls a closure"),
     (lambda p: torch.optim.SparseAdam(p), "SparseAdam is not supported: its gradients are sparse"),
     (lambda p: torch.optim.Adam(p, differentiable=True), "differentiable=True is not supported"),
-], ids=["Adafactor", "LBFGS", "SparseAdam", "differentiable"])
+], ids=["LBFGS", "SparseAdam", "differentiable"])
 def test_what_is_not_supported_says_why(make, why: str) -> None:
     example = CASES[0].setup()
     optimizer = make(list(example["model"].parameters()))

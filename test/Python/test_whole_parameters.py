@@ -1,5 +1,5 @@
-"""Optimizers that compute with whole parameters, where ranks have parts of them: norms (LAMB, as its users write it) and
-products of matrices (torch.optim.Muon)."""
+"""Optimizers that compute with whole parameters, where ranks have parts of them: norms (LAMB, as its users write it),
+products of matrices (torch.optim.Muon), and means of rows and columns, which are its state (torch.optim.Adafactor)."""
 from __future__ import annotations
 
 import pytest
@@ -54,6 +54,20 @@ def muon(model):
     return torch.optim.Muon(model.parameters(), lr=0.02, momentum=0.9, ns_steps=4, adjust_lr_fn="match_rms_adamw")
 
 
+def adafactor(model):
+    return torch.optim.Adafactor(model.parameters(), lr=0.05, weight_decay=0.1)
+
+
+def adafactor_lists(model):
+    """Other options, two groups; the matrix of another is updated as PyTorch updates lists."""
+    first, second = model.layers[0], model.layers[2]
+    return torch.optim.Adafactor([{"params": first.parameters()}, {"params": second.parameters(), "lr": 0.2}], lr=0.05,
+                                 beta2_decay=-0.5, eps=(1e-6, 1e-2), d=1.5, weight_decay=0, foreach=True, maximize=True)
+
+
+EXACT = [lamb, adafactor, adafactor_lists]
+
+
 def train_step(model, optimizer, x, y):
     loss = F.mse_loss(model(x), y)
     loss.backward()
@@ -68,7 +82,7 @@ def batches(count: int = 4):
 
 
 def make(kind):
-    model = Net(bias=kind is lamb)
+    model = Net(bias=kind is not muon)
     return model, kind(model)
 
 
@@ -87,17 +101,17 @@ def eager():
     Muon iterates in bfloat16 and so multiplies roundings: eager is as far from its own arithmetic in float32 as that
     makes it, and we may be three times that far from eager, as --check allows of a reference (reference_movement).
     """
-    found = {kind: train(kind) for kind in (lamb, muon)}
+    found = {kind: train(kind) for kind in (*EXACT, muon)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.Tensor, "bfloat16", lambda tensor: tensor)
         _, exact = train(muon)
     movement = max(((a - b).norm() / a.norm()).item() for a, b in zip(found[muon][1], exact))
     assert 1e-3 < movement < 0.05
-    return {lamb: (*found[lamb], 1e-5), muon: (*found[muon], 3 * movement)}
+    return {kind: (*found[kind], 1e-5) for kind in EXACT} | {muon: (*found[muon], 3 * movement)}
 
 
 @pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
-@pytest.mark.parametrize("kind", [lamb, muon])
+@pytest.mark.parametrize("kind", [*EXACT, muon])
 @pytest.mark.parametrize("ranks, options", [(1, {}), (2, {"policy": "class:Linear"}), (3, {"mode": "shard_optimizer"}),
                                             (3, {"mode": "replicate"})], ids=["1", "2", "3 zero1", "3 ddp"])
 def test_trains_like_eager(eager, kind, ranks: int, options) -> None:
@@ -108,10 +122,34 @@ def test_trains_like_eager(eager, kind, ranks: int, options) -> None:
         assert (ours - theirs).norm() <= allowed * theirs.norm()
 
 
-@pytest.mark.parametrize("kind", [lamb, muon])
+@pytest.mark.parametrize("kind", [*EXACT, muon])
 def test_partitioned_step_equals_captured(kind, tmp_path) -> None:
     """In float64, loss, parameters and optimizer state, to 1e-12."""
     model, optimizer = make(kind)
     check = StepCheck(spmd.capture(train_step, model, optimizer, *batches(1)[0]), tmp_path)
     for ranks, policy in ((1, "none"), (2, "class:Linear"), (4, "none")):
         check.interpret(ranks, policy)
+
+
+@pytest.mark.parametrize("kind", [adafactor, muon])
+def test_state_is_read_and_goes_on(kind, tmp_path) -> None:
+    """The optimizer's state is eager's between steps; from a checkpoint of 2 ranks, 3 go on as if nothing had been."""
+    model, optimizer = make(kind)
+    expected, eager = make(kind)
+    compiled = spmd.compile(train_step, ranks=2, policy="class:Linear")
+    for x, y in batches()[:2]:
+        compiled(model, optimizer, x, y)
+        train_step(expected, eager, x, y)
+    allowed = 1e-5 if kind is adafactor else 1e-3  # of momenta
+    for ours, theirs in zip(model.parameters(), expected.parameters(), strict=True):
+        found, wanted = optimizer.state[ours], eager.state[theirs]
+        assert found.keys() == wanted.keys()
+        for name, value in wanted.items():
+            assert found[name].shape == value.shape and found[name].dtype == value.dtype
+            assert (found[name] - value).norm() <= allowed * value.norm(), name
+    compiled.save_checkpoint(tmp_path, kind="sharded")
+    resumed, again = make(kind)
+    other = spmd.compile(train_step, ranks=3)
+    other.load_checkpoint(tmp_path)
+    for x, y in batches()[2:]:
+        assert other(resumed, again, x, y).item() == pytest.approx(compiled(model, optimizer, x, y).item(), rel=1e-5)

@@ -15,9 +15,11 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _foreach_utils
 
 from ..away import slots
+from .code_names import has_users_class
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
+from .host_state import NUMBERS, host_state
 from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
@@ -217,6 +219,20 @@ class FakeStep:
             initial = materialize(optimizer, self.mode)  # of a parameter that did not train so far, too
         optimizer.state = defaultdict(dict, {**optimizer.state, **known} if initial else known)
         return initial
+
+    def optimizer_numbers(self) -> dict[str, Any]:
+        """The Python numbers that the optimizers hold, by where: in the state of a parameter, in a group, in themselves."""
+        names = {id(self.fake(t)): n[0] for _, t, n in self._tensors.values()}
+        held: dict[str, Any] = {}
+        for part in self.optimizers.parts:
+            kind = type(part).__qualname__
+            held |= {f"{kind}.state[{names.get(id(p))!r}]": state for p, state in part.state.items()}
+            held |= {f"{kind}.param_groups[{i}]": {k: v for k, v in group.items() if k != "params"}
+                     for i, group in enumerate(part.param_groups)}
+            held |= {f"{kind}.{k}": v for k, v in vars(part).items()
+                     if k not in ("state", "param_groups", "defaults") and not k.startswith("_")}
+        return {path: value for path, value in host_state(held, has_users_class).items()
+                if type(value) in NUMBERS and not path.startswith("the number of")}  # scheduled options are of a type of ours
 
     def keep_first_state(self) -> None:
         """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""

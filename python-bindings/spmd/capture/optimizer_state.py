@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from typing import Iterator
+from typing import Any, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from .errors import CaptureError
+from .errors import CaptureError, Frame, error_at
 from .optimizers import Optimizers
 
 aten = torch.ops.aten
@@ -20,8 +20,6 @@ _FUSED_BY_DEFAULT = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
 
 # Optimizers that have no program here, by class name, and why.
 UNSUPPORTED = {
-    "Adafactor": "its state is a mean per row and column of a parameter, and no rank holds whole rows; its step size "
-                 "depends on values in Python",
     "LBFGS": "it calls a closure as often as values make it",
     "SparseAdam": "its gradients are sparse tensors",
 }
@@ -39,6 +37,17 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
         if group.get("differentiable"):
             raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "
                                "gradient in a training step\n  cure: leave differentiable out")
+
+
+def check_numbers(before: dict[str, Any], after: dict[str, Any], stack: tuple[Frame, ...]) -> None:
+    """Refuses an optimizer that counts in Python: its graph would have the first count for ever. `before` and `after` the
+    step are what FakeStep.optimizer_numbers gives."""
+    for path, number in before.items():
+        if path in after and after[path] != number:
+            raise error_at(stack, f"the optimizer changes the Python number {path} from {number} to {after[path]}, which a "
+                           "captured step would do once, when it is captured",
+                           "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
+                           "state['step'] += 1 and arithmetic with it")
 
 
 def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False) -> None:
@@ -132,8 +141,15 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode) -> dict[
     with mode, torch.no_grad(), traceable_step(Optimizers([optimizer])):
         for p in parameters:
             p.grad = torch.zeros_like(p)
-        with watch:
-            optimizer.step()
+        try:
+            with watch:
+                optimizer.step()
+        except CaptureError:
+            raise
+        except Exception as error:  # of torch's own: what the optimizer does is not known before it has run
+            raise CaptureError(f"{type(optimizer).__qualname__} decides by values how its state begins "
+                               f"({type(error).__name__})\n  cure: run one eager step before capturing, so that the state "
+                               "exists") from error
         for p in parameters:
             p.grad = None
     initial = {}

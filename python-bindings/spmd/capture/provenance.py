@@ -73,6 +73,7 @@ class ProvenanceMode(TorchDispatchMode):
         self.met_foreign: int | None = None  # the real tensor that the trace has ended at
         self.last_op: str | None = None
         self.last_stack: tuple[Frame, ...] = ()
+        self.optimizer_stack: tuple[Frame, ...] = ()  # of the last op of an optimizer
 
     @contextlib.contextmanager
     def tracking(self) -> Iterator[None]:
@@ -198,6 +199,8 @@ class ProvenanceMode(TorchDispatchMode):
             self._backward_seen = True
             return Provenance("backward", None, stack, seed=True)
         if self._in_optimizer or caller == "optimizer" or self._reads_gradient(leaves):
+            if self._in_optimizer:
+                self.optimizer_stack = stack
             return Provenance("optimizer", None, stack)
         module = self._modules[-1] if self._modules else None
         # The first op under a sequence number made the autograd node; non-differentiable ops after it share it.

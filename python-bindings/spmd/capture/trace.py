@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from ..away import fetch_tensors
 from ..torch_versions import make_fx_options
 from . import custom_ops
+from .adafactor import traceable_adafactor
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .code_names import users_hooks
@@ -29,7 +30,7 @@ from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
-from .optimizer_state import traceable_step
+from .optimizer_state import check_numbers, traceable_step
 from .provenance import ProvenanceMode
 from .quick import quickly
 from .reached import Reached
@@ -223,9 +224,10 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
                      around.scheduled, copied)
     result: list[Any] = []
-    with meta_kernels(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
+    with meta_kernels(), traceable_adafactor(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
             no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
+        numbers = fakes.optimizer_numbers()
         effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers)
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
@@ -280,6 +282,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         for value, stack in stamps.items:
             effects.note_item(value, stack)
         effects.check()
+        check_numbers(numbers, fakes.optimizer_numbers(), stamps.optimizer_stack)
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]

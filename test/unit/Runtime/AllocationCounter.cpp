@@ -2,6 +2,8 @@
 
 #include "AllocationCounter.h"
 
+#include "test/unit/Sanitized.h"
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -12,17 +14,7 @@ static std::atomic<int64_t> allocations{0};
 
 int64_t countAllocations() { return allocations.load(); }
 
-#ifndef __SANITIZE_ADDRESS__
-#if defined(__has_feature) && __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-
-#ifdef __SANITIZE_ADDRESS__
-bool countsAllocations() { return false; }
-#else
-bool countsAllocations() { return true; }
-
+#if !SPMD_IS_SANITIZED
 extern "C" {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);

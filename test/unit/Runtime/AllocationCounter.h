@@ -5,9 +5,8 @@
 
 #include <cstdint>
 
-/// Heap allocations of the whole process so far, from any thread and library.
+/// Heap allocations of the whole process so far, from any thread and library;
+/// none under sanitizers.
 int64_t countAllocations();
-/// False under AddressSanitizer, which has its own malloc.
-bool countsAllocations();
 
 #endif // SPMD_TEST_UNIT_RUNTIME_ALLOCATIONCOUNTER_H
