@@ -88,12 +88,24 @@ static LogicalResult lowerUnary(Lowering &lowering, Operation *op) {
   return lowerUnary(lowering, op, getUnary(nameOf(op)));
 }
 
+/// Says of the result that it is a square, for what sums it ([Note: norms]).
 static LogicalResult lowerSquare(Lowering &lowering, Operation *op) {
-  if (failed(checkOperands(op, 1)))
-    return failure();
-  return broadcastOp(lowering, op, [&](ArrayRef<int64_t> ids, const TensorSpec &) {
+  Tensor source = lowering.get(op->getOperand(0));
+  if (source.number && source.number->kind == Kind::real && source.number->real == 0) {
+    source.number->real = 0; // of -0 as well
+    source.id = source.scalar = -1;
+    return lowering.bind(op->getResult(0), source), success();
+  }
+  LogicalResult lowered = broadcastOp(lowering, op, [&](ArrayRef<int64_t> ids, const TensorSpec &) {
     return combine(lowering, "stablehlo.multiply", ids[0], ids[0]);
   });
+  if (succeeded(lowered) && !source.isRepeated())
+    lowering.get(op->getResult(0)).root = lowering.use(op->getOperand(0));
+  return lowered;
+}
+
+static LogicalResult lowerSquareOp(Lowering &lowering, Operation *op) {
+  return failed(checkOperands(op, 1)) ? failure() : lowerSquare(lowering, op);
 }
 
 /// ATen's sign of NaN is 0, StableHLO's is NaN.
@@ -238,11 +250,18 @@ static LogicalResult lowerBinary(Lowering &lowering, Operation *op) {
   StringRef name = nameOf(op);
   if (getArithmetic(name, spec.dtype).empty())
     return emitError(op->getLoc()) << "'" << name << "' of " << runtime::nameOf(spec.dtype) << " is not supported";
+  if (name == "stablehlo.multiply" && isFloating(spec.dtype) && op->getOperand(0) == op->getOperand(1))
+    return lowerSquare(lowering, op);
   for (bool isLeft : {false, true}) {
     Tensor &number = lowering.get(op->getOperand(isLeft ? 0 : 1)),
            &other = lowering.get(op->getOperand(isLeft ? 1 : 0));
     if (!number.number || other.isRepeated())
       continue;
+    // A square and nothing, as the absolute value of what could be complex is spelled. No square is -0.
+    if (name == "stablehlo.add" && other.root >= 0 && number.number->asDouble() == 0) {
+      Tensor result = other;
+      return lowering.bind(op->getResult(0), result), success();
+    }
     if (int64_t id = combineNumber(lowering, name, lowering.use(other), *number.number, isLeft); id >= 0)
       return lowering.bind(op->getResult(0), id), success();
   }
@@ -416,7 +435,7 @@ void spmd::stablehlo::addElementwiseHandlers(HandlerTable &table) {
   for (StringRef name : {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "power", "atan2",
                          "and", "or", "xor"})
     table[("stablehlo." + name).str()] = &lowerBinary;
-  table["chlo.square"] = &lowerSquare;
+  table["chlo.square"] = &lowerSquareOp;
   table["stablehlo.sign"] = &lowerSign;
   table["stablehlo.is_finite"] = &lowerIsFinite;
   table["stablehlo.not"] = &lowerNot;

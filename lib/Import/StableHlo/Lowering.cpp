@@ -328,6 +328,16 @@ LogicalResult Lowering::inlineCall(Operation *op, StringRef name) {
   return success();
 }
 
+/// Nobody verified the op: that the file's types are those of what it became is seen here.
+LogicalResult Lowering::checkResults(Operation *op) {
+  for (Value result : op->getResults()) {
+    TensorSpec said = *getSpec(result.getType(), op->getLoc()), found = get(result).spec;
+    if (!(said == found))
+      return opError(op) << "gives " << step::formatSpec(found) << ", the file says " << step::formatSpec(said);
+  }
+  return success();
+}
+
 LogicalResult Lowering::lowerOp(Operation *op) {
   StringRef name = op->getName().getStringRef();
   if (auto call = dyn_cast<func::CallOp>(op))
@@ -344,7 +354,9 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   // What one call of a function leaves known of another one's values is not of this one.
   for (Value result : op->getResults())
     tensors.erase(result);
-  return found->second(*this, op);
+  if (failed(found->second(*this, op)))
+    return failure();
+  return checkResults(op);
 }
 
 LogicalResult Lowering::lowerBlock(Block &block, SmallVectorImpl<Tensor> &results) {

@@ -34,6 +34,7 @@ struct Tensor {
   int64_t id = -1;              ///< its value in the step, once it is one
   std::optional<Number> number; ///< that number, everywhere
   int64_t scalar = -1;          ///< this value without dimensions, everywhere
+  int64_t root = -1;            ///< it is the square of this value
 
   bool isRepeated() const { return number || scalar >= 0; }
 };
@@ -92,6 +93,7 @@ public:
 
 private:
   mlir::LogicalResult lowerOp(mlir::Operation *op);
+  mlir::LogicalResult checkResults(mlir::Operation *op);
   std::optional<int64_t> getStack(mlir::Location loc);
 
   step::Step &step;

@@ -93,8 +93,8 @@ static LogicalResult lowerConcatenate(Lowering &lowering, Operation *op) {
   auto dim = dyn_cast_or_null<IntegerAttr>(getAttribute(op, "dimension"));
   if (failed(checkOne(op)))
     return failure();
-  if (!dim)
-    return opError(op) << "attribute 'dimension' must be an integer";
+  if (!dim || dim.getInt() < 0 || dim.getInt() >= static_cast<int64_t>(shapeOf(op->getOperand(0)).size()))
+    return opError(op) << "attribute 'dimension' must name a dimension";
   step::Arg parts;
   parts.name = "tensors";
   parts.kind = Kind::values;
@@ -132,6 +132,8 @@ static FailureOr<Ints> getStarts(Lowering &lowering, Operation *op, unsigned fir
   if (op->getNumOperands() != first + whole.size() || sizes.size() != whole.size())
     return opError(op) << "expected an index for each dimension";
   for (size_t dim = 0; dim < whole.size(); ++dim) {
+    if (sizes[dim] < 0 || sizes[dim] > whole[dim])
+      return opError(op) << "dimension " << dim << " has no " << sizes[dim] << " elements";
     Tensor &index = lowering.get(op->getOperand(first + dim));
     if (!index.number) {
       InFlightDiagnostic error = opError(op) << "the start of dimension " << dim << " is computed in the step";

@@ -98,33 +98,22 @@ static int64_t reduce(Lowering &lowering, StringRef op, int64_t id, ArrayRef<int
   return id;
 }
 
-/// What is squared to make `value`; null when it is no square.
-static Value getSquared(Value value) {
-  Operation *op = value.getDefiningOp();
-  StringRef name = op ? op->getName().getStringRef() : "";
-  bool isSquare = name == "chlo.square" ||
-                  (name == "stablehlo.multiply" && op->getNumOperands() == 2 && op->getOperand(0) == op->getOperand(1));
-  return isSquare && op->getNumOperands() ? op->getOperand(0) : Value();
-}
-
 /// [Note: norms]
 /// A global norm, as optax and hand-written clipping have it, sums the squares of every gradient. Gradients are reduced
 /// to chunks, of which a norm can be taken; of squares that are spelled out, whole gradients would be needed on every
 /// rank. So a sum of squares of the optimizer is a norm, squared. -1 when it is none.
 static int64_t sumSquares(Lowering &lowering, Operation *op, ArrayRef<int64_t> dims) {
-  Value root = getSquared(op->getOperand(0));
-  if (!lowering.isOptimizer() || !root)
+  const Tensor &square = lowering.get(op->getOperand(0));
+  if (!lowering.isOptimizer() || square.root < 0 || dims.size() != square.spec.shape.size() || dims.empty())
     return -1;
-  Tensor &tensor = lowering.get(root);
-  if (tensor.isRepeated() || !isFloating(tensor.spec.dtype) || dims.size() != tensor.spec.shape.size() || dims.empty())
-    return -1;
+  runtime::DType type = square.spec.dtype;
   step::Arg dim, dtype;
   dim.name = "dim";
   dtype.name = "dtype";
   int64_t norm = lowering.emit("aten.linalg_vector_norm.default",
-                               {makeValue("self", lowering.use(tensor)), makeNumber("ord", {Kind::real, 2, 0}), dim,
+                               {makeValue("self", square.root), makeNumber("ord", {Kind::real, 2, 0}), dim,
                                 makeBoolean("keepdim", false), dtype},
-                               {{}, tensor.spec.dtype});
+                               {{}, type});
   return combine(lowering, "stablehlo.multiply", norm, norm);
 }
 
