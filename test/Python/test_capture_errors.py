@@ -2,6 +2,7 @@
 wrong is one too."""
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import re
@@ -392,11 +393,14 @@ class Counts(torch.optim.Optimizer):
 
     def __init__(self, params, where: str):
         super().__init__(params, {"lr": 0.1, "count": 0})
-        self.where, self.count = where, 0
+        self.where, self.count, self.history = where, 0, []
 
     @torch.no_grad()
     def step(self, closure=None):
         self.count += self.where == "attribute"
+        self.history += [0] * (self.where == "history")
+        if self.where == "shared":
+            self.state.setdefault("shared", {"count": [0]})["count"][0] += 1
         for group in self.param_groups:
             group["count"] += self.where == "group"
             for p in group["params"]:
@@ -405,7 +409,8 @@ class Counts(torch.optim.Optimizer):
                     state["average"], state["count"] = torch.zeros_like(p), 0
                 state["count"] += self.where == "state"
                 state["average"].mul_(0.9).add_(p.grad, alpha=0.1)
-                number = {"attribute": self.count, "group": group["count"], "state": state["count"]}.get(self.where, 1)
+                number = {"attribute": self.count, "group": group["count"], "state": state["count"], "nowhere": 1,
+                          "history": len(self.history)}.get(self.where) or self.state["shared"]["count"][0]
                 p.sub_(state["average"] / (1 - 0.9**number), alpha=group["lr"])
 
 
@@ -413,7 +418,9 @@ class Counts(torch.optim.Optimizer):
 @pytest.mark.parametrize("where, message", [
     ("state", r"'Counts\.state\['weight'\]\['count'\]' from 1 to 2"),
     ("group", r"'Counts\.param_groups\[0\]\['count'\]' from 1 to 2"),
-    ("attribute", r"'Counts\.count' from 1 to 2"), ("nowhere", "")])
+    ("attribute", r"'Counts\.count' from 1 to 2"),
+    ("history", r"the number of entries of 'Counts\.history' from 1 to 2"),
+    ("shared", r"'Counts\.state\['shared'\]\['count'\]\[0\]' from 1 to 2"), ("nowhere", "")])
 def test_optimizers_that_count_in_python(where: str, message: str, warm: bool) -> None:
     model = torch.nn.Linear(4, 2)
     optimizer = Counts(model.parameters(), where)
@@ -431,8 +438,11 @@ def test_optimizers_that_count_in_python(where: str, message: str, warm: bool) -
     if not message:
         spmd.capture(step, model, optimizer, x)
         return
+    before = copy.deepcopy((optimizer.state_dict(), optimizer.count, optimizer.history))
     with pytest.raises(spmd.CaptureError, match=rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*cure: keep it as a tensor"):
         spmd.capture(step, model, optimizer, x)
+    after = optimizer.state_dict(), optimizer.count, optimizer.history
+    assert str(after) == str(before)  # what the step did to it in the trace is undone
 
 
 def test_two_optimizers_of_one_parameter() -> None:

@@ -114,20 +114,21 @@ def _user_frames(traceback: TracebackType | None) -> list[Frame]:
     return frames
 
 
-# (file in PyTorch that the exception came through, what it means, what to write instead)
-_PLACES = (
-    (os.path.join("utils", "clip_grad.py"),
-     "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
+# (an option that is true in a function that the exception came through, what it means, what to write instead)
+_OPTIONS = (
+    ("error_if_nonfinite", "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
      "leave error_if_nonfinite out, return the norm from the step and check it there"),
 )
 
 
-def _torch_files(traceback: TracebackType | None) -> list[str]:
-    files = []
+def _options(traceback: TracebackType | None) -> set[str]:
+    """The names that are true in any function of PyTorch's."""
+    names: set[str] = set()
     while traceback is not None:
-        files.append(traceback.tb_frame.f_code.co_filename)
+        if traceback.tb_frame.f_code.co_filename.startswith(_TORCH_ROOT):
+            names |= {name for name, value in traceback.tb_frame.f_locals.items() if value is True}
         traceback = traceback.tb_next
-    return files
+    return names
 
 
 def explain(error: Exception, step_file: str, last_op: str | None, last_stack: Iterable[Frame]) -> CaptureError:
@@ -145,9 +146,8 @@ def explain(error: Exception, step_file: str, last_op: str | None, last_stack: I
                          ("PyTorch cannot trace this with fake tensors",
                           "keep the step to tensor operations; see the message above"))
     if "data-dependent" in text or "DataDependent" in text:
-        files = _torch_files(error.__traceback__)
-        meaning, cure = next(((m, c) for place, m, c in _PLACES if any(f.endswith(place) for f in files)),
-                             (meaning, cure))
+        options = _options(error.__traceback__)
+        meaning, cure = next(((m, c) for option, m, c in _OPTIONS if option in options), (meaning, cure))
     op = f" (last operator: {last_op})" if last_op else ""
     detail = str(error).strip().split("\n\n")[0][:600]
     return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", cure)

@@ -19,7 +19,7 @@ from .code_names import has_users_class
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
-from .host_state import NUMBERS, host_state
+from .host_state import NUMBERS, copied, host_state
 from .normalize import DTYPES
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
@@ -210,29 +210,37 @@ class FakeStep:
                                        "of the model\n  cure: register it in the model, or leave it out")
         choose_implementation(optimizer, bool(self._scheduled))
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
+        vars(optimizer).update((k, copied(v)) for k, v in list(vars(optimizer).items())
+                               if k not in ("state", "param_groups") and not k.startswith("_"))
         for group in optimizer.param_groups:
+            group.update((k, copied(v)) for k, v in group.items() if k != "params")
             group["params"] = [self.fake(p) for p in group["params"]]
-        known = {self.fake(p): {k: self.fake(v) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
+        known = {self.fake(p) if isinstance(p, torch.Tensor) else p:
+                 {k: self.fake(v) if isinstance(v, torch.Tensor) else copied(v) for k, v in state.items()}
                  for p, state in optimizer.state.items()} if warm else {}
         initial: dict[int, float | None] = {}
         if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
             initial = materialize(optimizer, self.mode)  # of a parameter that did not train so far, too
-        optimizer.state = defaultdict(dict, {**optimizer.state, **known} if initial else known)
+            known = {**optimizer.state, **known}
+        optimizer.state = defaultdict(dict, known)
         return initial
 
     def optimizer_numbers(self) -> dict[str, Any]:
         """The Python numbers that the optimizers hold, by where: in the state of a parameter, in a group, in themselves."""
         names = {id(self.fake(t)): n[0] for _, t, n in self._tensors.values()}
         held: dict[str, Any] = {}
+        changing: list[str] = []
         for part in self.optimizers.parts:
             kind = type(part).__qualname__
-            held |= {f"{kind}.state[{names.get(id(p))!r}]": state for p, state in part.state.items()}
+            held |= {f"{kind}.state[{names.get(id(p), p)!r}]": state for p, state in part.state.items()}
             held |= {f"{kind}.param_groups[{i}]": {k: v for k, v in group.items() if k != "params"}
                      for i, group in enumerate(part.param_groups)}
+            changing += held  # in size, by state that the step makes
             held |= {f"{kind}.{k}": v for k, v in vars(part).items()
                      if k not in ("state", "param_groups", "defaults") and not k.startswith("_")}
+        own = {f"the number of entries of '{path}'" for path in changing}
         return {path: value for path, value in host_state(held, has_users_class).items()
-                if type(value) in NUMBERS and not path.startswith("the number of")}  # scheduled options are of a type of ours
+                if type(value) in NUMBERS and path not in own}  # scheduled options are of a type of ours
 
     def keep_first_state(self) -> None:
         """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""

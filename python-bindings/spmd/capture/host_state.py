@@ -7,6 +7,7 @@ and the random generators of Python, numpy and torch.
 from __future__ import annotations
 
 import collections
+import copy
 import itertools
 import operator
 import random
@@ -15,6 +16,7 @@ import types
 from typing import Any, Callable, Iterator
 
 import torch
+from torch.utils import _pytree as pytree
 
 NUMBERS = (bool, int, float, complex, str, types.NoneType)
 _OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
@@ -46,6 +48,13 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[s
                 found[f"the number of entries of '{path}'"] = len(value)
             queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
     return found
+
+
+def copied(value: Any) -> Any:
+    """A copy of a container of numbers, which a trace may change; anything else as it is."""
+    leaves = pytree.tree_leaves(value)
+    return copy.deepcopy(value) if isinstance(value, (dict, *_CONTAINERS)) and all(
+        isinstance(leaf, NUMBERS) for leaf in leaves) else value
 
 
 def _is_small(value: Any) -> bool:

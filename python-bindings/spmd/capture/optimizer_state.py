@@ -44,7 +44,7 @@ def check_numbers(before: dict[str, Any], after: dict[str, Any], stack: tuple[Fr
     step are what FakeStep.optimizer_numbers gives."""
     for path, number in before.items():
         if path in after and after[path] != number:
-            raise error_at(stack, f"the optimizer changes the Python number {path} from {number} to {after[path]}, which a "
+            raise error_at(stack, f"the optimizer changes {'' if path.startswith('the ') else 'the Python number '}{path} from {number} to {after[path]}, which a "
                            "captured step would do once, when it is captured",
                            "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
                            "state['step'] += 1 and arithmetic with it")

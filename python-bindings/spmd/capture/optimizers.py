@@ -14,6 +14,11 @@ class Optimizers:
 
     def __init__(self, parts: Sequence[torch.optim.Optimizer]):
         self.parts = tuple(parts)
+        for part in self.parts:
+            if not hasattr(part, "_optimizer_step_pre_hooks"):
+                raise CaptureError(f"{type(part).__qualname__} is a torch.optim.Optimizer that was made without "
+                                   "Optimizer.__init__\n  cure: call super().__init__(params, defaults) in its __init__, or "
+                                   "give it no base class")
         owners: dict[int, int] = {}
         for number, part in enumerate(self.parts):
             for p in (p for group in part.param_groups for p in group["params"]):
