@@ -3,6 +3,7 @@
 #include "spmd/Kernels/KernelTable.h"
 #include "CollectKernels.h"
 #include "dialects/Kernel/Kernel.h"
+#include "spmd/Kernels/Cubin.h"
 #include "spmd/Runtime/Core/KernelTable.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
@@ -41,6 +42,11 @@ void addKernelTable(llvm::Module &module, StringRef table) {
   llvm::Constant *text = llvm::ConstantDataArray::getString(module.getContext(), table);
   new llvm::GlobalVariable(module, text->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage, text,
                            runtime::kKernelTableSymbol);
+}
+
+void addKernelTable(CubinArchive &archive, StringRef table) {
+  archive.code += runtime::formatArchiveTable(table);
+  archive.ptx += runtime::formatPtxTable(table);
 }
 
 } // namespace spmd::kernel

@@ -120,6 +120,12 @@ LogicalResult Packager::writeCubins(StringRef chip) {
   FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda);
   if (failed(archive))
     return failure();
+  FailureOr<std::string> table = kernel::getKernelTable(module, {});
+  if (failed(table))
+    return failure();
+  for (const kernel::GpuKernel &kernel : archive->kernels)
+    *table += formatLaunch(chip, kernel);
+  kernel::addKernelTable(*archive, *table);
   runtime::KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
   if (failed(writeCode(entry.file, archive->code, entry.hash)) ||
       failed(writeCode(entry.ptx, archive->ptx, entry.ptxHash)))

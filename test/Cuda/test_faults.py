@@ -1,5 +1,6 @@
 """What can go wrong on GPUs ends in one sentence that names the place and the cure, with an exit code, on all ranks; nothing
 hangs, nothing is left behind."""
+import json
 import os
 import pathlib
 import re
@@ -172,3 +173,46 @@ def test_a_process_that_is_killed(artifact, tmp_path) -> None:
     text = (tmp_path / "0.log").read_text()
     assert re.search(r"rank 1 ended without a word: process \d+ is gone", text), text
     assert set(os.listdir("/dev/shm")) <= before
+
+
+@pytest.mark.parametrize("edit, sentence", [
+    (("blocks", lambda n: n + 1), r"certificate rule 9: kernel '\w+' was not compiled for the launch that the manifest has"),
+    (("threads", lambda n: 2 * n), r"certificate rule 9: kernel '\w+' was not compiled for the launch"),
+    (("iterations", lambda n: n), r"certificate rule 9.*the kernel was compiled for"),
+    (("table", lambda n: n), r"kernels\.sm_90\.a' does not say what its kernels take; compile the step again"),
+])
+def test_kernels_are_launched_as_they_were_compiled(artifact, edit, sentence: str, tmp_path) -> None:
+    """Of an artifact without hashes: behind the hash of a file nobody looks at its content."""
+    what, change = edit
+    folder = tmp_path / "edited.spmd"
+    shutil.copytree(artifact, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    def without_hashes(value):
+        if isinstance(value, dict):
+            return {k: without_hashes(v) for k, v in value.items() if k not in ("hash", "ptx_hash")}
+        return [without_hashes(v) for v in value] if isinstance(value, list) else value
+
+    def first(value, name: str):
+        """The first object that has `name`."""
+        if isinstance(value, dict) and name in value:
+            return value
+        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return next((found for child in children if (found := first(child, name)) is not None), None)
+
+    manifest = without_hashes(manifest)
+    if what == "table":
+        archive = folder / "kernels.sm_90.a"
+        archive.write_bytes(archive.read_bytes().replace(b"kernel_table/   ", b"another_name/   "))
+    elif what == "iterations":
+        plan, = folder.glob("*.plan.json")
+        text = plan.read_text()
+        edited = re.sub(r'"parallel":4\b', '"parallel":5', text, count=1)
+        assert edited != text
+        plan.write_text(edited)
+    else:
+        launch = first(manifest, what)
+        launch[what] = change(launch[what])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    code, text = run(STANDINS, BIN / "spmd-run", folder, "--steps=1", "--timeout=5")
+    assert code == 2 and re.search(sentence, text), text

@@ -8,6 +8,7 @@
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/KernelTable.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -156,10 +157,10 @@ void ManifestTranslator::addProgram() {
                                runtime::formatHash(runtime::hashBytes(runtime::writePlan(plan)))});
 }
 
-static runtime::KernelLaunch translateLaunch(const std::string &chip, const kernel::GpuKernel &kernel) {
+static runtime::KernelLaunch translateLaunch(StringRef chip, const kernel::GpuKernel &kernel) {
   runtime::KernelLaunch launch;
   launch.kernel = kernel.symbol;
-  launch.chip = chip;
+  launch.chip = chip.str();
   launch.blocks = kernel.blocks;
   launch.threads = kernel.threads;
   launch.dynamicSharedBytes = kernel.dynamicSharedBytes;
@@ -394,4 +395,8 @@ plan::ProgramOp spmd::getProgram(ModuleOp module) {
 FailureOr<runtime::Manifest> spmd::translateManifest(ModuleOp module, plan::ProgramOp program,
                                                      const runtime::Plan &plan, const ArtifactKernels &kernels) {
   return ManifestTranslator(module, program, plan, kernels).translate();
+}
+
+std::string spmd::formatLaunch(StringRef chip, const kernel::GpuKernel &kernel) {
+  return runtime::formatLaunch(translateLaunch(chip, kernel));
 }

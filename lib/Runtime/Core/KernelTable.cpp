@@ -3,9 +3,18 @@
 #include "spmd/Runtime/Core/KernelTable.h"
 #include "CertificateMemory.h"
 
+#include <cstdio>
+#include <set>
 #include <sstream>
 
 using namespace spmd::runtime;
+
+/// What the line of a launch begins with; no symbol does.
+static constexpr char kLaunch[] = "! ";
+static constexpr char kComment[] = "//spmd ";
+/// The header of a member of an archive (ar(5)): 16 characters of name, 32 of owner and time, 10 of size, 2 at the end.
+static constexpr char kMember[] = "kernel_table/   ";
+constexpr size_t kArchiveHead = 8, kMemberHead = 60, kMemberSize = 48;
 
 /// "r:f32:2048". Text that is none gives bytes that no reference has.
 static KernelEntry::Argument parseArgument(const std::string &text) {
@@ -19,6 +28,8 @@ KernelTable spmd::runtime::parseKernelTable(std::string_view table) {
   KernelTable kernels;
   std::istringstream lines{std::string(table)};
   for (std::string line; std::getline(lines, line);) {
+    if (line.compare(0, std::size(kLaunch) - 1, kLaunch) == 0)
+      continue;
     std::istringstream words(line);
     std::string symbol, argument;
     KernelEntry entry;
@@ -58,5 +69,67 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
                     " bytes of " + argument.dtype);
     }
   }
+  return Status::success();
+}
+
+std::string spmd::runtime::formatLaunch(const KernelLaunch &launch) {
+  std::string line = kLaunch + launch.kernel;
+  for (int64_t number : {launch.blocks, launch.threads, launch.dynamicSharedBytes, launch.pointers, launch.coordinates,
+                         launch.offset, launch.bytes})
+    line += " " + std::to_string(number);
+  return line + "\n";
+}
+
+std::string spmd::runtime::formatArchiveTable(std::string_view table) {
+  char head[kMemberHead + 1];
+  std::snprintf(head, sizeof head, "%s%-12d%-6d%-6d%-8d%-10zu`\n", kMember, 0, 0, 0, 644, table.size());
+  return head + std::string(table) + (table.size() % 2 ? "\n" : "");
+}
+
+std::string spmd::runtime::findArchiveTable(std::string_view archive) {
+  for (size_t at = kArchiveHead; at + kMemberHead <= archive.size();) {
+    long long size = std::atoll(std::string(archive.substr(at + kMemberSize, 10)).c_str());
+    size_t begin = at + kMemberHead;
+    if (size < 0 || static_cast<size_t>(size) > archive.size() - begin)
+      return "";
+    if (archive.substr(at, std::size(kMember) - 1) == kMember)
+      return std::string(archive.substr(begin, static_cast<size_t>(size)));
+    at = begin + static_cast<size_t>(size + size % 2);
+  }
+  return "";
+}
+
+std::string spmd::runtime::formatPtxTable(std::string_view table) {
+  std::string text;
+  std::istringstream lines{std::string(table)};
+  for (std::string line; std::getline(lines, line);)
+    text += kComment + line + "\n";
+  return text;
+}
+
+std::string spmd::runtime::findPtxTable(std::string_view ptx) {
+  std::string table;
+  std::istringstream lines{std::string(ptx)};
+  for (std::string line; std::getline(lines, line);)
+    if (line.compare(0, std::size(kComment) - 1, kComment) == 0)
+      table += line.substr(std::size(kComment) - 1) + "\n";
+  return table;
+}
+
+Status spmd::runtime::checkLaunchTable(const std::vector<KernelLaunch> &launches, std::string_view chip,
+                                       std::string_view table) {
+  std::set<std::string> known;
+  std::istringstream lines{std::string(table)};
+  for (std::string line; std::getline(lines, line);)
+    known.insert(line + "\n");
+  for (const KernelLaunch &launch : launches)
+    if (std::string line = formatLaunch(launch); launch.chip == chip && !known.count(line))
+      return Status::badInput("certificate rule 9: kernel '" + launch.kernel + "' was not compiled for the launch that the "
+                              "manifest has for " + launch.chip + ": " + std::to_string(launch.blocks) + " blocks of " +
+                              std::to_string(launch.threads) + " threads with " +
+                              std::to_string(launch.dynamicSharedBytes) + " bytes of shared memory, " +
+                              std::to_string(launch.pointers) + " pointers and " + std::to_string(launch.coordinates) +
+                              " coordinates, from bytes [" + std::to_string(launch.offset) + ", " +
+                              std::to_string(launch.offset + launch.bytes) + ") of the file");
   return Status::success();
 }

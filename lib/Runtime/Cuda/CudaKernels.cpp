@@ -2,6 +2,7 @@
 
 #include "CudaKernels.h"
 #include "spmd/Runtime/Core/Hash.h"
+#include "spmd/Runtime/Core/KernelTable.h"
 
 #include <cstdlib>
 
@@ -47,6 +48,14 @@ Expected<KernelArchive> KernelArchive::open(const Artifact &artifact, int chip) 
   if (const std::string &hash = isPtx ? best->ptxHash : best->hash; !hash.empty())
     if (Status status = checkHash(archive.path, {archive.code.data(), archive.code.size()}, hash); !status.ok())
       return status;
+  std::string_view bytes(archive.code.data(), archive.code.size());
+  std::string table = isPtx ? findPtxTable(bytes) : findArchiveTable(bytes);
+  if (table.empty())
+    return Status::badInput("'" + archive.path + "' does not say what its kernels take; compile the step again");
+  if (Status status = checkKernelTable(artifact.plan, table); !status.ok())
+    return status;
+  if (Status status = checkLaunchTable(artifact.manifest.launches, archive.name, table); !status.ok())
+    return status;
   return archive;
 }
 

@@ -38,6 +38,9 @@ mlir::FailureOr<runtime::Plan> translatePlan(plan::ProgramOp program);
 mlir::FailureOr<runtime::Manifest> translateManifest(mlir::ModuleOp module, plan::ProgramOp program,
                                                      const runtime::Plan &plan, const ArtifactKernels &kernels);
 
+/// The line of a kernel's table ([Note: tables of GPU code]) for how the manifest has it launched on `chip`.
+std::string formatLaunch(llvm::StringRef chip, const kernel::GpuKernel &kernel);
+
 } // namespace spmd
 
 #endif // SPMD_CONVERSION_PLANTORUNTIME_PLANTORUNTIME_H

@@ -3,6 +3,7 @@
 #ifndef SPMD_RUNTIME_CORE_KERNELTABLE_H
 #define SPMD_RUNTIME_CORE_KERNELTABLE_H
 
+#include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Plan.h"
 
 #include <string>
@@ -33,6 +34,24 @@ KernelTable parseKernelTable(std::string_view table);
 /// Rule 9 of the certificate: every kernel of the plan is in the table, and is launched with the iterations, and as
 /// many arguments of the access and bytes, that it was compiled for. So none touches a byte outside of its references.
 Status checkKernelTable(const Plan &plan, std::string_view table);
+
+// [Note: tables of GPU code] The archive of cubins for a chip ends with a member that is the table, and PTX with the table
+// as comments. Beside the kernels' lines it has one for each launch, so that no other grid, shared memory or piece of the
+// file is launched than was compiled.
+
+/// The line of a launch.
+std::string formatLaunch(const KernelLaunch &launch);
+
+/// What an archive of cubins, or PTX, ends with.
+std::string formatArchiveTable(std::string_view table);
+std::string formatPtxTable(std::string_view table);
+
+/// The table of an archive, or of PTX; empty when it has none.
+std::string findArchiveTable(std::string_view archive);
+std::string findPtxTable(std::string_view ptx);
+
+/// Rule 9 for the launches for `chip`: they are those of the table.
+Status checkLaunchTable(const std::vector<KernelLaunch> &launches, std::string_view chip, std::string_view table);
 
 } // namespace spmd::runtime
 
