@@ -87,7 +87,8 @@ class Program:
         return need.key == self.key and self.takes(need.gradients) \
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
-            and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None
+            and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
+            and not self.package.optimizer_numbers.what_is_new()
 
     def takes(self, gradients: frozenset[int]) -> bool:
         """Whether it can begin with these gradients."""
@@ -258,6 +259,7 @@ class CompiledStep(CompiledFunction):
                     live.lose(error, self.steps)
                 raise
             self.steps += 1
+            program.package.optimizer_numbers.put()
             live.after_step(program.package.gradients)
             for optimizer in call.optimizers.parts:
                 optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
@@ -553,6 +555,7 @@ class CompiledStep(CompiledFunction):
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, last.options))
                    for name, value in own.items() if given.get(name) != value]
+        changed += filter(None, [last.package.optimizer_numbers.what_is_new()])
         if not changed and not last.takes(need.gradients):
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
         return "; ".join(changed) or "the optimizer has other param groups"

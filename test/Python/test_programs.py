@@ -2,6 +2,7 @@
 ranks, and compiled as often as it says."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import pickle
@@ -401,6 +402,50 @@ def test_an_optimizer_that_is_not_found() -> None:
 
     with pytest.raises(spmd.CaptureError, match=r"step\(\) of a SGD that is no argument of it[^\0]*cure: pass the opt"):
         step(*batches()[0])
+
+
+class Gained(torch.optim.Optimizer):
+    """With numbers of its own, in itself, in its groups and in its state."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1, "gain": 1.0})
+        self.scale, self.config = 1.0, {"factors": [1.0]}
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["average"], state["factor"] = torch.zeros_like(p), 1.0
+                state["average"].mul_(0.9).add_(p.grad)
+                factor = self.scale * group["gain"] * state["factor"] * self.config["factors"][0]
+                p.sub_(state["average"], alpha=group["lr"] * factor)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda o: setattr(o, "scale", 3.0), r"'Gained\['scale'\]' is 3.0, it was 1.0"),
+    (lambda o: o.config["factors"].__setitem__(0, 3.0), r"'Gained\['config'\]\['factors'\]\[0\]' is 3.0, it was 1.0"),
+    (lambda o: o.param_groups[0].update(gain=3.0), "gain of param group 0 is 3.0, it was 1.0"),
+    (lambda o: [s.update(factor=3.0) for s in o.state.values()], r"'Gained.state\[...\]\['factor'\]' is 3.0, it was 1.0"),
+    (lambda o: [s["average"].zero_() for s in o.state.values()], ""),
+], ids=["attribute", "nested", "group", "state", "tensor"])
+def test_numbers_of_an_optimizer_are_read_at_every_call(change, message: str) -> None:
+    """One that is changed between calls makes another program; a tensor does not."""
+    (model, expected) = network(), network()
+    optimizer, eager = Gained(model.parameters()), Gained(expected.parameters())
+    step = spmd.compile(lambda x, y: update(optimizer, F.cross_entropy(model(x), y)), ranks=2)
+    for number, (x, y) in enumerate(batches() * 2):
+        if number == 2:
+            change(optimizer), change(eager)
+        with pytest.warns(spmd.Remark, match=message) if message and number == 2 else contextlib.nullcontext():
+            loss = step(x, y)
+        assert abs(loss.item() - update(eager, F.cross_entropy(expected(x), y)).item()) < 1e-6
+    for ours, theirs in zip(model.parameters(), expected.parameters()):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-6)
+        assert optimizer.state[ours].keys() == eager.state[theirs].keys()
+        assert optimizer.state[ours]["factor"] == eager.state[theirs]["factor"]
+    assert step.compiles == (2 if message else 1)
 
 
 def test_what_cannot_be_a_batch() -> None:

@@ -66,6 +66,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, updates=traced.updates,
+                       optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held)
 
 

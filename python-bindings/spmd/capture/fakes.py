@@ -15,12 +15,12 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _foreach_utils
 
 from ..away import slots
-from .code_names import has_users_class
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
-from .host_state import NUMBERS, copied, host_state
+from .host_state import copied
 from .normalize import DTYPES
+from .optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
 from .refusals import Refusals
@@ -77,6 +77,7 @@ class FakeStep:
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled
         self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._had_state: set[Any] = set()  # keys of the optimizers' state
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
@@ -210,8 +211,8 @@ class FakeStep:
                                        "of the model\n  cure: register it in the model, or leave it out")
         choose_implementation(optimizer, bool(self._scheduled))
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
-        vars(optimizer).update((k, copied(v)) for k, v in list(vars(optimizer).items())
-                               if k not in ("state", "param_groups") and not k.startswith("_"))
+        vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
+        self._had_state |= {key for key, state in optimizer.state.items() if state}
         for group in optimizer.param_groups:
             group.update((k, copied(v)) for k, v in group.items() if k != "params")
             group["params"] = [self.fake(p) for p in group["params"]]
@@ -225,22 +226,15 @@ class FakeStep:
         optimizer.state = defaultdict(dict, known)
         return initial
 
-    def optimizer_numbers(self) -> dict[str, Any]:
-        """The Python numbers that the optimizers hold, by where: in the state of a parameter, in a group, in themselves."""
+    def all_numbers(self) -> dict[str, Any]:
+        """The Python numbers that the optimizers hold, by where."""
         names = {id(self.fake(t)): n[0] for _, t, n in self._tensors.values()}
-        held: dict[str, Any] = {}
-        changing: list[str] = []
-        for part in self.optimizers.parts:
-            kind = type(part).__qualname__
-            held |= {f"{kind}.state[{names.get(id(p), p)!r}]": state for p, state in part.state.items()}
-            held |= {f"{kind}.param_groups[{i}]": {k: v for k, v in group.items() if k != "params"}
-                     for i, group in enumerate(part.param_groups)}
-            changing += held  # in size, by state that the step makes
-            held |= {f"{kind}.{k}": v for k, v in vars(part).items()
-                     if k not in ("state", "param_groups", "defaults") and not k.startswith("_")}
-        own = {f"the number of entries of '{path}'" for path in changing}
-        return {path: value for path, value in host_state(held, has_users_class).items()
-                if type(value) in NUMBERS and path not in own}  # scheduled options are of a type of ours
+        return all_numbers(self.optimizers.parts, lambda key: names.get(id(key), key))
+
+    def optimizer_numbers(self) -> OptimizerNumbers:
+        """Those that the trace begins with."""
+        return OptimizerNumbers.of(self.optimizers.parts, lambda key: self._reals.get(id(key), key),
+                                   lambda key: key in self._had_state)
 
     def keep_first_state(self) -> None:
         """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""

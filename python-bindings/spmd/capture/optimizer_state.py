@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from typing import Any, Iterator
+from typing import Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from .errors import CaptureError, Frame, error_at
+from .errors import CaptureError
 from .optimizers import Optimizers
 
 aten = torch.ops.aten
@@ -37,17 +37,6 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
         if group.get("differentiable"):
             raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "
                                "gradient in a training step\n  cure: leave differentiable out")
-
-
-def check_numbers(before: dict[str, Any], after: dict[str, Any], stack: tuple[Frame, ...]) -> None:
-    """Refuses an optimizer that counts in Python: its graph would have the first count for ever. `before` and `after` the
-    step are what FakeStep.optimizer_numbers gives."""
-    for path, number in before.items():
-        if path in after and after[path] != number:
-            raise error_at(stack, f"the optimizer changes {'' if path.startswith('the ') else 'the Python number '}{path} from {number} to {after[path]}, which a "
-                           "captured step would do once, when it is captured",
-                           "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
-                           "state['step'] += 1 and arithmetic with it")
 
 
 def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False) -> None:

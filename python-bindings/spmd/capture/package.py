@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .gradients import Gradients
 from .held import Held
+from .optimizer_numbers import OptimizerNumbers
 
 if TYPE_CHECKING:
     from ..planning import Plan
@@ -40,6 +41,7 @@ class StepPackage:
     updates: int = 1  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
+    optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)  # in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
 
     @property

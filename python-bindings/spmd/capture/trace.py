@@ -30,7 +30,8 @@ from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import DTYPES, check_pure, is_view_of_any, provenance
-from .optimizer_state import check_numbers, traceable_step
+from .optimizer_numbers import OptimizerNumbers, check_numbers
+from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
 from .quick import quickly
 from .reached import Reached
@@ -66,6 +67,7 @@ class Trace:
     updates: int = 1  # how often the step calls an optimizer's step()
     accumulates: bool = False  # it leaves gradients to later calls, or adds to those of earlier ones
     stepped: frozenset[int] = frozenset()  # the ids of the optimizers whose step() it calls
+    optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
 
 
@@ -227,7 +229,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     with meta_kernels(), traceable_adafactor(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
             no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
-        numbers = fakes.optimizer_numbers()
+        numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
         effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers)
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
@@ -282,13 +284,13 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         for value, stack in stamps.items:
             effects.note_item(value, stack)
         effects.check()
-        check_numbers(numbers, fakes.optimizer_numbers(), stamps.optimizer_stack)
+        check_numbers(numbers, fakes.all_numbers(), stamps.optimizer_stack)
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
     traced = _collect(module, fakes, around, accumulates, *result)
-    traced.stepped_gradients = fakes.stepped_gradients()
+    traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.untouched = frozenset(fakes.untouched_gradients())
     traced.stepped = frozenset(number for number, count in stamps.updates.items() if count)
     traced.updates = max(stamps.updates.values(), default=1)

@@ -1,0 +1,102 @@
+"""The Python numbers that optimizers hold beside their param groups: in the state of a parameter, and in themselves.
+
+A graph has them as they were when it was traced. One that the step changes makes an error (check_numbers), one that is
+changed between calls another program.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Iterable
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .code_names import has_users_class
+from .errors import Frame, error_at
+from .host_state import NUMBERS, host_state
+
+_ROOT = "<optimizer>"  # stands for the optimizer, or an entry of its state
+_OWN = ("state", "param_groups", "defaults")  # of torch.optim.Optimizer
+
+
+def check_numbers(before: dict[str, Any], after: dict[str, Any], stack: tuple[Frame, ...]) -> None:
+    """Refuses an optimizer that counts in Python: its graph would have the first count for ever. `before` and `after` the
+    step are what all_numbers gives."""
+    for path, number in before.items():
+        if path in after and after[path] != number:
+            what = path if path.startswith("the ") else f"the Python number {path}"
+            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[path]}, which a captured step would "
+                           "do once, when it is captured",
+                           "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
+                           "state['step'] += 1 and arithmetic with it")
+
+
+def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[Any], Any]) -> dict[str, Any]:
+    """By where they are: "'Lion.state['fc.weight']['count']'"; of param groups, too."""
+    held: dict[str, Any] = {}
+    changing: list[str] = []
+    for part in optimizers:
+        kind = type(part).__qualname__
+        held |= {f"{kind}.state[{name_of(p)!r}]": state for p, state in part.state.items()}
+        held |= {f"{kind}.param_groups[{i}]": {k: v for k, v in group.items() if k != "params"}
+                 for i, group in enumerate(part.param_groups)}
+        changing += held  # in size, by state that the step makes
+        held |= {f"{kind}.{k}": v for k, v in own_attributes(part).items()}
+    sizes = {f"the number of entries of '{path}'" for path in changing}
+    # Scheduled options are of a type of ours.
+    return {path: value for path, value in host_state(held, has_users_class).items()
+            if type(value) in NUMBERS and path not in sizes}
+
+
+def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What its own class keeps in it."""
+    return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
+
+
+def _numbers(value: Any) -> dict[str, Any]:
+    size = f"the number of entries of '{_ROOT}'"
+    return {path: number for path, number in host_state({_ROOT: value}, has_users_class).items()
+            if type(number) in NUMBERS and path != size}
+
+
+@dataclasses.dataclass
+class OptimizerNumbers:
+    """Those of the state and of the optimizers themselves that a trace began with. Each `found` has an optimizer, a key of
+    its state (None: the optimizer's own attributes) and numbers; each `made` the numbers of state that did not exist, and
+    that eager would have made in the first step."""
+
+    found: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
+    made: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
+
+    @staticmethod
+    def of(optimizers: Iterable[torch.optim.Optimizer], real: Callable[[Any], Any], is_known: Callable[[Any], bool]) \
+            -> OptimizerNumbers:
+        """`real`: the parameter that a key of the state stands for; `is_known`: it had state before."""
+        result = OptimizerNumbers()
+        for part in optimizers:
+            entries = [(None, own_attributes(part)), *((real(key), state) for key, state in part.state.items())]
+            for key, value in entries:
+                if numbers := _numbers(value):
+                    result.found.append((part, key, numbers))
+                plain = {k: v for k, v in value.items() if all(isinstance(x, NUMBERS) for x in pytree.tree_leaves(v))}
+                if key is not None and plain and not is_known(key):
+                    result.made.append((part, key, plain))
+        return result
+
+    def what_is_new(self) -> str:
+        """The first number that the optimizers have otherwise; empty when there is none, or none at all."""
+        for part, key, numbers in self.found:
+            now = _numbers(own_attributes(part) if key is None else part.state.get(key, {}))
+            for path, number in numbers.items():
+                if path in now and now[path] != number:
+                    where = "" if key is None else ".state[...]"
+                    return f"{path.replace(_ROOT, type(part).__qualname__ + where, 1)} is {now[path]!r}, it was {number!r}"
+        return ""
+
+    def put(self) -> None:
+        """Makes the entries that eager's first step makes; once."""
+        for part, key, entries in self.made:
+            state = part.state.setdefault(key, {})
+            for name, value in entries.items():
+                state.setdefault(name, value)
+        self.made = []
