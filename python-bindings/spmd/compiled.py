@@ -112,7 +112,7 @@ class Program:
         if held is None or held.key(model) != self._held_key:
             return False
         if not held.is_same(self.held):
-            baked = baked_values(self.call.train_step, self.call.model, held)
+            baked = baked_values(self.call.train_step, self.call.model, held, self.call.others)
             if not are_alike(self.baked, baked):
                 return False
             self.held, self.baked = held, baked
@@ -450,7 +450,7 @@ class CompiledStep(CompiledFunction):
         self.compiles += 1
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        values = baked_values(call.train_step, call.model, package.held)
+        values = baked_values(call.train_step, call.model, package.held, call.others)
         return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:

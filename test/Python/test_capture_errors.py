@@ -2,7 +2,10 @@
 wrong is one too."""
 from __future__ import annotations
 
+import argparse
+import contextlib
 import copy
+import dataclasses
 import logging
 import random
 import re
@@ -565,6 +568,100 @@ class Complex(nn.Linear):
     def __init__(self):
         super().__init__(12, 6)
         self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
+
+
+@dataclasses.dataclass
+class Weights:
+    """An argument of a step."""
+
+    alpha: float = 1.0
+
+    def of(self, loss):
+        return loss * self.alpha
+
+
+class Slotted:
+    __slots__ = ("alpha",)
+
+    def __init__(self):
+        self.alpha = 1.0
+
+
+def scaled(loss, weights):
+    return loss * weights.alpha
+
+
+class Classy(nn.Module):
+    """Of which a number is the class's own."""
+
+    gain = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.linear(x) * self.gain
+
+
+def set_alpha(model, argument, value: float) -> None:
+    argument.alpha = value
+
+
+@pytest.mark.parametrize("argument, use, change", [
+    (Weights, lambda loss, a: loss * a.alpha, set_alpha),
+    (Weights, lambda loss, a: a.of(loss), set_alpha),
+    (Weights, scaled, set_alpha),
+    (Slotted, scaled, set_alpha),
+    (lambda: argparse.Namespace(alpha=1.0), lambda loss, a: loss * a.alpha, set_alpha),
+    (lambda: argparse.Namespace(alpha=1.0), scaled, set_alpha),
+    (lambda: nn.HuberLoss(delta=1.0), lambda loss, a: a(loss, loss * 0), lambda m, a, value: setattr(a, "delta", value)),
+    (lambda: {"first"}, lambda loss, a: loss * len(a), lambda m, a, value: a.add("second")),
+    (lambda: None, lambda loss, a: loss, lambda m, a, value: setattr(Classy, "gain", value)),
+    (lambda: None, lambda loss, a: loss, lambda m, a, value: setattr(m, "forward", lambda x: m.linear(x) * value)),
+], ids=["attribute", "method", "handed on", "slots", "namespace", "namespace handed on", "criterion", "set", "class",
+        "forward"])
+def test_what_arguments_and_classes_hold_is_part_of_a_program(argument, use, change, monkeypatch) -> None:
+    monkeypatch.setattr(Classy, "gain", 1.0)
+    x = torch.ones(4, 4)
+
+    def step(model, optimizer, x, argument):
+        return finish(use(model(x).square().mean(), argument), optimizer)
+
+    def setup():
+        torch.manual_seed(0)
+        model = Classy()
+        return model, torch.optim.SGD(model.parameters(), lr=0.1), argument()
+
+    (model, optimizer, given), (expected, eager, own) = setup(), setup()
+    compiled = spmd.compile(step, ranks=1)
+    for number in range(4):
+        if number == 2:
+            change(model, given, 0.5), change(expected, own, 0.5)
+        loss = compiled(model, optimizer, x, given)
+        assert abs(loss.item() - step(expected, eager, x, own).item()) < 1e-6
+    assert compiled.compiles == 2
+
+
+class Meter:
+    def __init__(self):
+        self.count = 0
+
+
+@pytest.mark.parametrize("argument, change, message", [
+    (Meter, lambda a: setattr(a, "count", a.count + 1), "the step changes 'notes.count' from 0 to 1"),
+    (list, lambda a: a.append(1), "the step changes its argument 'notes'"),
+    (lambda: {"seen": 0}, lambda a: a.update(seen=1), "the step changes its argument 'notes'"),
+    (lambda: {"y": torch.ones(4)}, lambda a: a.pop("y"), ""),
+], ids=["object", "list", "dict", "batch"])
+def test_what_a_step_changes_in_its_arguments(argument, change, message: str) -> None:
+    def step(model, optimizer, x, notes):
+        change(notes)
+        return finish(model(x).square().mean(), optimizer)
+
+    model = nn.Linear(4, 2)
+    with pytest.raises(spmd.CaptureError, match=message) if message else contextlib.nullcontext():
+        spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(4, 4), argument())
 
 
 def test_torch_logs_nothing_of_its_own(caplog) -> None:

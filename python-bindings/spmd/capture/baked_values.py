@@ -1,24 +1,26 @@
 """What a step's code reads from objects, dicts and modules, and a graph holds as constants: a trainer's weight of a
 loss, the rate of a dropout, an entry of a configuration.
 
-The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`. Looked through are the step, the methods
-of the user's objects and the user's functions that it names, and the forward() of each module. What is reached in other
-ways (an entry whose key is computed, an attribute of an argument) is not seen.
+The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`, `args.alpha`. Looked through are the step,
+the methods of the user's objects and the user's functions that it names, and the forward() of each module. Of an argument
+that the step hands on, all numbers in it count as read. What is reached in other ways (an entry whose key is computed, an
+attribute of what a function returns) is not seen.
 """
 from __future__ import annotations
 
+import argparse
 import dis
 import functools
 import inspect
 import types
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 import torch
 
 from . import custom_ops
 from .held import Held, named_modules, whole
-from .host_state import NUMBERS
-from .code_names import is_users_file
+from .code_names import has_users_class, is_users_file
+from .host_state import NUMBERS, host_state
 
 _NOTHING = object()
 _LONGEST = 16  # of lists of numbers that are compared whole
@@ -63,9 +65,10 @@ def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
                for one, other in zip(values, others))
 
 
-def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held()) -> list[BakedValue]:
-    """Those of a step, and of the modules of its model and of those that are held; their tensors, what is held, and the
-    modes of modules are not among them."""
+def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
+                 arguments: Mapping[str, Any] = types.MappingProxyType({})) -> list[BakedValue]:
+    """Those of a step, of its `arguments` (the Python values among them, by path), and of the modules of its model and of
+    those that are held; their tensors, what is held, and the modes of modules are not among them."""
     tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
     reader = _Reader(set(map(id, tensors)))
     step = inspect.unwrap(step)
@@ -73,15 +76,20 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held()) ->
     function = getattr(step, "__func__", step)
     if not isinstance(function, types.FunctionType) and callable(step):
         owner, function = step, type(step).__call__
-    reader.read(function, owner, "self")
+    objects = {path: value for path, value in arguments.items() if not isinstance(value, NUMBERS)}
+    reader.read(function, owner, "self", objects)
+    names = getattr(getattr(function, "__code__", None), "co_varnames", ())
+    for path, value in objects.items():
+        if path not in names:  # in a container
+            reader.take_all(path, value)
     for function in custom_ops.functions():
         reader.read(function, None, "")
     for path, module in named_modules(model, whole(model, held)):
-        reader.read(type(module).forward, module, path or "model")
+        reader.read_module(module, path or "model")
     for place, root in held.watched.values():
         path = place.path
         for below, module in root.named_modules():
-            reader.read(type(module).forward, module, f"{path}.{below}" if below else path)
+            reader.read_module(module, f"{path}.{below}" if below else path)
     return list(reader.found.values())
 
 
@@ -91,8 +99,27 @@ class _Reader:
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
 
-    def read(self, function: Any, owner: Any, label: str) -> None:
-        """Everything that `function` reads, with `owner` as its first argument, called `label`."""
+    def read_module(self, module: torch.nn.Module, path: str) -> None:
+        """What its forward() reads, and which function that is."""
+        get = functools.partial(_forward_of, module)
+        self.found.setdefault(f"{path}.forward", BakedValue(f"{path}.forward", get, get(), None))
+        own = vars(module).get("forward")
+        self.read(getattr(own, "__func__", own) or type(module).forward, module, path)
+
+    def take_all(self, path: str, value: Any) -> None:
+        """Whatever there is to read in an argument."""
+        if isinstance(value, torch.nn.Module):
+            for name, module in value.named_modules():
+                self.read_module(module, f"{path}.{name}" if name else path)
+        elif isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
+            self.read(value, None, path)
+        else:
+            get = functools.partial(_all_numbers, path, value)
+            self.found.setdefault(path, BakedValue(path, get, get(), None))
+
+    def read(self, function: Any, owner: Any, label: str, arguments: Mapping[str, Any] = types.MappingProxyType({})) -> None:
+        """Everything that `function` reads, with `owner` as its first argument, called `label`; of `arguments`, by their
+        names, what it reads of them."""
         function = inspect.unwrap(function) if callable(function) else function
         code = getattr(function, "__code__", None)
         if code is None or (id(function), id(owner)) in self._read:
@@ -108,6 +135,10 @@ class _Reader:
                 self._follow(owner, label, steps)
             elif root in cells:
                 self._take(root, functools.partial(getattr, cells[root], "cell_contents", None), steps)
+            elif root in arguments and steps:
+                self._follow(arguments[root], root, steps)
+            elif root in arguments:
+                self.take_all(root, arguments[root])
 
     def _take(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
         """Notes the value at a path, and goes on from it."""
@@ -125,7 +156,7 @@ class _Reader:
             self.found.setdefault(path, BakedValue(path, get, value, None))
         if isinstance(value, torch.nn.Module):  # of the model's, once more: known
             for name, module in value.named_modules():
-                self.read(type(module).forward, module, f"{path}.{name}" if name else path)
+                self.read_module(module, f"{path}.{name}" if name else path)
         if isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
             self.read(value, None, path)
         self._follow(value, path, steps)
@@ -149,12 +180,22 @@ class _Reader:
             self._follow(value._modules[step], f"{path}.{step}", rest)
         else:
             attribute = inspect.getattr_static(type(value), step, None)
-            if isinstance(attribute, types.MemberDescriptorType):  # of __slots__
+            if isinstance(attribute, types.MemberDescriptorType) or attribute is not None \
+                    and not hasattr(type(attribute), "__get__"):  # of __slots__, or the class's own
                 self._take(f"{path}.{step}", functools.partial(getattr, value, step, None), rest)
             method = attribute.fget if isinstance(attribute, property) else attribute
             if isinstance(method, types.FunctionType) and (isinstance(value, torch.nn.Module)
                                                            or is_users_file(method.__code__.co_filename)):
                 self.read(method, value, path)
+
+
+def _forward_of(module: torch.nn.Module) -> Any:
+    return vars(module).get("forward", type(module).forward)
+
+
+def _all_numbers(path: str, value: Any) -> tuple[Any, ...]:
+    return tuple(host_state({path: value}, lambda v: has_users_class(v) or isinstance(
+        v, (argparse.Namespace, types.SimpleNamespace))).items())
 
 
 def _entry(values: Any, index: int) -> Any:

@@ -153,7 +153,12 @@ class StepCall:
 
     def run(self, batch: Sequence[torch.Tensor], model: torch.nn.Module | None = None,
             optimizers: Optimizers | None = None) -> Any:
-        """Calls the step with `batch` in place of the batch tensors, and with another model and optimizers if given."""
+        """Calls the step with `batch` in place of the batch tensors, and with another model and optimizers if given.
+
+        Raises:
+          CaptureError: when the step changes a list or dict among its arguments. It gets copies, whose changes nobody
+            would see; of those that hold tensors, a batch, nobody looks for any.
+        """
         leaves = list(self._leaves)
         for slot, tensor in zip(self._batch_slots, batch, strict=True):
             leaves[slot] = tensor
@@ -161,8 +166,17 @@ class StepCall:
         swap[id(self.model)] = model or self.model
         leaves = [swap.get(id(leaf), leaf) for leaf in leaves]
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
+        notes = {name: (value, pytree.tree_flatten(value)) for name, value in bound.arguments.items()
+                 if isinstance(value, (list, dict))}
         with computing_in(model or self.model, self.precision):
-            return self.train_step(*bound.args, **bound.kwargs)
+            result = self.train_step(*bound.args, **bound.kwargs)
+        for name, (value, (before, spec)) in notes.items():
+            after, new_spec = pytree.tree_flatten(value)
+            if not any(isinstance(leaf, torch.Tensor) for leaf in before) and (
+                    spec != new_spec or any(_Value(a) != _Value(b) for a, b in zip(before, after))):
+                raise CaptureError(f"the step changes its argument {name!r}, which a captured step would do once, when it is "
+                                   "captured\n  cure: return it from the step, and keep what the call gives back")
+        return result
 
     def _is_training_object(self, value: Any) -> bool:
         return value is self.model or isinstance(value, torch.optim.Optimizer)

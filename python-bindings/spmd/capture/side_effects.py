@@ -41,11 +41,11 @@ class SideEffects:
     """Compares what a step's code refers to before and after it was traced."""
 
     def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, view: torch.nn.Module,
-                 optimizers: Optimizers):
-        self._step, self._mode = step, mode
+                 optimizers: Optimizers, arguments: dict[str, Any]):
+        self._step, self._mode, self._arguments = step, mode, arguments
         self._functions = [step, *users_hooks(view, optimizers), *custom_ops.functions()]
         self._modules = list(named_modules(model, view))
-        self._before = host_state(self._names().values, has_users_class)
+        self._before = host_state(arguments | self._names().values, has_users_class)
         self._generators = generator_states()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
 
@@ -63,7 +63,7 @@ class SideEffects:
           CaptureError: naming the variable, and the line where that is known.
         """
         names = self._names()
-        after, self._looked_through = names.values, names.functions
+        after, self._looked_through = self._arguments | names.values, names.functions
         seen: set[int] = set()
         for name, value in after.items():
             self._search(value, name, DEPTH, seen)

@@ -230,7 +230,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             no_gradients_outside(around.reached, fakes.foreign):
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
         numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
-        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers)
+        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers, call.others)
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
 
