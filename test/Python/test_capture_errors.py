@@ -643,6 +643,79 @@ def test_what_arguments_and_classes_hold_is_part_of_a_program(argument, use, cha
     assert compiled.compiles == 2
 
 
+class Scale:
+    def __init__(self):
+        self.alpha = 1.0
+
+    def __call__(self, loss):
+        return loss * self.alpha
+
+
+class Reader:
+    """A trainer that reads its configuration in every way there is, and counts steps that nothing reads."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.names, self.steps = ["a"], 0
+        self.weights, self.nested, self.lists = {"a": 1.0, "b": 1.0}, {"a": {"b": 1.0}}, [[1.0], [1.0]]
+        self.options, self.plain, self.scale = argparse.Namespace(alpha=1.0), Weights(), Scale()
+
+    def loss(self, x):
+        return self.model(x).square().mean()
+
+    def by_get(self, x):
+        return self.loss(x) * self.weights.get("a", 1.0) * self.weights.get("b")
+
+    def by_a_computed_key(self, x):
+        return sum(self.loss(x) * self.weights[name] for name in self.names)
+
+    def by_items(self, x):
+        return sum(self.loss(x) * weight for _, weight in self.weights.items())
+
+    def by_a_local(self, x):
+        inner, plain = self.nested["a"], self.plain
+        return self.loss(x) * inner["b"] * plain.alpha
+
+    def by_lists_in_lists(self, x):
+        return sum(self.loss(x) * weight for weight, in self.lists)
+
+    def by_a_computed_name(self, x):
+        return self.loss(x) * getattr(self.plain, "al" + "pha") * vars(self.options)["alpha"]
+
+    def by_a_function(self, x):
+        return scaled(scaled(self.loss(x), self.options), self.plain)
+
+    def by_a_call(self, x):
+        return self.scale(self.loss(x))
+
+    def change(self):
+        self.weights["a"] = self.nested["a"]["b"] = self.lists[0][0] = 0.5
+        self.options.alpha = self.plain.alpha = self.scale.alpha = 0.5
+
+
+@pytest.mark.parametrize("name", [name for name in vars(Reader) if name.startswith("by_")])
+def test_whatever_a_step_reads_of_a_configuration(name: str) -> None:
+    def step_of(owner):
+        return lambda x: finish(getattr(owner, name)(x), owner.optimizer)
+
+    class Ours(Reader):
+        def step(self, x):
+            return finish(self.named(x), self.optimizer)
+
+        named = vars(Reader)[name]
+
+    ours, eager = Ours(), Reader()
+    compiled, step = spmd.compile(ours.step, ranks=1), step_of(eager)
+    for number in range(4):
+        if number == 2:
+            ours.change(), eager.change()
+        assert abs(compiled(torch.ones(4, 4)).item() - step(torch.ones(4, 4)).item()) < 1e-6
+        ours.steps += 1
+    assert compiled.compiles == 2
+
+
 class Meter:
     def __init__(self):
         self.count = 0

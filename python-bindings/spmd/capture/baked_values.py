@@ -2,9 +2,9 @@
 loss, the rate of a dropout, an entry of a configuration.
 
 The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`, `args.alpha`. Looked through are the step,
-the methods of the user's objects and the user's functions that it names, and the forward() of each module. Of an argument
-that the step hands on, all numbers in it count as read. What is reached in other ways (an entry whose key is computed, an
-attribute of what a function returns) is not seen.
+the methods of the user's objects and the user's functions that it names, and the forward() of each module. Of an object that
+the step hands on, and of a dict or list that it does more with than to read an entry by a constant, all numbers count as
+read. What is reached in other ways (an attribute of what a function returns) is not seen.
 """
 from __future__ import annotations
 
@@ -154,11 +154,16 @@ class _Reader:
             self.found.setdefault(path, BakedValue(path, lambda: tuple(get() or ()), tuple(value), None))
         elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
             self.found.setdefault(path, BakedValue(path, get, value, None))
+            if _holds_numbers(value) and (not steps or isinstance(value, dict) and not isinstance(steps[0], Item)):
+                all_of = functools.partial(_all_numbers, path, value)
+                self.found.setdefault(f"{path}[...]", BakedValue(f"{path}[...]", all_of, all_of(), None))
         if isinstance(value, torch.nn.Module):  # of the model's, once more: known
             for name, module in value.named_modules():
                 self.read_module(module, f"{path}.{name}" if name else path)
         if isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
             self.read(value, None, path)
+        elif callable(value) and has_users_class(value) and not isinstance(value, torch.nn.Module) and not steps:
+            self.read(type(value).__call__, value, path)
         self._follow(value, path, steps)
 
     def _follow(self, value: Any, path: str, steps: list[Any]) -> None:
@@ -193,9 +198,18 @@ def _forward_of(module: torch.nn.Module) -> Any:
     return vars(module).get("forward", type(module).forward)
 
 
+def _has_attributes(value: Any) -> bool:
+    return has_users_class(value) or isinstance(value, (argparse.Namespace, types.SimpleNamespace))
+
+
+def _holds_numbers(value: Any) -> bool:
+    return isinstance(value, (dict, list, tuple, set)) or not callable(value) and _has_attributes(value)
+
+
 def _all_numbers(path: str, value: Any) -> tuple[Any, ...]:
-    return tuple(host_state({path: value}, lambda v: has_users_class(v) or isinstance(
-        v, (argparse.Namespace, types.SimpleNamespace))).items())
+    """Those in it, by where they are. An object in it that has a state of its own is no part of it."""
+    return tuple((where, number) for where, number in host_state({path: value}, _has_attributes).items()
+                 if isinstance(number, NUMBERS))
 
 
 def _entry(values: Any, index: int) -> Any:
@@ -217,16 +231,29 @@ def read_paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
 def _own_paths(code: types.CodeType) -> Iterator[tuple[Any, ...]]:
     path: tuple[Any, ...] = ()
     constant: Any = _NOTHING
+    aliases: dict[str, tuple[Any, ...]] = {}  # locals that stand for a path: config = self.config
     for instruction in dis.get_instructions(code):
         name = instruction.opname
+        if name == "STORE_FAST":
+            aliases.pop(instruction.argval, None)
+            if path and constant is _NOTHING:
+                aliases[instruction.argval] = path
+            elif path:
+                yield path
+            path, constant = (), _NOTHING
+            continue
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"):
             if path:
                 yield path
             path, constant = ((name in ("LOAD_GLOBAL", "LOAD_NAME"), instruction.argval),), _NOTHING
+            if path[0][1] in aliases and not path[0][0]:
+                path = aliases[path[0][1]]
         elif name in ("LOAD_ATTR", "LOAD_METHOD") and path and constant is _NOTHING:
             path += (instruction.argval,)
         elif name in ("LOAD_CONST", "LOAD_SMALL_INT") and path:
             constant = instruction.argval
+        elif path[-1:] == ("get",) and isinstance(constant, str) and name in ("PRECALL", "CALL"):  # of a dict
+            path, constant = (*path[:-1], Item(constant)), _NOTHING
         elif path and constant is not _NOTHING and (name == "BINARY_SUBSCR" or instruction.argrepr == "[]"):
             if isinstance(constant, (str, int)):
                 path += (Item(constant),)
