@@ -11,13 +11,8 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using runtime::DType;
-using step::TensorSpec;
-using Kind = step::Arg::Kind;
 
 static StringRef nameOf(Operation *op) { return op->getName().getStringRef(); }
-
-static TensorSpec specOf(Operation *op) { return *getSpec(op->getResult(0).getType(), op->getLoc()); }
 
 static LogicalResult checkOperands(Operation *op, unsigned count) {
   if (op->getNumOperands() == count && op->getNumResults() == 1)

@@ -230,7 +230,7 @@ void StableHloImporter::declareParameters() {
       if (isTrained)
         group.parameters.push_back(input.name);
     } else if (input.kind == InputKind::buffer) {
-      step.buffers.push_back({input.name, input.spec});
+      step.buffers.push_back({input.name, {}, input.spec});
     } else if (input.kind == InputKind::hyper && input.number) {
       step::Option option;
       option.kind = step::Option::Kind::real;

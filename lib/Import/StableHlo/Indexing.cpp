@@ -15,11 +15,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using runtime::DType;
-using step::TensorSpec;
-using Kind = step::Arg::Kind;
-
-static Ints shapeOf(Value value) { return Ints(cast<RankedTensorType>(value.getType()).getShape()); }
 
 namespace {
 /// What gather and scatter say alike, in the words of gather.
@@ -135,6 +130,25 @@ static Ints getWindowOrder(const Places &places, size_t rank) {
   return order;
 }
 
+namespace {
+/// What gather and scatter each call the lists of Places.
+struct PlaceNames {
+  StringRef batch, indicesBatch, indexed, offsets;
+};
+} // namespace
+
+static Places readPlaces(const Fields &fields, Value rows, const PlaceNames &names) {
+  Places places;
+  places.shape = shapeOf(rows);
+  places.batch = fields.list(names.batch);
+  places.indicesBatch = fields.list(names.indicesBatch);
+  places.indexed = fields.list(names.indexed);
+  places.offsets = fields.list(names.offsets);
+  Ints vectorDim = fields.list("index_vector_dim");
+  places.vectorDim = vectorDim.empty() ? 0 : vectorDim[0];
+  return places;
+}
+
 static LogicalResult lowerGather(Lowering &lowering, Operation *op) {
   FailureOr<Fields> fields = Fields::read(op, "dimension_numbers", "gather");
   FailureOr<Ints> slices = getInts(op, "slice_sizes");
@@ -143,14 +157,8 @@ static LogicalResult lowerGather(Lowering &lowering, Operation *op) {
   if (op->getNumOperands() != 2 || op->getNumResults() != 1)
     return opError(op) << "expected two operands and one result";
   Value operand = op->getOperand(0), indices = op->getOperand(1);
-  Places places;
-  places.shape = shapeOf(operand);
-  places.batch = fields->list("operand_batching_dims");
-  places.indicesBatch = fields->list("start_indices_batching_dims");
-  places.indexed = fields->list("start_index_map");
-  places.offsets = fields->list("offset_dims");
-  Ints vectorDim = fields->list("index_vector_dim");
-  places.vectorDim = vectorDim.empty() ? 0 : vectorDim[0];
+  Places places = readPlaces(*fields, operand,
+                             {"operand_batching_dims", "start_indices_batching_dims", "start_index_map", "offset_dims"});
   if (failed(finishPlaces(op, places, fields->list("collapsed_slice_dims"), indices, op->getResult(0))))
     return failure();
   if (slices->size() != places.shape.size())
@@ -220,14 +228,9 @@ static LogicalResult lowerScatter(Lowering &lowering, Operation *op) {
     return error;
   }
   Value input = op->getOperand(0), indices = op->getOperand(1), updates = op->getOperand(2);
-  Places places;
-  places.shape = shapeOf(input);
-  places.batch = fields->list("input_batching_dims");
-  places.indicesBatch = fields->list("scatter_indices_batching_dims");
-  places.indexed = fields->list("scatter_dims_to_operand_dims");
-  places.offsets = fields->list("update_window_dims");
-  Ints vectorDim = fields->list("index_vector_dim");
-  places.vectorDim = vectorDim.empty() ? 0 : vectorDim[0];
+  Places places = readPlaces(*fields, input,
+                             {"input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims",
+                              "update_window_dims"});
   if (failed(finishPlaces(op, places, fields->list("inserted_window_dims"), indices, updates)))
     return failure();
   Ints updateShape = shapeOf(updates);

@@ -11,8 +11,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using step::TensorSpec;
-using Kind = step::Arg::Kind;
 
 static step::Arg makeArg(StringRef name, Kind kind) {
   step::Arg arg;
@@ -103,6 +101,10 @@ std::optional<TensorSpec> spmd::stablehlo::getSpec(Type type, Location loc) {
   }
   return TensorSpec{{tensor.getShape().begin(), tensor.getShape().end()}, *dtype};
 }
+
+TensorSpec spmd::stablehlo::specOf(Operation *op) { return *getSpec(op->getResult(0).getType(), op->getLoc()); }
+
+Ints spmd::stablehlo::shapeOf(Value value) { return Ints(cast<RankedTensorType>(value.getType()).getShape()); }
 
 Lowering::Lowering(step::Step &step, ModuleOp module) : step(step), symbols(module) {}
 

@@ -19,18 +19,22 @@
 
 namespace spmd::stablehlo {
 
+using runtime::DType;
+using step::TensorSpec;
+using Kind = step::Arg::Kind;
+
 /// A number of a type's kind, as an argument of a node has it.
 struct Number {
-  step::Arg::Kind kind = step::Arg::Kind::real;
+  Kind kind = Kind::real;
   double real = 0;
   int64_t integer = 0; ///< also 0 or 1 of a boolean
 
-  double asDouble() const { return kind == step::Arg::Kind::real ? real : static_cast<double>(integer); }
+  double asDouble() const { return kind == Kind::real ? real : static_cast<double>(integer); }
 };
 
 /// What a value of the function is in the step.
 struct Tensor {
-  step::TensorSpec spec;
+  TensorSpec spec;
   int64_t id = -1;              ///< its value in the step, once it is one
   std::optional<Number> number; ///< that number, everywhere
   int64_t scalar = -1;          ///< this value without dimensions, everywhere
@@ -46,7 +50,10 @@ step::Arg makeNumber(llvm::StringRef name, const Number &number);
 step::Arg makeBoolean(llvm::StringRef name, bool value);
 
 /// The type of a value; none if the step has no such type, which is an error at `loc`.
-std::optional<step::TensorSpec> getSpec(mlir::Type type, mlir::Location loc);
+std::optional<TensorSpec> getSpec(mlir::Type type, mlir::Location loc);
+/// The type of an op's first result, which the step has.
+TensorSpec specOf(mlir::Operation *op);
+Ints shapeOf(mlir::Value value);
 
 class Lowering {
 public:
@@ -68,13 +75,13 @@ public:
   int64_t useScalar(Tensor &tensor);
 
   /// Adds a node that gives one result. `op` is as in step.json: aten.exp.default.
-  int64_t emit(llvm::StringRef op, std::vector<step::Arg> args, step::TensorSpec result);
+  int64_t emit(llvm::StringRef op, std::vector<step::Arg> args, TensorSpec result);
   /// Adds the node that makes `source` the value of input `target`.
   void emitUpdate(int64_t target, int64_t source);
 
-  const step::TensorSpec &spec(int64_t id) const { return specs[id]; }
+  const TensorSpec &spec(int64_t id) const { return specs[id]; }
   /// Adds an input's value.
-  int64_t addInput(step::TensorSpec spec);
+  int64_t addInput(TensorSpec spec);
   /// The module of ops that read this value: that of the parameter it is.
   void setModule(int64_t id, std::string module) { modules[id] = std::move(module); }
 
@@ -82,9 +89,9 @@ public:
   int64_t view(int64_t id, llvm::ArrayRef<int64_t> shape);
   int64_t permute(int64_t id, llvm::ArrayRef<int64_t> dims);
   int64_t expand(int64_t id, llvm::ArrayRef<int64_t> shape);
-  int64_t cast(int64_t id, runtime::DType dtype);
+  int64_t cast(int64_t id, DType dtype);
   int64_t slice(int64_t id, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
-  int64_t full(const step::TensorSpec &spec, const Number &number);
+  int64_t full(const TensorSpec &spec, const Number &number);
   int64_t unary(llvm::StringRef op, int64_t id) { return emit(op, {makeValue("self", id)}, specs[id]); }
   int64_t scalarOp(llvm::StringRef op, int64_t id, const Number &number);
 
@@ -99,7 +106,7 @@ private:
   step::Step &step;
   mlir::SymbolTable symbols;
   llvm::DenseMap<mlir::Value, Tensor> tensors;
-  std::vector<step::TensorSpec> specs; ///< by value
+  std::vector<TensorSpec> specs; ///< by value
   llvm::DenseMap<int64_t, std::string> modules;
   std::map<std::vector<std::pair<std::string, int64_t>>, int64_t> stacks;
   llvm::SmallVector<mlir::Operation *> calls; ///< what is being inlined, outermost first
@@ -129,7 +136,7 @@ llvm::StringRef getCombiner(mlir::Region &region);
 /// A binary pointwise op of two values, as the op of that name combines them; -1 when it cannot.
 int64_t combine(Lowering &lowering, llvm::StringRef op, int64_t lhs, int64_t rhs);
 /// What changes nothing when it is combined with a value of that type; none for ops that have no such number.
-bool isNeutral(llvm::StringRef op, const Number &number, runtime::DType dtype);
+bool isNeutral(llvm::StringRef op, const Number &number, DType dtype);
 
 } // namespace spmd::stablehlo
 

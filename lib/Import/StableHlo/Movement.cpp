@@ -7,13 +7,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using runtime::DType;
-using step::TensorSpec;
-using Kind = step::Arg::Kind;
-
-static Ints shapeOf(Value value) { return Ints(cast<RankedTensorType>(value.getType()).getShape()); }
-
-static TensorSpec specOf(Operation *op) { return *getSpec(op->getResult(0).getType(), op->getLoc()); }
 
 static LogicalResult checkOne(Operation *op) {
   if (op->getNumOperands() >= 1 && op->getNumResults() == 1)

@@ -7,7 +7,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using step::TensorSpec;
 
 namespace {
 /// One side of a product: its dimensions by what they are.

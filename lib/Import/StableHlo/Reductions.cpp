@@ -9,9 +9,6 @@
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::stablehlo;
-using runtime::DType;
-using step::TensorSpec;
-using Kind = step::Arg::Kind;
 
 StringRef spmd::stablehlo::getCombiner(Region &region) {
   if (!region.hasOneBlock())
