@@ -87,9 +87,7 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
     for path, module in named_modules(model, whole(model, held)):
         reader.read_module(module, path or "model")
     for place, root in held.watched.values():
-        path = place.path
-        for below, module in root.named_modules():
-            reader.read_module(module, f"{path}.{below}" if below else path)
+        reader.read_code(place.path, root)
     return list(reader.found.values())
 
 
@@ -108,14 +106,21 @@ class _Reader:
 
     def take_all(self, path: str, value: Any) -> None:
         """Whatever there is to read in an argument."""
+        if not self.read_code(path, value):
+            get = functools.partial(_all_numbers, path, value)
+            self.found.setdefault(path, BakedValue(path, get, get(), None))
+
+    def read_code(self, path: str, value: Any) -> bool:
+        """Of a module everything that its modules' forward() read, of a user's function what it reads; False for what is
+        neither."""
         if isinstance(value, torch.nn.Module):
             for name, module in value.named_modules():
                 self.read_module(module, f"{path}.{name}" if name else path)
         elif isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
             self.read(value, None, path)
         else:
-            get = functools.partial(_all_numbers, path, value)
-            self.found.setdefault(path, BakedValue(path, get, get(), None))
+            return False
+        return True
 
     def read(self, function: Any, owner: Any, label: str, arguments: Mapping[str, Any] = types.MappingProxyType({})) -> None:
         """Everything that `function` reads, with `owner` as its first argument, called `label`; of `arguments`, by their
@@ -157,12 +162,7 @@ class _Reader:
             if _holds_numbers(value) and (not steps or isinstance(value, dict) and not isinstance(steps[0], Item)):
                 all_of = functools.partial(_all_numbers, path, value)
                 self.found.setdefault(f"{path}[...]", BakedValue(f"{path}[...]", all_of, all_of(), None))
-        if isinstance(value, torch.nn.Module):  # of the model's, once more: known
-            for name, module in value.named_modules():
-                self.read_module(module, f"{path}.{name}" if name else path)
-        if isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
-            self.read(value, None, path)
-        elif callable(value) and has_users_class(value) and not isinstance(value, torch.nn.Module) and not steps:
+        if not self.read_code(path, value) and callable(value) and has_users_class(value) and not steps:
             self.read(type(value).__call__, value, path)
         self._follow(value, path, steps)
 

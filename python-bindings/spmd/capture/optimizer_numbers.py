@@ -42,10 +42,7 @@ def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[
                  for i, group in enumerate(part.param_groups)}
         changing += held  # in size, by state that the step makes
         held |= {f"{kind}.{k}": v for k, v in own_attributes(part).items()}
-    sizes = {f"the number of entries of '{path}'" for path in changing}
-    # Scheduled options are of a type of ours.
-    return {path: value for path, value in host_state(held, has_users_class).items()
-            if type(value) in NUMBERS and path not in sizes}
+    return _numbers(held, changing)
 
 
 def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
@@ -53,10 +50,11 @@ def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
 
 
-def _numbers(value: Any) -> dict[str, Any]:
-    size = f"the number of entries of '{_ROOT}'"
-    return {path: number for path, number in host_state({_ROOT: value}, has_users_class).items()
-            if type(number) in NUMBERS and path != size}
+def _numbers(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[str, Any]:
+    """By path; but the sizes of those that are `changing`. Scheduled options, of a type of ours, are none."""
+    sizes = {f"the number of entries of '{path}'" for path in changing}
+    return {path: number for path, number in host_state(held, has_users_class).items()
+            if type(number) in NUMBERS and path not in sizes}
 
 
 @dataclasses.dataclass
@@ -76,7 +74,7 @@ class OptimizerNumbers:
         for part in optimizers:
             entries = [(None, own_attributes(part)), *((real(key), state) for key, state in part.state.items())]
             for key, value in entries:
-                if numbers := _numbers(value):
+                if numbers := _numbers({_ROOT: value}):
                     result.found.append((part, key, numbers))
                 plain = {k: v for k, v in value.items() if all(isinstance(x, NUMBERS) for x in pytree.tree_leaves(v))}
                 if key is not None and plain and not is_known(key):
@@ -86,7 +84,7 @@ class OptimizerNumbers:
     def what_is_new(self) -> str:
         """The first number that the optimizers have otherwise; empty when there is none, or none at all."""
         for part, key, numbers in self.found:
-            now = _numbers(own_attributes(part) if key is None else part.state.get(key, {}))
+            now = _numbers({_ROOT: own_attributes(part) if key is None else part.state.get(key, {})})
             for path, number in numbers.items():
                 if path in now and now[path] != number:
                     where = "" if key is None else ".state[...]"
