@@ -33,8 +33,13 @@ def Spmd_ParamAttr : Spmd_Attr<"Param", "param"> {
 
 def Spmd_BufferAttr : Spmd_Attr<"Buffer", "buffer"> {
   let summary = "a module buffer, by its fully qualified name";
-  let parameters = (ins StringRefParameter<"fully qualified name">:$name);
-  let assemblyFormat = "`<` $name `>`";
+  let description = [{
+    `#spmd.buffer<"bn.running_mean">`, or `#spmd.buffer<"order", persistent = false>`:
+    part of no state dict (`register_buffer(persistent=False)`), so no saved file has it.
+  }];
+  let parameters = (ins StringRefParameter<"fully qualified name">:$name,
+                        DefaultValuedParameter<"bool", "true">:$persistent);
+  let assemblyFormat = "`<` $name (`,` `persistent` `=` $persistent^)? `>`";
 }
 
 def Spmd_ConstantAttr : Spmd_Attr<"Constant", "constant"> {

@@ -50,8 +50,10 @@ Attribute StepImporter::getRole(const step::Input &input) {
     auto param = llvm::find_if(step.parameters, [&](const auto &entry) { return entry.name == input.name; });
     return ParamAttr::get(context, input.name, param->trainable);
   }
-  case step::InputKind::buffer:
-    return BufferAttr::get(context, input.name);
+  case step::InputKind::buffer: {
+    auto buffer = llvm::find_if(step.buffers, [&](const auto &entry) { return entry.name == input.name; });
+    return BufferAttr::get(context, input.name, buffer->persistent);
+  }
   case step::InputKind::constant:
     return ConstantAttr::get(context, input.name);
   case step::InputKind::state:
@@ -158,6 +160,9 @@ void StepImporter::addModuleAttributes(ModuleOp module, ArrayRef<Attribute> phas
   for (const step::Parameter &param : step.parameters)
     if (!param.aliases.empty())
       tied.set(param.name, getStrings(builder, param.aliases));
+  for (const step::Buffer &buffer : step.buffers)
+    if (!buffer.aliases.empty())
+      tied.set(buffer.name, getStrings(builder, buffer.aliases));
   if (!tied.empty())
     module->setAttr("spmd.tied", tied.getDictionary(context));
 }

@@ -136,7 +136,7 @@ def state_dict(step: CompiledStep, kind: str, rank0_only: bool) -> dict[str, Any
             return {}
         values = {}
         for info in live.trainer.tensors:
-            if info.state == "constant":
+            if not info.saved:
                 continue
             value = to_torch(live.trainer.read(info.state, info.name), info.dtype)
             if not rank0_only or processes.rank == 0:

@@ -87,6 +87,7 @@ _FUNCTIONS = {
     "spmd_num_tensors": (c_size_t, [_TRAINER]),
     "spmd_tensor_at": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
     "spmd_tensor_alias": (c_char_p, [_TRAINER, c_size_t, c_size_t]),
+    "spmd_tensor_is_saved": (c_int32, [_TRAINER, c_size_t]),
     "spmd_num_collectives": (c_size_t, [_TRAINER]),
     "spmd_collective": (c_int32, [_TRAINER, c_size_t, POINTER(CollectiveInfo), _STATUS]),
     "spmd_num_commands": (c_size_t, [_TRAINER]),

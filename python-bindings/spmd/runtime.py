@@ -304,8 +304,9 @@ class Trainer:
             self._call(function, self._handle, index, info)
             aliases = tuple(self._library.spmd_tensor_alias(self._handle, index, n).decode()
                             for n in range(info.num_aliases)) if what == "tensor" else ()
+            saved = what != "tensor" or bool(self._library.spmd_tensor_is_saved(self._handle, index))
             infos.append(TensorInfo(info.name.decode(), info.state.decode(), native.DTYPES[info.dtype],
-                                    tuple(info.shape[d] for d in range(info.rank)), aliases))
+                                    tuple(info.shape[d] for d in range(info.rank)), aliases, saved))
         return infos
 
     def _collectives(self) -> list[Collective]:

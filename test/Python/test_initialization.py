@@ -124,7 +124,7 @@ def test_functions_that_initialize() -> None:
 
 
 def test_what_is_loaded_is_not_made(tmp_path) -> None:
-    """Values of a checkpoint come to the ranks alone; only what no checkpoint has is made."""
+    """Values of a checkpoint come to the ranks alone; only what no checkpoint has is made: a buffer of no state dict, too."""
     torch.manual_seed(0)
     model = Net(Scale)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.02)
@@ -142,9 +142,11 @@ def test_what_is_loaded_is_not_made(tmp_path) -> None:
     other, other_optimizer = meta_model(Scale)
     resumed = spmd.compile(train_step, ranks=2, param_init_fn=init)
     resumed.load_checkpoint(tmp_path)
-    assert torch.equal(resumed(other, other_optimizer, *batch()), expected) and not called
+    assert torch.equal(resumed(other, other_optimizer, *batch()), expected) and called == [Scale]
+    called.clear()
     assert bytes_of(other, other_optimizer) == 0
     torch.testing.assert_close(other.state_dict(), model.state_dict(), rtol=0, atol=0)
+    assert torch.equal(other.scale.order, torch.arange(8))
     save_file({name: t.clone() for name, t in model.state_dict().items() if "scale" not in name}, tmp_path / "a.safetensors")
     spmd.checkpoint.Checkpoint.make(tmp_path / "a.safetensors", tmp_path / "b")
     other, other_optimizer = meta_model(Scale)

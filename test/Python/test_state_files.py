@@ -154,6 +154,52 @@ def test_plain_pytorch(eager) -> None:
         assert [train_step(model, optimizer, *BATCH).item() for _ in range(2)] == pytest.approx(expected, rel=1e-6)
 
 
+class Table(nn.Module):
+    """Buffers that its state dict lacks, one of which the step writes, and one that it has under two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.other = nn.Linear(4, 2), nn.Module()
+        self.register_buffer("scale", torch.tensor([0.5, 2.0]), persistent=False)
+        self.register_buffer("calls", torch.zeros(()), persistent=False)
+        self.register_buffer("shift", torch.tensor([0.1, -0.1]))
+        self.other.register_buffer("shift", self.shift)
+
+    def forward(self, x):
+        self.calls += 1
+        return self.fc(x) * self.scale + self.shift + 0.01 * self.calls
+
+
+def test_buffers_of_no_state_dict(tmp_path) -> None:
+    """Nothing that is saved has them, and what is loaded leaves them as they are: as in eager."""
+    torch.manual_seed(0)
+    model = Table()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    twin = Table()
+    twin.load_state_dict(model.state_dict())
+    twin_optimizer = torch.optim.SGD(twin.parameters(), lr=0.05)
+    step = spmd.compile(train_step, ranks=2)
+    assert [step(model, optimizer, *BATCH).item() for _ in range(2)] == pytest.approx(
+        [train_step(twin, twin_optimizer, *BATCH).item() for _ in range(2)], rel=1e-6)
+    saved = twin.state_dict()
+    for kind in ("full", "sharded"):
+        folder = step.save_checkpoint(tmp_path / kind, kind=kind)
+        found = checkpoint.Checkpoint(folder).tensors
+        assert {key for key in found if "/" not in key} == set(saved)
+    assert {key for key in step.state_dict() if "/" not in key} == set(saved)
+    assert not {"scale", "calls"} & set(step.local_shards(0))
+    train_step(twin, twin_optimizer, *BATCH)
+    step(model, optimizer, *BATCH)
+    twin.load_state_dict(saved)
+    twin.calls.fill_(3.0)
+    torch.save(saved, tmp_path / "model.pt")
+    for source in (tmp_path / "full", tmp_path / "model.pt"):
+        step.load_checkpoint(source)
+        assert model.calls == 3
+    assert step(model, optimizer, *BATCH).item() == pytest.approx(
+        train_step(twin, twin_optimizer, *BATCH).item(), rel=1e-6)
+
+
 def test_what_does_not_fit_is_listed(eager) -> None:
     """All of it, and nothing has changed."""
     folder, _ = eager

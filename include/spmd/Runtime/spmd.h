@@ -198,6 +198,9 @@ SPMD_API size_t spmd_num_tensors(const spmd_trainer *trainer);
 SPMD_API int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index, spmd_tensor_info *info, spmd_status *status);
 /* A further name of the tensor `index`; NULL when there is none. */
 SPMD_API const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index, size_t alias);
+/* 1 when the tensor `index` is in checkpoints and saved files; 0 for constants and
+   buffers that are part of no state dict, and when there is no such tensor. */
+SPMD_API int32_t spmd_tensor_is_saved(const spmd_trainer *trainer, size_t index);
 SPMD_API size_t spmd_num_collectives(const spmd_trainer *trainer);
 SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collective_info *info,
                                  spmd_status *status);

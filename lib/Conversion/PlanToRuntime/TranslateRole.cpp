@@ -30,11 +30,14 @@ FailureOr<RoleEntry> spmd::translateRole(Operation *op, Attribute role, RankedTe
     entry.unit = part.getUnit().getValue().str();
     return entry;
   };
-  auto makeWhole = [&](StringRef name, StringRef state, std::optional<double> init = std::nullopt) -> RoleEntry {
+  auto makeWholeState = [&](StringRef name, StringRef state, std::optional<double> init) {
     runtime::StateEntry entry = makeState(Kind::Replicated, state, init);
     entry.name = name.str();
     entry.shape = type.getShape().vec();
     return entry;
+  };
+  auto makeWhole = [&](StringRef name, StringRef state, std::optional<double> init = std::nullopt) -> RoleEntry {
+    return makeWholeState(name, state, init);
   };
   auto makeOutput = [&](const char *kind, StringRef path) -> RoleEntry {
     runtime::Output output;
@@ -45,7 +48,11 @@ FailureOr<RoleEntry> spmd::translateRole(Operation *op, Attribute role, RankedTe
       .Case([&](ShardAttr shard) { return makePart(Kind::Shard, shard); })
       .Case([&](TableAttr table) { return makePart(Kind::Table, table); })
       .Case([&](ParamAttr param) { return makeWhole(param.getName(), "param"); })
-      .Case([&](BufferAttr buffer) { return makeWhole(buffer.getName(), "buffer"); })
+      .Case([&](BufferAttr buffer) -> RoleEntry {
+        runtime::StateEntry entry = makeWholeState(buffer.getName(), "buffer", std::nullopt);
+        entry.persistent = buffer.getPersistent();
+        return entry;
+      })
       .Case([&](ConstantAttr constant) { return makeWhole(constant.getName(), "constant"); })
       .Case([&](StateAttr state) { return makeWhole(state.getOf(), state.getState(), toDouble(state.getInit())); })
       .Case([&](RngAttr rng) { return makeWhole(rng.getName(), "rng", static_cast<double>(rng.getInit())); })

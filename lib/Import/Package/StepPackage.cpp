@@ -242,7 +242,10 @@ static void readModel(JsonValue root, Step &step) {
     step.parameters.push_back(
         {json["name"].asString(), json["aliases"].asStrings(), readSpec(json), json["trainable"].asBool()});
   });
-  root["buffers"].forEach([&](JsonValue json) { step.buffers.push_back({json["name"].asString(), readSpec(json)}); });
+  root["buffers"].forEach([&](JsonValue json) { 
+    step.buffers.push_back(
+        {json["name"].asString(), json["aliases"].asStrings(), readSpec(json), json["persistent"].asBool()});
+  });
   step.optimizer = root["optimizer"]["class"].asString();
   root["optimizer"]["groups"].forEach([&](JsonValue json) {
     ParamGroup group{json["parameters"].asStrings(), {}};

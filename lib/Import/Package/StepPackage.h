@@ -43,7 +43,9 @@ struct Parameter {
 
 struct Buffer {
   std::string name;
+  std::vector<std::string> aliases;
   TensorSpec spec;
+  bool persistent = true; ///< part of the state dict
 };
 
 /// A hyper-parameter as the optimizer had it: only what JSON can say.

@@ -177,8 +177,9 @@ static void writeModel(OStream &json, const Step &step) {
   });
   objects("buffers", step.buffers, [&](const Buffer &buffer) {
     json.attribute("name", buffer.name);
+    writeStrings(json, "aliases", buffer.aliases);
     writeSpec(json, buffer.spec);
-    json.attribute("persistent", true);
+    json.attribute("persistent", buffer.persistent);
   });
   json.attributeObject("optimizer", [&] {
     json.attribute("class", step.optimizer);

@@ -205,6 +205,11 @@ const char *spmd_tensor_alias(const spmd_trainer *trainer, size_t index, size_t 
   return all[index].aliases[alias].c_str();
 }
 
+int32_t spmd_tensor_is_saved(const spmd_trainer *trainer, size_t index) {
+  const auto &all = trainer->trainer->state().tensors();
+  return index < all.size() && all[index].isSaved();
+}
+
 size_t spmd_num_collectives(const spmd_trainer *trainer) { return trainer->collectives.size(); }
 
 int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collective_info *info, spmd_status *status) {

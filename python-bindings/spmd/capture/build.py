@@ -48,7 +48,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "module_tree": module_tree(view),
         "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
                        for kind, t, names in tensors.values() if kind == "param"],
-        "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": names[0] in persistent}
+        "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": not persistent.isdisjoint(names)}
                     for kind, t, names in tensors.values() if kind == "buffer"],
         "optimizer": _optimizers(call.optimizers, {id(t): names[0] for _, t, names in tensors.values()}),
         "zero_gradient": list(zero_gradient),

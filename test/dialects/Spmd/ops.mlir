@@ -27,6 +27,8 @@ module @linear attributes {spmd.phases = ["forward", "backward", "optimizer"], s
       %f: tensor<4x16xf32> {spmd.arg = #spmd.param<"frozen">},
       // CHECK-SAME: #spmd.buffer<"bn.mean">
       %b: tensor<4xf32> {spmd.arg = #spmd.buffer<"bn.mean">},
+      // CHECK-SAME: #spmd.buffer<"order", persistent = false>
+      %o: tensor<4xf32> {spmd.arg = #spmd.buffer<"order", persistent = false>},
       // CHECK-SAME: #spmd.constant<"_tensor_constant0">
       %c: tensor<4xf32> {spmd.arg = #spmd.constant<"_tensor_constant0">},
       // CHECK-SAME: #spmd.state<"momentum_buffer", of = "fc.weight", init = 0.000000e+00 : f64>
