@@ -22,6 +22,7 @@ from .arrays import to_torch
 from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
 from .capture.call import StepCall, name_of, takes
+from .capture.code_names import hooks_of_all_modules, users_hooks
 from .capture.draws import default_seed, seeded_with
 from .capture.fakes import tensor_names
 from .capture.gradients import with_gradient
@@ -31,6 +32,7 @@ from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
 from .capture.side_effects import leave
+from .capture.surroundings import surroundings
 from .capture.trace import Empty, Output
 from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
@@ -112,7 +114,8 @@ class Program:
         if held is None or held.key(model) != self._held_key:
             return False
         if not held.is_same(self.held):
-            baked = baked_values(self.call.train_step, self.call.model, held, self.call.others)
+            baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
+                                 users_hooks(whole(self.call.model, held), self.call.optimizers))
             if not are_alike(self.baked, baked):
                 return False
             self.held, self.baked = held, baked
@@ -318,7 +321,8 @@ class CompiledStep(CompiledFunction):
     def _need(self, call: StepCall) -> Need:
         self._overrides.replace_modules(call.model)
         structure, modes = _look_at(call.model)
-        key, options = (*call.key(), modes, torch.get_default_dtype()), _options(call.optimizers)
+        key, options = (*call.key(), (modes, call.optimizers.hooks), surroundings(),
+                        torch.get_default_dtype()), _options(call.optimizers)
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
         gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
@@ -450,7 +454,8 @@ class CompiledStep(CompiledFunction):
         self.compiles += 1
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
-        values = baked_values(call.train_step, call.model, package.held, call.others)
+        values = baked_values(call.train_step, call.model, package.held, call.others,
+                              users_hooks(everything, call.optimizers))
         return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
@@ -546,6 +551,7 @@ class CompiledStep(CompiledFunction):
             return f"the batch is {now}, it was {before}" if before != now else \
                 _new_constants(key, last.key) or call.what_is_new(last.call) or \
                 f"the default dtype is {key[-1]}, it was {last.key[-1]}" * (key[-1] != last.key[-1]) or \
+                f"it is called in {_list_of(key[-2])}, it was in {_list_of(last.key[-2])}" * (key[-2] != last.key[-2]) or \
                 "a module's train() or eval(), a parameter's requires_grad, or a hook is another"
         value = changed_value(last.baked)
         if value is not None:
@@ -872,7 +878,7 @@ def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
     """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
     train, which parameters want a gradient, hooks. At every call, so it is one plain loop."""
     ids: list[int] = []
-    modes: list[Any] = []
+    modes: list[Any] = [tuple(hooks) for hooks in hooks_of_all_modules() if hooks]
     seen: set[int] = set()
     stack = [model]
     with torch._C.DisableTorchFunctionSubclass():
@@ -932,6 +938,10 @@ def _step_counts(optimizers: Optimizers) -> list[int]:
 
 def _shapes(call: StepCall) -> str:
     return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
+
+
+def _list_of(texts: tuple[str, ...]) -> str:
+    return " and ".join(texts) or "nothing"
 
 
 def _new_constants(key: tuple[Any, ...], before: tuple[Any, ...]) -> str:

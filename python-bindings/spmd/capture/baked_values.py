@@ -4,16 +4,20 @@ loss, the rate of a dropout, an entry of a configuration.
 The bytecode tells what is read: `self.config.temperature`, `OPTIONS["scale"]`, `args.alpha`. Looked through are the step,
 the methods of the user's objects and the user's functions that it names, and the forward() of each module. Of an object that
 the step hands on, and of a dict or list that it does more with than to read an entry by a constant, all numbers count as
-read. What is reached in other ways (an attribute of what a function returns) is not seen.
+read. Attributes and entries that a class computes are computed again; arrays of numpy are compared by their bytes. What is
+reached in other ways (an attribute of what a library's function returns) is not seen.
 """
 from __future__ import annotations
 
 import argparse
-import dis
+import collections.abc
 import functools
+import hashlib
 import inspect
+import os
+import sys
 import types
-from typing import Any, Callable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 import torch
 
@@ -21,15 +25,12 @@ from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_file
 from .host_state import NUMBERS, host_state
+from .read_paths import Item, read_paths
 
 _NOTHING = object()
+_CONTAINERS = (dict, list, tuple, collections.deque, collections.UserDict, collections.UserList, collections.ChainMap,
+               types.MappingProxyType)
 _LONGEST = 16  # of lists of numbers that are compared whole
-
-
-class Item(NamedTuple):
-    """The step of a path that reads an entry."""
-
-    key: Any
 
 
 class BakedValue(NamedTuple):
@@ -66,9 +67,9 @@ def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
 
 
 def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
-                 arguments: Mapping[str, Any] = types.MappingProxyType({})) -> list[BakedValue]:
-    """Those of a step, of its `arguments` (the Python values among them, by path), and of the modules of its model and of
-    those that are held; their tensors, what is held, and the modes of modules are not among them."""
+                 arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = ()) -> list[BakedValue]:
+    """Those of a step, of its `arguments` (the Python values among them, by path), of its `hooks`, and of the modules of its
+    model and of those that are held; their tensors, what is held, and the modes of modules are not among them."""
     tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
     reader = _Reader(set(map(id, tensors)))
     step = inspect.unwrap(step)
@@ -82,12 +83,14 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
     for path, value in objects.items():
         if path not in names:  # in a container
             reader.take_all(path, value)
-    for function in custom_ops.functions():
-        reader.read(function, None, "")
-    for path, module in named_modules(model, whole(model, held)):
-        reader.read_module(module, path or "model")
+    for function in (*custom_ops.functions(), *hooks):
+        reader.read_code(getattr(function, "__qualname__", ""), function)
+    modules = [(path or "model", module) for path, module in named_modules(model, whole(model, held))]
+    for path, module in modules:
+        reader.read_module(module, path)
     for place, root in held.watched.values():
         reader.read_code(place.path, root)
+    reader.read_of_parameters(modules)
     return list(reader.found.values())
 
 
@@ -96,6 +99,7 @@ class _Reader:
         self.found: dict[str, BakedValue] = {}
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
+        self._of_parameters: dict[tuple[Any, ...], None] = {}  # what functions read of what they are called with
 
     def read_module(self, module: torch.nn.Module, path: str) -> None:
         """What its forward() reads, and which function that is."""
@@ -104,6 +108,20 @@ class _Reader:
         own = vars(module).get("forward")
         self.read(getattr(own, "__func__", own) or type(module).forward, module, path)
 
+    def read_of_parameters(self, modules: list[tuple[str, torch.nn.Module]]) -> None:
+        """A module may be what a function is called with, which no bytecode tells: what one reads of a parameter counts as
+        read of every module that has it."""
+        done: set[tuple[Any, ...]] = set()
+        while todo := [steps for steps in self._of_parameters if steps not in done]:
+            done.update(todo)
+            for steps in todo:
+                for path, module in modules:
+                    attribute = _static(type(module), steps[0])
+                    code = getattr(attribute, "fget", getattr(attribute, "__func__", attribute))
+                    if steps[0] in vars(module) or isinstance(code, types.FunctionType) \
+                            and code.__module__.split(".")[0] != "torch":
+                        self._follow(module, path, list(steps))
+
     def take_all(self, path: str, value: Any) -> None:
         """Whatever there is to read in an argument."""
         if not self.read_code(path, value):
@@ -111,13 +129,20 @@ class _Reader:
             self.found.setdefault(path, BakedValue(path, get, get(), None))
 
     def read_code(self, path: str, value: Any) -> bool:
-        """Of a module everything that its modules' forward() read, of a user's function what it reads; False for what is
-        neither."""
+        """Of a module everything that its modules' forward() read, of a user's function what it reads, of a partial() all
+        that is bound, too; False for what is none of these."""
         if isinstance(value, torch.nn.Module):
             for name, module in value.named_modules():
                 self.read_module(module, f"{path}.{name}" if name else path)
-        elif isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
+        elif _is_users(value):
             self.read(value, None, path)
+        elif isinstance(value, types.MethodType) and _is_users(value.__func__):
+            self.read(value.__func__, value.__self__, path)
+        elif isinstance(value, functools.partial):
+            self.read_code(f"{path}.func", value.func)
+            for key, bound in (*enumerate(value.args), *value.keywords.items()):
+                if not isinstance(bound, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):
+                    self.take_all(f"{path}[{key!r}]", bound)
         else:
             return False
         return True
@@ -144,13 +169,26 @@ class _Reader:
                 self._follow(arguments[root], root, steps)
             elif root in arguments:
                 self.take_all(root, arguments[root])
+            elif steps and not isinstance(steps[0], Item) and root in inspect.signature(function).parameters:
+                self._of_parameters[tuple(steps)] = None
 
     def _take(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
         """Notes the value at a path, and goes on from it."""
         value = get()
         if isinstance(value, types.ModuleType):
             if not is_users_file(getattr(value, "__file__", None) or "<"):
+                if value is os and steps[:1] == ["environ"]:
+                    self._take(f"{path}.environ", lambda: os.environ, steps[1:])
+                elif value is os and steps[:1] == ["getenv"]:
+                    self._take_environment(f"{path}.environ")
                 return
+        elif value is os.getenv or value is os.environ and not (steps and isinstance(steps[0], Item)):
+            self._take_environment(path)
+            return
+        elif _is_array(value):
+            digest = functools.partial(_digest, get)
+            self.found.setdefault(path, BakedValue(path, digest, digest(), None))
+            return
         elif isinstance(value, torch.Tensor):
             if id(value) not in self._ignored:
                 self.found.setdefault(path, BakedValue(path, get, value, value._version))
@@ -159,39 +197,91 @@ class _Reader:
             self.found.setdefault(path, BakedValue(path, lambda: tuple(get() or ()), tuple(value), None))
         elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
             self.found.setdefault(path, BakedValue(path, get, value, None))
-            if _holds_numbers(value) and (not steps or isinstance(value, dict) and not isinstance(steps[0], Item)):
+            if _holds_numbers(value) and (not steps or isinstance(value, _CONTAINERS) and not isinstance(steps[0], Item)):
                 all_of = functools.partial(_all_numbers, path, value)
                 self.found.setdefault(f"{path}[...]", BakedValue(f"{path}[...]", all_of, all_of(), None))
         if not self.read_code(path, value) and callable(value) and has_users_class(value) and not steps:
             self.read(type(value).__call__, value, path)
         self._follow(value, path, steps)
 
+    def _take_computed(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
+        """An attribute or entry that a class computes, maybe as another object each time: the path is read again from there
+        on, and what is compared are numbers."""
+        value = get()
+        for step in steps:
+            if isinstance(value, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, *NUMBERS)):
+                break
+            is_item = isinstance(step, Item)
+            path += f"[{step.key!r}]" if is_item else f".{step}"
+            get = functools.partial(_of, get, _entry if is_item else _attribute, step.key if is_item else step)
+            value = get()
+        if isinstance(value, NUMBERS):
+            self.found.setdefault(path, BakedValue(path, get, value, None))
+        elif _is_array(value) or _holds_numbers(value):
+            numbers = functools.partial(_digest, get) if _is_array(value) else functools.partial(_of, get, _numbers_at, path)
+            self.found.setdefault(path, BakedValue(path, numbers, numbers(), None))
+        else:
+            self.read_code(path, value)
+
+    def _read_hook(self, value: Any, name: str, path: str) -> None:
+        """What a method of a user's class reads, if it has one of that name."""
+        hook = getattr(type(value), name, None)
+        if _is_users(hook):
+            self.read(hook, value, path)
+
+    def _take_environment(self, path: str) -> None:
+        everything = lambda: tuple(sorted(os.environ.items()))  # noqa: E731
+        self.found.setdefault(path, BakedValue(path, everything, everything(), None))
+
     def _follow(self, value: Any, path: str, steps: list[Any]) -> None:
         if not steps or value is None or isinstance(value, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):
             return
         step, *rest = steps
         if isinstance(step, Item):
-            if isinstance(value, dict):
-                self._take(f"{path}[{step.key!r}]", functools.partial(value.get, step.key), rest)
-            elif (isinstance(value, (list, tuple)) and isinstance(step.key, int)
-                  and -len(value) <= step.key < len(value)):
-                self._take(f"{path}[{step.key}]", functools.partial(_entry, value, step.key), rest)
+            is_mapping = isinstance(value, collections.abc.Mapping)  # of which [] may make an entry
+            entry = functools.partial(value.get if is_mapping else functools.partial(_entry, value), step.key)
+            if isinstance(value, _CONTAINERS):
+                self._take(f"{path}[{step.key!r}]", entry, rest)
+            elif hasattr(type(value), "__getitem__") and not isinstance(value, torch.nn.Module):
+                self._take_computed(f"{path}[{step.key!r}]", entry, rest)
+            for hook in ("__getitem__", "get"):
+                self._read_hook(value, hook, path)
             return
         own = getattr(value, "__dict__", {})
-        if step in own:
+        if step in own and not isinstance(own[step], (classmethod, staticmethod)):
             if step != "training" or not isinstance(value, torch.nn.Module):
                 self._take(f"{path}.{step}", functools.partial(own.get, step), rest)
         elif isinstance(value, torch.nn.Module) and step in value._modules:
             self._follow(value._modules[step], f"{path}.{step}", rest)
         else:
-            attribute = inspect.getattr_static(type(value), step, None)
-            if isinstance(attribute, types.MemberDescriptorType) or attribute is not None \
-                    and not hasattr(type(attribute), "__get__"):  # of __slots__, or the class's own
-                self._take(f"{path}.{step}", functools.partial(getattr, value, step, None), rest)
-            method = attribute.fget if isinstance(attribute, property) else attribute
-            if isinstance(method, types.FunctionType) and (isinstance(value, torch.nn.Module)
-                                                           or is_users_file(method.__code__.co_filename)):
+            self._follow_class(value, path, step, rest)
+
+    def _follow_class(self, value: Any, path: str, step: str, rest: list[Any]) -> None:
+        """An attribute that the class of an object, or one of a class's bases, has or computes."""
+        cls = value if isinstance(value, type) else type(value)
+        attribute = _static(cls, step)
+        method = attribute.fget if isinstance(attribute, property) else attribute
+        if isinstance(attribute, (classmethod, staticmethod)):
+            if _is_users(attribute.__func__):
+                self.read(attribute.__func__, cls if isinstance(attribute, classmethod) else None, path)
+        elif isinstance(method, types.FunctionType):
+            if isinstance(value, torch.nn.Module) or _is_users(method):
                 self.read(method, value, path)
+        elif attribute is not None and (isinstance(attribute, types.MemberDescriptorType)
+                                        or not hasattr(type(attribute), "__get__")):  # of __slots__, or the class's own
+            self._take(f"{path}.{step}", functools.partial(getattr, value, step, None), rest)
+        elif not isinstance(value, torch.nn.Module) and (
+                hasattr(type(value), "__getattr__") if attribute is None else has_users_class(attribute)):
+            self._take_computed(f"{path}.{step}", functools.partial(_attribute, value, step), rest)
+            self._read_hook(value, "__getattr__", path)
+
+
+def _static(cls: type, name: str) -> Any:
+    return inspect.getattr_static(cls, name, None)
+
+
+def _is_users(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and is_users_file(function.__code__.co_filename)
 
 
 def _forward_of(module: torch.nn.Module) -> Any:
@@ -199,68 +289,47 @@ def _forward_of(module: torch.nn.Module) -> Any:
 
 
 def _has_attributes(value: Any) -> bool:
-    return has_users_class(value) or isinstance(value, (argparse.Namespace, types.SimpleNamespace))
+    return has_users_class(value) or isinstance(value, (argparse.Namespace, types.SimpleNamespace, collections.UserList))
 
 
 def _holds_numbers(value: Any) -> bool:
-    return isinstance(value, (dict, list, tuple, set)) or not callable(value) and _has_attributes(value)
+    return isinstance(value, (set, *_CONTAINERS)) or not callable(value) and _has_attributes(value)
+
+
+def _is_array(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)) and not value.dtype.hasobject
+
+
+def _digest(get: Callable[[], Any]) -> tuple[Any, ...]:
+    """Of an array's values."""
+    value = get()
+    return (str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).digest()) if _is_array(value) else (value,)
 
 
 def _all_numbers(path: str, value: Any) -> tuple[Any, ...]:
-    """Those in it, by where they are. An object in it that has a state of its own is no part of it."""
-    return tuple((where, number) for where, number in host_state({path: value}, _has_attributes).items()
-                 if isinstance(number, NUMBERS))
+    """Those in it, and small arrays, by where they are. An iterator or a generator in it is no part of it."""
+    return tuple((where, number) for where, number in host_state({path: value}, _has_attributes, tensors=False).items()
+                 if isinstance(number, (bytes, *NUMBERS)))
 
 
-def _entry(values: Any, index: int) -> Any:
-    return values[index] if -len(values) <= index < len(values) else _NOTHING
+def _entry(values: Any, key: Any) -> Any:
+    try:
+        return values[key]
+    except Exception:  # the step is told
+        return _NOTHING
 
 
-@functools.lru_cache(maxsize=4096)
-def read_paths(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
-    """What code reads, functions defined in it included: ((False, "self"), "config", "temperature"), ((True,
-    "OPTIONS"), Item("scale")). First is whether the name is a global, and the name; a local that has a global's name is
-    none."""
-    found = dict.fromkeys(_own_paths(code))
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            found.update((path, None) for path in read_paths(inner) if path[0][0] or path[0][1] in inner.co_freevars)
-    return tuple(found)
+def _of(get: Callable[[], Any], read: Callable[[Any, Any], Any], what: Any) -> Any:
+    return read(get(), what)
 
 
-def _own_paths(code: types.CodeType) -> Iterator[tuple[Any, ...]]:
-    path: tuple[Any, ...] = ()
-    constant: Any = _NOTHING
-    aliases: dict[str, tuple[Any, ...]] = {}  # locals that stand for a path: config = self.config
-    for instruction in dis.get_instructions(code):
-        name = instruction.opname
-        if name == "STORE_FAST":
-            aliases.pop(instruction.argval, None)
-            if path and constant is _NOTHING:
-                aliases[instruction.argval] = path
-            elif path:
-                yield path
-            path, constant = (), _NOTHING
-            continue
-        if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"):
-            if path:
-                yield path
-            path, constant = ((name in ("LOAD_GLOBAL", "LOAD_NAME"), instruction.argval),), _NOTHING
-            if path[0][1] in aliases and not path[0][0]:
-                path = aliases[path[0][1]]
-        elif name in ("LOAD_ATTR", "LOAD_METHOD") and path and constant is _NOTHING:
-            path += (instruction.argval,)
-        elif name in ("LOAD_CONST", "LOAD_SMALL_INT") and path:
-            constant = instruction.argval
-        elif path[-1:] == ("get",) and isinstance(constant, str) and name in ("PRECALL", "CALL"):  # of a dict
-            path, constant = (*path[:-1], Item(constant)), _NOTHING
-        elif path and constant is not _NOTHING and (name == "BINARY_SUBSCR" or instruction.argrepr == "[]"):
-            if isinstance(constant, (str, int)):
-                path += (Item(constant),)
-            constant = _NOTHING
-        elif name not in ("PUSH_NULL", "NOP", "CACHE", "EXTENDED_ARG", "PRECALL"):
-            if path:
-                yield path
-            path, constant = (), _NOTHING
-    if path:
-        yield path
+def _numbers_at(value: Any, path: str) -> tuple[Any, ...]:
+    return _all_numbers(path, value)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    try:
+        return getattr(value, name)
+    except Exception:
+        return _NOTHING

@@ -12,6 +12,7 @@ import types
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from .errors import is_user_file
 from .host_state import NUMBERS
@@ -87,9 +88,16 @@ def has_users_class(value: Any) -> bool:
     return is_users_class(type(value))
 
 
+def hooks_of_all_modules() -> list[dict[int, Callable]]:
+    """The tables of hooks that each module's call goes through."""
+    return [getattr(torch.nn.modules.module, f"_global_{name}_hooks")
+            for name in ("forward", "forward_pre", "backward", "backward_pre")]
+
+
 def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
-    """The user's hooks of a model, its parameters and its optimizers."""
-    tables = [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for optimizer in optimizers.parts
+    """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers."""
+    tables = [*hooks_of_all_modules(), _global_optimizer_pre_hooks, _global_optimizer_post_hooks]
+    tables += [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for optimizer in optimizers.parts
               for when in ("pre", "post")]
     for module in model.modules():
         tables += [getattr(module, f"_{name}_hooks", None)

@@ -21,14 +21,15 @@ from torch.utils import _pytree as pytree
 NUMBERS = (bool, int, float, complex, str, types.NoneType)
 _OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
 _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
+_MAPPINGS = (collections.UserDict, collections.ChainMap, types.MappingProxyType)
 DEPTH = 4  # of containers and objects in each other
 _ENTRIES = 64  # of a larger container only the size is watched
 _VALUES = 10_000  # in all
 
 
-def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[str, Any]:
+def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: bool = True) -> dict[str, Any]:
     """What is found from the values of `names`, by what it is ("'self.meter.count'", "the number of entries of 'log'");
-    of objects, those whose class `is_users`."""
+    of objects, those whose class `is_users`; of `tensors`, small ones."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
     queue = collections.deque((name, value, DEPTH) for name, value in names.items())
@@ -37,14 +38,14 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool]) -> dict[s
         if isinstance(value, NUMBERS):
             found[f"'{path}'"] = value
             continue
-        if isinstance(value, _OPAQUE) and not _is_small(value) or id(value) in seen:
+        if isinstance(value, _OPAQUE) and not (tensors and _is_small(value)) or id(value) in seen:
             continue
         seen.add(id(value))
         position = _position(value)
         if position is not None:
             found[f"the state of '{path}'"] = position
         elif depth:
-            if isinstance(value, (dict, *_CONTAINERS)):
+            if isinstance(value, (dict, *_MAPPINGS, *_CONTAINERS)):
                 found[f"the number of entries of '{path}'"] = len(value)
             queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
     return found
@@ -64,7 +65,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
+    if isinstance(value, (dict, *_MAPPINGS)):
         if len(value) <= _ENTRIES:
             yield from ((f"{path}[{key!r}]", child) for key, child in list(value.items()))
     elif isinstance(value, _CONTAINERS):

@@ -4,9 +4,12 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils.hooks import RemovableHandle
 
 from .errors import CaptureError
+
+_OWN_HOOKS: set[int] = set()  # by their numbers, which no other hook ever has
 
 
 class Optimizers:
@@ -59,6 +62,16 @@ class Optimizers:
     def register_step_hooks(self, before: Callable[..., None] | None = None,
                             after: Callable[..., None] | None = None) -> list[RemovableHandle]:
         """Calls `before` and `after` each step() of each."""
-        return [handle for part in self.parts for handle in (
+        handles = [handle for part in self.parts for handle in (
             *([part.register_step_pre_hook(before)] if before else []),
             *([part.register_step_post_hook(after)] if after else []))]
+        _OWN_HOOKS.update(handle.id for handle in handles)
+        return handles
+
+    @property
+    def hooks(self) -> tuple[int, ...]:
+        """The numbers of the hooks of step() that others have registered, those of all optimizers among them."""
+        tables = [_global_optimizer_pre_hooks, _global_optimizer_post_hooks,
+                  *(table for part in self.parts for table in (part._optimizer_step_pre_hooks,
+                                                               part._optimizer_step_post_hooks))]
+        return tuple(number for table in tables for number in table if number not in _OWN_HOOKS)

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
-from .baked_values import Item, read_paths
+from .read_paths import Item, read_paths
 from .code_names import has_users_class, is_users_file
 from .errors import CaptureError
 
