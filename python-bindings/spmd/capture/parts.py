@@ -17,9 +17,9 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
-from .read_paths import Item, read_paths
 from .code_names import has_users_class, is_users_file
 from .errors import CaptureError
+from .read_paths import Item, read_paths
 
 _DEPTH = 4  # of lists, dicts and objects in each other
 
