@@ -23,6 +23,9 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// know by what they say of themselves (AtenOpInterface). Returns why one cannot be loaded; empty when all are.
 std::string loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry);
 
+/// Registers the passes of shared libraries (mlirGetPassPluginInfo). Returns why one cannot be loaded; empty when all are.
+std::string loadPassPlugins(const std::vector<std::string> &paths);
+
 /// Registers our passes and pipelines, and the few upstream passes that are useful beside them (canonicalize, cse).
 void registerAllPasses();
 

@@ -56,8 +56,9 @@ int32_t spmd_compile(const spmd_compile_options *given) {
   for (size_t i = 0; i < options.num_words; ++i)
     if (std::optional<std::string> problem = setOption(texts, options.words[i]))
       return refuse(*problem);
-  if (!texts.plugins.empty())
-    return refuse("--load-dialect-plugin: plugins are loaded by the program spmd-compile only");
+  if (!texts.plugins.empty() || !texts.passPlugins.empty())
+    return refuse(std::string(texts.plugins.empty() ? "--load-pass-plugin" : "--load-dialect-plugin") +
+                  ": plugins are loaded by the program spmd-compile only");
   CompilerOptions checked;
   if (std::optional<std::string> problem = checkOptions(texts, checked))
     return refuse(*problem);

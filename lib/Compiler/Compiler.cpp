@@ -137,7 +137,11 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   if (succeeded(pm.run(*module)))
     return success();
   // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
-  if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
+  auto isHere = [phase](const auto &after) { return after.first == phase; };
+  if (llvm::any_of(options.pipeline.after, isHere)) {
+    listener.diagnose(DiagnosticRecord::note(failedPass + " found this; the passes of --pipeline-after=" +
+                                             getPhaseName(phase).str() + " run in this phase"));
+  } else if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
     isInternal = true;
     listener.diagnose(DiagnosticRecord::note(
         failedPass +
@@ -295,6 +299,14 @@ StatusCode spmd::compile(const CompilerOptions &options, const CompilerListener 
   DialectRegistry registry;
   registerAllDialects(registry);
   if (std::string problem = loadDialectPlugins(options.plugins, registry); !problem.empty()) {
+    listener.diagnose(DiagnosticRecord::error(problem));
+    return StatusCode::BadInput;
+  }
+  std::string problem = loadPassPlugins(options.passPlugins);
+  if (problem.empty())
+    if (std::string bad = findBadPasses(options.pipeline); !bad.empty())
+      problem = "--" + bad;
+  if (!problem.empty()) {
     listener.diagnose(DiagnosticRecord::error(problem));
     return StatusCode::BadInput;
   }

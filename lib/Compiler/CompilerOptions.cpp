@@ -34,6 +34,7 @@ public:
   bool target(StringRef text, kernel::Target &target);
   bool policy(ArrayRef<std::string> values, std::string &policy);
   bool batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims);
+  bool after(StringRef text, CompilerOptions &options);
   bool size(StringRef text, std::optional<int64_t> &bytes);
   bool pipeline(const OptionTexts &texts, CompilerOptions &options);
   bool all(const OptionTexts &texts, CompilerOptions &options);
@@ -71,6 +72,21 @@ bool Checker::batchDim(StringRef text, std::vector<std::pair<std::string, int64_
   if (name.empty() || (number != "none" && (number.getAsInteger(10, dim) || dim < 0)))
     return fail("--batch-dim=" + text + ": expected NAME=DIM, such as x=0, or x=none");
   dims.emplace_back(name.str(), dim);
+  return true;
+}
+
+bool Checker::after(StringRef text, CompilerOptions &options) {
+  auto [name, passes] = text.split(':');
+  Phase phase;
+  if (!this->phase("pipeline-after", name, phase))
+    return false;
+  if (phase == Phase::artifact)
+    return fail("--pipeline-after=" + text + ": an artifact is no IR; the last phase that passes can follow is plan");
+  if (phase > options.to)
+    return fail("--pipeline-after=" + text + ": --compile-to=" + getPhaseName(options.to) + " ends before");
+  if (options.resumes && phase <= options.from)
+    return fail("--pipeline-after=" + text + ": --compile-from=" + getPhaseName(options.from) + " begins behind it");
+  options.pipeline.after.emplace_back(phase, passes.str());
   return true;
 }
 
@@ -117,6 +133,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   options.timing = texts.timing;
   options.quiet = texts.quiet;
   options.plugins = texts.plugins;
+  options.passPlugins = texts.passPlugins;
   if (texts.json)
     options.json = texts.json->empty() ? "-" : *texts.json;
   options.remarks = texts.remarks;
@@ -136,7 +153,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   bool valid = phase("compile-to", texts.to, options.to) &&
                (!options.resumes || phase("compile-from", texts.from, options.from)) &&
                (texts.budget.empty() || size(texts.budget, options.memoryBudget));
-  if (!valid)
+  if (!valid || !all_of(texts.after, [&](StringRef text) { return after(text, options); }))
     return false;
   bool isCuda = options.target.kind == kernel::Target::Kind::cuda;
   if (!options.cpus.empty() && isCuda)

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
 #include "mlir/Transforms/Passes.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
@@ -42,6 +43,16 @@ std::string spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir
     if (!plugin)
       return llvm::toString(plugin.takeError());
     plugin->registerDialectRegistryCallbacks(registry);
+  }
+  return "";
+}
+
+std::string spmd::loadPassPlugins(const std::vector<std::string> &paths) {
+  for (const std::string &path : paths) {
+    llvm::Expected<mlir::PassPlugin> plugin = mlir::PassPlugin::load(path);
+    if (!plugin)
+      return llvm::toString(plugin.takeError());
+    plugin->registerPassRegistryCallbacks();
   }
   return "";
 }

@@ -214,11 +214,11 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
   return "";
 }
 
-/// Adds the passes of `phase`; with `onlyVerifiers` those that change nothing.
-static LogicalResult addPasses(OpPassManager &pm, Phase phase, bool onlyVerifiers, const PipelineOptions &options,
+/// Adds the passes of `phase` that are of these kinds.
+static LogicalResult addPasses(OpPassManager &pm, Phase phase, ArrayRef<Kind> kinds, const PipelineOptions &options,
                                raw_ostream &os) {
   for (const PassEntry &entry : kPipeline) {
-    if (entry.phase != phase || (onlyVerifiers && entry.kind != Kind::verifier))
+    if (entry.phase != phase || !llvm::is_contained(kinds, entry.kind))
       continue;
     const PassInfo *pass = PassInfo::lookup(entry.name);
     if (!pass) {
@@ -236,11 +236,34 @@ static LogicalResult addPasses(OpPassManager &pm, Phase phase, bool onlyVerifier
 }
 
 LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
-  return addPasses(pm, phase, /*onlyVerifiers=*/false, options, os);
+  if (failed(addPasses(pm, phase, {Kind::required, Kind::optimization, Kind::report, Kind::verifier}, options, os)))
+    return failure();
+  for (const auto &[where, passes] : options.after) {
+    if (where != phase)
+      continue;
+    // What the program computes from here on is what later phases are held to.
+    if (failed(parsePassPipeline(passes, pm, os)) || failed(addPasses(pm, phase, Kind::report, options, os)) ||
+        failed(addPasses(pm, phase, Kind::verifier, options, os)))
+      return failure();
+  }
+  return success();
+}
+
+std::string spmd::findBadPasses(const PipelineOptions &options) {
+  for (const auto &[phase, passes] : options.after) {
+    std::string problem;
+    llvm::raw_string_ostream os(problem);
+    OpPassManager pm(ModuleOp::getOperationName());
+    if (failed(parsePassPipeline(passes, pm, os)))
+      return "pipeline-after=" + getPhaseName(phase).str() + ":" + passes + ": " + StringRef(problem).rtrim().str();
+    if (passes.empty())
+      return "pipeline-after=" + getPhaseName(phase).str() + ":: expected passes behind the phase";
+  }
+  return "";
 }
 
 LogicalResult spmd::addVerifiers(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
-  return addPasses(pm, phase, /*onlyVerifiers=*/true, options, os);
+  return addPasses(pm, phase, Kind::verifier, options, os);
 }
 
 LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,

@@ -1020,8 +1020,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         MASTER_ADDR, MASTER_PORT), "none": this one is alone. None: whose variables are set.
       module_override: objects with replacement(fqn, module), asked for each child of the model before the capture, or
         transform(program, flat_state), or both; or a dict of modules, or functions of the old one, by class or name.
-      passes, gm_transformation: functions that change the partitioned program (docs/passes.md), in this order, after
-        the transformations of module_override.
+      passes, gm_transformation: functions that change the partitioned program, or texts that name MLIR passes
+        (docs/passes.md), in this order, after the transformations of module_override.
       mesh: how the ranks are arranged: a DeviceMesh of PyTorch's with one or two axes, its sizes, or text as for
         spmd-compile --mesh ("replicate:2,shard:4"). Of two axes units are cut along the second, and ranks have the same
         along the first. None: as fully_shard's meshes say, or in one row.

@@ -110,7 +110,8 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
     """
     compiler = find_tool("spmd-compile")
     program = _partition(package, [str(compiler)], list(options), plan, passes) if passes else None
-    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler), program])
+    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler), program,
+                           [_content_of(Path(file)) for file in _plugins(options).values() if Path(file).is_file()]])
     key = hashlib.sha256(identity.encode()).hexdigest()[:32]
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"
     if not artifact.is_dir():
@@ -119,6 +120,18 @@ def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str
         if said.severity == "warning":
             remark(said.rendered.replace("warning: ", "", 1), CompilerWarning)
     return artifact
+
+
+def _plugins(options: Sequence[str]) -> dict[str, str]:
+    """The shared libraries that options load, by option."""
+    return {word: word.split("=", 1)[1] for word in options if word.startswith(("--load-pass-plugin=", "--load-dialect-plugin="))}
+
+
+def _behind_partition(word: str) -> bool | None:
+    """Whether passes of --pipeline-after run when the partitioned program goes on; None of any other option."""
+    if not word.startswith("--pipeline-after="):
+        return None
+    return word.split("=", 1)[1].split(":", 1)[0] not in ("import", "units", "partition")
 
 
 def _identity(compiler: Path) -> list[str]:
@@ -177,9 +190,10 @@ def _partition(package: StepPackage, compiler: list[str], options: list[str], pl
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, program = Path(work) / f"{package.step['name']}.step", Path(work) / "program.mlir"
         package.save(step, weights=False)
-        _run([*compiler, str(step), "-o", str(program), *_with_plan(options, plan, Path(work)), "--compile-to=partition"],
+        before = [word for word in options if not _behind_partition(word)]
+        _run([*compiler, str(step), "-o", str(program), *_with_plan(before, plan, Path(work)), "--compile-to=partition"],
              step)
-        return run_passes(passes, program)
+        return run_passes(passes, program, list(_plugins(options)))
 
 
 def _compile(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
@@ -193,6 +207,7 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
         if program is not None:
             (Path(work) / "program.mlir").write_text(program)
             source = [str(Path(work) / "program.mlir"), "--compile-from=partition"]
+            options = [word for word in options if _behind_partition(word) is not False]
         done = _run([*compiler, *source, "-o", str(folder / artifact.name), *_with_plan(options, plan, Path(work)),
                      f"--json={folder / 'plan.json'}"], step)
         (folder / "report.txt").write_text(done.tables)

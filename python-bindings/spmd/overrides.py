@@ -43,8 +43,8 @@ class Overrides:
                                 "transform(program, flat_state), or a dict of modules by class or name")
         every = [*passes, *([gm_transformation] if gm_transformation is not None else [])]
         for each in every:
-            if not callable(each):
-                raise TypeError(f"pass {each!r} is no function of the program")
+            if not callable(each) and not (isinstance(each, str) and each.strip()):
+                raise TypeError(f"pass {each!r} is no function of the program, and no name of a pass")
         return Overrides(modules, every)
 
     def replace_modules(self, model: torch.nn.Module) -> None:

@@ -33,7 +33,7 @@ struct OptionTexts {
   std::string to = "artifact", from, dumpFolder, budget;
   bool timing = false, quiet = false, remarks = false;
   std::optional<std::string> json;
-  std::vector<std::string> plugins;
+  std::vector<std::string> plugins, passPlugins, after;
   /// Those that the pipeline has of its own.
   PipelineOptions pipeline;
 };
@@ -102,6 +102,11 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
   visit(OptionInfo{"json", "Write the report of a plan as JSON (default: instead of the tables)", "file"}, texts.json);
   visit(OptionInfo{"remarks", "Print remarks: copies, and what optimizations decided"}, texts.remarks);
   visit(OptionInfo{"load-dialect-plugin", "Shared library with further ops; repeatable", "file"}, texts.plugins);
+  visit(OptionInfo{"load-pass-plugin", "Shared library with further passes; repeatable", "file"}, texts.passPlugins);
+  visit(OptionInfo{"pipeline-after",
+                   "Further passes behind those of a phase, as collectives:my-pass{option=1},cse; repeatable",
+                   "PHASE:PASSES"},
+        texts.after);
   forEachOption(texts.pipeline, [&](const char *name, const char *help, auto &value) {
     visit(OptionInfo{name, help}, value);
   });
@@ -112,7 +117,7 @@ struct CompilerOptions {
   std::string input, output;
   PipelineOptions pipeline;
   kernel::Target target;
-  std::vector<std::string> cpus, plugins;
+  std::vector<std::string> cpus, plugins, passPlugins;
   kernel::CudaOptions cuda;
   bool emulation = false; ///< beside cubins
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none

@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassManager.h"
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spmd {
@@ -55,6 +56,8 @@ struct PipelineOptions {
   bool sumNorms = false;
   /// Row numbers that are checked are clamped, too (spmd-convert-aten-to-kernel): the target finds bad ones late.
   bool clampIndices = false;
+  /// A user's passes behind those of a phase, as text: "cse,my-pass{option=1}".
+  std::vector<std::pair<Phase, std::string>> after;
 };
 
 /// Calls visit(name, help, value) for every option that spmd-compile and `spmd-opt --spmd-pipeline` take alike; here
@@ -90,9 +93,13 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
 /// What is wrong with the values of these options, as "mode=zero: expected fully_shard, replicate"; empty when nothing.
 std::string findBadOption(const PipelineOptions &options);
 
-/// Adds the passes of one phase. Fails, with an error on `os`, when a pass refuses its options.
+/// Adds the passes of one phase, then those that a user has behind it, each time with the phase's verifiers. Fails, with
+/// an error on `os`, when a pass refuses its options.
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
                              llvm::raw_ostream &os);
+
+/// What is wrong with the texts of a user's passes; empty when nothing. Plug-ins are loaded by then.
+std::string findBadPasses(const PipelineOptions &options);
 
 /// Adds the verifiers of a phase alone: what must hold of IR that is said to have been through it.
 mlir::LogicalResult addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
