@@ -109,6 +109,25 @@ class Program:
             for path, attribute, output in self.package.left:
                 leave(modules[path], attribute, value(output))
 
+    def check_batch(self, rows: StepCall) -> None:
+        """Raises where the batch that a call gives cannot take what the step writes into it."""
+        for name, output in self.package.written:
+            given, known = rows.batch[rows.batch_names.index(name)], self.trainer.outputs[output.index]
+            shares = [other for other, tensor in zip(rows.batch_names, rows.batch) if other != name
+                      and tensor.untyped_storage().data_ptr() == given.untyped_storage().data_ptr()]
+            why = f"shares memory with batch input {shares[0]!r}" if shares else \
+                f"is {list(given.shape)} here, and {list(known.shape)} on all ranks" if tuple(given.shape) != known.shape else \
+                "wants a gradient" if given.requires_grad else ""
+            if why:
+                raise ValueError(f"the step writes into batch input {name!r}, which {why}\n  cure: let it write into a copy, "
+                                 f"{name} = {name}.clone()")
+
+    def write_batch(self, value: Callable[[Output], Any], rows: StepCall) -> None:
+        """What the step has changed in tensors of its batch is changed in those of the call."""
+        with torch.no_grad():
+            for name, output in self.package.written:
+                rows.batch[rows.batch_names.index(name)].copy_(value(output))
+
     def _finds_what_it_holds(self, model: list[int]) -> bool:
         held = self.held.now()
         if held is None or held.key(model) != self._held_key:
@@ -223,7 +242,7 @@ class CompiledStep(CompiledFunction):
                 self._join()
             return self._step(lambda: self._resumed_call(StepCall(self.train_step, args, kwargs,
                                                                   self._current and self._current.call,
-                                                                  self._precision)))
+                                                                  self._precision, writes_batch=True)))
 
     def _join(self) -> None:
         """Meets the other processes, if a launcher has started several."""
@@ -248,6 +267,7 @@ class CompiledStep(CompiledFunction):
         program = self._program_for(call, rows, need)
         self._load_resumed()
         live, trainer = self._live, program.trainer
+        program.check_batch(rows)
         live.before_step(program.package.gradients)
         if live.was_loaded:
             self._follow_counters(program, _step_counts(call.optimizers))
@@ -276,6 +296,7 @@ class CompiledStep(CompiledFunction):
             return outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index]
 
         program.leave(value)
+        program.write_batch(value, rows)
         return unwrap(pytree.tree_map(value, program.package.result,
                                       is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 

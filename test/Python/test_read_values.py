@@ -80,6 +80,32 @@ class Holder(Base):
         return STATE["value"]
 
 
+class Reversed(torch.autograd.Function):
+    """A gradient times a number of the class."""
+
+    scale = 1.0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * Reversed.scale
+
+
+class Made:
+    """An object that the step makes."""
+
+    gain = 1.0
+
+    def __init__(self, loss):
+        self.loss = loss
+
+    def value(self):
+        return self.loss * self.gain * STATE["value"]
+
+
 class Net(nn.Linear):
     of_class = 1.0
 
@@ -207,6 +233,18 @@ def test_looking_makes_no_entry() -> None:
     for _ in range(2):
         call(model, optimizer, *BATCH)
     assert not counts
+
+
+OF_CLASSES = {
+    "backward of a function": (lambda loss: Reversed.apply(loss), set_attribute(Reversed, "scale")),
+    "number of a class": (lambda loss: Made(loss).value(), set_attribute(Made, "gain")),
+    "global of a method": (lambda loss: Made(loss).value(), set_entry(STATE, "value")),
+}
+
+
+@pytest.mark.parametrize("apply, set_to", OF_CLASSES.values(), ids=OF_CLASSES)
+def test_of_classes_whose_objects_a_step_makes(apply, set_to) -> None:
+    compare(lambda model, optimizer, x, y: finish(apply(F.mse_loss(model(x), y)), optimizer), set_to)
 
 
 OF_MODULES = {

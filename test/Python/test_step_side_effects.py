@@ -288,3 +288,58 @@ def test_a_tensors_memory_is_no_fakes() -> None:
     with pytest.raises(spmd.CaptureError, match="numpy"):
         spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
     assert functools.reduce(lambda a, b: a + b, scale.numpy()) == 10.0
+
+
+def scaled(model, optimizer, x, y):
+    return train(model, optimizer, x.mul_(2.0), y)
+
+
+def rows(model, optimizer, x, y):
+    x[0].zero_()
+    y[y > 0] = 1.0
+    return train(model, optimizer, x, y)
+
+
+def through_a_view(model, optimizer, x, y):
+    x.view(-1)[::2].add_(1.0)
+    return train(model, optimizer, x, y)
+
+
+def when_done(model, optimizer, x, y):
+    loss = train(model, optimizer, x, y)
+    x.add_(loss.detach())
+    return loss
+
+
+def train(model, optimizer, x, y):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+@pytest.mark.parametrize("step", [scaled, rows, through_a_view, when_done])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_batch_that_the_step_writes_is_written(step, ranks: int) -> None:
+    runs = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        call = spmd.compile(step, ranks=ranks) if compiled else step
+        batches = [(torch.randn(5, 4), torch.randn(5, 2)) for _ in range(3)]
+        losses = torch.stack([call(model, optimizer, *batch).detach() for batch in batches])
+        runs.append([losses, *(tensor for batch in batches for tensor in batch)])
+    torch.testing.assert_close(runs[1], runs[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_batch_that_cannot_be_written_is_an_error() -> None:
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    both = torch.ones(6, 4)
+    with pytest.raises(ValueError, match=r"writes into batch input 'x', which shares memory with batch input 'y'\n  cure"):
+        spmd.compile(scaled, ranks=2)(model, optimizer, both, both)
+    assert torch.equal(both, torch.ones(6, 4))
+    package = spmd.capture(scaled, model, optimizer, torch.ones(6, 4), torch.zeros(6, 4))
+    assert [output["path"] for output in package.step["outputs"]] == [""], "an artifact writes into no tensor of a caller"

@@ -23,7 +23,7 @@ import torch
 
 from . import custom_ops
 from .held import Held, named_modules, whole
-from .code_names import has_users_class, is_users_file
+from .code_names import has_users_class, is_users_class, is_users_file
 from .host_state import NUMBERS, host_state
 from .read_paths import Item, read_paths
 
@@ -100,6 +100,7 @@ class _Reader:
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
         self._of_parameters: dict[tuple[Any, ...], None] = {}  # what functions read of what they are called with
+        self._classes: dict[type, str] = {}  # of which the step may make objects
 
     def read_module(self, module: torch.nn.Module, path: str) -> None:
         """What its forward() reads, and which function that is."""
@@ -109,12 +110,15 @@ class _Reader:
         self.read(getattr(own, "__func__", own) or type(module).forward, module, path)
 
     def read_of_parameters(self, modules: list[tuple[str, torch.nn.Module]]) -> None:
-        """A module may be what a function is called with, which no bytecode tells: what one reads of a parameter counts as
-        read of every module that has it."""
+        """A module may be what a function is called with, which no bytecode tells, and an object of a class what a method
+        is: what one reads of a parameter counts as read of every module and class that has it."""
         done: set[tuple[Any, ...]] = set()
         while todo := [steps for steps in self._of_parameters if steps not in done]:
             done.update(todo)
             for steps in todo:
+                for cls, path in list(self._classes.items()):
+                    if isinstance(steps[0], str) and not isinstance(_static(cls, steps[0]), types.FunctionType):
+                        self._follow(cls, path, list(steps))
                 for path, module in modules:
                     attribute = _static(type(module), steps[0])
                     code = getattr(attribute, "fget", getattr(attribute, "__func__", attribute))
@@ -138,6 +142,8 @@ class _Reader:
             self.read(value, None, path)
         elif isinstance(value, types.MethodType) and _is_users(value.__func__):
             self.read(value.__func__, value.__self__, path)
+        elif isinstance(value, type) and is_users_class(value):
+            self._read_class(path, value)
         elif isinstance(value, functools.partial):
             self.read_code(f"{path}.func", value.func)
             for key, bound in (*enumerate(value.args), *value.keywords.items()):
@@ -171,6 +177,15 @@ class _Reader:
                 self.take_all(root, arguments[root])
             elif steps and not isinstance(steps[0], Item) and root in inspect.signature(function).parameters:
                 self._of_parameters[tuple(steps)] = None
+
+    def _read_class(self, path: str, cls: type) -> None:
+        """What the methods of a class read, of which the step may make an object, or apply it (autograd.Function)."""
+        self._classes.setdefault(cls, path)
+        for base in cls.__mro__:
+            for attribute in vars(base).values() if is_users_class(base) else ():
+                code = getattr(attribute, "fget", getattr(attribute, "__func__", attribute))
+                if _is_users(code):
+                    self.read(code, None, path)
 
     def _take(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
         """Notes the value at a path, and goes on from it."""

@@ -34,11 +34,12 @@ class StepCall:
     """
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-                 last: StepCall | None = None, precision: Precision | None = None):
+                 last: StepCall | None = None, precision: Precision | None = None, writes_batch: bool = False):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
         args, kwargs = _as_modules(args, kwargs)
         self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
+        self.writes_batch = writes_batch  # what the step changes in batch tensors, their owner wants to see
         self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)

@@ -38,6 +38,7 @@ class StepPackage:
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
     left: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only

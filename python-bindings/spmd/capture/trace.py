@@ -51,7 +51,8 @@ class Trace:
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
     the place of each that has none; `left` are the outputs that the step leaves in attributes, each with the path of
-    the module and the name. `held`: what the step reaches without an argument.
+    the module and the name, and `written` those that it leaves in tensors of its batch, which a captured step does in no
+    other's. `held`: what the step reaches without an argument.
     """
 
     graph: torch.fx.Graph
@@ -59,6 +60,7 @@ class Trace:
     outputs: list[torch.fx.Node]
     result: Any
     left: list[tuple[str, str, Output]] = dataclasses.field(default_factory=list)
+    written: list[tuple[str, Output]] = dataclasses.field(default_factory=list)
     gradients: Gradients = Gradients()
     stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got
     held: Held = dataclasses.field(default_factory=Held)
@@ -240,6 +242,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
                   stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
+                versions = [tensor._version for tensor in batch]
                 try:
                     returned = call.run(batch)
                 finally:
@@ -251,14 +254,18 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             leaves, spec = pytree.tree_flatten(wrap(returned))
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
             lefts = fakes.left()
-            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts)]
+            changed = [n for n, (tensor, version) in enumerate(zip(batch, versions))
+                       if call.writes_batch and tensor._version != version]
+            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts),
+                       *(batch[n].detach() for n in changed)]
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
                 return Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
 
             found = pytree.tree_unflatten([place(leaf) if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)
-            result[:] = [found, [(left.module, left.attribute, place(left.value)) for left in lefts]]
+            result[:] = [found, [(left.module, left.attribute, place(left.value)) for left in lefts],
+                         [(call.batch_names[n], place(batch[n])) for n in changed]]
             return tensors
 
         try:
@@ -300,7 +307,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
 
 def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
-             left: list[tuple[str, str, Output]]) -> Trace:
+             left: list[tuple[str, str, Output]], written: list[tuple[str, Output]]) -> Trace:
     """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
@@ -331,7 +338,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     places = name_tensors(tensors.items(), around.reached)
     held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
     inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result, left, held=held)
+    return Trace(graph, inputs, outputs, result, left, written, held=held)
 
 
 def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:
