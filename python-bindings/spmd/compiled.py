@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import shutil
 import socket
@@ -20,23 +19,20 @@ from torch.utils import _pytree as pytree
 from .agreement import StepAgreement
 from .arrays import to_torch
 from .capture import CaptureError, StepPackage, capture_call
-from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
+from .capture.baked_values import baked_values
 from .capture.call import StepCall, name_of, takes
-from .capture.code_names import hooks_of_all_modules, users_hooks
+from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
 from .capture.fakes import tensor_names
 from .capture.gradients import with_gradient
-from .capture.held import Held, named_modules, whole
+from .capture.held import whole
 from .capture.optimizers import Optimizers
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
-from .capture.scheduled import can_be_input, cycled_options, option_names, read_option
-from .capture.side_effects import leave
-from .capture.surroundings import surroundings
+from .capture.scheduled import can_be_input, cycled_options, read_option
 from .capture.trace import Empty, Output
 from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
-from .capture.host_state import NUMBERS
 from .initialization import Initialize, check_replaceable, initialize, meta_names
 from .interrupts import uninterrupted
 from .livestate import LiveState, StateLostError, Valueless
@@ -48,7 +44,8 @@ from .planning import Plan, read_plan
 from .overrides import Overrides
 from .passes import Pass
 from .precision import Precision
-from .processes import Launch, Processes
+from .processes import Processes
+from .programs import Need, Program, key_of, options_of, shapes_of
 from .remarks import remark
 from .runtime import RunError, Shard, Trainer
 from .statefile import Revised, StateFile, opened
@@ -58,113 +55,6 @@ from .units.choice import UnitChoice
 
 class NonFiniteError(FloatingPointError):
     """The loss of a step is nan or infinite; with check_finite=True."""
-
-
-@dataclasses.dataclass
-class Program:
-    """One compilation of the step: for batches of one set of shapes, one set of Python values and of baked options."""
-
-    call: StepCall
-    key: tuple[Any, ...]
-    options: list[dict[str, str]]  # of each param group, those that are part of the program
-    baked: list[BakedValue]  # what the step's code read from objects, dicts and modules
-    held: Held  # what it reaches without an argument, as the last call found it
-    package: StepPackage
-    artifact: Path
-    trainer: Trainer
-    home: Trainer  # the trainer whose state it trains
-    why: str = ""  # it was compiled again
-
-    def __post_init__(self) -> None:
-        self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
-        self._held_key = self.held.key(_look_at(self.call.model)[0])
-        own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
-        taken, needed = self.package.gradients.taken, self.package.gradients.needed
-        numbers = {name: id(parameter) for name, parameter in own if name in taken}
-        self.taken = frozenset(numbers.values())  # of parameters, whose gradients may be there at a call,
-        self.needed = frozenset(numbers[name] for name in needed)  # and must
-
-    def serves(self, need: Need) -> bool:
-        """True for a call that the program computes."""
-        return need.key == self.key and self.takes(need.gradients) \
-            and len(need.options) == len(self.options) and all(
-                given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
-            and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
-            and not self.package.optimizer_numbers.what_is_new()
-
-    def takes(self, gradients: frozenset[int]) -> bool:
-        """Whether it can begin with these gradients."""
-        return self.package.gradients.ignored or self.needed <= gradients <= self.taken
-
-    def replaces(self, other: Program) -> bool:
-        """True where all calls that the other one computes, on a state of its own, are calls that this one does."""
-        return self.home is not other.home and self.key == other.key and self.options == other.options \
-            and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
-            and self._held_key == other._held_key and are_alike(self.baked, other.baked)
-
-    def leave(self, value: Callable[[Output], Any]) -> None:
-        """Puts what the step leaves in attributes of modules there."""
-        if self.package.left:
-            modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
-            for path, attribute, output in self.package.left:
-                leave(modules[path], attribute, value(output))
-
-    def check_batch(self, rows: StepCall) -> None:
-        """Raises where the batch that a call gives cannot take what the step writes into it."""
-        for name, output in self.package.written:
-            given, known = rows.batch[rows.batch_names.index(name)], self.trainer.outputs[output.index]
-            shares = [other for other, tensor in zip(rows.batch_names, rows.batch) if other != name
-                      and tensor.untyped_storage().data_ptr() == given.untyped_storage().data_ptr()]
-            why = f"shares memory with batch input {shares[0]!r}" if shares else \
-                f"is {list(given.shape)} here, and {list(known.shape)} on all ranks" if tuple(given.shape) != known.shape else \
-                "wants a gradient" if given.requires_grad else ""
-            if why:
-                raise ValueError(f"the step writes into batch input {name!r}, which {why}\n  cure: let it write into a copy, "
-                                 f"{name} = {name}.clone()")
-
-    def write_batch(self, value: Callable[[Output], Any], rows: StepCall) -> None:
-        """What the step has changed in tensors of its batch is changed in those of the call."""
-        with torch.no_grad():
-            for name, output in self.package.written:
-                rows.batch[rows.batch_names.index(name)].copy_(value(output))
-
-    def _finds_what_it_holds(self, model: list[int]) -> bool:
-        held = self.held.now()
-        if held is None or held.key(model) != self._held_key:
-            return False
-        if not held.is_same(self.held):
-            baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
-                                 users_hooks(whole(self.call.model, held), self.call.optimizers))
-            if not are_alike(self.baked, baked):
-                return False
-            self.held, self.baked = held, baked
-        return True
-
-
-@dataclasses.dataclass
-class Need:
-    """What a call of the step needs, as one process sees it."""
-
-    key: tuple[Any, ...]
-    options: list[dict[str, str]]
-    structure: list[int]
-    gradients: frozenset[int]  # the ids of the parameters that have one
-    starts: bool  # there are no ranks
-    restarts: bool  # the ranks' state is no longer that of model and optimizer
-    program: Program | None  # that serves it
-
-    _RESTART, _COMPILE = -2, -1
-
-    def choice(self, programs: list[Program]) -> int:
-        """The need as a number: the lower of two includes the other."""
-        return self._RESTART if self.starts or self.restarts else self._COMPILE if self.program is None else \
-            programs.index(self.program)
-
-    def take(self, choice: int) -> None:
-        """Needs what some process needs."""
-        self.restarts |= choice == self._RESTART and not self.starts
-        if choice < 0:
-            self.program = None
 
 
 class _OfMethods(Opaque):
@@ -341,9 +231,7 @@ class CompiledStep(CompiledFunction):
 
     def _need(self, call: StepCall) -> Need:
         self._overrides.replace_modules(call.model)
-        structure, modes = _look_at(call.model)
-        key, options = (*call.key(), (modes, call.optimizers.hooks), surroundings(),
-                        torch.get_default_dtype()), _options(call.optimizers)
+        (structure, key), options = key_of(call), options_of(call.optimizers)
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
         gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
@@ -436,11 +324,11 @@ class CompiledStep(CompiledFunction):
         if self.compiles >= self.max_compiles:
             raise RuntimeError(
                 f"{self.__name__} was compiled {self.compiles} times, which is max_compiles; what was new each time:\n"
-                + "\n".join(f"  {p.why or _shapes(p.call)}" for p in self._programs)
-                + f"\nnow: {self._what_is_new(call, need)}\n"
+                + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in self._programs)
+                + f"\nnow: {self._current.what_is_new(call, need)}\n"
                 "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
                 "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
-        why = "" if self._current is None else self._what_is_new(call, need)
+        why = "" if self._current is None else self._current.what_is_new(call, need)
         if why:
             remark(f"{self.__name__} is compiled again: {why}")
         agreement = self._agreement
@@ -564,28 +452,6 @@ class CompiledStep(CompiledFunction):
             everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
             trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **self._run_options)
             return trainer, trainer
-
-    def _what_is_new(self, call: StepCall, need: Need) -> str:
-        last, key, options = self._current, need.key, need.options
-        if key != last.key:
-            before, now = _shapes(last.call), _shapes(call)
-            return f"the batch is {now}, it was {before}" if before != now else \
-                _new_constants(key, last.key) or call.what_is_new(last.call) or \
-                f"the default dtype is {key[-1]}, it was {last.key[-1]}" * (key[-1] != last.key[-1]) or \
-                f"it is called in {_list_of(key[-2])}, it was in {_list_of(last.key[-2])}" * (key[-2] != last.key[-2]) or \
-                "a module's train() or eval(), a parameter's requires_grad, or a hook is another"
-        value = changed_value(last.baked)
-        if value is not None:
-            return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"
-                                         if isinstance(value.value, NUMBERS)
-                                         else "has another value")
-        changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
-                   for number, (given, own) in enumerate(zip(options, last.options))
-                   for name, value in own.items() if given.get(name) != value]
-        changed += filter(None, [last.package.optimizer_numbers.what_is_new()])
-        if not changed and not last.takes(need.gradients):
-            return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
-        return "; ".join(changed) or "the optimizer has other param groups"
 
     @property
     def package(self) -> StepPackage | None:
@@ -895,44 +761,6 @@ def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
     save_file({n: t.detach().cpu().clone(memory_format=torch.contiguous_format) for n, t in tensors.items()}, path)
 
 
-def _look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
-    """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
-    train, which parameters want a gradient, hooks. At every call, so it is one plain loop."""
-    ids: list[int] = []
-    modes: list[Any] = [tuple(hooks) for hooks in hooks_of_all_modules() if hooks]
-    seen: set[int] = set()
-    stack = [model]
-    with torch._C.DisableTorchFunctionSubclass():
-        while stack:
-            module = stack.pop()
-            if module is None or id(module) in seen:
-                continue
-            seen.add(id(module))
-            ids.append(id(module))
-            modes.append(module.training)
-            for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
-                          module._backward_pre_hooks):
-                if hooks:
-                    modes.append(tuple(hooks))
-            for parameter in module._parameters.values():
-                if parameter is not None:
-                    ids.append(id(parameter))
-                    modes.append(parameter.requires_grad)
-                    for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
-                        if hooks:
-                            modes.append(tuple(hooks))
-            for buffer in module._buffers.values():
-                ids.append(id(buffer))
-            stack.extend(module._modules.values())
-    return ids, tuple(modes)
-
-
-def _options(optimizers: Optimizers) -> list[dict[str, str]]:
-    """The options of each param group, as text."""
-    return [{"params": str(len(group["params"])), **{name: repr(value) for name, value in option_names(group)}}
-            for group in optimizers.param_groups]
-
-
 def _check_frozen(model: torch.nn.Module, gradients: frozenset[int]) -> None:
     for name, parameter in model.named_parameters():
         if id(parameter) in gradients and not parameter.requires_grad:
@@ -946,7 +774,7 @@ def _state(call: StepCall, gradients: frozenset[int]) -> dict[str, str]:
     if gradients:
         names = [name for name, parameter in call.model.named_parameters() if id(parameter) in gradients]
         state["which parameters have a gradient"] = f"{len(gradients)} ({', '.join(names)})"
-    for number, group in enumerate(_options(call.optimizers)):
+    for number, group in enumerate(options_of(call.optimizers)):
         state |= {f"{name} of param group {number}": value for name, value in group.items()}
     state |= {f"the dtype of batch input {name!r}": str(t.dtype) for name, t in zip(call.batch_names, call.batch)}
     return state | call.values() | {"train() of the model": str(call.model.training)}
@@ -955,20 +783,6 @@ def _state(call: StepCall, gradients: frozenset[int]) -> dict[str, str]:
 def _step_counts(optimizers: Optimizers) -> list[int]:
     """How many steps the parameters have taken, of optimizers that count them."""
     return [int(state["step"]) for _, state in optimizers.states if "step" in state]
-
-
-def _shapes(call: StepCall) -> str:
-    return ", ".join(f"{name}{list(tensor.shape)}" for name, tensor in zip(call.batch_names, call.batch)) or "empty"
-
-
-def _list_of(texts: tuple[str, ...]) -> str:
-    return " and ".join(texts) or "nothing"
-
-
-def _new_constants(key: tuple[Any, ...], before: tuple[Any, ...]) -> str:
-    """Which globals and closures of the step have another value; the second entry of a key has them."""
-    names = [entry[0] for entry in key[1] if entry not in before[1]]
-    return f"{', '.join(map(repr, names))} has another value, and is a constant of the program" if names else ""
 
 
 def _rng(trainer: Trainer) -> dict[str, torch.Tensor]:
