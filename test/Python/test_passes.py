@@ -65,21 +65,48 @@ def test_a_pass_changes_the_program(ranks) -> None:
     check(losses, eager, model, twin)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_state_that_a_pass_adds_moves_work_across_steps(ranks) -> None:
-    model, optimizer, twin, eager_optimizer, batches = setup()
-    step = spmd.compile(train_step, ranks=ranks, policy="class:Linear", gm_transformation=PAGE["delay_gradients"])
-    losses = [step(model, optimizer, x, y, last_train_step=n == 3) for n, (x, y) in enumerate(batches)]
-    eager, kept = [], [torch.zeros_like(p) for p in twin.parameters()]
+def delayed(twin, optimizer, batches, first: float) -> list:
+    """Losses of eager training in which each step uses the gradients of the one before; those before the first are given."""
+    losses, kept = [], [torch.full_like(p, first) for p in twin.parameters()]
     for x, y in batches:
         loss = F.mse_loss(twin(x), y)
         gradients = torch.autograd.grad(loss, list(twin.parameters()))
         for p, gradient in zip(twin.parameters(), kept):
             p.grad = gradient
-        eager_optimizer.step()
+        optimizer.step()
         kept = gradients
-        eager.append(loss.detach())
+        losses.append(loss.detach())
+    return losses
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_state_that_a_pass_adds_moves_work_across_steps(ranks) -> None:
+    model, optimizer, twin, eager_optimizer, batches = setup()
+    step = spmd.compile(train_step, ranks=ranks, policy="class:Linear", gm_transformation=PAGE["delay_gradients"])
+    losses = [step(model, optimizer, x, y, last_train_step=n == 3) for n, (x, y) in enumerate(batches)]
+    eager = delayed(twin, eager_optimizer, batches, 0.0)
     check(losses, eager, model, twin)
+
+
+@pytest.mark.parametrize("kind", ["full", "sharded"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_state_that_a_pass_adds_is_in_checkpoints(kind, ranks, tmp_path) -> None:
+    """Saved by 4 ranks, gone on with by others; before the first step it is what was said."""
+    def delay_gradients(program):
+        for update in program.find("aten._fused_sgd"):
+            previous = program.add_state(update.unit, "previous_gradient", init=0.25)
+            gradient, update.operands[1] = update.operands[1], previous.value
+            previous.update(gradient)
+
+    model, optimizer, twin, eager_optimizer, batches = setup()
+    other, other_optimizer, *_ = setup()
+    step, resumed = (spmd.compile(train_step, ranks=n, policy="class:Linear", passes=[delay_gradients]) for n in (4, ranks))
+    losses = [step(model, optimizer, x, y) for x, y in batches[:2]]
+    step.save_checkpoint(tmp_path, kind=kind)
+    resumed.load_checkpoint(tmp_path)
+    losses += [resumed(other, other_optimizer, x, y) for x, y in batches[2:]]
+    eager = delayed(twin, eager_optimizer, batches, 0.25)
+    check(losses, eager, other, twin)
 
 
 class Tables(torch.nn.Module):
