@@ -56,7 +56,8 @@ private:
                          for (Operation &op : clone.getBody().front())
                            ops.push_back(&op);
                          change(ops, clone);
-                       }});
+                       },
+                       nullptr, nullptr, nullptr});
   }
   /// Where a value is in any clone.
   struct Place {
@@ -90,6 +91,9 @@ private:
     add(className, op, what, [n = numbers[op], index, place = placeOf(value)](ArrayRef<Operation *> ops, auto clone) {
       ops[n]->setOperand(index, place.in(ops, clone));
     });
+    mutants.back().at = op;
+    mutants.back().before = op->getOperand(index);
+    mutants.back().after = value;
   }
   void addSwap(StringRef className, Value a, Value b, const Twine &what) {
     Operation *at = b.getDefiningOp() ? b.getDefiningOp() : step.getOperation();
@@ -407,11 +411,62 @@ std::vector<Mutant> Finder::find() {
 
 std::vector<Mutant> spmd::fuzz::findMutants(func::FuncOp step) { return Finder(step).find(); }
 
-std::string spmd::fuzz::getHarmlessReason(const std::string &className) {
-  if (className == "wait-earlier")
+namespace {
+
+/// No result of the step depends on `op`.
+bool isDead(Operation *op) {
+  SmallVector<Operation *> open{op};
+  llvm::DenseSet<Operation *> seen;
+  while (!open.empty()) {
+    Operation *next = open.pop_back_val();
+    if (next->hasTrait<OpTrait::IsTerminator>())
+      return false;
+    if (seen.insert(next).second)
+      llvm::append_range(open, next->getUsers());
+  }
+  return true;
+}
+
+/// Both are computed by the same ops from the same arguments and constants.
+bool isSameExpression(Value a, Value b) {
+  SmallVector<std::pair<Value, Value>> open{{a, b}};
+  llvm::DenseSet<std::pair<Value, Value>> seen;
+  while (!open.empty()) {
+    auto [first, second] = open.pop_back_val();
+    if (first == second || !seen.insert({first, second}).second)
+      continue;
+    auto one = dyn_cast<OpResult>(first), other = dyn_cast<OpResult>(second);
+    if (!one || !other)
+      return false;
+    Operation *left = one.getOwner(), *right = other.getOwner();
+    if (auto from = dyn_cast<UnpackOp>(left), to = dyn_cast<UnpackOp>(right); from && to) {
+      // One of them may take other segments of the unit as well.
+      if (from.getNames()[one.getResultNumber()] != to.getNames()[other.getResultNumber()])
+        return false;
+      open.push_back({from->getOperand(0), to->getOperand(0)});
+      continue;
+    }
+    // Properties hold the attributes of an op; where it came from is in discardable ones and in its location.
+    if (one.getResultNumber() != other.getResultNumber() || left->getName() != right->getName() ||
+        left->getNumOperands() != right->getNumOperands() || left->getResultTypes() != right->getResultTypes() ||
+        left->getPropertiesAsAttribute() != right->getPropertiesAsAttribute())
+      return false;
+    for (auto operands : llvm::zip(left->getOperands(), right->getOperands()))
+      open.push_back({std::get<0>(operands), std::get<1>(operands)});
+  }
+  return true;
+}
+
+} // namespace
+
+std::string spmd::fuzz::getHarmlessReason(const Mutant &mutant) {
+  if (mutant.className == "wait-earlier")
     return "a wait may stand anywhere between the start and the first use";
-  if (className == "release-late")
+  if (mutant.className == "release-late")
     return "a release may stand anywhere after the last use";
-  // What it changes is part of no expression that is recorded, or is the same expression as before.
-  return "no gradient and no result depends on it, or both values are the same expression";
+  if (mutant.at && isDead(mutant.at))
+    return "no result depends on it";
+  if (mutant.before && isSameExpression(mutant.before, mutant.after))
+    return "both values are the same expression";
+  return "";
 }

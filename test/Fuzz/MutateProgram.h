@@ -21,13 +21,17 @@ struct Mutant {
   /// What is done, and where: "unit1's gather sends %arg4".
   std::string what;
   std::function<void(mlir::func::FuncOp)> apply;
+  /// Where an operand becomes another value: the op, the operand and the other value, in the program that has no mistake.
+  mlir::Operation *at = nullptr;
+  mlir::Value before, after;
 };
 
 /// All mutants of a partitioned step, synchronous or scheduled, by class, in program order.
 std::vector<Mutant> findMutants(mlir::func::FuncOp step);
 
-/// Why a mutant of this class that its verifier accepts may compute the same bits.
-std::string getHarmlessReason(const std::string &className);
+/// Why this mutant computes the same bits for every input, or nothing if it need not: equal bits are then an accident of
+/// these inputs, and the verifier should have refused it.
+std::string getHarmlessReason(const Mutant &mutant);
 
 } // namespace spmd::fuzz
 
