@@ -118,11 +118,22 @@ def weights(model):
 
 # Reparametrizations --------------------------------------------------------------------------------------------------
 
+def share(first: nn.Module, second: nn.Module) -> None:
+    """Every parameter of `second` becomes the one of the same name of `first`."""
+    for part, other in zip(first.modules(), second.modules(), strict=True):
+        for name in dict(part.named_parameters(recurse=False)):
+            if not name.endswith("bias"):
+                setattr(other, name, getattr(part, name))
+
+
 def with_layers(wrap: Callable) -> Callable:
+    """Tied, both layers compute their weights from the same parameters (and each from its own buffers)."""
     def make(tied: bool):
         model = Net(False)
         for layer in (model.first, model.second):
             wrap(layer)
+        if tied:
+            share(model.first, model.second)
         return model
     return make
 
@@ -136,6 +147,8 @@ def pruned(tied: bool):
     model = Net(False)
     prune.random_unstructured(model.first, "weight", 0.4)
     prune.ln_structured(model.second, "weight", 0.3, n=2, dim=0)
+    if tied:
+        share(model.first, model.second)
     return model
 
 

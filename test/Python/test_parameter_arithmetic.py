@@ -1,16 +1,19 @@
 """Arithmetic on parameters and gradients: partitioned, every case of parameter_cases.py is the captured step in
 float64; on the host it trains like eager PyTorch.
 
-Here ranks, modes, policies, optimizers and tying take turns; `python test/Python/test_parameter_arithmetic.py` tries
-all of them with each other (hours), or what its arguments name.
+The suite draws a number of ranks, a mode, a policy, an optimizer and tying for every case; with --all every case runs on
+every number of ranks, in both modes, tied and not, with a policy and an optimizer drawn for each. What the command line
+names runs as the whole product (`python test/Python/test_parameter_arithmetic.py "weight_norm"`).
 """
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
 import tempfile
 from pathlib import Path
+from random import Random
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent / "python-bindings")]
 import pytest  # noqa: E402
@@ -19,9 +22,31 @@ from step_check import StepCheck  # noqa: E402
 
 import spmd  # noqa: E402
 
-RANKS, MODES, POLICIES = (2, 3, 5, 1), ("fully_shard", "replicate"), ("none", "class:Linear")
+WHOLE = bool(os.environ.get("SPMD_TEST_ALL"))
+RANKS, MODES, POLICIES = (1, 2, 3, 5), ("fully_shard", "replicate"), ("none", "class:Linear")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+#: On the host the suite trains one of each kind: a mask, two gradients, one gradient of two, whole gradients, positions
+#: in lists, other parameters, a part cut from a whole weight.
+TRAINED = ["weight_norm", "masked gradients", "projected gradients", "sum of two", "clipped regularizer", "unit whole",
+           "total variation", "pulled together", "mirrored"]
+
+
+def draw(name: str, whole: bool, tied: bool, optimizers: list[str]) -> tuple[str, list[tuple[int, str, str]]]:
+    """An optimizer, and ranks, modes and policies for this case: one of each, or, whole, all ranks and modes. Each is
+    drawn by itself, and the same every time."""
+    random = Random(f"{name}, {tied}")
+    optimizer = random.choice(optimizers)
+    if whole:
+        return optimizer, [(ranks, mode, random.choice(POLICIES)) for ranks in RANKS for mode in MODES]
+    return optimizer, [(random.choice(RANKS), random.choice(MODES), random.choice(POLICIES))]
+
+
+def tyings(names) -> list[tuple[str, bool]]:
+    """Every case untied and tied; the suite takes one of both."""
+    return [(name, tied) for name in names for tied in (False, True)
+            if WHOLE or tied == Random(f"tied: {name}").choice((False, True))]
 
 
 def capture(name: str, tied: bool, optimizer: str, reference: bool = False) -> spmd.StepPackage:
@@ -29,12 +54,13 @@ def capture(name: str, tied: bool, optimizer: str, reference: bool = False) -> s
     return spmd.capture(step, model, optimizer, *batches[0], reference=batches if reference else None)
 
 
-@pytest.mark.parametrize("number, name", list(enumerate(CASES)), ids=lambda value: str(value))
-def test_partitioned_step_equals_captured(number: int, name: str, tmp_path) -> None:
+@pytest.mark.parametrize("name, tied", tyings(CASES))
+def test_partitioned_step_equals_captured(name: str, tied: bool, whole: bool, tmp_path) -> None:
     """In float64, loss, outputs, parameters, buffers and optimizer state, to 1e-12."""
-    optimizers = list(OPTIMIZERS)
-    check = StepCheck(capture(name, number % 3 == 1, optimizers[number % len(optimizers)]), tmp_path)
-    check.interpret(RANKS[number % 3], POLICIES[number // 2 % 2], f"--mode={MODES[number // 3 % 2]}")
+    optimizer, draws = draw(name, whole, tied, list(OPTIMIZERS))
+    check = StepCheck(capture(name, tied, optimizer), tmp_path)
+    for ranks, mode, policy in draws:
+        check.interpret(ranks, policy, f"--mode={mode}")
 
 
 def test_frozen_parameters_that_an_optimizer_has_need_no_state(tmp_path) -> None:
@@ -43,17 +69,13 @@ def test_frozen_parameters_that_an_optimizer_has_need_no_state(tmp_path) -> None
     check.interpret(3, "none", "--mode=fully_shard")
 
 
-#: One of each kind: a mask, two gradients, one gradient of two, whole gradients, positions in lists, other parameters,
-#: a part cut from a whole weight.
-TRAINED = ["weight_norm", "masked gradients", "projected gradients", "sum of two", "clipped regularizer", "unit whole",
-           "total variation", "pulled together", "mirrored"]
-
-
-@pytest.mark.parametrize("number, name", list(enumerate(TRAINED)), ids=lambda value: str(value))
-def test_host_trains_like_eager(number: int, name: str, tmp_path) -> None:
+@pytest.mark.parametrize("name, tied", tyings(CASES if WHOLE else TRAINED))
+def test_host_trains_like_eager(name: str, tied: bool, whole: bool, tmp_path) -> None:
     """Three steps; losses, parameters and optimizer state are those of eager PyTorch."""
-    check = StepCheck(capture(name, number % 2 == 1, "momentum", reference=True), tmp_path)
-    check.train(RANKS[number % 3], POLICIES[number % 2], f"--mode={MODES[number // 2 % 2]}", rtol=1e-4)
+    optimizer, draws = draw(name, whole, tied, ["momentum"])
+    check = StepCheck(capture(name, tied, optimizer, reference=True), tmp_path)
+    for ranks, mode, policy in draws:
+        check.train(ranks, policy, f"--mode={mode}", rtol=1e-4)
 
 
 def main() -> int:

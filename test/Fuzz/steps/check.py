@@ -8,7 +8,8 @@ A script (program.py writes them) has
     train_step(model, optimizer, *batch)      between(model, optimizer, step): optional, what happens after each step
     SEED, OPTIONS                             of spmd.compile
     BATCH_DIMS, DTYPE, STEPS                  optional: of spmd.compile; what is trained, float32; see below
-    TEACHER                                   optional: a module that between() changes
+    TEACHER, UPDATE                           optional: a module, a truth value that between() changes
+    REPLICAS                                  optional: the first axis of a mesh; numbers of ranks are then the second's
 
 With view="local" batches are those of one rank, as many as STEPS steps of all ranks need.
 """
@@ -88,7 +89,8 @@ def tool(name: str, *arguments: Any) -> str:
 class Checker:
     """All checks of one script; `folder` is for files, `ranks` those that are run on the host.
 
-    On one number of ranks the script runs whole, through spmd.compile; on the others the steps of its first program.
+    On one number of ranks an artifact runs the steps of the script's first program; on the others the script runs whole,
+    through spmd.compile.
     With `sample` there is only one number of ranks, and one kind of run."""
 
     def __init__(self, path: Path, folder: Path, ranks: Iterable[int] = RANKS, sample: bool = False):
@@ -105,7 +107,7 @@ class Checker:
             self.ranks = self.ranks[self.seed % 7 % len(self.ranks):][:1]
         yield from self._guarded("interpreter", self._interpret)
         for number, ranks in enumerate(self.ranks):
-            if self.seed % 2 if self.sample else number == self.seed % len(self.ranks):
+            if self.seed % 2 if self.sample else number != self.seed % len(self.ranks) or len(self.ranks) == 1:
                 yield from self._guarded(f"compile {ranks}", lambda: self._compile(ranks))
             else:
                 yield from self._guarded(f"host {ranks}", lambda: self._host(ranks, self.dtype))
@@ -122,9 +124,9 @@ class Checker:
     def run(self, dtype: torch.dtype, ranks: int, moved: bool = False) -> Run:
         return run_eager(self.script, dtype, ranks, moved)
 
-    def _runs(self, dtype: torch.dtype, ranks: int) -> tuple[Run, list[Run]]:
-        """Eager in a dtype, and what it gives from other roundings."""
-        ranks = ranks if is_local(self.script) else 1
+    def _runs(self, dtype: torch.dtype, ranks: int | None) -> tuple[Run, list[Run]]:
+        """Eager in a dtype, and what it gives from other roundings; no ranks are those of the program before partition."""
+        ranks = self._rows_of(ranks) if is_local(self.script) else 1
         others = [self.run(dtype, ranks, moved=True)]
         if dtype != torch.float64:
             others.append(self.run(torch.float64, ranks))
@@ -136,7 +138,7 @@ class Checker:
             self.seed, self.dtype = self.script.SEED, getattr(self.script, "DTYPE", torch.float32)
             runs = [self.run(dtype, 1, moved) for dtype in (torch.float64, self.dtype) for moved in (False, True)]
             if is_local(self.script):
-                runs += [self.run(self.dtype, ranks) for ranks in self.ranks]
+                runs += [self.run(self.dtype, self._rows_of(ranks)) for ranks in self.ranks]
             if drift := next((run.drift for run in runs if run.drift), None):
                 raise ValueError(f"eager's ranks drift apart: no hook averages the gradient of {drift!r}")
         except Exception as error:
@@ -165,7 +167,7 @@ class Checker:
         text = _errors(text[code.end():] if code else text)
         return Finding("refused" if refusals.is_listed(text) else "unlisted", where, text)
 
-    def _compare(self, where: str, dtype: torch.dtype, ranks: int, results: Trace, state: Trace,
+    def _compare(self, where: str, dtype: torch.dtype, ranks: int | None, results: Trace, state: Trace,
                  steps: int | None = None) -> Iterator[Finding]:
         """With what eager has after `steps`, or at the end."""
         run, others = self._runs(dtype, ranks)
@@ -186,9 +188,9 @@ class Checker:
             yield Finding("unstable" if is_explained else "wrong", where, "\n".join(found))
 
     @functools.cache
-    def _rounded(self, dtype: torch.dtype, ranks: int) -> list[Run]:
+    def _rounded(self, dtype: torch.dtype, ranks: int | None) -> list[Run]:
         """Eager as others would round; only where something is off."""
-        ranks = ranks if is_local(self.script) else 1
+        ranks = self._rows_of(ranks) if is_local(self.script) else 1
         return [run_eager(self.script, dtype, ranks, rounding=Roundings(seed)) for seed in range(RUNS)]
 
     @functools.cache
@@ -207,9 +209,17 @@ class Checker:
         return spmd.capture(self.script.train_step, model, optimizer, *batch, name="train_step",
                             batch_dims=getattr(self.script, "BATCH_DIMS", None))
 
+    def _mesh(self, ranks: int) -> dict[str, Any]:
+        replicas = self._rows_of(ranks) // ranks
+        return {"ranks": ranks} if replicas == 1 else {"mesh": f"replicate:{replicas},shard:{ranks}"}
+
+    def _rows_of(self, ranks: int | None) -> int:
+        """How many ranks there are along all axes; an axis over which nothing is cut there cannot be."""
+        return 1 if ranks is None else ranks if ranks == 1 else ranks * getattr(self.script, "REPLICAS", 1)
+
     def _words(self, ranks: int) -> list[str]:
         """Options of spmd-compile."""
-        given = {"ranks": ranks, **self.script.OPTIONS}
+        given = {**self._mesh(ranks), **self.script.OPTIONS}
         return given.pop("options", []) + [f"--{name}={value}" for name, value in given.items()]
 
     def _host(self, ranks: int, dtype: torch.dtype) -> Iterator[Finding]:
@@ -226,7 +236,7 @@ class Checker:
                     if any(i["kind"] == "hyper" and i["name"] == "lr" and i["group"] == group
                            for i in self._package(dtype).step["inputs"]):
                         trainer.set_hyper("lr", group, rate)
-                results |= results_of(trainer.step(*run.batches[number]), number)
+                results |= results_of(trainer.step(*run.batch(number)), number)
             state = {(i.name if i.state in ("param", "buffer") else f"optimizer/{i.state}/{i.name}"):
                      to_torch(trainer.read(i.state, i.name), i.dtype) for i in trainer.tensors
                      if i.state not in ("rng", "constant")}
@@ -238,13 +248,13 @@ class Checker:
         # Before the script is set up: what eager has trained may be reached by name (TEACHER).
         run, _ = self._runs(self.dtype, ranks)
         model, optimizer = start(self.script, self.dtype)
-        step = spmd.compile(self.script.train_step, ranks=ranks, threads=1, timeout=100,
+        step = spmd.compile(self.script.train_step, **self._mesh(ranks), threads=1, timeout=100,
                             options=[*options.pop("options", []), f"--cpu={CPU}"],
                             batch_dims=getattr(self.script, "BATCH_DIMS", None), **options)
         between = getattr(self.script, "between", lambda *unused: None)
         results: Trace = {}
-        for number, batch in enumerate(run.batches):
-            results |= results_of(step(model, optimizer, *batch), number)
+        for number in range(len(run.batches)):
+            results |= results_of(step(model, optimizer, *run.batch(number)), number)
             between(model, optimizer, number)
         state = state_of(model, optimizer)
         step.reset()
@@ -261,9 +271,9 @@ class Checker:
             package = dataclasses.replace(first, weights=package.weights)
         several = [n for n in RANKS if n > 1]
         for ranks in (None, *(several[self.seed % 3:][:1] if self.sample else several)):
-            run, _ = self._runs(torch.float64, ranks or 1)
+            run, _ = self._runs(torch.float64, ranks)
             steps = 1 if first is not None else run.steps_of_one_program()
-            recorded = _with_reference(package, run, steps, ranks if is_local(self.script) else None)
+            recorded = _with_reference(package, run, steps, self._rows_of(ranks) if is_local(self.script) else None)
             step = recorded.save(self.folder / "s.step")
             if ranks:
                 tool("spmd-compile", step, "--compile-to=collectives", "--quiet", "-o", program, *self._words(ranks))
@@ -273,7 +283,7 @@ class Checker:
             tool("spmd-interpret", program, f"--weights={step}", f"--steps={steps}", f"--save={out}")
             results, state = _read_saved(out)
             where = f"interpreter {ranks or 'imported'}"
-            found = list(self._compare(where, torch.float64, ranks or 1, results, state, steps))
+            found = list(self._compare(where, torch.float64, ranks, results, state, steps))
             if found:
                 yield from found
                 return

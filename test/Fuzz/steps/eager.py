@@ -33,6 +33,10 @@ class Run:
     drift: str | None = None  # a parameter that ends up another on each rank of a local view
     is_alone: list[bool] = dataclasses.field(default_factory=list)  # between() has changed nothing but rates
 
+    def batch(self, step: int) -> Batch:
+        """Tensors of its own for a step, which may write them."""
+        return tuple(t.clone() for t in self.batches[step])
+
     def steps_of_one_program(self) -> int:
         """How many steps there are before batches have other shapes or the user changes what is trained."""
         shapes = [[(t.shape, t.dtype) for t in batch] for batch in self.batches]
@@ -83,8 +87,8 @@ def state_of(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Trace:
     return {name: t.detach().clone() for name, t in values.items()}
 
 
-def _modes_of(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple:
-    return ([m.training for m in model.modules()], [p.requires_grad for p in model.parameters()],
+def _modes_of(script: types.ModuleType, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple:
+    return (getattr(script, "UPDATE", None), [m.training for m in model.modules()], [p.requires_grad for p in model.parameters()],
             [{k: v for k, v in g.items() if k not in ("lr", "params")} for g in optimizer.param_groups])
 
 
@@ -156,11 +160,11 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
         with _whole_ops():
             run.results |= _averaged(replicas.step(run_rank)) if replicas else run_rank(0, model, optimizer)
         run.states.append(state_of(model, optimizer))
-        modes = _modes_of(model, optimizer)
+        modes = _modes_of(script, model, optimizer)
         for members in replicas.members if replicas else [(model, optimizer)]:
             between(*members, step)
         after = state_of(model, optimizer)
-        run.is_alone.append(not hasattr(script, "TEACHER") and modes == _modes_of(model, optimizer) and all(
+        run.is_alone.append(not hasattr(script, "TEACHER") and modes == _modes_of(script, model, optimizer) and all(
             torch.equal(t, after[name]) for name, t in run.states[-1].items()))
         if replicas and len(run.states) == script.STEPS:
             break

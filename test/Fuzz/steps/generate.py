@@ -37,7 +37,8 @@ _VALUES = ("F.mse_loss(out, y)", "F.l1_loss(out, y)", "F.smooth_l1_loss(out, y)"
            "F.pairwise_distance(out, y).mean()", "(out * y).mean().square()")
 
 _STYLES = {"plain": 10, "zero first": 2, "zeros": 1, "chunks": 3, "two backwards": 1, "autograd.grad": 1,
-           "two updates": 1, "autocast": 0.7}
+           "two updates": 1, "autocast": 0.7, "over calls": 1}
+_MODES = {"replicate": 5, "shard_grad_op": 1, "shard_optimizer": 1, "default": 1}
 
 
 def generate(seed: int) -> Program:
@@ -85,9 +86,16 @@ class _Generator:
         parts["updates"] = self.some(scope, UPDATES, 2, 0.25)
         parts["results"] = self.some(scope, RESULTS, 3, 0.4)
         parts["between"] = self.some(scope, BETWEEN, 2, 0.3)
-        dtype = "torch.bfloat16" if self.chance(0.06) else "torch.float32"
+        if style == "over calls":
+            parts["setup"] += (Piece("update", ("global UPDATE", "UPDATE = True")),)
+            parts["between"] += (Piece("update", ("global UPDATE", f"UPDATE = step % {rng.choice((2, 3))} == 1")),)
+        has_attention = any("attention" in one.name or one.name in ("multihead", "transformer")
+                            for one in (*parts["layers"], *parts.get("block", ())))
+        dtype = rng.choices(("torch.float32", "torch.bfloat16", "torch.float16", "torch.float64"),
+                            (85, 6, 4, 0 if has_attention else 5))[0]  # attention has no kernel for float64
         return Program(self.seed, data, self.width, self.classes, self._optimizer(),
-                       rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), style, dtype, self._options(repeat), repeat, **parts)
+                       rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), style, dtype, self._options(repeat), repeat,
+                       replicas=2 if self.chance(0.1) else 1, **parts)
 
     def _buffers(self, has: set[str]) -> list[Piece]:
         made = {"start": "model.register_buffer('start', model.head.weight.detach().clone())",
@@ -184,8 +192,8 @@ class _Generator:
         if self.chance(0.5):
             options["policy"] = self.rng.choice(("always", "name:head", "none", "size:20",
                                                  *(["class:Block"] * 2 if repeat else [])))
-        if self.chance(0.25):
-            options["mode"] = "replicate"
+        if self.chance(0.4):
+            options["mode"] = self.rng.choices(list(_MODES), list(_MODES.values()))[0]
         if self.chance(0.08):
             options["view"] = "local"
         rare = ("--prefetch=0", "--reshard-after-forward=false", "--fuse=false")

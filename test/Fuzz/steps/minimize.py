@@ -41,6 +41,8 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield change(dtype="torch.float32")
     for option in program.options:
         yield change(options=tuple(one for one in program.options if one is not option))
+    if program.replicas > 1:
+        yield change(replicas=1)
     if program.repeat > 1 and program.block:
         yield change(repeat=1)
     if program.block and program.repeat == 1:

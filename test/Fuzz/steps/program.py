@@ -50,6 +50,7 @@ class Program:
     dtype: str  # what is trained on the host
     options: tuple[tuple[str, Any], ...]
     repeat: int = 0  # how many blocks there are
+    replicas: int = 1  # the size of a mesh's first axis
     block: tuple[Piece, ...] = ()
     layers: tuple[Piece, ...] = ()
     setup: tuple[Piece, ...] = ()
@@ -81,6 +82,8 @@ class Program:
         if self.between:
             yield f"\n\ndef between(model, optimizer, step):\n{_indent(self.between)}"
         options = ", ".join(f"{key}={value!r}" for key, value in self.options)
+        if self.replicas > 1:
+            yield f"\n\nREPLICAS = {self.replicas}"
         yield f"\n\nSEED, DTYPE, STEPS, OPTIONS = {self.seed}, {self.dtype}, {self.steps}, dict({options})"
 
     def _module(self, name: str, argument: str, pieces: tuple[Piece, ...], init: list[str], result: str) -> str:
@@ -106,7 +109,8 @@ class Program:
         made = "".join(f"        {name} = {text}\n" for name, text in self.data.batch)
         names = ", ".join(name for name, _ in self.data.batch)
         dims = dict(self.data.batch_dims)
-        count = self.steps * 5 if ("view", "local") in self.options else self.steps  # of up to 5 ranks
+        # Of up to 5 ranks, or as many meshes' rows.
+        count = self.steps * 5 * self.replicas if ("view", "local") in self.options else self.steps
         return (f"def batches(dtype):\n    generator = torch.Generator().manual_seed({self.seed})\n"
                 f"    for _ in range({count}):\n{made}        yield {names}"
                 + (f"\n\n\nBATCH_DIMS = {dims!r}" if dims else ""))
@@ -121,6 +125,8 @@ class Program:
             names=", ".join(names), forward=_lines(forward, 4), inner=_lines(forward, 8),
             prepare=_lines(list(self.data.prepare), 4), compute=_lines(compute, 8),
             chunks=", ".join(f"{n}.chunk(2)" for n in names), under=", ".join(names),
+            deep_gradients=textwrap.indent(_indent(self.gradients), "    "),
+            deep_updates=textwrap.indent(_indent(self.updates), "    "),
             gradients=_indent(self.gradients), updates=_indent(self.updates),
             returned="{'loss': loss" + entries + "}" if entries else "loss")
 
@@ -196,6 +202,13 @@ def train_step(model, optimizer, {names}):
 {inner}    loss.backward()
 {gradients}    optimizer.step()
 {updates}    optimizer.zero_grad()
+    return {returned}""",
+    "over calls": """\
+def train_step(model, optimizer, {names}):
+{forward}    (loss / 2).backward()
+    if UPDATE:
+{deep_gradients}        optimizer.step()
+{deep_updates}        optimizer.zero_grad()
     return {returned}""",
 }
 STYLES = tuple(_STYLES)
