@@ -7,8 +7,10 @@ import gc
 import io
 import os
 import pickle
+import random
 import signal
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -528,6 +530,27 @@ def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) 
     pair.step()
     pair.check()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_at_any_moment(pair, request) -> None:
+    """Ctrl-C from outside, before, in and after a step: a step is done or it is not, and training goes on."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+    rng, interrupts = random.Random(0), 0
+    for _ in range(20):
+        done = pair.compiled.steps
+        timer = threading.Timer(rng.uniform(0, 0.004), os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            pair.compiled(pair.model, pair.optimizer, *pair.batch)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            interrupts += 1
+        for _ in range(pair.compiled.steps - done):
+            train_step(pair.twin, pair.twin_optimizer, *pair.batch)
+    assert interrupts == 20
+    pair.step()
+    pair.check()
 
 
 def test_a_checkpoint_is_eagers(pair, tmp_path, compiler) -> None:

@@ -395,19 +395,25 @@ def test_sigterm_saves(folder, tmp_path) -> None:
     assert list(losses(text)) == [step]
 
 
+def heed_interrupts() -> None:
+    """A shell starts what runs in the background with Ctrl-C ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", range(int(os.environ.get("SPMD_KILLS", 5))))
 def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     process = subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", "--quiet",
                                 "--steps=100000000", f"--save={tmp_path}", "--save-every=1", "--keep=3",
                                 f"--save-kind={('full', 'sharded')[number % 2]}",
                                 f"--save-mode={('wait', 'beside')[number // 2 % 2]}"],
-                               stdout=subprocess.DEVNULL)
+                               stdout=subprocess.DEVNULL, preexec_fn=heed_interrupts)
     begin = time.monotonic()
     while not list(tmp_path.glob("step-*")) and time.monotonic() < begin + 30:
         time.sleep(0.01)
     time.sleep(random.Random(number).random() / 4)
-    process.kill()
-    process.wait()
+    how = (signal.SIGKILL, signal.SIGINT)[number % 3 == 1]
+    process.send_signal(how)
+    assert process.wait(5) == -how
     newest = max(int(p.name[5:]) for p in tmp_path.glob("step-*"))
     assert f"{newest:,} steps done" in run(folder, "drop2.spmd", f"--resume={tmp_path}", f"--steps={newest + 1}",
                                            f"--save={tmp_path}")
