@@ -69,7 +69,10 @@ def artifacts(tmp_path_factory) -> list[Path]:
         ranks = "--mesh=replicate:2,shard:2" if name == "accumulation" else "--ranks=2"
         run(tool("spmd-compile"), package, ranks, f"--policy={policy}", "--quiet", "-o", made[-1])
     assert (made[-1] / "first_step").is_dir()
-    return made
+    emulated = folder / "emulated.spmd"
+    run(tool("spmd-compile"), ROOT / "examples" / "gpt2-nano.step", "--ranks=2", "--policy=class:Block", "--quiet",
+        "--target=emulate:sm_90", "-o", emulated)
+    return [emulated, *made]
 
 
 def test_no_mutant_escapes(artifacts: list[Path], tmp_path: Path) -> None:

@@ -540,6 +540,20 @@ def look_ahead(model):
         p.copy_(anchor)
 
 
+def move_along(model):
+    """The last two weights: each state takes what another had."""
+    for p, anchor, fisher in model.anchors():
+        fisher.copy_(anchor)
+        anchor.copy_(p)
+
+
+def exchange_buffers(model):
+    for _, anchor, fisher in model.anchors():
+        kept = anchor.clone()
+        anchor.copy_(fisher)
+        fisher.copy_(kept)
+
+
 def pull_together(model):
     model.second.weight.lerp_(model.first.weight, 0.3)
 
@@ -709,6 +723,8 @@ CASES = {
     "rows set": Case(afterwards(zero_row)),
     "averages": Case(afterwards(average), WithAnchors),
     "look ahead": Case(afterwards(look_ahead), WithAnchors),
+    "moved along": Case(afterwards(move_along), WithAnchors),
+    "exchanged buffers": Case(afterwards(exchange_buffers), WithAnchors),
     "pulled together": Case(afterwards(pull_together)),
     "symmetrized": Case(afterwards(symmetrize)),
     "exchanged weights": Case(afterwards(exchange_weights)),

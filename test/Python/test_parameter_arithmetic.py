@@ -28,9 +28,10 @@ RANKS, MODES, POLICIES = (1, 2, 3, 5), ("fully_shard", "replicate"), ("none", "c
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 #: On the host the suite trains one of each kind: a mask, two gradients, one gradient of two, whole gradients, positions
-#: in lists, other parameters, a part cut from a whole weight.
+#: in lists, other parameters, a part cut from a whole weight, states that take each other's values.
 TRAINED = ["weight_norm", "masked gradients", "projected gradients", "sum of two", "clipped regularizer", "unit whole",
-           "total variation", "pulled together", "mirrored"]
+           "total variation", "pulled together", "mirrored", "look ahead", "moved along",
+           "exchanged buffers"]
 
 
 def draw(name: str, whole: bool, tied: bool, optimizers: list[str]) -> tuple[str, list[tuple[int, str, str]]]:

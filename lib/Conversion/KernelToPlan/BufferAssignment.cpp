@@ -52,7 +52,8 @@ private:
   LogicalResult assignOp(Operation *op);
   LogicalResult assignKernel(Operation *op);
   void assignAllReduce(Operation *op, ValueRange inputs, ValueRange outputs);
-  LogicalResult assignResults();
+  void assignResults();
+  void addUpdates(SmallVector<ResultCopy> updates);
 
   void assign(Value value, Slot slot) {
     result.slots[value] = slot;
@@ -340,31 +341,45 @@ LogicalResult Assigner::assignOp(Operation *op) {
       });
 }
 
-LogicalResult Assigner::assignResults() {
-  auto results = cast<func::ReturnOp>(block.getTerminator()).getOperands();
-  for (auto [index, value] : llvm::enumerate(results)) {
-    Attribute role = getResultRole(step, index);
-    if (auto update = dyn_cast_or_null<UpdateAttr>(role)) {
-      unsigned argument = *findArg(step, update.getArg());
-      Slot slot = result.getSlot(block.getArgument(argument)), source = result.getSlot(value);
-      // The copies after the last command run one after the other: none may read what another has written.
-      if (source != slot && result.buffers[source.buffer].isState)
-        return step.emitOpError("result ")
-               << index << ", the new value of argument " << argument << " (" << result.buffers[slot.buffer].label
-               << "), is the old value of " << result.buffers[source.buffer].label
-               << "; exchange of arguments is not supported";
-      result.resultSlots.push_back(slot);
-      continue;
-    }
-    // An argument's bytes may be written again before the output is read: an output has bytes of its own.
-    Slot slot = result.getSlot(value);
-    if (result.buffers[slot.buffer].isArgument)
+void Assigner::assignResults() {
+  SmallVector<ResultCopy> updates;
+  for (auto [index, value] : llvm::enumerate(cast<func::ReturnOp>(block.getTerminator()).getOperands())) {
+    Slot source = result.getSlot(value), slot = source;
+    if (auto update = dyn_cast<UpdateAttr>(getResultRole(step, index))) {
+      slot = result.getSlot(block.getArgument(*findArg(step, update.getArg())));
+      if (source != slot)
+        updates.push_back({source, slot, value.getLoc(), "the new value of " + result.buffers[slot.buffer].label});
+    } else if (result.buffers[slot.buffer].isArgument) {
+      // An argument's bytes may be written again before the output is read: an output has bytes of its own.
       slot = addBuffer(BufferClass::io, getBytes(value.getType()), value.getLoc(), "output " + Twine(index));
-    else if (result.buffers[slot.buffer].bufferClass == BufferClass::activations)
+      result.resultCopies.push_back({source, slot, value.getLoc(), result.buffers[slot.buffer].label});
+    } else if (result.buffers[slot.buffer].bufferClass == BufferClass::activations) {
       result.buffers[slot.buffer].bufferClass = BufferClass::io;
+    }
     result.resultSlots.push_back(slot);
   }
-  return success();
+  addUpdates(std::move(updates));
+}
+
+/// Behind the outputs, which read old values. Of states that take each other's old values, a = b, b = c goes in this
+/// order, and of a = b, b = a one old value is kept in a buffer of its own.
+void Assigner::addUpdates(SmallVector<ResultCopy> updates) {
+  while (!updates.empty()) {
+    auto *next = llvm::find_if(updates, [&](const ResultCopy &copy) {
+      return llvm::none_of(
+          updates, [&](const ResultCopy &other) { return &other != &copy && other.from.overlaps(copy.to); });
+    });
+    if (next == updates.end()) {
+      ResultCopy &first = updates.front();
+      std::string what = "the old value of " + result.buffers[first.from.buffer].label;
+      Slot kept = addBuffer(BufferClass::activations, first.from.bytes, first.loc, what);
+      result.resultCopies.push_back({first.from, kept, first.loc, what});
+      first.from = kept;
+      continue;
+    }
+    result.resultCopies.push_back(*next);
+    updates.erase(next);
+  }
 }
 
 LogicalResult Assigner::run() {
@@ -382,7 +397,8 @@ LogicalResult Assigner::run() {
   for (Operation &op : block)
     if (failed(assignOp(&op)))
       return failure();
-  return assignResults();
+  assignResults();
+  return success();
 }
 
 FailureOr<BufferAssignment> BufferAssignment::compute(func::FuncOp step) {

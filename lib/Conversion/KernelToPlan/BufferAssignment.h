@@ -47,6 +47,13 @@ struct BufferInfo {
   llvm::SmallVector<Slot> gaps;
 };
 
+/// A copy behind the last command: of a result to where it must lie, or of bytes that another copy overwrites first.
+struct ResultCopy {
+  Slot from, to;
+  mlir::Location loc;
+  std::string what;
+};
+
 /// The assignment of one function.
 class BufferAssignment {
 public:
@@ -60,6 +67,8 @@ public:
   static Slot getSegmentSlot(Slot flat, FlatAttr layout, llvm::StringRef name);
   /// Where result number `result` of the step must lie in the end.
   Slot getResultSlot(unsigned result) const { return resultSlots[result]; }
+  /// What brings results there, in an order in which none reads what an earlier one has written.
+  llvm::ArrayRef<ResultCopy> getResultCopies() const { return resultCopies; }
   /// Where operand `operand` of an all-reduce must lie while it is reduced.
   Slot getReducedSlot(mlir::OpOperand &operand) const { return reducedSlots.at(&operand); }
 
@@ -69,6 +78,7 @@ private:
   llvm::DenseMap<mlir::Value, Slot> slots;
   llvm::DenseMap<mlir::OpOperand *, Slot> reducedSlots;
   llvm::SmallVector<Slot> resultSlots;
+  llvm::SmallVector<ResultCopy> resultCopies;
 };
 
 } // namespace spmd

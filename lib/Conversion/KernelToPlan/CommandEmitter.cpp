@@ -41,7 +41,6 @@ private:
   /// Emits the collective that `op` starts on `stream`, and returns its event.
   FailureOr<Value> emitCollective(Operation *op, StringRef stream);
   LogicalResult checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total, int64_t chunk);
-  void emitResults(func::ReturnOp op);
 
   /// Creates a command and returns its event.
   template <typename Command, typename... Args>
@@ -288,21 +287,11 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
     waitFor(events.at(wait.getHandle()), kCompute, loc);
   } else if (auto pack = dyn_cast<PackOp>(op)) {
     emitPack(pack);
-  } else if (auto ret = dyn_cast<func::ReturnOp>(op)) {
-    emitResults(ret);
+  } else if (isa<func::ReturnOp>(op)) {
+    for (const ResultCopy &copy : assignment.getResultCopies())
+      emitCopy(copy.from, copy.to, copy.loc, copy.what);
   }
   return success();
-}
-
-/// Outputs first: they read old values of arguments that the updates then overwrite.
-void CommandEmitter::emitResults(func::ReturnOp op) {
-  for (bool updates : {false, true})
-    for (auto [index, value] : llvm::enumerate(op.getOperands()))
-      if (isa<UpdateAttr>(getResultRole(step, index)) == updates) {
-        Slot slot = assignment.getResultSlot(index);
-        emitCopy(assignment.getSlot(value), slot, value.getLoc(),
-                 (updates ? "the new value of " : "") + assignment.getBuffers()[slot.buffer].label);
-      }
 }
 
 LogicalResult CommandEmitter::run() {

@@ -110,3 +110,29 @@ func.func @step(%x: tensor<2xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
   }
   return %l : tensor<f32>
 }
+
+// -----
+
+// States that take each other's old values: a chain from its end, a circle with one old value kept.
+// CHECK-LABEL: plan.program
+// CHECK: plan.copy(r @b1[0 : 16], w @b2[0 : 16])
+// CHECK-NEXT: plan.copy(r @b0[0 : 16], w @b1[0 : 16])
+// CHECK-NEXT: plan.copy(r @b4[0 : 32], w @[[KEPT:b[5-9]]][0 : 32])
+// CHECK-NEXT: plan.copy(r @b3[0 : 32], w @b4[0 : 32])
+// CHECK-NEXT: plan.copy(r @[[KEPT]][0 : 32], w @b3[0 : 32])
+func.func @step(// expected-remark @+1 {{the new value of b is copied: 16 bytes}}
+                %a: tensor<4xf32> {spmd.arg = #spmd.buffer<"a">},
+                // expected-remark @+1 {{the new value of c is copied: 16 bytes}}
+                %b: tensor<4xf32> {spmd.arg = #spmd.buffer<"b">},
+                %c: tensor<4xf32> {spmd.arg = #spmd.buffer<"c">},
+                // expected-remark @+1 {{the new value of e is copied: 32 bytes}}
+                %d: tensor<8xf32> {spmd.arg = #spmd.buffer<"d">},
+                // expected-remark @+2 {{the old value of e is copied: 32 bytes}}
+                // expected-remark @+1 {{the new value of d is copied: 32 bytes}}
+                %e: tensor<8xf32> {spmd.arg = #spmd.buffer<"e">})
+    -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.buffer<"b">>},
+        tensor<4xf32> {spmd.result = #spmd.update<#spmd.buffer<"c">>},
+        tensor<8xf32> {spmd.result = #spmd.update<#spmd.buffer<"d">>},
+        tensor<8xf32> {spmd.result = #spmd.update<#spmd.buffer<"e">>}) {
+  return %a, %b, %e, %d : tensor<4xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -43,11 +43,3 @@ func.func @step(%x: tensor<4x3xf32> {spmd.arg = #spmd.batch<"x", dim = 1>})
   %y = spmd.all_gather %x on @mesh ["data"] dim 1 pre 1 total 6 : tensor<4x3xf32> -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
-
-// -----
-
-// expected-error @+1 {{result 0, the new value of argument 0 (a), is the old value of b; exchange of arguments is not supported}}
-func.func @step(%a: tensor<4xf32> {spmd.arg = #spmd.buffer<"a">}, %b: tensor<4xf32> {spmd.arg = #spmd.buffer<"b">})
-    -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.buffer<"a">>}) {
-  return %b : tensor<4xf32>
-}
