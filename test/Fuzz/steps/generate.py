@@ -198,6 +198,8 @@ class _Generator:
             options["view"] = "local"
         rare = ("--prefetch=0", "--reshard-after-forward=false", "--fuse=false")
         words = [word for word in rare if self.chance(0.08)]
+        if options.get("mode") == "default":
+            words.append("--memory-budget=1GB")
         if words:
             options["options"] = words
         return tuple(options.items())
