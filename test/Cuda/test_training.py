@@ -130,3 +130,21 @@ def test_a_step_is_a_few_calls(expected, folder) -> None:
     print("counts: calls of the driver in a step of gpt2-nano:", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
     assert sum(counts.values()) <= 10, counts
     assert counts["cuGraphLaunch"] == 1
+
+
+def test_the_first_number_that_is_not_finite_is_named(folder, tmp_path) -> None:
+    """The commands and ranks that --check-finite names on the emulated artifact, without a graph; and what is fine is."""
+    said = []
+    for artifact, prefix in zip(compile_pair(folder, TINY, 2), ((STANDINS,), ())):
+        bad = tmp_path / artifact.name
+        call(sys.executable, SOURCE / "test/Runtime/Inputs/tamper.py", artifact, bad, "tensor", "weights.safetensors",
+             "h.0.mlp.c_fc.weight", "1", "3e38")
+        done = subprocess.run([*map(str, prefix), BIN / "spmd-run", bad, "--steps=2", "--check-finite"],
+                              capture_output=True, text=True, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+        assert done.returncode == 1, done.stdout + done.stderr
+        said.append(done.stderr[done.stderr.index("after step 0"):])
+    assert re.search(r"the first infinity is of command \d+ \(.*\) on rank \d at .*\.py", said[0]), said[0]
+    assert said[0] == said[1]
+    log = tmp_path / "log"
+    call(STANDINS, f"--log={log}", BIN / "spmd-run", compile_pair(folder, TINY, 2)[0], "--steps=3", "--check-finite")
+    assert "cuGraphLaunch" not in log.read_text()

@@ -28,7 +28,8 @@ public:
   CudaExecutor(const CudaCode &code, CudaMemory &memory, CommunicatorFactory &processes, AbortState &abort,
                const ExecutorOptions &options)
       : code(code), memory(memory), processes(processes), abort(abort), options(options),
-        here(memory.ranks()), useGraph(code.useGraph && !options.profile && options.fault.kind == Fault::Kind::None) {}
+        here(memory.ranks()), useGraph(code.useGraph && !options.profile && !options.finite &&
+                                     options.fault.kind == Fault::Kind::None) {}
   ~CudaExecutor() override;
 
   Status prepare();
@@ -106,6 +107,11 @@ Status CudaExecutor::prepare() {
     if (!program)
       return program.error();
     checksIndices |= (*program)->checksIndices();
+    if (options.finite) {
+      options.finite->setKernels(code.kernels[here.indexOf(rank)]->table());
+      if (Status status = (*program)->watch(*options.finite); !status.ok())
+        return status;
+    }
     programs.push_back(std::move(*program));
   }
   lastChange = Clock::now();

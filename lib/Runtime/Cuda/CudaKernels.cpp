@@ -49,7 +49,8 @@ Expected<KernelArchive> KernelArchive::open(const Artifact &artifact, int chip) 
     if (Status status = checkHash(archive.path, {archive.code.data(), archive.code.size()}, hash); !status.ok())
       return status;
   std::string_view bytes(archive.code.data(), archive.code.size());
-  std::string table = isPtx ? findPtxTable(bytes) : findArchiveTable(bytes);
+  std::string &table = archive.table;
+  table = isPtx ? findPtxTable(bytes) : findArchiveTable(bytes);
   if (table.empty())
     return Status::badInput("'" + archive.path + "' does not say what its kernels take; compile the step again");
   if (Status status = checkKernelTable(artifact.plan, table); !status.ok())
@@ -65,6 +66,7 @@ Expected<std::unique_ptr<CudaKernels>> CudaKernels::load(const Artifact &artifac
     return status;
   const Driver &d = gpu->driver();
   std::unique_ptr<CudaKernels> loaded(new CudaKernels(gpu));
+  loaded->tableText = archive.table;
   auto loadModule = [&](const char *image, const std::string &what) -> Expected<Module> {
     Module module = nullptr;
     if (Result result = d.cuModuleLoadData(&module, image))

@@ -25,7 +25,7 @@ public:
 
 private:
   friend class CudaKernels;
-  std::string name, path;
+  std::string name, path, table;
   MappedFile code;
   bool isPtx = false;
 };
@@ -45,12 +45,15 @@ public:
 
   /// Null when there is none.
   const CudaKernel *find(const std::string &kernel) const;
+  /// What kernels take: KernelTable.h.
+  const std::string &table() const { return tableText; }
 
 private:
   explicit CudaKernels(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
   std::shared_ptr<const Gpu> gpu;
   std::vector<Module> modules;
   std::map<std::string, CudaKernel> kernels;
+  std::string tableText;
 };
 
 } // namespace spmd::runtime::cuda

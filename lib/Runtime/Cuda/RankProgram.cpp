@@ -274,6 +274,49 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
   return Status::success();
 }
 
+/// What a look at a command may need of it: access is said of the arguments of kernels only.
+static bool isLookedAt(const Command &command, const Ref &ref) {
+  return command.kind == CommandKind::Kernel ? ref.writes()
+                                             : command.kind == CommandKind::Gemm || command.isCollective();
+}
+
+Status RankProgram::watch(FiniteWatch &watch) {
+  size_t most = 1;
+  for (const Item &item : items) {
+    size_t bytes = 0;
+    for (const Ref &ref : item.command->refs)
+      bytes += isLookedAt(*item.command, ref) ? static_cast<size_t>(ref.bytes) : 0;
+    most = std::max(most, bytes);
+  }
+  Expected<OwnPinned> made = OwnPinned::make(device, most);
+  if (!made)
+    return made.error();
+  seen = std::move(*made);
+  finite = &watch;
+  return Status::success();
+}
+
+Status RankProgram::lookAt(const Item &item) {
+  const Driver &d = device->driver();
+  StreamHandle stream = streamOf(item);
+  std::vector<void *> pointers(item.pointers.size());
+  char *to = static_cast<char *>(seen.get());
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    const Ref &ref = item.command->refs[i];
+    if (!isLookedAt(*item.command, ref))
+      continue;
+    pointers[i] = to;
+    if (ref.bytes)
+      SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, to, item.addresses[i], static_cast<size_t>(ref.bytes), stream);
+    to += ref.bytes;
+  }
+  if (to == seen.get())
+    return Status::success();
+  SPMD_CUDA_TRY(d, cuStreamSynchronize, stream);
+  finite->look(item.id, number, pointers.data());
+  return Status::success();
+}
+
 Status RankProgram::inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips) {
   skips = false;
   if (fault.kind == Fault::Kind::None || fault.rank != number || fault.command != item.id)
@@ -298,6 +341,8 @@ Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool i
       status = d.check(d.cuEventRecord(item.begin.get(), streamOf(item)), "cuEventRecord");
     if (status.ok() && !skips)
       status = issueItem(item, isCapturing);
+    if (status.ok() && finite && !isCapturing && !skips)
+      status = lookAt(item);
     if (status.ok() && item.end && !isCapturing)
       status = d.check(d.cuEventRecord(item.end.get(), streamOf(item)), "cuEventRecord");
     if (status.ok() && item.event)

@@ -4,6 +4,7 @@
 #define SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
 
 #include "CudaExecutor.h"
+#include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 
 #include <atomic>
@@ -65,6 +66,9 @@ public:
                                                      bool isTimed);
   ~RankProgram();
 
+  /// From now on issue() waits for every command and looks at what it wrote; `finite` outlives this.
+  Status watch(FiniteWatch &finite);
+
   /// Issues the commands to the streams, after all that the main stream has. The fault, if it is this rank's, happens
   /// on the way.
   Status issue(const Fault &fault, const AbortState &abort);
@@ -123,6 +127,8 @@ private:
   Status resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates);
   Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
   Status issueItem(Item &item, bool isCapturing);
+  /// Waits for an item, and brings what it wrote to the host.
+  Status lookAt(const Item &item);
   Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
   Status fork();
   Status joinStreams();
@@ -144,6 +150,8 @@ private:
   std::vector<Item> items;
   OwnEvent forked, ended, base;
   GraphExec graph = nullptr;
+  FiniteWatch *finite = nullptr;
+  OwnPinned seen; ///< as large as what any command writes
   std::atomic<int32_t> current{-1};
 };
 

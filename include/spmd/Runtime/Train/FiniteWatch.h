@@ -15,8 +15,8 @@
 
 namespace spmd::runtime {
 
-/// The first commands of a step that write an infinity and a not-a-number. An executor on memory that the host reads
-/// looks at what each command wrote; threads of all streams of all ranks here may.
+/// The first commands of a step that write an infinity and a not-a-number. An executor shows it what each command
+/// wrote, in memory of the host; threads of all streams of all ranks here may.
 class FiniteWatch {
 public:
   explicit FiniteWatch(const Plan &plan) : plan(plan) {}
