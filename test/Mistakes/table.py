@@ -109,7 +109,7 @@ MISTAKES = [
             "Padded rows may be filled with anything.",
             ("Transforms/Partition/verify-partition",)),
     Mistake("partition-lost-replicas", "lib/Transforms/Partition/Gradients.cpp",
-            "if (⟦step.replicateAxes⟧)\n      flat = sumAcross", "false",
+            "if (⟦step.replicateAxes⟧)\n      flat = sumAcross", "ArrayAttr()",
             "On a mesh of two axes gradients are not summed across the replicas.",
             ("Transforms/Partition", "Execution/host/meshes")),
     Mistake("partition-lost-summand", "lib/Transforms/Partition/Gradients.cpp",
