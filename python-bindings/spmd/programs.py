@@ -62,6 +62,7 @@ class Program:
                 _new_constants(key, self.key) or call.what_is_new(self.call) or \
                 f"the default dtype is {key[-1]}, it was {self.key[-1]}" * (key[-1] != self.key[-1]) or \
                 f"it is called in {_list_of(key[-2])}, it was in {_list_of(self.key[-2])}" * (key[-2] != self.key[-2]) or \
+                "a param group has other parameters" * (key[-4] != self.key[-4]) or \
                 "a module's train() or eval(), a parameter's requires_grad, or a hook is another"
         value = changed_value(self.baked)
         if value is not None:
@@ -189,7 +190,8 @@ def look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
 def key_of(call: StepCall) -> tuple[list[int], tuple[Any, ...]]:
     """What the model is made of, by identity, and all else that a graph holds: equal for calls that one serves."""
     structure, modes = look_at(call.model)
-    return structure, (*call.key(), (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
+    groups = tuple(tuple(map(id, group["params"])) for group in call.optimizers.param_groups)
+    return structure, (*call.key(), groups, (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
 
 
 def options_of(optimizers: Optimizers) -> list[dict[str, str]]:

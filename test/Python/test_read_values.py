@@ -354,3 +354,31 @@ def test_what_is_entered_around_a_call(enter, tolerance, first: bool) -> None:
             exact = F.mse_loss(Net()(BATCH[0]), BATCH[1]).item()
         assert (abs(runs[1][0] - exact) > 1e-6) == first
     assert call.compiles == 2
+
+
+def reverse(groups: list) -> None:
+    groups.reverse()
+
+
+def move(groups: list) -> None:
+    groups[0]["params"].append(groups[1]["params"].pop())
+
+
+@pytest.mark.parametrize("change", [reverse, move])
+def test_param_groups_with_other_parameters(change) -> None:
+    """As many of them as before, and their options."""
+    runs = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+        optimizer = torch.optim.Adam([{"params": list(model[0].parameters())},
+                                      {"params": list(model[2].parameters()), "lr": 0.1}], lr=0.01)
+        step = lambda model, optimizer, x, y: finish(F.mse_loss(model(x), y), optimizer)  # noqa: E731
+        call = spmd.compile(step, ranks=2) if compiled else step
+        x = torch.randn(6, 4)
+        runs.append([])
+        for number in range(6):
+            runs[-1].append(call(model, optimizer, x, x.flip(0)).item())
+            if number == 2:
+                change(optimizer.param_groups)
+    assert runs[1] == pytest.approx(runs[0], rel=1e-5)

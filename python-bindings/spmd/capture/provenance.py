@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .custom_ops import decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .optimizers import Optimizers
+from .prims import in_atens_words
 from .refusals import Refusals
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
@@ -126,7 +127,7 @@ class ProvenanceMode(TorchDispatchMode):
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
-        in_its_place = decomposition(func, self, stack)
+        in_its_place = decomposition(func, self, stack) or in_atens_words(func, self)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
             return in_its_place(*args, **kwargs)
