@@ -42,7 +42,7 @@ def used_names(function: Callable) -> dict[str, Any]:
     return names
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=65536)
 def global_names(code: types.CodeType) -> tuple[str, ...]:
     """The globals that code reads or writes, functions defined in it included. Not `co_names`, which has the names of
     attributes, too: optimizer.step() does not read a global `step`."""
