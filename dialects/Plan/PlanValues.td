@@ -40,11 +40,12 @@ def Plan_ComputeOp : Plan_ValueOp<"compute"> {
     Without results it is there for what it finds: the check of row numbers. `reads`, if it is there, says of each
     result the numbers of the operands that it is made of, since a kernel may be loops that share nothing; otherwise all
     are. `by_rank` has the numbers of the results that differ between ranks even where all operands are the same: a
-    kernel made them with the rank's number, as when it cuts the rank's own chunk from a whole buffer.
+    kernel made them with the rank's number, as when it cuts the rank's own chunk from a whole buffer. `along` are the
+    axes of the mesh whose coordinates it reads; all if it is not there.
   }];
   let arguments = (ins StrAttr:$what, Variadic<Plan_BytesType>:$operands,
                        OptionalAttr<TypedArrayAttrBase<DenseI32ArrayAttr, "numbers of operands">>:$reads,
-                       OptionalAttr<DenseI32ArrayAttr>:$by_rank);
+                       OptionalAttr<DenseI32ArrayAttr>:$by_rank, OptionalAttr<StrArrayAttr>:$along);
   let results = (outs Variadic<Plan_BytesType>:$values);
   let assemblyFormat = "$what `(` $operands `)` attr-dict `:` functional-type($operands, $values)";
 }

@@ -102,3 +102,21 @@ def test_what_is_refused(tmp_path) -> None:
         with pytest.raises((ValueError, spmd.CompileError), match=message):
             model, optimizer = setup()
             spmd.compile(train_step, **options)(model, optimizer, *batches(1)[0])
+
+
+def test_parts_of_what_all_ranks_compute(tmp_path) -> None:
+    """More ranks than rows: gradients are whole on every rank, each takes its chunk by its place along one axis, and a
+    norm is combined along that axis alone."""
+    def step(model, optimizer, x):
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return model.weight.detach().norm()
+
+    model = torch.nn.Linear(7, 4)
+    x = torch.randn(3, 7)
+    twin = copy.deepcopy(model)
+    optimizer, twins = (torch.optim.ASGD(m.parameters(), lr=0.05) for m in (model, twin))
+    compiled = spmd.compile(step, mesh=Mesh(2, 4), batch_dims={"x": None})
+    for _ in range(3):
+        torch.testing.assert_close(compiled(model, optimizer, x), step(twin, twins, x))

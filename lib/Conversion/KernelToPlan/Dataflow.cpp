@@ -40,8 +40,9 @@ private:
   void addPack(PackOp pack);
   void addTargets(func::ReturnOp op);
   /// The operation of `command` on `operands`; its results become `results`. `reads`, `byRank`: see plan.compute.
-  void compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc, ArrayAttr reads = {},
-               ArrayRef<int32_t> byRank = {}, const std::vector<std::string> &axes = {});
+  plan::ComputeOp compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
+                          ArrayAttr reads = {}, ArrayRef<int32_t> byRank = {},
+                          const std::vector<std::string> &axes = {});
 
   static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
   static int64_t bytesOf(Type type) {
@@ -74,15 +75,18 @@ private:
 
 } // namespace
 
-void DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
-                              ArrayAttr reads, ArrayRef<int32_t> byRank, const std::vector<std::string> &axes) {
+plan::ComputeOp DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results,
+                                         Location loc, ArrayAttr reads, ArrayRef<int32_t> byRank,
+                                         const std::vector<std::string> &axes) {
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(bytesOf(result.getType())));
   auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command, axes), operands, reads,
-                                    byRank.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(byRank));
+                                    byRank.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(byRank),
+                                    /*along=*/ArrayAttr());
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
     values[result] = value;
+  return op;
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,6 +170,32 @@ static SmallVector<int32_t> findByRank(Operation *kernel) {
                : SmallVector<int32_t>();
 }
 
+/// The axes of the mesh whose coordinates a kernel has in its maps or its body, if they are not all; null if they are.
+static ArrayAttr findAxesOfRank(Operation *kernel, MeshOp mesh) {
+  ArrayRef<Attribute> names = mesh.getAxisNames().getValue();
+  llvm::SmallBitVector used(names.size());
+  auto add = [&](AffineMap map) {
+    for (unsigned symbol = 0; symbol < map.getNumSymbols(); ++symbol)
+      if (map.isFunctionOfSymbol(symbol))
+        used.set(symbol);
+  };
+  if (auto cluster = dyn_cast<kernel::ClusterOp>(kernel)) {
+    for (unsigned i = 0; i < cluster->getNumOperands(); ++i)
+      add(cluster.getOperandMap(i));
+    for (unsigned i = 0; i < cluster->getNumResults(); ++i)
+      add(cluster.getResultMap(i));
+  } else if (auto segmented = dyn_cast<kernel::SegmentedOp>(kernel)) {
+    add(segmented.getPosition());
+  }
+  kernel->walk([&](kernel::CoordOp op) { used.set(op.getAxis()); });
+  if (used.all())
+    return {};
+  SmallVector<Attribute> found;
+  for (unsigned axis : used.set_bits())
+    found.push_back(names[axis]);
+  return ArrayAttr::get(kernel->getContext(), found);
+}
+
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
   Command command;
@@ -173,8 +203,14 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   command.kernel = kernel.getSymbolAttr().getValue().str();
   command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
   auto cluster = dyn_cast<kernel::ClusterOp>(op);
-  compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc(),
-          cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), findByRank(op));
+  SmallVector<int32_t> byRank = findByRank(op);
+  plan::ComputeOp computed =
+      compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc(),
+              cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), byRank);
+  auto meshes = step->getParentOfType<ModuleOp>().getOps<MeshOp>();
+  if (!byRank.empty() && !meshes.empty())
+    if (ArrayAttr along = findAxesOfRank(op, *meshes.begin()))
+      computed.setAlongAttr(along);
 }
 
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {

@@ -343,6 +343,8 @@ LogicalResult ManifestTranslator::addValues() {
           entry.reads.push_back(ofResult.asArrayRef().vec());
       if (std::optional<ArrayRef<int32_t>> byRank = compute.getByRank())
         entry.byRank = byRank->vec();
+      if (std::optional<ArrayAttr> along = compute.getAlong())
+        entry.along = toStrings(*along);
     } else if (auto part = dyn_cast<plan::PartOp>(op)) {
       entry.kind = Kind::Part;
       entry.of = {numbers.at(part.getWhole())};

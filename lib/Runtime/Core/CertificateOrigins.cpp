@@ -158,7 +158,7 @@ Origin OriginChecker::cutOf(const ValueEntry &entry, size_t value) const {
   });
   if (cut.chunk.empty()) {
     cut.piece = name;
-    cut.rowAxes = axesOf(std::vector<std::string>());
+    cut.rowAxes = axesOf(entry.along);
   }
   return cut;
 }

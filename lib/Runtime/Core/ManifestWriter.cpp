@@ -199,6 +199,8 @@ void ManifestWriter::writeValue(const ValueEntry &entry) {
       json.member("reads", entry.reads);
     if (!entry.byRank.empty())
       json.member("by_rank", entry.byRank);
+    if (!entry.along.empty())
+      json.member("along", entry.along);
     break;
   case ValueEntry::Kind::Part:
     json.member("part", entry.of[0]);

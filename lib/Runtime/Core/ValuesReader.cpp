@@ -45,6 +45,8 @@ ValueEntry spmd::runtime::readValueEntry(JsonValue value) {
         if (static_cast<size_t>(number) >= entry.bytes.size())
           value["by_rank"].fail("expected numbers of values, of which there are " + std::to_string(entry.bytes.size()));
     }
+    if (value.has("along"))
+      entry.along = value["along"].asStrings();
   } else if (value.has("part")) {
     entry.kind = ValueEntry::Kind::Part;
     entry.of = {readValue(value["part"])};

@@ -29,6 +29,7 @@ struct ValueEntry {
   std::vector<int64_t> bytes; ///< of each value that it defines
   std::vector<std::vector<int32_t>> reads; ///< Compute: of each value the positions in `of`; empty: all of all
   std::vector<int32_t> byRank;             ///< Compute: values that are made with the rank's number, by position
+  std::vector<std::string> along;          ///< Compute: the axes whose coordinates are read; empty: all
   /// Join, and Part of a unit's flat buffer: the parameters whose segments lie at `at`.
   std::vector<std::string> segments;
   std::string unit;
