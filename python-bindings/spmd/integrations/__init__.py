@@ -1,1 +1,1 @@
-"""Trainers of other libraries whose steps are compiled: of Hugging Face (transformers.py)."""
+"""Trainers of other libraries whose steps are compiled; each module needs its library."""
