@@ -33,6 +33,7 @@ Expected<Evaluation> Evaluation::load(const std::string &artifact, const std::st
   options.weights.clear();
   options.profile = false;
   options.checkFinite = false;
+  options.batch = BatchOf::JobRows;
   options.fault.clear();
   Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(artifact, options);
   if (!trainer)

@@ -121,6 +121,8 @@ static int runTool(Arguments arguments) {
   arguments.trainer.isLoadedNext = !arguments.resume.empty();
   arguments.trainer.profile = !arguments.profile.empty();
   arguments.trainer.checkFinite = arguments.checkFinite;
+  if (!arguments.data.files.empty())
+    arguments.trainer.batch = BatchOf::JobRows; // a data set reads no others
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());

@@ -57,8 +57,9 @@ void StepBatch::describe(StepNote &note) const {
     const Input &input = inputs[i];
     const DimSplit &split = manifest.batch[i].split;
     if (input.isGlobal) {
-      note.inputs.push_back(
-          hashSample(static_cast<const char *>(input.tensor.data), numElements(input.shape) * sizeOf(input.tensor.dtype)));
+      int64_t bytes = numElements(input.shape) * sizeOf(input.tensor.dtype);
+      bool isCompared = isShared(manifest.batch[i]);
+      note.inputs.push_back(isCompared ? hashSample(static_cast<const char *>(input.tensor.data), bytes) : 0);
       continue;
     }
     note.inputs.push_back(0);

@@ -309,13 +309,30 @@ def test_saving_beside_the_run(folder, tmp_path, kind: str) -> None:
                 assert (tmp_path / "wait" / name / file).read_bytes() == (tmp_path / "beside" / name / file).read_bytes()
 
 
-def test_saving_a_whole_file_beside_several_processes_is_refused(folder, tmp_path) -> None:
+def start_processes(folder, *options: str, output: int = subprocess.DEVNULL) -> list[subprocess.Popen]:
+    """A run of two processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    jobs = [subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", f"--save={tmp_path}",
-                              "--save-mode=beside", f"--rank={rank}", "--world-size=2", f"--address={address}"],
+    return [subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", *options,
+                              f"--rank={rank}", "--world-size=2", f"--address={address}"], stdout=output,
                              stderr=subprocess.PIPE, text=True) for rank in range(2)]
+
+
+def test_two_processes_train_on_data_as_threads_do(folder, tmp_path) -> None:
+    """Each reads its own rows; losses and evaluations to the bit."""
+    options = ("--seed=3", "--steps=20", f"--eval={folder}/eval2.spmd", f"--val={folder}/val.bin", "--eval-every=7")
+    threads = run(folder, "drop2.spmd", "--data=train.bin", *options)
+    jobs = start_processes(folder, *options, output=subprocess.PIPE)
+    said = [job.communicate(timeout=60) for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0], said
+    evaluated = re.compile(r"after step (\d+): validation loss ([\d.]+)")
+    assert losses(said[0][0]) == losses(threads) and len(losses(threads)) == 20
+    assert evaluated.findall(said[0][0]) == evaluated.findall(threads) != []
+
+
+def test_saving_a_whole_file_beside_several_processes_is_refused(folder, tmp_path) -> None:
+    jobs = start_processes(folder, f"--save={tmp_path}", "--save-mode=beside")
     said = [job.communicate(timeout=60)[1] for job in jobs]
     assert all(job.returncode != 0 for job in jobs)
     assert any("--save-mode=beside in several processes is for checkpoints with a file for each rank\n  cure: "
@@ -400,6 +417,12 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def await_a_checkpoint(place: Path) -> None:
+    begin = time.monotonic()
+    while not list(place.glob("step-*")) and time.monotonic() < begin + 30:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("number", range(int(os.environ.get("SPMD_KILLS", 5))))
 def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     process = subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", "--quiet",
@@ -407,9 +430,7 @@ def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
                                 f"--save-kind={('full', 'sharded')[number % 2]}",
                                 f"--save-mode={('wait', 'beside')[number // 2 % 2]}"],
                                stdout=subprocess.DEVNULL, preexec_fn=heed_interrupts)
-    begin = time.monotonic()
-    while not list(tmp_path.glob("step-*")) and time.monotonic() < begin + 30:
-        time.sleep(0.01)
+    await_a_checkpoint(tmp_path)
     time.sleep(random.Random(number).random() / 4)
     how = (signal.SIGKILL, signal.SIGINT)[number % 3 == 1]
     process.send_signal(how)
@@ -418,6 +439,30 @@ def test_killed_at_any_moment_it_resumes(folder, tmp_path, number: int) -> None:
     assert f"{newest:,} steps done" in run(folder, "drop2.spmd", f"--resume={tmp_path}", f"--steps={newest + 1}",
                                            f"--save={tmp_path}")
     assert not list(tmp_path.glob(".saving-*"))
+
+
+@pytest.mark.parametrize("number", range(int(os.environ.get("SPMD_KILLS", 4))))
+def test_of_two_processes_one_or_both_killed_at_any_moment(folder, tmp_path, number: int) -> None:
+    """The one that is left ends by itself, and says why; two others go on from the newest checkpoint, which is whole."""
+    mode = ("wait", "beside")[number % 2]
+    jobs = start_processes(folder, "--quiet", "--steps=100000000", f"--save={tmp_path}", "--save-every=1", "--keep=3",
+                           "--save-kind=sharded", f"--save-mode={mode}", "--timeout=5")
+    await_a_checkpoint(tmp_path)
+    rng = random.Random(number)
+    time.sleep(rng.random() / 4)
+    killed = rng.sample(jobs, 1 + number // 2 % 2)
+    for job in killed:
+        job.kill()
+    for job in jobs:
+        said = job.communicate(timeout=30)[1]
+        assert job.returncode == (-signal.SIGKILL if job in killed else 3), said
+        assert job in killed or "error: " in said, said
+    newest = max(int(p.name[5:]) for p in tmp_path.glob("step-*"))
+    again = start_processes(folder, "--quiet", f"--resume={tmp_path}", f"--steps={newest + 1}", f"--save={tmp_path}",
+                            "--save-kind=sharded")
+    for job in again:
+        assert job.communicate(timeout=60)[1] == "" and job.returncode == 0
+    assert (tmp_path / f"step-{newest + 1:08d}").is_dir() and not list(tmp_path.glob(".saving-*"))
 
 
 @pytest.mark.parametrize("kind", ["full", "sharded"])

@@ -23,6 +23,7 @@ struct HostTensor {
 /// What each of several processes gives to a step.
 enum class BatchOf {
   Job,     ///< the global batch, the same in all
+  JobRows, ///< the global batch, of which only the rows of its own ranks need to be there
   Process, ///< its own rows; the global batch is theirs, one after the other
 };
 
@@ -53,6 +54,8 @@ private:
   };
   Status check(const BatchInput &wanted, const Input &input) const;
   bool hasRows(const BatchInput &input) const { return of == BatchOf::Process && input.split.dim; }
+  /// What is the same in all processes.
+  bool isShared(const BatchInput &input) const { return of == BatchOf::Job || !input.split.dim; }
 
   const Manifest &manifest;
   const RanksHere &ranks;
