@@ -94,11 +94,10 @@ class _Generator:
                             for one in (*parts["layers"], *parts.get("block", ())))
         dtype = rng.choices(("torch.float32", "torch.bfloat16", "torch.float16", "torch.float64"),
                             (85, 6, 4, 0 if has_attention else 5))[0]  # attention has no kernel for float64
-        options = self._options(repeat)
+        optimizer, steps, options = self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), self._options(repeat)
         if ("view", "local") in options:  # what a step writes into rows of one rank has no place in the call's batch
             data = dataclasses.replace(data, prepare=tuple(line for line in data.prepare if "mul_" not in line))
-        return Program(self.seed, data, self.width, self.classes, self._optimizer(),
-                       rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), style, dtype, options, repeat,
+        return Program(self.seed, data, self.width, self.classes, optimizer, steps, style, dtype, options, repeat,
                        replicas=2 if self.chance(0.1) else 1, **parts)
 
     def _buffers(self, has: set[str]) -> list[Piece]:
