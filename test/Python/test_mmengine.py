@@ -61,8 +61,8 @@ class Seen(Hook):
         self.rows: list[list[float]] = []
 
     def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
-        scalars = runner.message_hub.log_scalars
-        norm = scalars["train/grad_norm"].current() if "train/grad_norm" in scalars else 0.0
+        clips = runner.strategy.optim_wrapper.clip_grad_kwargs
+        norm = runner.message_hub.get_scalar("train/grad_norm").current() if clips else 0.0
         self.rows.append([float(outputs["loss"]), float(outputs["accuracy"]), norm,
                           runner.strategy.optim_wrapper.optimizer.param_groups[0]["lr"]])
 

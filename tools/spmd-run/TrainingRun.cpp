@@ -270,7 +270,7 @@ Status TrainingRun::train() {
         return status;
     if (!folder)
       continue;
-    Expected<int64_t> ends = trainer->agree(isAskedToEnd);
+    Expected<int64_t> ends = trainer->largestOfAll(isAskedToEnd);
     if (!ends)
       return ends.error();
     if (Status status = finishSave(/*waits=*/false); !status.ok())

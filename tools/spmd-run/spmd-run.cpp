@@ -121,8 +121,9 @@ static int runTool(Arguments arguments) {
   arguments.trainer.isLoadedNext = !arguments.resume.empty();
   arguments.trainer.profile = !arguments.profile.empty();
   arguments.trainer.checkFinite = arguments.checkFinite;
-  if (!arguments.data.files.empty())
-    arguments.trainer.batch = BatchOf::JobRows; // a data set reads no others
+  // A data set reads no others; a resumed run may have one.
+  if (!arguments.data.files.empty() || !arguments.resume.empty())
+    arguments.trainer.batch = BatchOf::JobRows;
   Expected<std::unique_ptr<Trainer>> loaded = Trainer::load(arguments.artifact, arguments.trainer);
   if (!loaded)
     return fail(loaded.error());

@@ -228,10 +228,13 @@ Expected<std::vector<std::string>> Trainer::gatherText(const std::string &mine) 
   return content->ranks.areAll() ? Expected<std::vector<std::string>>({mine}) : agreement().gather(mine);
 }
 
-Expected<int64_t> Trainer::agree(int64_t value) const {
+Expected<int64_t> Trainer::largestOfAll(int64_t value) const {
   if (content->ranks.areAll())
     return value;
-  if (Status status = content->shared->processes->share(0, &value, sizeof value, content->shared->abort); !status.ok())
+  CommunicatorFactory &processes = *content->shared->processes;
+  std::vector<int64_t> all(static_cast<size_t>(processes.numProcesses()));
+  auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
+  if (Status status = processes.gather(&value, sizeof value, all.data(), content->shared->abort, patience); !status.ok())
     return status;
-  return value;
+  return *std::max_element(all.begin(), all.end());
 }

@@ -309,12 +309,12 @@ def test_saving_beside_the_run(folder, tmp_path, kind: str) -> None:
                 assert (tmp_path / "wait" / name / file).read_bytes() == (tmp_path / "beside" / name / file).read_bytes()
 
 
-def start_processes(folder, *options: str, output: int = subprocess.DEVNULL) -> list[subprocess.Popen]:
+def start_processes(folder, *options: str, data: bool = True, output: int = subprocess.DEVNULL) -> list[subprocess.Popen]:
     """A run of two processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    return [subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", f"--data={folder}/train.bin", *options,
+    return [subprocess.Popen([tool("spmd-run"), folder / "drop2.spmd", *[f"--data={folder}/train.bin"] * data, *options,
                               f"--rank={rank}", "--world-size=2", f"--address={address}"], stdout=output,
                              stderr=subprocess.PIPE, text=True) for rank in range(2)]
 
@@ -410,6 +410,21 @@ def test_sigterm_saves(folder, tmp_path) -> None:
     step = json.loads((checkpoint / "run.json").read_text())["step"]
     text = run(folder, "drop2.spmd", f"--resume={tmp_path}", f"--steps={step + 1}")
     assert list(losses(text)) == [step]
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_two_processes_save_when_one_gets_sigterm(folder, tmp_path, asked: int) -> None:
+    """And two others go on, with the data of the run."""
+    jobs = start_processes(folder, "--quiet", "--steps=100000000", f"--save={tmp_path}", "--save-every=100")
+    await_a_checkpoint(tmp_path)
+    jobs[asked].send_signal(signal.SIGTERM)
+    assert [job.communicate(timeout=30)[1] for job in jobs] == ["", ""] and [job.returncode for job in jobs] == [0, 0]
+    step = max(int(p.name[5:]) for p in tmp_path.glob("step-*"))
+    again = [subprocess.run([tool("spmd-run"), folder / "drop2.spmd", f"--resume={tmp_path}", f"--steps={step + 2}"],
+                            capture_output=True, text=True).stdout]
+    jobs = start_processes(folder, f"--resume={tmp_path}", f"--steps={step + 2}", data=False, output=subprocess.PIPE)
+    again.append([job.communicate(timeout=30) for job in jobs][0][0])
+    assert losses(again[1]) == losses(again[0]) and len(losses(again[0])) == 2
 
 
 def heed_interrupts() -> None:

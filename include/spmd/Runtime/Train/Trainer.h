@@ -110,8 +110,8 @@ public:
   Status checkState(const StateSource &source) const;
   Status loadState(const StateSource &source);
 
-  /// What the process of rank 0 gives, in all processes of the job: for decisions that all must make alike.
-  Expected<int64_t> agree(int64_t value) const;
+  /// The largest of what the processes of the job give, in all of them: for decisions that all must make alike.
+  Expected<int64_t> largestOfAll(int64_t value) const;
 
   /// An error of one process is one of all, and all have come as far.
   Status agreeOn(const Status &status) const;
