@@ -42,6 +42,7 @@ from .meshes import count_ranks, mesh_text
 from .native import FAILED
 from .planning import Plan, read_plan
 from .overrides import Overrides
+from .parallel_mode import arguments_of
 from .passes import Pass
 from .precision import Precision
 from .processes import Processes
@@ -815,7 +816,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
-            **fsdp: Any) -> Any:
+            parallel_mode: Any = None, **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -862,6 +863,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         along the first. None: as fully_shard's meshes say, or in one row.
       param_init_fn: makes the values of a module on the meta device: a function of the module, called once for each
         that has tensors of its own, which are memory without values then. None: its reset_parameters().
+      parallel_mode: instead of policy and mode, as torch.distributed._spmd has it: spmd.DataParallel("fully_shard"), or an
+        object whose partition(model) gives the shard units, a dict of options by module.
       fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
         what means nothing here is told with a Remark, anything else is an error.
 
@@ -892,6 +895,9 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             raise ValueError(f"options has --{name}; say {name}= instead")
     if batch not in ("rows", "global"):
         raise ValueError(f"batch is {batch!r}; allowed: rows, global")
+    if parallel_mode is not None:
+        said = arguments_of(parallel_mode, policy, mode)
+        policy, mode, passes = said["policy"], said["mode"], (*said["passes"], *passes)
     units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()), mode, mesh)
     words = [*([] if mode is None else [f"--mode={mode}"]), f"--target={target}",
              *([] if mesh is None else [f"--mesh={mesh}"]),
