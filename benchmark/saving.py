@@ -4,7 +4,7 @@
     python benchmark/saving.py --config tiny      # seconds, to see that it runs
 
 Each round trains the same steps four times, one run after the other: without saving; waiting for a checkpoint after
-every fourth step; writing it beside the run; and without saving, while another program copies the same bytes once in
+every eighth step; writing it beside the run; and without saving, while another program copies the same bytes once in
 memory and writes them to the same disk, which is what saving beside costs at least. Printed are, of each, the memory at
 its highest, the time of the step after which a checkpoint begins, and the median of the others; then the ratios:
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from contenders import ROOT
 
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "python-bindings")]
-EVERY, STEPS = 4, 12
+EVERY, STEPS = 8, 32
 
 
 def tool(name: str) -> Path:
@@ -102,12 +102,13 @@ class Run:
 
 
     def _watch(self, process: subprocess.Popen) -> None:
-        """The high water mark of its memory. Not wait4's, which counts what it was forked from."""
+        """The most memory that it has; of files only what cannot be dropped."""
         self.memory = 0
         while process.poll() is None:
-            if found := re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text()):
-                self.memory = max(self.memory, int(found[1]) * 1024)
-            time.sleep(0.02)
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            kinds = re.findall(r"(?:RssAnon|RssShmem):\s+(\d+)", status)
+            self.memory = max(self.memory, sum(map(int, kinds)) * 1024)
+            time.sleep(0.01)
 
 
 def main() -> int:

@@ -3,8 +3,14 @@
 #include "spmd/Runtime/Run/BackgroundSave.h"
 
 #include <chrono>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace spmd::runtime;
+
+/// Behind the threads that compute, where there are no more cores than these: of this thread alone.
+static void stepBack() { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10); }
 
 BackgroundSave::BackgroundSave(const Trainer &trainer)
     : trainer(trainer), snapshot(trainer.ranks(), trainer.manifest().stateBytes) {}
@@ -28,7 +34,10 @@ Status BackgroundSave::start(const CheckpointFolder &target, RunState run, Check
     return begun.error();
   folder = target;
   saving = std::move(*begun);
-  writing = std::async(std::launch::async, [this] { return CheckpointFolder::write(trainer, saving); });
+  writing = std::async(std::launch::async, [this] {
+    stepBack();
+    return CheckpointFolder::write(trainer, saving);
+  });
   return Status::success();
 }
 

@@ -14,8 +14,8 @@
 using namespace spmd::runtime;
 using Json = nlohmann::ordered_json;
 
-/// 1: state.safetensors alone, with one hash of all.
-static constexpr int64_t kVersion = 2;
+/// 1: state.safetensors alone, with one hash of all. 2: blocks with a hash by FNV-1a.
+static constexpr int64_t kVersion = 3;
 
 const char *spmd::runtime::nameOf(CheckpointKind kind) { return kind == CheckpointKind::Full ? "full" : "sharded"; }
 

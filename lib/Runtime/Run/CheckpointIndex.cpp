@@ -4,7 +4,9 @@
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 
+#define XXH_INLINE_ALL
 #include <nlohmann/json.hpp>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,9 +17,10 @@ using Json = nlohmann::ordered_json;
 
 static int64_t countBlocks(int64_t bytes) { return (bytes + CheckpointFile::kBlock - 1) / CheckpointFile::kBlock; }
 
-static uint64_t hashBlock(const char *data, int64_t bytes, int64_t block) {
-  int64_t begin = block * CheckpointFile::kBlock, size = std::min(CheckpointFile::kBlock, bytes - begin);
-  return hashBytes({data + begin, static_cast<size_t>(size)});
+static uint64_t hashBlock(BlockHash kind, const char *data, int64_t bytes, int64_t block) {
+  int64_t begin = block * CheckpointFile::kBlock;
+  auto size = static_cast<size_t>(std::min(CheckpointFile::kBlock, bytes - begin));
+  return kind == BlockHash::xxh3 ? XXH3_64bits(data + begin, size) : hashBytes({data + begin, size});
 }
 
 static std::string formatBlocks(const std::vector<uint64_t> &blocks) {
@@ -42,7 +45,7 @@ Expected<CheckpointFile> CheckpointFile::of(const std::string &folder, const std
     return mapped.error();
   CheckpointFile file{name, static_cast<int64_t>(mapped->size()), {}};
   for (int64_t block = 0; block < countBlocks(file.bytes); ++block)
-    file.blocks.push_back(hashBlock(mapped->data(), file.bytes, block));
+    file.blocks.push_back(hashBlock(BlockHash::xxh3, mapped->data(), file.bytes, block));
   return file;
 }
 
@@ -67,6 +70,7 @@ std::vector<CheckpointFile> CheckpointFile::parse(const std::string &text) {
 std::string CheckpointIndex::format() const {
   Json json;
   json["block_bytes"] = CheckpointFile::kBlock;
+  json["block_hash"] = "xxh3";
   json["files"] = Json::array();
   for (const CheckpointFile &file : files)
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"blocks", formatBlocks(file.blocks)}});
@@ -119,6 +123,10 @@ Expected<CheckpointIndex> CheckpointIndex::parse(const std::string &name, const 
   CheckpointIndex index;
   if (int64_t bytes = root["block_bytes"].asInt(); bytes != CheckpointFile::kBlock)
     root["block_bytes"].fail("expected " + std::to_string(CheckpointFile::kBlock) + ", found " + std::to_string(bytes));
+  if (!root.has("block_hash"))
+    index.blockHash = BlockHash::fnv1a;
+  else if (std::string name = root["block_hash"].asString(); name != "xxh3")
+    root["block_hash"].fail("expected \"xxh3\", found \"" + name + "\"");
   root["files"].forEach([&](JsonValue value) { index.files.push_back(readFileEntry(value)); });
   root["tensors"].forEachMember([&](const std::string &key, JsonValue value) {
     StateSource::Tensor tensor{value["dtype"].asDType(), value["shape"].asSizes()};
@@ -157,7 +165,7 @@ Status CheckpointState::checkBytes(size_t number, int64_t offset, int64_t bytes)
   for (int64_t block = offset / CheckpointFile::kBlock; block < end; ++block) {
     if (opened[number]->checked[static_cast<size_t>(block)])
       continue;
-    uint64_t found = hashBlock(*data, file.bytes, block), expected = file.blocks[static_cast<size_t>(block)];
+    uint64_t found = hashBlock(index.blockHash, *data, file.bytes, block), expected = file.blocks[static_cast<size_t>(block)];
     if (found != expected)
       return Status::badInput("'" + folder + "/" + file.name + "': its bytes from " +
                               std::to_string(block * CheckpointFile::kBlock) + " on have the hash " +

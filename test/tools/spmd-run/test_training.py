@@ -355,6 +355,29 @@ def test_version_1_is_read(folder, tmp_path) -> None:
     assert "is damaged: '" in run(folder, "drop2.spmd", f"--resume={checkpoint}", "--steps=20", code=2)
 
 
+def test_version_2_is_read(folder, tmp_path) -> None:
+    """Its blocks have other hashes."""
+    whole = losses(run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path}", "--save-every=14", "--save-kind=sharded"))
+    checkpoint = tmp_path / "step-00000014"
+    index, now = (json.loads((checkpoint / name).read_text()) for name in ("index.json", "run.json"))
+    assert index.pop("block_hash") == "xxh3" and now["version"] == 3
+    for file in index["files"]:
+        content = (checkpoint / file["name"]).read_bytes()
+        file["blocks"] = "".join(fnv(content[at:at + 2 ** 20]) for at in range(0, len(content), 2 ** 20))
+    text = json.dumps(index, separators=(",", ":")) + "\n"
+    (checkpoint / "index.json").write_text(text)
+    now |= {"version": 2, "index": {"bytes": len(text), "hash": fnv(text.encode())}}
+    del now["hash"]
+    now["hash"] = fnv(json.dumps(now, separators=(",", ":")).encode())
+    (checkpoint / "run.json").write_text(json.dumps(now))
+    rest = losses(run(folder, "drop2.spmd", f"--resume={checkpoint}", "--steps=20"))
+    assert rest == {step: loss for step, loss in whole.items() if step >= 14}
+    data = (checkpoint / "rank-00001.safetensors").read_bytes()
+    (checkpoint / "rank-00001.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert "the file was changed after it was saved" in run(folder, "drop2.spmd", f"--resume={checkpoint}", "--steps=20",
+                                                            code=2)
+
+
 def fnv(data: bytes) -> str:
     value = 14695981039346656037
     for byte in data:

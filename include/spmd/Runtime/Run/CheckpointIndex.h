@@ -20,6 +20,9 @@
 
 namespace spmd::runtime {
 
+/// What a block's hash is: XXH3 of 64 bits; FNV-1a in checkpoints before version 3.
+enum class BlockHash { fnv1a, xxh3 };
+
 /// A file of a checkpoint, whose content is known by the hashes of its blocks.
 struct CheckpointFile {
   static constexpr int64_t kBlock = 1 << 20; ///< bytes; the last block has the rest
@@ -43,6 +46,7 @@ struct CheckpointIndex {
     int64_t first = 0, count = 0, offset = 0;
   };
 
+  BlockHash blockHash = BlockHash::xxh3;
   std::vector<CheckpointFile> files;
   std::map<std::string, StateSource::Tensor> tensors;
   /// Of each tensor, in the order of its elements: all of them, once.
