@@ -14,11 +14,11 @@ pytest.importorskip("cv2")
 from mmengine._strategy import SingleDeviceStrategy  # noqa: E402
 from mmengine.hooks import Hook  # noqa: E402
 from mmengine.model import BaseModel  # noqa: E402
-from mmengine.registry import FUNCTIONS, STRATEGIES  # noqa: E402
+from mmengine.registry import FUNCTIONS, MODELS, STRATEGIES  # noqa: E402
 from mmengine.runner import FlexibleRunner  # noqa: E402
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointWrapper  # noqa: E402
 
-from spmd.integrations.mmengine import FSDPStrategy  # noqa: E402
+from spmd.integrations.mmengine import FSDPStrategy, _readable  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -72,16 +72,17 @@ def is_block(module, kind=Block):
     return isinstance(module, kind)
 
 
-def train(strategy, wrapper: dict, resume: str | None = None, epochs: int = 3) -> tuple[list[list[float]], FlexibleRunner]:
+def train(strategy, wrapper: dict, resume: str | None = None, epochs: int = 3, load: str | None = None,
+          model=None) -> tuple[list[list[float]], FlexibleRunner]:
     torch.manual_seed(0)
     seen = Seen()
     runner = FlexibleRunner(
-        model=Model(), work_dir=strategy.work_dir, strategy=strategy, custom_hooks=[seen], log_level="ERROR",
+        model=model or Model(), work_dir=strategy.work_dir, strategy=strategy, custom_hooks=[seen], log_level="ERROR",
         train_dataloader={"batch_size": 8, "dataset": Data(), "sampler": {"type": "DefaultSampler", "shuffle": False},
                           "num_workers": 0, "collate_fn": {"type": "default_collate"}},
         train_cfg={"by_epoch": True, "max_epochs": epochs}, optim_wrapper=copy.deepcopy(wrapper),
         param_scheduler={"type": "ExponentialLR", "gamma": 0.9, "by_epoch": False},
-        default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}}, resume=bool(resume), load_from=resume)
+        default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}}, resume=bool(resume), load_from=resume or load)
     runner.train()
     return seen.rows, runner
 
@@ -127,6 +128,19 @@ def test_configs_mean_what_they_do_there(tmp_path) -> None:
     narrow, _ = train(FSDPStrategy(work_dir=str(tmp_path / "amp"), spmd={"ranks": 2}), amp, epochs=1)
     check(narrow, theirs, rel=0.05)
     assert narrow[0][0] != pytest.approx(theirs[0][0], rel=1e-6)
+
+
+def test_a_model_without_values_gets_those_of_a_checkpoint(tmp_path) -> None:
+    """skip_init_weights with a model by its config, and load_from."""
+    MODELS.register_module(module=Model, force=True)
+    first, _ = train(FSDPStrategy(work_dir=str(tmp_path / "first"), state_dict_cfg="full", spmd={"ranks": 2}), SGD, epochs=1)
+    saved = str(tmp_path / "first" / "epoch_1.pth")
+    with _readable():  # which its own strategy cannot do without since PyTorch 2.6
+        theirs, _ = train(SingleDeviceStrategy(work_dir=str(tmp_path / "theirs")), SGD, epochs=1, load=saved)
+    strategy = FSDPStrategy(work_dir=str(tmp_path / "ours"), skip_init_weights=True, spmd={"ranks": 2})
+    ours, _ = train(strategy, SGD, epochs=1, load=saved, model={"type": "Model"})
+    check(ours, theirs)
+    assert ours[0] != first[0]
 
 
 def test_errors(tmp_path) -> None:
