@@ -365,7 +365,8 @@ class CompiledStep(CompiledFunction):
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
         values = baked_values(call.train_step, call.model, package.held, call.others,
-                              users_hooks(everything, call.optimizers))
+                              users_hooks(everything, call.optimizers),
+                              lambda _, tensor: id(tensor) in package.read_left)
         return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:

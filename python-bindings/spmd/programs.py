@@ -15,7 +15,7 @@ from .capture.held import Held, named_modules, whole
 from .capture.host_state import NUMBERS
 from .capture.optimizers import Optimizers
 from .capture.scheduled import option_names
-from .capture.side_effects import leave
+from .capture.left import Table, leave
 from .capture.surroundings import surroundings
 from .capture.trace import Output
 from .runtime import Trainer
@@ -39,6 +39,7 @@ class Program:
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
         self._held_key = self.held.key(look_at(self.call.model)[0])
+        self._reads = {baked.path for baked in self.baked if isinstance(baked.value, torch.Tensor)}
         own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
         taken, needed = self.package.gradients.taken, self.package.gradients.needed
         numbers = {name: id(parameter) for name, parameter in own if name in taken}
@@ -88,11 +89,11 @@ class Program:
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)
 
     def leave(self, value: Callable[[Output], Any]) -> None:
-        """Puts what the step leaves in attributes of modules there."""
+        """Puts what the step leaves in attributes and in entries of dicts there."""
         if self.package.left:
             modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
-            for path, attribute, output in self.package.left:
-                leave(modules[path], attribute, value(output))
+            for left in self.package.left:
+                leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, value(left.value))
 
     def check_batch(self, rows: StepCall) -> None:
         """Raises where the batch that a call gives cannot take what the step writes into it."""
@@ -119,9 +120,14 @@ class Program:
             return False
         if not held.is_same(self.held):
             baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
-                                 users_hooks(whole(self.call.model, held), self.call.optimizers))
+                                 users_hooks(whole(self.call.model, held), self.call.optimizers),
+                                 lambda path, _: path in self._reads)
             if not are_alike(self.baked, baked):
                 return False
+            if any(isinstance(left.owner, Table) for left in self.package.left) and any(
+                    one.value is not other.value for one, other in zip(self.baked, baked)
+                    if not isinstance(one.value, (torch.Tensor, tuple, *NUMBERS))):
+                return False  # the step leaves values in the objects that it has found when it was captured
             self.held, self.baked = held, baked
         return True
 

@@ -83,7 +83,7 @@ def through_numpy(value):
 
 WRITES = {append: "number of entries of 'LOG'", count: "changes 'CALLS'", count_in_dict: "changes 'COUNTS",
           count_in_class: "changes 'Meter.total'", count_in_method: "changes 'METER.count'",
-          keep: r"keeps a traced value in KEPT\['value'\]", keep_in_class: "keeps a traced value in Meter.last",
+          keep: r"""keeps a traced value in "KEPT\['value'\]\"""", keep_in_class: "keeps a traced value in Meter.last",
           write_tensor: "aten.add_.Tensor writes into a tensor that is neither", write_array: "the state of 'ARRAY'",
           write_traced: "writes into a tensor that is neither", through_numpy: "converted to numpy"}
 

@@ -18,7 +18,7 @@ from ..precision import Precision
 from ..torch_versions import why_not
 from .build import build_package
 from .call import StepCall
-from .errors import CaptureError
+from .errors import CaptureError, error_at
 from .fakes import tensor_names
 from .gradients import fetch_gradients
 from .optimizer_state import first_step_differs
@@ -86,10 +86,10 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
     package = capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
     if package.left:
-        module, attribute, _ = package.left[0]
-        raise CaptureError(f"the step keeps a traced value in {f'{module}.{attribute}'.lstrip('.')!r}, where no artifact "
-                           "puts anything\n  cure: return it from the step, or copy it into a buffer of the module; "
-                           "what spmd.compile has made sets the attribute")
+        raise error_at(package.left[0].stack,
+                       f"the step keeps a traced value in {package.left[0].path!r}, where no artifact puts anything",
+                       "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
+                       "it there")
     if reference:
         record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
                          batch_dims or {}, reference_movement)

@@ -25,6 +25,7 @@ from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_class, is_users_file
 from .host_state import NUMBERS, host_state
+from .left import is_left
 from .read_paths import Item, read_paths
 
 _NOTHING = object()
@@ -68,11 +69,13 @@ def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
 
 
 def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
-                 arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = ()) -> list[BakedValue]:
+                 arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = (),
+                 is_read: Callable[[str, torch.Tensor], bool] = lambda path, tensor: True) -> list[BakedValue]:
     """Those of a step, of its `arguments` (the Python values among them, by path), of its `hooks`, and of the modules of its
-    model and of those that are held; their tensors, what is held, and the modes of modules are not among them."""
+    model and of those that are held; their tensors, what is held, and the modes of modules are not among them. `is_read`:
+    whether the trace has read a tensor that an earlier call has left, by its path; of the others the form is compared."""
     tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
-    reader = _Reader(set(map(id, tensors)))
+    reader = _Reader(set(map(id, tensors)), is_read)
     step = inspect.unwrap(step)
     owner = getattr(step, "__self__", None)
     function = getattr(step, "__func__", step)
@@ -96,7 +99,8 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
 
 
 class _Reader:
-    def __init__(self, ignored: set[int]):
+    def __init__(self, ignored: set[int], is_read: Callable[[str, torch.Tensor], bool]):
+        self._is_read = is_read
         self.found: dict[str, BakedValue] = {}
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
@@ -206,7 +210,12 @@ class _Reader:
             self.found.setdefault(path, BakedValue(path, digest, digest(), None))
             return
         elif isinstance(value, torch.Tensor):
-            if id(value) not in self._ignored:
+            if id(value) in self._ignored:
+                return
+            if is_left(value) and not self._is_read(path, value):
+                form = functools.partial(_form_of_left, get)
+                self.found.setdefault(path, BakedValue(path, form, form(), None))
+            else:
                 self.found.setdefault(path, BakedValue(path, get, value, value._version))
             return
         elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST and all(isinstance(v, NUMBERS) for v in value):
@@ -342,6 +351,12 @@ def _of(get: Callable[[], Any], read: Callable[[Any, Any], Any], what: Any) -> A
 
 def _numbers_at(value: Any, path: str) -> tuple[Any, ...]:
     return _all_numbers(path, value)
+
+
+def _form_of_left(get: Callable[[], Any]) -> Any:
+    """Of a tensor that a call has left; anything else is what it is."""
+    value = get()
+    return ("left", value.shape, value.dtype) if is_left(value) else value
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -34,7 +34,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
              if n.op == "call_function" and not _is_getitem(n)]
     loss, loss_node = loss_output(traced)
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
-               for i, path in enumerate([*_paths(traced.result), *(f"{m}.{a}".lstrip(".") for m, a, _ in traced.left),
+               for i, path in enumerate([*_paths(traced.result), *(left.path for left in traced.left),
                                     *(f"(batch).{name}" for name, _ in traced.written)])]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
@@ -67,7 +67,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, written=traced.written,
-                       updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
+                       read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held)
 
 

@@ -25,7 +25,7 @@ from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
 from .refusals import Refusals
 from .scheduled import Scheduled
-from .side_effects import Left, left_in_modules
+from .left import Left, left_in_modules, put_blanks
 
 
 @dataclasses.dataclass
@@ -64,7 +64,8 @@ class FakeStep:
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
-                 scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = ()):
+                 scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = (),
+                 read_left: Collection[int] = ()):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -74,6 +75,8 @@ class FakeStep:
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
+        self.blanks: dict[int, torch.Tensor] = {}  # by the id of a blank, what an earlier call has left (left.py)
+        self._read_left = read_left  # ids of those that have none
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled
         self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
@@ -114,9 +117,9 @@ class FakeStep:
                 raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
                                    "  cure: give the module that it was made from")
         with contextlib.ExitStack() as undo:
-            self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
+                put_blanks(vars(module), self.blank)
                 for own in (module._parameters, module._buffers):
                     undo.callback(_restore, own, dict(own))
             for part in self.optimizers.parts:
@@ -132,7 +135,22 @@ class FakeStep:
             self._install_optimizers()
             self._install_rng()
             self._install_batch()
+            self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             yield self
+
+    def blanks_met(self, number: int | None) -> dict[int, torch.Tensor]:
+        """By its id, what the blank with the id `number` stands for; without one, all that was left."""
+        return {id(real): real for blank, real in self.blanks.items() if number in (blank, None)}
+
+    def blank(self, real: torch.Tensor) -> torch.Tensor:
+        """What stands for a tensor that an earlier call has left: of its form, without a value."""
+        if id(real) in self._read_left:
+            return real
+        with self.mode:
+            blank = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
+        self.blanks[id(blank)] = real
+        self.foreign[id(blank)] = "what an earlier call has left"
+        return blank
 
     def check_memory(self, held: Held) -> None:
         """Different tensors in one memory: eager's update of one changes the other, which no graph would show. Of the

@@ -51,6 +51,23 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: 
     return found
 
 
+def tables(names: dict[str, Any], is_users: Callable[[Any], bool]) -> Iterator[tuple[str, dict, bool]]:
+    """The attributes of the user's objects and the entries of dicts, each with the path that host_state() has, and
+    whether it is an object's."""
+    seen: set[int] = set()
+    queue = collections.deque((name, value, DEPTH) for name, value in names.items())
+    while queue and len(seen) < _VALUES:
+        path, value, depth = queue.popleft()
+        if not depth or isinstance(value, (*NUMBERS, *_OPAQUE, types.FunctionType)) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            yield path, value, False
+        elif is_users(value) and isinstance(getattr(value, "__dict__", None), dict):
+            yield path, vars(value), True
+        queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
+
+
 def copied(value: Any) -> Any:
     """A copy of a container of numbers, which a trace may change; anything else as it is."""
     leaves = pytree.tree_leaves(value)

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .gradients import Gradients
 from .held import Held
+from .left import Left
 from .optimizer_numbers import OptimizerNumbers
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ class StepPackage:
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
-    left: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only

@@ -159,11 +159,15 @@ class ProvenanceMode(TorchDispatchMode):
             if id(leaf) in self._excluded:
                 why, cure = self._excluded[id(leaf)]
                 raise error_at(stack, f"{func} reads {why}", cure)
-            if id(leaf) in self._foreign:
-                self.met_foreign = id(leaf)
-                raise error_at(stack, f"{func} reads {self._foreign[id(leaf)]} through a reference kept outside the "
-                               "model and the optimizer, which the captured step would not follow",
-                               "reach it through the model inside the step: model.parameters(), model.named_buffers()")
+            self.refuse_foreign(str(func), id(leaf), stack)
+
+    def refuse_foreign(self, reader: str, number: int, stack: tuple[Frame, ...] = ()) -> None:
+        """Raises where a tensor with the id `number` must not turn up in the trace."""
+        if number in self._foreign:
+            self.met_foreign = number
+            raise error_at(stack, f"{reader} reads {self._foreign[number]} through a reference kept outside the "
+                           "model and the optimizer, which the captured step would not follow",
+                           "reach it through the model inside the step: model.parameters(), model.named_buffers()")
 
     def _is_constant(self, value: Any) -> bool:
         """A real tensor, or a view of one."""

@@ -1,10 +1,10 @@
 """What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a
-warning.
+warning. Values that it leaves in attributes and entries of dicts are outputs instead (left.py).
 
 The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures,
 the object it is a method of), those that the user's functions and classes among them use, the modules' own code, and
 the hooks (code_names.py): what changes in them (host_state.py), and traced values that stay behind in lists, dicts and
-attributes.
+attributes that nobody can set anew.
 """
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ import sys
 import time
 import types
 import warnings
-import weakref
-from typing import Any, Callable, Iterable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 
 from . import custom_ops
 from .code_names import Names, has_users_class, is_users_file, users_hooks
-from .errors import CaptureError, Frame, error_at, where
+from .errors import Frame, error_at, where
+from .fakes import FakeStep
 from .held import named_modules
 from .host_state import DEPTH, NUMBERS, differences, generator_states, host_state
+from .left import TRACED, Left, WatchedTables
 from .optimizers import Optimizers
-
-_SYMBOLS = (torch.SymFloat, torch.SymInt, torch.SymBool)
 
 
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
@@ -40,14 +39,28 @@ _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random num
 class SideEffects:
     """Compares what a step's code refers to before and after it was traced."""
 
-    def __init__(self, step: Callable, mode: FakeTensorMode, model: torch.nn.Module, view: torch.nn.Module,
-                 optimizers: Optimizers, arguments: dict[str, Any]):
-        self._step, self._mode, self._arguments = step, mode, arguments
-        self._functions = [step, *users_hooks(view, optimizers), *custom_ops.functions()]
-        self._modules = list(named_modules(model, view))
-        self._before = host_state(arguments | self._names().values, has_users_class)
-        self._generators = generator_states()
+    def __init__(self, step: Callable, fakes: FakeStep, model: torch.nn.Module, optimizers: Optimizers,
+                 arguments: dict[str, Any]):
+        self._step, self._fakes, self._arguments = step, fakes, arguments
+        self._functions = [step, *users_hooks(fakes.whole, optimizers), *custom_ops.functions()]
+        self._modules = list(named_modules(model, fakes.whole))
+        self._tables = WatchedTables(arguments | self._names().values)
+        self._left: list[Left] = []
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[SideEffects]:
+        """While the step is traced; when this is left, no traced value is in its objects and dicts."""
+        with self._tables.watched(self._fakes.blank):
+            self._before = host_state(self._arguments | self._names().values, has_users_class)
+            self._generators = generator_states()
+            yield self
+
+    def left(self) -> list[Left]:
+        """What the step has put in attributes of objects and in entries of dicts, which are outputs of its graph."""
+        self._looked_through = self._names().functions
+        self._left = [left._replace(stack=self._line_of(left.path)) for left in self._tables.left()]
+        return self._left
 
     def note_item(self, value: Any, stack: tuple[Frame, ...]) -> None:
         """A number that .item() gave, and where."""
@@ -67,7 +80,11 @@ class SideEffects:
         seen: set[int] = set()
         for name, value in after.items():
             self._search(value, name, DEPTH, seen)
+        expected = {text for left in self._left for text in (
+            f"'{left.path}'", f"the state of '{left.path}'", f"the number of entries of '{left.owner.path}'")}
         for what in differences(self._before, host_state(after, has_users_class)):
+            if what in expected:
+                continue
             cure = ("return it from the step, and keep what the call gives back" if "number of entries" in what else
                     "take it, or draw, outside of the step, and pass tensors in" if "the state of" in what else
                     "count outside of the step, or keep it in a buffer of the model")
@@ -92,26 +109,31 @@ class SideEffects:
         return next((name for name, value in names.items() if of_library(value)), "")
 
     def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
-        if isinstance(value, _SYMBOLS) or (isinstance(value, FakeTensor) and value.fake_mode is self._mode):
+        if self._is_traced(value):
             stack = next((s for v, s in self._items if v is value), ())
             raise error_at(stack or self._line_of(path),
                            f"the step keeps a traced value in {path}, where a captured step would put nothing",
                            "return it from the step, and keep what the call gives back")
+        own_table = vars(value) if has_users_class(value) and hasattr(value, "__dict__") else value
+        left = {left.key for left in self._left if left.owner.entries is own_table}
         skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
                    type, *NUMBERS)
         if depth == 0 or isinstance(value, skipped) or id(value) in seen:
             return
         seen.add(id(value))
         if isinstance(value, dict):
-            children = [(f"{path}[{k!r}]", v) for k, v in list(value.items())]
+            children = [(f"{path}[{k!r}]", v) for k, v in list(value.items()) if k not in left]
         elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
             children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
         elif has_users_class(value):
-            children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items()]
+            children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items() if k not in left]
         else:
             return
         for name, child in children:
             self._search(child, name, depth - 1, seen)
+
+    def _is_traced(self, value: Any) -> bool:
+        return isinstance(value, TRACED) and (not isinstance(value, FakeTensor) or value.fake_mode is self._fakes.mode)
 
     def _line_of(self, path: str) -> tuple[Frame, ...]:
         """The line that sets what `path` names ("trainer.calls", "LOG[0]"), or else the first that mentions it, or the
@@ -187,45 +209,3 @@ def warn_of_output_and_clocks() -> Iterator[None]:
     finally:
         for place, name, value in saved:
             setattr(place, name, value)
-
-
-class Left(NamedTuple):
-    """A traced value in an attribute of a module, by the module's path: the step leaves it there, as an output."""
-
-    module: str
-    attribute: str
-    value: Any
-
-
-_left: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
-
-
-def leave(module: torch.nn.Module, attribute: str, value: Any) -> None:
-    """Sets what a step has left in a module."""
-    _left.setdefault(module, set()).add(attribute)
-    vars(module)[attribute] = value
-
-
-def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:
-    """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
-
-    Modules of installed libraries keep notes of their own, which no step depends on. Those of PyTorch keep none in
-    attributes that are new, or that were when a step left something there: a hook or the user's code has set them.
-    """
-    left: list[Left] = []
-    for path, module in modules:
-        of_torch = type(module).__module__.split(".")[0] == "torch"
-        if not has_users_class(module) and not of_torch:
-            continue
-        known = before.get(id(module), {})
-        for name, value in vars(module).items():
-            old = known.get(name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
-                    and (type(old) is type(value) or name not in known):
-                full = f"{path}.{name}" if path else name
-                raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
-                                   "do\n  cure: make it a buffer of the module (register_buffer)")
-            torchs_own = of_torch and name in known and name not in _left.get(module, ())
-            if isinstance(value, (FakeTensor, *_SYMBOLS)) and value is not old and not torchs_own:
-                left.append(Left(path, name, value))
-    return left

@@ -26,6 +26,7 @@ from .errors import CaptureError, explain
 from .fakes import FakeStep, Input, tensor_names
 from .gradients import Gradients, first_use, has_values, names_of
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
+from .left import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .no_sync import tell_if_within, told_of_no_sync
@@ -50,8 +51,7 @@ class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
-    the place of each that has none; `left` are the outputs that the step leaves in attributes, each with the path of
-    the module and the name, and `written` those that it leaves in tensors of its batch, which a captured step does in no
+    the place of each that has none; `left` are the outputs that the step leaves behind (left.py), and `written` those that it leaves in tensors of its batch, which a captured step does in no
     other's. `held`: what the step reaches without an argument.
     """
 
@@ -59,7 +59,7 @@ class Trace:
     inputs: list[tuple[Input, list[torch.fx.Node]]]
     outputs: list[torch.fx.Node]
     result: Any
-    left: list[tuple[str, str, Output]] = dataclasses.field(default_factory=list)
+    left: list[Left] = dataclasses.field(default_factory=list)
     written: list[tuple[str, Output]] = dataclasses.field(default_factory=list)
     gradients: Gradients = Gradients()
     stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got
@@ -105,6 +105,7 @@ class _Surroundings:
     reached: Reached
     excluded: dict[int, tuple[str, str]]
     scheduled: Scheduled
+    read_left: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)  # by id, of earlier calls, and read
 
 
 def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled(),
@@ -183,15 +184,17 @@ def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collec
                    keep_grads: bool = False, accumulates: bool = False,
                    copied: Collection[str] = ()) -> tuple[Trace, list[str]]:
     """Until the held modules that have fakes are those that the step reaches as modules. One whose tensors it reads
-    through a list of them, made before, has none: its tensors are read as any other tensor is."""
+    through a list of them, made before, has none: its tensors are read as any other tensor is. And until what earlier
+    calls have left is blank where the step does not read it."""
     while True:
-        found: list[str] = []
+        found, read = [], {}
         try:
             traced = _trace(call, around, with_gradients, by_tensor=found, keep_grads=keep_grads,
-                            accumulates=accumulates, copied=copied)
+                            accumulates=accumulates, copied=copied, read_left=read)
         except CaptureError:
-            if not found:
+            if not found and not read:
                 raise
+            around.read_left.update(read)
             around.held = around.held.only(name for name in around.held.modules if name not in found)
             continue
         around.held = traced[0].held.only(traced[0].held.modules)
@@ -223,16 +226,20 @@ def _without_onednn() -> Iterator[None]:
 
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
            by_tensor: list[str] | None = None, keep_grads: bool = False,
-           accumulates: bool = False, copied: Collection[str] = ()) -> tuple[Trace, list[str]]:
+           accumulates: bool = False, copied: Collection[str] = (),
+           read_left: dict[int, torch.Tensor] | None = None) -> tuple[Trace, list[str]]:
+    """`by_tensor` gets the name of a held module that the trace has met by one of its tensors, and `read_left` what the
+    step has read of what earlier calls have left."""
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
-                     around.scheduled, copied)
+                     around.scheduled, copied, around.read_left)
     result: list[Any] = []
     with meta_kernels(), traceable_adafactor(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
-            no_gradients_outside(around.reached, fakes.foreign):
+            no_gradients_outside(around.reached, fakes.foreign), contextlib.ExitStack() as undo:
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
         numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
-        effects = SideEffects(call.train_step, fakes.mode, call.model, fakes.whole, call.optimizers, call.others)
+        effects = undo.enter_context(SideEffects(call.train_step, fakes, call.model, call.optimizers,
+                                                 call.others).watched())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
 
@@ -253,18 +260,20 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                     fakes.keep_gradients()
             leaves, spec = pytree.tree_flatten(wrap(returned))
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
-            lefts = fakes.left()
+            lefts = [*fakes.left(), *effects.left()]
             changed = [n for n, (tensor, version) in enumerate(zip(batch, versions))
                        if call.writes_batch and tensor._version != version]
             tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts),
                        *(batch[n].detach() for n in changed)]
+            for number in map(id, tensors):
+                stamps.refuse_foreign("the step", number)
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
                 return Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
 
             found = pytree.tree_unflatten([place(leaf) if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)
-            result[:] = [found, [(left.module, left.attribute, place(left.value)) for left in lefts],
+            result[:] = [found, [left._replace(value=place(left.value)) for left in lefts],
                          [(call.batch_names[n], place(batch[n])) for n in changed]]
             return tensors
 
@@ -279,8 +288,12 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             owner = fakes.held_owner(stamps.met_foreign)
             if owner is not None and by_tensor is not None:
                 by_tensor.append(owner)
+            if read_left is not None:
+                read_left.update(fakes.blanks_met(stamps.met_foreign))
             raise
         except Exception as error:
+            if fakes.blanks and read_left is not None:  # maybe a value was asked for
+                read_left.update(fakes.blanks_met(None))
             error = fakes.refusals.error or error
             if isinstance(error, CaptureError):
                 raise error
@@ -307,7 +320,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
 
 def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
-             left: list[tuple[str, str, Output]], written: list[tuple[str, Output]]) -> Trace:
+             left: list[Left], written: list[tuple[str, Output]]) -> Trace:
     """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler

@@ -1,0 +1,133 @@
+"""What a step leaves behind: traced values that it puts in attributes of modules and of the user's objects and in entries
+of dicts (`self.loss = …`, `features["fc"] = output`). They are outputs of its graph, and are put there after each call,
+as eager would.
+
+[Note: values of earlier calls] The next call finds them there. Most steps overwrite them unread: while a step is traced,
+such a value is therefore a blank of the same form, and a program whose trace met no blank serves whatever is there of
+that form. One that is met (`self.mean = 0.9 * self.mean + …`) is read at every call as any other tensor that the step
+reaches (held.py), and the step is traced anew.
+"""
+from __future__ import annotations
+
+import contextlib
+import weakref
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from .code_names import has_users_class
+from .errors import CaptureError, Frame
+from .host_state import tables
+
+TRACED = (FakeTensor, torch.SymFloat, torch.SymInt, torch.SymBool)
+Blank = Callable[[torch.Tensor], torch.Tensor]
+
+
+class Table(NamedTuple):
+    """The attributes of an object, or the entries of a dict; `path` and `of_object` for people."""
+
+    path: str
+    entries: dict[Any, Any]
+    of_object: bool
+
+    def path_of(self, key: Any) -> str:
+        return f"{self.path}.{key}" if self.of_object else f"{self.path}[{key!r}]"
+
+
+class Left(NamedTuple):
+    """A traced value and where the step leaves it: the path of a module, whose attribute `key` is, or a table. `stack`:
+    the line that does so, where it is known."""
+
+    owner: str | Table
+    key: Any
+    value: Any
+    stack: tuple[Frame, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"{self.owner}.{self.key}".lstrip(".") if isinstance(self.owner, str) else self.owner.path_of(self.key)
+
+
+_values: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
+_attributes: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
+
+
+def leave(owner: torch.nn.Module | Table, key: Any, value: Any) -> None:
+    """Puts what a call of a step has left in its place."""
+    if isinstance(value, torch.Tensor):
+        _values[id(value)] = value
+    if isinstance(owner, Table):
+        owner.entries[key] = value
+    else:
+        _attributes.setdefault(owner, set()).add(key)
+        vars(owner)[key] = value
+
+
+def is_left(value: Any) -> bool:
+    """A tensor that a call of a step has left behind."""
+    return isinstance(value, torch.Tensor) and _values.get(id(value)) is value
+
+
+def put_blanks(entries: dict[Any, Any], blank: Blank) -> None:
+    """Replaces what earlier calls have left."""
+    entries.update({key: blank(value) for key, value in entries.items() if is_left(value)})
+
+
+class WatchedTables:
+    """The tables that a step's code can reach by `names`, while the step is traced."""
+
+    def __init__(self, names: dict[str, Any]):
+        self._tables = [Table(*found) for found in tables(names, has_users_class)]
+        self._before: list[dict[Any, Any]] = []
+
+    @contextlib.contextmanager
+    def watched(self, blank: Blank) -> Iterator[None]:
+        """With blanks in them. When this is left, the traced values are out of them again."""
+        saved = [dict(table.entries) for table in self._tables]
+        for table in self._tables:
+            put_blanks(table.entries, blank)
+        self._before = [dict(table.entries) for table in self._tables]
+        try:
+            yield
+        finally:
+            for table, entries in zip(self._tables, saved):
+                for key in [key for key, value in table.entries.items() if _is_new(value, entries.get(key))]:
+                    del table.entries[key]
+                table.entries.update((key, value) for key, value in entries.items()
+                                     if key not in table.entries or is_left(value))
+
+    def left(self) -> list[Left]:
+        """What the step has put in them."""
+        return [Left(table, key, value) for table, before in zip(self._tables, self._before)
+                for key, value in table.entries.items() if _is_new(value, before.get(key))]
+
+
+def _is_new(value: Any, old: Any) -> bool:
+    """A traced value, or what an earlier call has left elsewhere."""
+    return value is not old and (isinstance(value, TRACED) or is_left(value))
+
+
+def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:
+    """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
+
+    Modules of installed libraries keep notes of their own, which no step depends on. Those of PyTorch keep none in
+    attributes that are new, or that were when a step left something there: a hook or the user's code has set them.
+    """
+    left: list[Left] = []
+    for path, module in modules:
+        of_torch = type(module).__module__.split(".")[0] == "torch"
+        if not has_users_class(module) and not of_torch:
+            continue
+        known = before.get(id(module), {})
+        for name, value in vars(module).items():
+            old = known.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
+                    and (type(old) is type(value) or name not in known):
+                full = f"{path}.{name}" if path else name
+                raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
+                                   "do\n  cure: make it a buffer of the module (register_buffer)")
+            torchs_own = of_torch and name in known and name not in _attributes.get(module, ())
+            if _is_new(value, old) and not torchs_own:
+                left.append(Left(path, name, value))
+    return left

@@ -1,0 +1,175 @@
+"""What a step leaves in attributes of objects and in entries of dicts is there after each call, as in eager; a later call
+reads it, or overwrites it unread, without being compiled for it."""
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import spmd
+
+CALLS = 10  # more than max_compiles
+
+
+def batch(number: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(number)
+    return torch.randn(4, 4, generator=generator), torch.randn(4, 2, generator=generator)
+
+
+class State:
+    pass
+
+
+class Trainer:
+    """`what` its step does with what it keeps."""
+
+    def __init__(self, what: str):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.what, self.loss, self.mean, self.log, self.state = what, None, None, {}, State()
+        self.model[1].register_forward_hook(lambda module, inputs, output: self.log.__setitem__("hidden", output))
+
+    def train_step(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        weight = 1.0
+        if self.what == "read":
+            weight = 1.0 if self.mean is None else 1 + 0.1 * self.mean
+        elif self.what == "read an entry":
+            weight = 1 + 0.1 * self.log.get("loss", torch.zeros(()))
+        elif self.what == "pass on":
+            self.state.previous = getattr(self.state, "current", torch.zeros(()))
+        elif self.what == "ask for the shape" and self.loss is not None:
+            weight = 1.0 + self.loss.dim() + len(self.prediction)
+        self.optimizer.zero_grad()
+        self.prediction = self.model(x)
+        self.loss = weight * F.mse_loss(self.prediction, y) + 0.1 * self.log["hidden"].square().mean()
+        self.loss.backward()
+        self.optimizer.step()
+        self.log["loss"] = self.loss.detach()
+        self.state.current = self.log["loss"] * 2
+        self.mean = self.log["loss"] if self.mean is None else 0.9 * self.mean + 0.1 * self.log["loss"]
+
+    def kept(self) -> dict[str, torch.Tensor]:
+        """All that the step has left."""
+        found = {"loss": self.loss, "mean": self.mean, "prediction": self.prediction, **self.log, **vars(self.state)}
+        return {name: value.detach().clone() for name, value in found.items()}
+
+
+class CompiledTrainer(Trainer):
+    train_step = spmd.compile(Trainer.train_step, ranks=2)
+
+
+def assert_equal(ours: Trainer, eager: Trainer) -> None:
+    assert ours.kept().keys() == eager.kept().keys()
+    for name, value in eager.kept().items():
+        torch.testing.assert_close(ours.kept()[name], value, msg=lambda text: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("what", ["overwrite", "read", "read an entry", "pass on", "ask for the shape"])
+def test_it_is_there_after_each_call(what: str) -> None:
+    ours, eager = CompiledTrainer(what), Trainer(what)
+    for number in range(CALLS):
+        ours.train_step(*batch(number)), eager.train_step(*batch(number))
+        assert_equal(ours, eager)
+    assert ours.train_step.compiles == 2, "for a first call, which finds nothing, and for all others"
+
+
+def reset(trainer: Trainer) -> None:
+    trainer.log["loss"], trainer.mean = torch.tensor(3.0), torch.tensor(4.0)
+
+
+def write(trainer: Trainer) -> None:
+    with torch.no_grad():
+        trainer.log["loss"].add_(1), trainer.mean.mul_(2)
+
+
+def clear(trainer: Trainer) -> None:
+    trainer.log.clear()
+    trainer.mean = trainer.loss = None
+
+
+def replace(trainer: Trainer) -> None:
+    trainer.log, trainer.state = dict(trainer.log), State()
+
+
+@pytest.mark.parametrize("what", ["overwrite", "read", "read an entry"])
+@pytest.mark.parametrize("change", [reset, write, clear, replace])
+def test_what_is_changed_between_calls_counts(change, what: str) -> None:
+    ours, eager = CompiledTrainer(what), Trainer(what)
+    for number in range(6):
+        ours.train_step(*batch(number)), eager.train_step(*batch(number))
+        assert_equal(ours, eager)
+        if number in (1, 3):
+            change(ours), change(eager)
+
+
+def test_each_object_has_its_own() -> None:
+    trainers = [(CompiledTrainer("read"), Trainer("read")) for _ in range(2)]
+    for number in range(4):
+        for index, pair in enumerate(trainers):
+            for trainer in pair:
+                trainer.train_step(*batch(10 * index + number))
+        for ours, eager in trainers:
+            assert_equal(ours, eager)
+
+
+class Asks(Trainer):
+    """Its step asks for the value of what it has left."""
+
+    def __init__(self, ask):
+        super().__init__("overwrite")
+        self.ask, self.compiled = ask, spmd.compile(self.step, ranks=2)
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        weight = 1.0 if self.loss is None else self.ask(self.loss)
+        self.optimizer.zero_grad()
+        self.loss = weight * F.mse_loss(self.model(x), y)
+        self.loss.backward()
+        self.optimizer.step()
+
+
+def item(loss):
+    return 1 + 0.1 * loss.item()
+
+
+def tolist(loss):
+    return 1 + 0.1 * loss.tolist()
+
+
+def branch(loss):
+    return 0.5 if loss > 1 else 1.0
+
+
+def numpy(loss):
+    return 1 + 0.1 * float(loss.detach().numpy())
+
+
+@pytest.mark.parametrize("ask", [item, tolist, branch, numpy])
+def test_asking_for_its_value_is_right_or_an_error(ask) -> None:
+    ours, eager = Asks(ask), Asks(ask)
+    for number in range(4):
+        eager.step(*batch(number))
+        try:
+            ours.compiled(*batch(number))
+        except spmd.CaptureError as error:
+            assert f"in {ask.__name__}" in str(error) and number == 1, str(error)
+            return
+        torch.testing.assert_close(ours.loss.detach(), eager.loss.detach())
+
+
+def test_a_failed_trace_leaves_nothing() -> None:
+    trainer = CompiledTrainer("overwrite")
+    trainer.train_step(*batch(0))
+    before = dict(vars(trainer), log=dict(trainer.log))
+
+    def fails(x: torch.Tensor, y: torch.Tensor) -> None:
+        trainer.loss = trainer.model(x).sum()
+        trainer.log["new"] = trainer.loss
+        trainer.loss.backward()
+        if trainer.loss > 0:
+            trainer.optimizer.step()
+
+    with pytest.raises(spmd.CaptureError, match="depends on a tensor's value"):
+        spmd.compile(fails, ranks=2)(*batch(1))
+    assert trainer.loss is before["loss"] and trainer.log == before["log"]
