@@ -381,13 +381,17 @@ static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
   Arithmetic a(emitter, call.resultTypes[0].getElementType());
   Value line = call.value("self");
   // A bin for each whole number: so few that rounding finds no other (a quotient is at least 1 / bins from the next).
+  // Where max is one more than the last bin's, it counts in that bin, too.
   constexpr int64_t kExactBins = 2048;
-  if (Value numbers = getWholeNumbers(line);
-      numbers && low == std::floor(low) && high - low == static_cast<double>(bins - 1) && bins <= kExactBins) {
+  double width = high - low;
+  if (Value numbers = getWholeNumbers(line); numbers && low == std::floor(low) && bins <= kExactBins &&
+                                             (width == static_cast<double>(bins - 1) || width == static_cast<double>(bins))) {
     Arithmetic whole(emitter, typeOf(numbers).getElementType());
     numbers = emitter.view(numbers, {1, typeOf(numbers).getNumElements()});
     if (low != 0)
       numbers = whole.add(numbers, -low);
+    if (width == static_cast<double>(bins))
+      numbers = whole.where(whole.compare("eq.Tensor", numbers, whole.constant(width)), whole.constant(width - 1), numbers);
     results.push_back(a.sum(whole.compare("eq.Tensor", whole.positions(bins, 0, 2), numbers), {1}));
     return success();
   }

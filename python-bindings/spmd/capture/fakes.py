@@ -43,13 +43,14 @@ class Input:
 
 
 def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, list[str]]]:
-    """Every parameter and buffer once, by id, in registration order: (kind, tensor, all its names)."""
+    """Every parameter and buffer once, by id, in registration order: (kind, tensor, all its names). Complex buffers are
+    constants of a step (complex_numbers.py)."""
     found: dict[int, tuple[str, torch.Tensor, list[str]]] = {}
     for kind in ("param", "buffer"):
         for path, module in model.named_modules(remove_duplicate=False):
             own = module._parameters if kind == "param" else module._buffers
             for name, tensor in own.items():
-                if tensor is not None:
+                if tensor is not None and not (kind == "buffer" and tensor.is_complex()):
                     names = found.setdefault(id(tensor), (kind, tensor, []))[2]
                     names.append(f"{path}.{name}" if path else name)
     return found
@@ -103,6 +104,10 @@ class FakeStep:
             self._fakes[id(real)] = twin
             self._reals[id(twin)] = real
         return self._fakes[id(real)]
+
+    def real_of(self, twin: torch.Tensor) -> torch.Tensor:
+        """The tensor that a twin stands for; another one is itself."""
+        return self._reals.get(id(twin), twin)
 
     def parameters(self) -> list[torch.Tensor]:
         """The fake parameters, in registration order."""
@@ -325,6 +330,9 @@ class FakeStep:
 
     def _install_batch(self) -> None:
         for name, tensor in self._batch:
+            if tensor.is_complex():
+                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which has no counterpart\n  cure: pass "
+                                   "torch.view_as_real() of it, and take torch.view_as_complex() in the step")
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
@@ -381,7 +389,7 @@ class FakeStep:
         module, _, leaf = name.rpartition(".")
         own = self.whole.get_submodule(module)
         tensor = own._parameters.get(leaf) if what == "parameter" else own._buffers.get(leaf)
-        if not any(tensor is i.fake for i in self.inputs):
+        if not any(tensor is i.fake for i in self.inputs) and not (tensor.is_complex() and id(tensor) in self._reals):
             raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
                                f"  cure: write into it in place: self.{leaf}.copy_(...)")
 

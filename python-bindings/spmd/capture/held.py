@@ -121,7 +121,8 @@ def _why_not(module: torch.nn.Module, inside: set[int]) -> tuple[str, str] | Non
         if id(part) in inside:
             continue
         for tensor in (*part._parameters.values(), *part._buffers.values()):
-            if tensor is not None and tensor.dtype not in DTYPES:
+            if tensor is not None and tensor.dtype not in DTYPES and (isinstance(tensor, torch.nn.Parameter)
+                                                                      or not tensor.is_complex()):
                 return f"which has a tensor of {tensor.dtype}", "hold complex numbers as pairs of real ones"
     return None
 

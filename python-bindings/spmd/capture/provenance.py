@@ -19,6 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .complex_numbers import ComplexNumbers
 from .custom_ops import decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .optimizers import Optimizers
@@ -53,8 +54,9 @@ class ProvenanceMode(TorchDispatchMode):
 
     def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Container[int],
-                 excluded: dict[int, tuple[str, str]], refusals: Refusals):
+                 excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers):
         super().__init__()
+        self._complex = complex_numbers
         self._module_names: dict[int, str] = {}
         for name, module in modules:
             self._module_names.setdefault(id(module), name)
@@ -127,7 +129,8 @@ class ProvenanceMode(TorchDispatchMode):
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
-        in_its_place = decomposition(func, self, stack) or in_atens_words(func, self)
+        in_its_place = decomposition(func, self, stack) or in_atens_words(func, leaves, self) \
+            or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
             return in_its_place(*args, **kwargs)

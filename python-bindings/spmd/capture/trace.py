@@ -20,6 +20,7 @@ from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .code_names import users_hooks
 from .checkpoint import inline_checkpoints
+from .complex_numbers import ComplexNumbers, reach_pairs
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError, explain
@@ -117,6 +118,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     functions = [call.train_step, *users_hooks(call.model, call.optimizers), *custom_ops.functions()]
     known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
+    reach_pairs(around.reached, call.model)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
     tell_if_within(call.model)
     with told_of_no_sync():
@@ -241,7 +243,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         effects = undo.enter_context(SideEffects(call.train_step, fakes, call.model, call.optimizers,
                                                  call.others).watched())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
-                                fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals)
+                                fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
+                                ComplexNumbers(fakes.real_of))
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
@@ -265,8 +268,11 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                        if call.writes_batch and tensor._version != version]
             tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts),
                        *(batch[n].detach() for n in changed)]
-            for number in map(id, tensors):
-                stamps.refuse_foreign("the step", number)
+            for tensor in tensors:
+                stamps.refuse_foreign("the step", id(tensor))
+                if isinstance(tensor, torch.Tensor) and tensor.is_complex():
+                    raise CaptureError(f"the step returns a tensor of {tensor.dtype}, which has no counterpart\n"
+                                       "  cure: return torch.view_as_real() of it")
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
