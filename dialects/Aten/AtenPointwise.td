@@ -63,6 +63,14 @@ def Aten_DivScalarOp : Aten_BinaryScalarOp<"div.Scalar", "self / other",
   let resultType = "floating";
 }
 
+// A place with a name, for passes over the partitioned program (docs/passes.md); spmd-drop-anchors takes it out.
+def Aten_AnchorOp
+    : Aten_PointwiseOp<"anchor", "spmd::anchor(Tensor self, str name) -> Tensor", "self, at a place with a name"> {
+  let arguments = (ins Aten_Tensor:$self, StrAttr:$name);
+  let rule = "pointwiseRule(op, Linearity::additive)";
+  let body = "self";
+}
+
 def Aten_NegOp : Aten_UnaryOp<"neg", "-self",
                           "s.neg(self)"> {
   let rule = "pointwiseRule(op, Linearity::additive)";

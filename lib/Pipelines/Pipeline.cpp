@@ -113,6 +113,8 @@ const PassEntry kPipeline[] = {
     {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
      "no partial value reaches an op that is not linear in it, every gradient is reduced once"},
 
+    {Phase::decompose, Kind::required, "spmd-drop-anchors", none,
+     "places with names are for passes behind the partition"},
     {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
     {Phase::decompose, Kind::report, "spmd-record-values", none, "the optimizer's arithmetic is new"},

@@ -50,7 +50,7 @@ def check(losses, eager, model, twin) -> None:
         torch.testing.assert_close(model.state_dict()[name], value, rtol=1e-5, atol=1e-6)
 
 
-PAGE: dict = {}
+PAGE: dict = {"spmd": spmd, "torch": torch}
 for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/passes.md").read_text(), re.DOTALL):
     exec(block, PAGE)
 
@@ -107,6 +107,58 @@ def test_state_that_a_pass_adds_is_in_checkpoints(kind, ranks, tmp_path) -> None
     losses += [resumed(other, other_optimizer, x, y) for x, y in batches[2:]]
     eager = delayed(twin, eager_optimizer, batches, 0.25)
     check(losses, eager, other, twin)
+
+
+class Hidden(torch.nn.Module):
+    def __init__(self, between=None) -> None:
+        super().__init__()
+        self.up, self.between, self.down = torch.nn.Linear(6, 12), between or torch.nn.Identity(), torch.nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.down(self.between(self.up(x).mul(2)).tanh())
+
+
+class Clipped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 0.5
+
+
+class Clip(torch.nn.Module):
+    def forward(self, x):
+        return Clipped.apply(x)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("replaces", [True, False])
+def test_anchors_are_where_passes_put_something(ranks, replaces) -> None:
+    """Upstream's test of dummy operators, which a transformation replaces by another subgraph."""
+    model, optimizer, twin, eager_optimizer, batches = setup(Hidden)
+    seen = []
+
+    def count(program):
+        seen.append([(op.attributes["name"], op.module) for op in program.find("aten.anchor")])
+
+    step = spmd.compile(train_step, ranks=ranks, policy="class:Linear", module_override={torch.nn.Identity: PAGE["Anchored"]()},
+                        passes=[count, *([PAGE["clip_hidden"], count] if replaces else [])])
+    losses = [step(model, optimizer, x, y) for x, y in batches]
+    assert seen == [[("hidden", "between"), ("hidden.backward", "between")], *([[]] if replaces else [])]
+    if replaces:
+        twin.between = Clip()
+    eager = [train_step(twin, eager_optimizer, x, y).detach() for x, y in batches]
+    check(losses, eager, model, twin)
+
+
+def test_anchors_do_nothing_in_eager_and_take_tensors_with_names() -> None:
+    x = torch.randn(3)
+    assert spmd.anchor(x, "x") is x
+    for wrong in ((1.0, "x"), (x, ""), (x, 3)):
+        with pytest.raises(TypeError, match="expected a tensor and a name"):
+            spmd.anchor(*wrong)
 
 
 class Tables(torch.nn.Module):

@@ -259,7 +259,7 @@ class Program:
             ranks *= size
         return ranks
 
-    def find(self, name: str, **attributes: Any) -> list[Operation]:
+    def find(self, name: str, /, **attributes: Any) -> list[Operation]:
         """The operations of a name, in order, that have these attributes."""
         return [op for op in self.ops
                 if op.name == name and all(op.attributes.get(key) == value for key, value in attributes.items())]

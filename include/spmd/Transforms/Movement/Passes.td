@@ -5,6 +5,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DropAnchors : Pass<"spmd-drop-anchors", "::mlir::ModuleOp"> {
+  let summary = "takes out the places that spmd.anchor() has named";
+  let description = [{
+    Definition: every `aten.anchor` is replaced by its operand.
+
+    Input: functions in aten ops, partitioned or not. Output: the same without `aten.anchor`.
+
+    Why: an anchor is there for passes over the partitioned program, which find it by its name; it computes nothing.
+
+    ```mlir
+    // spmd-opt --spmd-drop-anchors
+    func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = aten.anchor %x {name = "router"} : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = aten.relu %0 : (tensor<4xf32>) -> tensor<4xf32>
+      return %1 : tensor<4xf32>
+    }
+    // becomes
+    func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = aten.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::spmd::aten::AtenDialect"];
+}
+
 def ShareKeyValueHeads : Pass<"spmd-share-key-value-heads", "::mlir::ModuleOp"> {
   let summary = "lets attention share key and value heads that the model repeats for its query heads";
   let description = [{
