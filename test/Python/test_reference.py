@@ -177,6 +177,7 @@ def test_a_check_allows_what_eager_moves_by_itself(tmp_path) -> None:
     def check(name: str, movement: bool, wrong: bool = False) -> tuple[int, str]:
         package = spmd.capture(train_step, model, optimizer, *batches[0], reference=batches,
                                reference_movement=movement)
+        package.step["zero_gradient"] = []  # which has found the bias
         package.save(step := tmp_path / f"{name}.step")
         if wrong:
             weights = load_file(step / "weights.safetensors")
@@ -194,3 +195,55 @@ def test_a_check_allows_what_eager_moves_by_itself(tmp_path) -> None:
     assert code == 0 and "eager moves" in said, said
     code, said = check("wrong", movement=True, wrong=True)
     assert code != 0 and "eager moves" in said and "reference_movement=True" not in said
+
+
+class Attends(nn.Module):
+    """The bias of its keys is added to all scores of a query alike; that of `wide` is used by halves of the loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value, self.wide = (nn.Linear(8, 8) for _ in range(4))
+        self.first, self.second = nn.BatchNorm1d(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        weights = (self.query(x) @ self.key(x).transpose(1, 2)).softmax(-1)
+        return self.second((weights @ self.value(x)).mean(1)) + self.second(self.first(self.wide(x[:, 0])))
+
+
+def accumulated(model, optimizer, x, y):
+    total = 0
+    for a, b in zip(x.chunk(2), y.chunk(2)):
+        loss = F.mse_loss(model(a), b) / 2
+        loss.backward()
+        total = total + loss.detach()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return total
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+@pytest.mark.parametrize("step", [train_step, accumulated], ids=["plain", "accumulated"])
+def test_parameters_without_a_gradient_but_for_rounding_are_found(step, ranks, tmp_path) -> None:
+    """A key's bias, and a bias before batch norm. Adam makes noise of them, which no check may compare."""
+    torch.manual_seed(0)
+    model = Attends()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    batches = [(torch.randn(16, 5, 8), torch.randn(16, 3)) for _ in range(4)]
+    per_rank = [tuple(t[:16 // (ranks or 1)] for t in batch) for batch in batches]
+    before = everything(model, optimizer)
+    package = spmd.capture(step, model, optimizer, *per_rank[0], reference=batches, reference_ranks=ranks)
+    assert package.step["zero_gradient"] == ["key.bias", "wide.bias"]
+    same(everything(model, optimizer), before)
+    package.save(tmp_path / "a.step")
+    subprocess.run([find_tool("spmd-compile"), tmp_path / "a.step", "-o", tmp_path / "a.spmd", "--ranks=2",
+                    *(["--view=local"] if ranks else [])], check=True)
+    check = [find_tool("spmd-run"), tmp_path / "a.spmd", "--check", "--quiet"]
+    assert subprocess.run(check, capture_output=True, text=True).returncode == 0
+
+    package.step["zero_gradient"] = []
+    package.save(tmp_path / "b.step")
+    subprocess.run([find_tool("spmd-compile"), tmp_path / "b.step", "-o", tmp_path / "b.spmd", "--ranks=2",
+                    *(["--view=local"] if ranks else [])], check=True)
+    failed = subprocess.run([*check[:1], tmp_path / "b.spmd", *check[2:]], capture_output=True, text=True)
+    assert failed.returncode != 0 and "bias" in failed.stdout + failed.stderr, "they do move"

@@ -60,7 +60,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         time of the reference once more, and is for steps that are chaotic (batch norm over few values), or whose
         optimizer makes updates of rounding errors.
       zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
-        under Adam their values are noise, and a check compares them through their first moment.
+        under Adam their values are noise, and a check compares them through their first moment. Recording a reference
+        finds them by itself.
       keep_grads: gradients that the step clears, before it computes them or once they are used, are state of the step too,
         one sharded tensor each, and can be read after it. Those that outlive a step which does not clear them are in any case.
       scheduled_options: options of the param groups, besides the learning rate, that are inputs of the step and may

@@ -21,6 +21,7 @@ from .replicas import Original, Replicas, untouched
 from .result import wrap
 from .torch_compiled import run_eagerly
 from .trace import Output
+from .zero_gradients import zero_gradients
 
 FinalState = Literal["all", "zero_gradient", "none"]
 
@@ -30,6 +31,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
                      batch_dims: dict[str, int | None], movement: bool = False) -> None:
     """Trains model and optimizer on `batches` in order, and puts everything back; fills package.reference.
 
+    Parameters whose gradient is zero but for rounding are found, and noted in the step (zero_gradients.py).
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
     is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
@@ -43,7 +45,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     view = whole(call.model, package.held)
     several = (ranks or 1) > 1
 
-    def run(rounded: bool) -> dict[str, torch.Tensor]:
+    def run(rounded: bool, batches: Sequence[Any] = batches) -> dict[str, torch.Tensor]:
         with run_eagerly(), put_back(call.model, view, call.optimizers), \
                 untouched(view) if several else contextlib.nullcontext():
             if rounded:
@@ -51,6 +53,9 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
             replicas = Replicas(call.model, call.optimizers, ranks) if several \
                 else Original(call.model, call.optimizers)
             return _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
+    found = {*package.step["zero_gradient"], *zero_gradients(view, lambda: run(rounded=False, batches=batches[:1]))}
+    for step in (package.step, *([package.first_step.step] if package.first_step else [])):
+        step["zero_gradient"] = [p["name"] for p in step["parameters"] if p["name"] in found]
     package.reference = run(rounded=False)
     if movement:
         package.reference |= _moved(package.reference, run(rounded=True))
