@@ -66,11 +66,10 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
     else:
         step, made = zoo.plain_step, torch.optim.SGD(model.parameters(), lr=1e-2)
     batches = zoo.batches(case, max(steps, 1))
-    zero = zoo.zero_gradients(model, batches[0])
     path = folder / f"{optimizer}.step"
     try:
         package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]],
-                               zero_gradient=zero, reference_state="zero_gradient" if zero else "none")
+                               reference_state="zero_gradient")
     except Exception as error:  # whatever it is, it is told
         lines = f"{type(error).__name__}: {error}".splitlines()
         place = [line.strip() for line in lines if line.startswith("  File ")]

@@ -5,7 +5,6 @@ class of its blocks. Dropout is off, but for one of them.
 """
 from __future__ import annotations
 
-import copy
 import dataclasses
 from typing import Any, Callable
 
@@ -272,19 +271,6 @@ def build(case: Case) -> torch.nn.Module:
             if parameter.dim() > 1:
                 parameter.mul_(case.scale)
     return model.train()
-
-
-def zero_gradients(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> list[str]:
-    """Parameters whose gradient, or a part of it, is zero but for rounding: what is added to all keys of an attention
-    changes no softmax. They are those that do not grow threefold with the loss: rounding goes its own ways."""
-    def gradients(factor: float) -> dict[str, torch.Tensor]:
-        own = copy.deepcopy(model)
-        torch.manual_seed(0)  # the same dropout
-        (own(**batch).loss * factor).backward()
-        return {name: p.grad / factor for name, p in own.named_parameters() if p.grad is not None}
-    once, thrice = gradients(1.0), gradients(3.0)
-    return [name for name, g in once.items()
-            if ((g - thrice[name]).abs() > 0.1 * torch.maximum(g.abs(), thrice[name].abs())).any()]
 
 
 def batches(case: Case, count: int) -> list[dict[str, torch.Tensor]]:
