@@ -413,3 +413,29 @@ def test_check_finds_a_missing_reduction(tmp_path) -> None:
     text = re.sub(r"spmd\.recorded_values = \{.*?\}, results = .*?\}", "", text)
     run(*broken(*sum_of_gradients, text))  # as one who means it would write it
     check_fails()
+
+
+def test_synchronized_batch_norm_is_refused_where_it_would_not_be() -> None:
+    def build(norm):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), norm(8), torch.nn.Linear(8, 2))
+        return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(model, optimizer, x, y):
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    x, y = torch.randn(8, 4), torch.randn(8, 2)
+    for options in ({}, {"track_running_stats": False}):
+        model, optimizer = build(lambda n: torch.nn.SyncBatchNorm(n, **options))
+        with pytest.raises(spmd.CompileError, match="module '1' is a SyncBatchNorm[^\0]*use view=global"):
+            spmd.compile(step, ranks=2, view="local")(model, optimizer, x, y)
+    twin, twin_optimizer = build(torch.nn.BatchNorm1d)
+    model, optimizer = build(torch.nn.SyncBatchNorm)
+    torch.testing.assert_close(spmd.compile(step, ranks=2)(model, optimizer, x, y), step(twin, twin_optimizer, x, y))
+    model, optimizer = build(torch.nn.SyncBatchNorm)
+    model.eval()
+    assert spmd.compile(step, ranks=2, view="local")(model, optimizer, x, y).isfinite()

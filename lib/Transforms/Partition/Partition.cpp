@@ -27,6 +27,26 @@ static void markWholeGradients(ModuleOp module) {
       unit->setAttr(kWholeGradientAttr, UnitAttr::get(module.getContext()));
 }
 
+/// PyTorch's SyncBatchNorm that trains has the statistics of all ranks, and a rank's own step those of its rows.
+static LogicalResult checkNothingIsSynchronized(func::FuncOp step) {
+  for (auto tree : step->getParentOfType<ModuleOp>().getOps<ModuleTreeOp>())
+    for (auto entry : tree.getBody().getOps<TreeModuleOp>()) {
+      if (entry.getClassName() != "torch.nn.modules.batchnorm.SyncBatchNorm")
+        continue;
+      bool trains = llvm::any_of(llvm::seq(step.getNumArguments()), [&](unsigned arg) {
+        auto buffer = getArgRole<BufferAttr>(step, arg);
+        auto name = buffer ? StringAttr::get(step.getContext(), buffer.getName()) : StringAttr();
+        return name && llvm::is_contained(entry.getBuffers(), name) && findUpdate(step, arg);
+      });
+      if (trains || entry.getBuffers().empty())
+        return step.emitError() << "module '" << entry.getPath()
+                                << "' is a SyncBatchNorm, whose statistics are those of all ranks' rows, and with view=local "
+                                   "each rank has its own; use view=global, where every batch norm has them of the whole "
+                                   "batch, or BatchNorm";
+    }
+  return success();
+}
+
 namespace {
 struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
   using PartitionBase::PartitionBase;
@@ -44,6 +64,8 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       return signalPassFailure();
     if (succeeded(step))
       step->isLocalView = view == "local" && step->ranks > 1;
+    if (succeeded(step) && step->isLocalView && failed(checkNothingIsSynchronized(step->func)))
+      return signalPassFailure();
     if (failed(step) || failed(partition::Partitioner::run(*step)))
       return signalPassFailure();
     markWholeGradients(module);
