@@ -343,3 +343,31 @@ def test_a_batch_that_cannot_be_written_is_an_error() -> None:
     assert torch.equal(both, torch.ones(6, 4))
     package = spmd.capture(scaled, model, optimizer, torch.ones(6, 4), torch.zeros(6, 4))
     assert [output["path"] for output in package.step["outputs"]] == [""], "an artifact writes into no tensor of a caller"
+
+
+def reduced_loss(loss):
+    torch.distributed.all_reduce(loss)
+
+
+def gathered(loss):
+    torch.distributed._functional_collectives.all_gather_tensor(loss.view(1), 0, torch.distributed.group.WORLD)
+
+
+def met(loss):
+    torch.distributed.barrier()
+
+
+@pytest.mark.parametrize("communicate", [reduced_loss, gathered, met], ids=lambda f: f.__name__)
+def test_collectives_of_the_users_are_errors_at_their_line(communicate) -> None:
+    def step(model, optimizer, x):
+        loss = finish(model(x).square().mean(), optimizer).detach().clone()
+        communicate(loss)
+        return loss
+
+    model = nn.Linear(4, 4)
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(spmd.CaptureError, match=rf"communicates between processes[^\0]*in {communicate.__name__}[^\0]*leave it out"):
+            spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+    finally:
+        torch.distributed.destroy_process_group()

@@ -39,6 +39,9 @@ class Provenance(NamedTuple):
     seed: bool = False
 
 
+# Of torch.distributed, in place and functional.
+_COLLECTIVES = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional"}
+
 # Ops whose shape functions take operands of several types, and whose kernels do not.
 _PRODUCTS = {getattr(torch.ops.aten, name) for name in (
     "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "linear")}
@@ -151,6 +154,10 @@ class ProvenanceMode(TorchDispatchMode):
         return result
 
     def _refuse(self, func, leaves, stack) -> None:
+        if func.namespace in _COLLECTIVES:
+            raise error_at(stack, f"{func} communicates between processes, which a captured step does by itself",
+                           "leave it out: the step means what it means on one device with the whole batch, and with "
+                           "view='local' gradients are averaged, and so is a loss that is given back")
         if func.overloadpacket in _PRODUCTS and len(dtypes := dict.fromkeys(leaf.dtype for leaf in leaves)) > 1:
             raise error_at(stack, f"{func} multiplies {' by '.join(map(str, dtypes))}, which eager PyTorch refuses",
                            "cast one of them, or compute in one type: precision=, torch.autocast")
