@@ -175,6 +175,10 @@ CASES = [
     decoder("DeepseekV3ForCausalLM", "DeepseekV3DecoderLayer", n_routed_experts=4, num_experts_per_tok=2, n_group=2,
             topk_group=1, moe_intermediate_size=24, n_shared_experts=1, first_k_dense_replace=1, q_lora_rank=8,
             kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4),
+    # Rotary embeddings by complex numbers.
+    decoder("DeepseekV2ForCausalLM", "DeepseekV2DecoderLayer", n_routed_experts=4, num_experts_per_tok=2, n_group=1,
+            topk_group=1, moe_intermediate_size=24, n_shared_experts=1, first_k_dense_replace=1, q_lora_rank=8,
+            kv_lora_rank=8, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, head_dim=8, num_key_value_heads=4),
     decoder("GptOssForCausalLM", "GptOssDecoderLayer", num_local_experts=4, num_experts_per_tok=2, head_dim=8,
             intermediate_size=24, sliding_window=4, layer_types=["sliding_attention", "full_attention"]),
     Case("FalconForCausalLM", "FalconConfig", dict(
