@@ -39,7 +39,7 @@ from .livestate import LiveState, StateLostError, Valueless
 from .loading import check_groups, load_into, name_list, notes_of, objects_file, read_objects, take_groups
 from .looking import local_shards, select, state_dict, unshard
 from .meshes import count_ranks, mesh_text
-from .native import FAILED
+from .native import FAILED, OTHER_STATE
 from .planning import Plan, read_plan
 from .overrides import Overrides
 from .parallel_mode import arguments_of
@@ -446,7 +446,7 @@ class CompiledStep(CompiledFunction):
                 try:
                     return Trainer(artifact, weights=constants, shares=home, **self._run_options), home
                 except RunError as error:
-                    if "cannot share a state" not in str(error):
+                    if error.code != OTHER_STATE:
                         raise
             processes = self._agreement.processes
             if processes.rank == 0:  # whose values all begin with

@@ -5,7 +5,8 @@ from . import native
 
 
 class RunError(RuntimeError):
-    """What the runtime answered: `code` 2 is bad input, 3 a failure while running.
+    """What the runtime answered: `code` 2 is bad input, 3 a failure while running, 4 that two programs cannot
+    share a state.
 
     `rank` and `command` (position in the plan) are -1 when no particular one failed; `location` is the command's module
     and user line.

@@ -32,7 +32,7 @@ class InterpretingTrainer:
                     for i in step["inputs"] if i["kind"] in ("param", "buffer", "state")}
             shared = shares._run.tensors()
             if keys != set(shared):
-                raise spmd.RunError(native.Status(code=2, message=b"the programs cannot share a state"))
+                raise spmd.RunError(native.Status(code=native.OTHER_STATE, message=b"the programs cannot share a state"))
             self._run = StepInterpreter(step, known | shared)
             self._run.state = {number: shared.get(self._run.names.get(number), value)
                                for number, value in self._run.state.items()}

@@ -12,6 +12,7 @@ import torch
 from safetensors.numpy import load_file
 
 import spmd
+from spmd import native
 from spmd.arrays import to_numpy, to_torch
 
 ROOT = Path(__file__).parent.parent.parent
@@ -136,8 +137,9 @@ def test_two_programs_share_a_state(artifact, tmp_path, reference) -> None:
     np.testing.assert_array_equal(second.read("param", "emb.weight"), alone.read("param", "emb.weight"))
     maker = ROOT / "test/Runtime/Inputs/make_artifact.py"
     subprocess.run([sys.executable, maker, tmp_path / "three.spmd", "--ranks=3"], check=True)
-    with pytest.raises(spmd.RunError, match="cannot share a state: this one has 3 ranks, not 2"):
+    with pytest.raises(spmd.RunError, match="cannot share a state: this one has 3 ranks, not 2") as error:
         spmd.load(tmp_path / "three.spmd", shares=second)
+    assert error.value.code == native.OTHER_STATE
 
 
 def test_closed_trainer(artifact) -> None:

@@ -27,12 +27,12 @@ static bool saysAll = true;
 static int fail(const Status &status) {
   std::fflush(stdout);
   if (status.isElsewhere && !saysAll)
-    return static_cast<int>(status.code);
+    return status.exitCode();
   std::fprintf(stderr, "spmd-run: error: %s\n", status.message.c_str());
   // Collectives already say where they come from.
   if (!status.location.empty() && status.message.find(status.location) == std::string::npos)
     std::fprintf(stderr, "  at %s\n", status.location.c_str());
-  return static_cast<int>(status.code);
+  return status.exitCode();
 }
 
 static void warn(const std::string &text) {

@@ -42,8 +42,9 @@ extern "C" {
 /* Codes of errors; the same as the exit codes of the command line tools. */
 enum {
   SPMD_OK = 0,
-  SPMD_BAD_INPUT = 2, /* bad file, option, shape, dtype or value */
-  SPMD_FAILED = 3     /* failure while running */
+  SPMD_BAD_INPUT = 2,  /* bad file, option, shape, dtype or value */
+  SPMD_FAILED = 3,     /* failure while running */
+  SPMD_OTHER_STATE = 4 /* the program cannot have the state of the one that it should share it with */
 };
 
 /* Element types. A bool is one byte. */

@@ -106,7 +106,7 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   if (options.shares) {
     content->shared = options.shares->content->shared;
     if (content->shared->backend != backend)
-      return Status::badInput("the programs cannot share a state: this one is for target '" + manifest().target +
+      return Status::otherState("this one is for target '" + manifest().target +
                               "', not '" + options.shares->manifest().target + "'");
   } else {
     content->shared = std::make_shared<SharedState>();
@@ -225,7 +225,7 @@ Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights)
   if (difference.empty() && manifest().stateBytes != other.manifest().stateBytes)
     difference = "a state of " + std::to_string(manifest().stateBytes) + " bytes";
   if (!difference.empty())
-    return Status::badInput("the programs cannot share a state: this one has " + difference);
+    return Status::otherState("this one has " + difference);
   for (const StateTensor &tensor : content->state.tensors()) {
     if (tensor.state != "constant")
       continue;
@@ -236,7 +236,7 @@ Status Trainer::shareState(const Trainer &other, const SafetensorsFile *weights)
     bool same = stored && stored->bytes == tensor.bytes() && stored->dtype == tensor.dtype &&
                 std::memcmp(stored->data, shared.data(), shared.size()) == 0;
     if (!same)
-      return Status::badInput("the programs cannot share a state: constant '" + tensor.name + "' " +
+      return Status::otherState("constant '" + tensor.name + "' " +
                               (stored ? "is another" : "is in no weights file"));
   }
   return content->memory().grow(manifest().arenaBytes, manifest().stateBytes);

@@ -55,7 +55,7 @@ def main(path: Path) -> int:
             problems.append(f"{what}: the header has {header}, Python {python}")
 
     numbers = {name: int(value) for name, value in re.findall(r"\b(SPMD_\w+) = (\d+)", text)}
-    for name in ("OK", "BAD_INPUT", "FAILED"):
+    for name in ("OK", "BAD_INPUT", "FAILED", "OTHER_STATE"):
         compare(name, numbers.pop(f"SPMD_{name}"), getattr(native, name))
     compare("batches", [numbers.pop("SPMD_BATCH_OF_PROCESS"), numbers.pop("SPMD_BATCH_OF_JOB")], [0, 1])
     names = {f"SPMD_{name.upper()}".replace("SPMD_I1", "SPMD_BOOL") if name == "i1" else f"SPMD_{name.upper()}": number

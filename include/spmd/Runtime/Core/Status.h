@@ -16,13 +16,14 @@
 
 namespace spmd::runtime {
 
-/// The values are the exit codes of the command line tools and the codes of
-/// the C interface (SPMD_OK and so on).
+/// The values are the codes of the C interface (SPMD_OK and so on), and the exit codes of the command line tools, to
+/// which another state is bad input.
 enum class StatusCode : int32_t {
   Ok = 0,
   WrongResult = 1, ///< ran, but a comparison failed
   BadInput = 2,    ///< bad file, option, shape, dtype or value
   Failed = 3,      ///< failure while running
+  OtherState = 4,  ///< two programs cannot share a state
 };
 
 struct [[nodiscard]] Status {
@@ -34,9 +35,13 @@ struct [[nodiscard]] Status {
   bool isElsewhere = false; ///< another process found it, and says so
 
   bool ok() const { return code == StatusCode::Ok; }
+  int exitCode() const { return static_cast<int>(code == StatusCode::OtherState ? StatusCode::BadInput : code); }
 
   static Status success() { return {}; }
   static Status badInput(std::string message) { return {StatusCode::BadInput, std::move(message), -1, -1, {}}; }
+  static Status otherState(const std::string &difference) {
+    return {StatusCode::OtherState, "the programs cannot share a state: " + difference, -1, -1, {}};
+  }
   static Status failed(std::string message, int32_t rank = -1, int32_t command = -1, std::string location = {}) {
     return {StatusCode::Failed, std::move(message), rank, command, std::move(location)};
   }
