@@ -88,7 +88,9 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
         if path not in names:  # in a container
             reader.take_all(path, value)
     for function in (*custom_ops.functions(), *hooks):
-        reader.read_code(getattr(function, "__qualname__", ""), function)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        if not reader.read_code(name, function) and has_users_class(function):
+            reader.read(type(function).__call__, function, name)
     modules = [(path or "model", module) for path, module in named_modules(model, whole(model, held))]
     for path, module in modules:
         reader.read_module(module, path)

@@ -13,7 +13,7 @@ from ..precision import Precision
 from .casts import computing_in
 from .errors import CaptureError
 from .exported import exported_module, is_exported, without_aliases
-from .code_names import closure_numbers
+from .code_names import closure_numbers, users_hooks
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
 from .torch_compiled import original
@@ -52,6 +52,7 @@ class StepCall:
         self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
         self._model_part = self._find_model(paths, last)
         self.model: torch.nn.Module = original(self._model_part.value)
+        self._find_optimizers_of_hooks(last)
         self._batch_slots: list[int] = []
         self.batch_names: list[str] = []
         for slot, (path, leaf) in enumerate(paths):
@@ -72,6 +73,18 @@ class StepCall:
             return given or find_optimizers(self.train_step)
         again = [part.again(torch.optim.Optimizer) for part in last._optimizer_parts]
         return find_optimizers(self.train_step) if None in again else again
+
+    def _find_optimizers_of_hooks(self, last: StepCall | None) -> None:
+        """Those that hooks of the model and of its parameters step, in backward."""
+        if last is not None:
+            self._hook_parts = [part.again(torch.optim.Optimizer) for part in last._hook_parts]
+        if last is None or None in self._hook_parts:
+            found = {id(part.value): part for hook in users_hooks(self.model, self.optimizers)
+                     for part in find_optimizers(hook)}
+            self._hook_parts = list(found.values())
+        known = {id(part.value) for part in self._optimizer_parts}
+        self._optimizer_parts += [part for part in self._hook_parts if id(part.value) not in known]
+        self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
 
     def _find_model(self, paths: list[Any], last: StepCall | None) -> Part:
         given = [part for part in _arguments(paths, torch.nn.Module) if _has_tensors(part.value)]

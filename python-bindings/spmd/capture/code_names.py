@@ -95,7 +95,8 @@ def hooks_of_all_modules() -> list[dict[int, Callable]]:
 
 
 def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
-    """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers."""
+    """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers: functions, and
+    objects that are called."""
     tables = [*hooks_of_all_modules(), _global_optimizer_pre_hooks, _global_optimizer_post_hooks]
     tables += [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for optimizer in optimizers.parts
               for when in ("pre", "post")]
@@ -105,7 +106,7 @@ def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Call
     for parameter in model.parameters():
         tables += [parameter._backward_hooks, parameter._post_accumulate_grad_hooks]
     for table in tables:
-        yield from (hook for hook in (table or {}).values() if is_users_function(hook))
+        yield from (hook for hook in (table or {}).values() if is_users_function(hook) or has_users_class(hook))
 
 
 class Names:

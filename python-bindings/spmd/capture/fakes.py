@@ -105,6 +105,10 @@ class FakeStep:
             self._reals[id(twin)] = real
         return self._fakes[id(real)]
 
+    def twin(self, real: torch.Tensor) -> torch.Tensor | None:
+        """Of a tensor that has one."""
+        return self._fakes.get(id(real))
+
     def real_of(self, twin: torch.Tensor) -> torch.Tensor:
         """The tensor that a twin stands for; another one is itself."""
         return self._reals.get(id(twin), twin)

@@ -75,6 +75,11 @@ def copied(value: Any) -> Any:
         isinstance(leaf, NUMBERS) for leaf in leaves) else value
 
 
+def entry_path(path: str, key: Any, number: int) -> str:
+    """Of a dict's entry, by its key; of a key that is a tensor, whose values nobody wants to read, by its `number`."""
+    return f"{path}[tensor {number}]" if isinstance(key, torch.Tensor) else f"{path}[{key!r}]"
+
+
 def _is_small(value: Any) -> bool:
     """A tensor of few bytes with values on the CPU."""
     return isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter) \
@@ -84,7 +89,7 @@ def _is_small(value: Any) -> bool:
 def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (dict, *_MAPPINGS)):
         if len(value) <= _ENTRIES:
-            yield from ((f"{path}[{key!r}]", child) for key, child in list(value.items()))
+            yield from ((entry_path(path, key, n), child) for n, (key, child) in enumerate(list(value.items())))
     elif isinstance(value, _CONTAINERS):
         if len(value) <= _ENTRIES:
             yield from ((f"{path}[{i}]", child) for i, child in enumerate(value))

@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .code_names import has_users_class
 from .errors import CaptureError, Frame
-from .host_state import tables
+from .host_state import entry_path, tables
 
 TRACED = (FakeTensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]
@@ -32,7 +32,9 @@ class Table(NamedTuple):
     of_object: bool
 
     def path_of(self, key: Any) -> str:
-        return f"{self.path}.{key}" if self.of_object else f"{self.path}[{key!r}]"
+        if self.of_object:
+            return f"{self.path}.{key}"
+        return entry_path(self.path, key, next((n for n, known in enumerate(self.entries) if known is key), 0))
 
 
 class Left(NamedTuple):
@@ -82,17 +84,22 @@ class WatchedTables:
         self._before: list[dict[Any, Any]] = []
 
     @contextlib.contextmanager
-    def watched(self, blank: Blank) -> Iterator[None]:
-        """With blanks in them. When this is left, the traced values are out of them again."""
+    def watched(self, blank: Blank, twins: Callable[[torch.Tensor], torch.Tensor | None]) -> Iterator[None]:
+        """With blanks in them, and what they have for a parameter also for its twin. When this is left, the traced values
+        are out of them again."""
         saved = [dict(table.entries) for table in self._tables]
         for table in self._tables:
             put_blanks(table.entries, blank)
+            if not table.of_object:
+                of_parameters = [(twins(key), value) for key, value in table.entries.items() if isinstance(key, torch.Tensor)]
+                table.entries.update((twin, value) for twin, value in of_parameters if twin is not None)
         self._before = [dict(table.entries) for table in self._tables]
         try:
             yield
         finally:
             for table, entries in zip(self._tables, saved):
-                for key in [key for key, value in table.entries.items() if _is_new(value, entries.get(key))]:
+                for key in [key for key, value in table.entries.items()
+                            if isinstance(key, FakeTensor) or _is_new(value, entries.get(key))]:
                     del table.entries[key]
                 table.entries.update((key, value) for key, value in entries.items()
                                      if key not in table.entries or is_left(value))

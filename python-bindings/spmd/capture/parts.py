@@ -19,9 +19,11 @@ import torch
 
 from .code_names import has_users_class, is_users_file
 from .errors import CaptureError
+from .host_state import entry_path
 from .read_paths import Item, read_paths
 
 _DEPTH = 4  # of lists, dicts and objects in each other
+_ENTRIES = 10_000  # of one
 
 
 class Part(NamedTuple):
@@ -147,9 +149,10 @@ def _inside(path: str, get: Callable[[], Any], value: Any, depth: int) -> Iterat
     if depth == 0 or isinstance(value, (torch.nn.Module, torch.optim.Optimizer, torch.Tensor, types.ModuleType, type)):
         return
     if isinstance(value, (list, tuple)):
-        entries = [(f"{path}[{i}]", functools.partial(_entry, get, i), v) for i, v in enumerate(value[:64])]
+        entries = [(f"{path}[{i}]", functools.partial(_entry, get, i), v) for i, v in enumerate(value[:_ENTRIES])]
     elif isinstance(value, dict):
-        entries = [(f"{path}[{k!r}]", functools.partial(_entry, get, k), v) for k, v in list(value.items())[:64]]
+        entries = [(entry_path(path, k, n), functools.partial(_entry, get, k), v)
+                   for n, (k, v) in enumerate(list(value.items())[:_ENTRIES])]
     elif has_users_class(value) and not callable(value):
         entries = [(f"{path}.{k}", functools.partial(_attribute, get, k), v)
                    for k, v in getattr(value, "__dict__", {}).items()]

@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import torch
 
-from .host_state import NUMBERS
+from .host_state import NUMBERS, entry_path
 from .code_names import global_names, is_users_file
 from .loss_scaling import scaler_there, state_of_scaler
 
@@ -187,8 +187,8 @@ def _parts(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
         yield Place(path, lambda: get()()), value()
     elif isinstance(value, dict):
         if len(value) <= _ENTRIES:
-            for key, entry in list(value.items()):
-                yield Place(f"{path}[{key!r}]", functools.partial(_entry, get, key)), entry
+            for number, (key, entry) in enumerate(list(value.items())):
+                yield Place(entry_path(path, key, number), functools.partial(_entry, get, key)), entry
     elif isinstance(value, _CONTAINERS):
         if len(value) <= _ENTRIES:
             for index, entry in enumerate(value):

@@ -28,7 +28,7 @@ from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import Frame, error_at, where
 from .fakes import FakeStep
 from .held import named_modules
-from .host_state import DEPTH, NUMBERS, differences, generator_states, host_state
+from .host_state import DEPTH, NUMBERS, differences, entry_path, generator_states, host_state
 from .left import TRACED, Left, WatchedTables
 from .optimizers import Optimizers
 
@@ -51,7 +51,7 @@ class SideEffects:
     @contextlib.contextmanager
     def watched(self) -> Iterator[SideEffects]:
         """While the step is traced; when this is left, no traced value is in its objects and dicts."""
-        with self._tables.watched(self._fakes.blank):
+        with self._tables.watched(self._fakes.blank, self._fakes.twin):
             self._before = host_state(self._arguments | self._names().values, has_users_class)
             self._generators = generator_states()
             yield self
@@ -122,7 +122,7 @@ class SideEffects:
             return
         seen.add(id(value))
         if isinstance(value, dict):
-            children = [(f"{path}[{k!r}]", v) for k, v in list(value.items()) if k not in left]
+            children = [(entry_path(path, k, n), v) for n, (k, v) in enumerate(list(value.items())) if k not in left]
         elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
             children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
         elif has_users_class(value):
