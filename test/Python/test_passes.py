@@ -50,7 +50,7 @@ def check(losses, eager, model, twin) -> None:
         torch.testing.assert_close(model.state_dict()[name], value, rtol=1e-5, atol=1e-6)
 
 
-PAGE: dict = {"spmd": spmd, "torch": torch}
+PAGE: dict = {"spmd": spmd, "torch": torch, "F": F}
 for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/passes.md").read_text(), re.DOTALL):
     exec(block, PAGE)
 
@@ -161,33 +161,10 @@ def test_anchors_do_nothing_in_eager_and_take_tensors_with_names() -> None:
             spmd.anchor(*wrong)
 
 
-class Tables(torch.nn.Module):
-    """Several embedding tables, read one by one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tables = torch.nn.ModuleList(torch.nn.Embedding(5, 6) for _ in range(3))
-
-    def forward(self, ids):
-        return torch.stack([table(ids[:, n]) for n, table in enumerate(self.tables)]).sum(0)
-
-
-class OneTable(torch.nn.Module):
-    """The same parameters, read as one table."""
-
-    def __init__(self, tables: Tables) -> None:
-        super().__init__()
-        self.tables = tables.tables
-
-    def forward(self, ids):
-        whole = torch.cat([table.weight for table in self.tables])
-        return F.embedding(ids + torch.arange(3) * 5, whole).sum(1)
-
-
 class Recommender(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.body = torch.nn.Sequential(Tables(), torch.nn.Linear(6, 3))
+        self.body = torch.nn.Sequential(PAGE["Tables"](), torch.nn.Linear(6, 3))
 
     def forward(self, ids):
         return self.body(ids)
@@ -199,7 +176,7 @@ class JoinTables:
 
     def replacement(self, fqn, module):
         self.asked.append(fqn)
-        return OneTable(module) if isinstance(module, Tables) else module
+        return PAGE["one_table"].replacement(fqn, module)
 
     def transform(self, program, flat_state):
         self.states = [value.role for value in flat_state]
@@ -213,7 +190,7 @@ def test_modules_are_replaced_before_the_capture(ranks) -> None:
     override = JoinTables()
     step = spmd.compile(train_step, ranks=ranks, module_override=[override])
     losses = [step(model, optimizer, x, y) for x, y in batches]
-    assert override.asked == ["body", "body.0", "body.1"] and isinstance(model.body[0], OneTable)
+    assert override.asked == ["body", "body.0", "body.1"] and isinstance(model.body[0], PAGE["OneTable"])
     assert override.states and all(role.startswith("#spmd.shard<@unit0") for role in override.states)
     assert any(node["op"] == "aten.cat.default" for node in step.package.step["nodes"])
     check(losses, [train_step(twin, eager_optimizer, x, y).detach() for x, y in batches], model, twin)
