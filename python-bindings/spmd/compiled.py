@@ -19,13 +19,13 @@ from torch.utils import _pytree as pytree
 from .agreement import StepAgreement
 from .arrays import to_torch
 from .capture import CaptureError, StepPackage, capture_call
-from .capture.baked_values import baked_values
+from .capture.baked_values import baked_values, slots_of
 from .capture.call import StepCall, name_of, takes
 from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
 from .capture.fakes import tensor_names
 from .capture.gradients import with_gradient
-from .capture.held import whole
+from .capture.held import named_modules, whole
 from .capture.optimizers import Optimizers
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
@@ -364,9 +364,10 @@ class CompiledStep(CompiledFunction):
         self.compiles += 1
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
         baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
+        is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
         values = baked_values(call.train_step, call.model, package.held, call.others,
-                              users_hooks(everything, call.optimizers),
-                              lambda _, tensor: id(tensor) in package.read_left)
+                              users_hooks(everything, call.optimizers), is_read)
+        values += slots_of(package.left, dict(named_modules(call.model, everything)), package.held, is_read)
         return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:

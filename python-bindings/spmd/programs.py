@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 
 from .capture import StepPackage
-from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value
+from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value, slots_of
 from .capture.call import StepCall
 from .capture.code_names import hooks_of_all_modules, users_hooks
 from .capture.held import Held, named_modules, whole
@@ -78,6 +78,10 @@ class Program:
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
         return "; ".join(changed) or "the optimizer has other param groups"
 
+    def _is_read(self, path: str, tensor: torch.Tensor) -> bool:
+        """Whether the trace has read what an earlier call has left at `path`."""
+        return path in self._reads
+
     def takes(self, gradients: frozenset[int]) -> bool:
         """Whether it can begin with these gradients."""
         return self.package.gradients.ignored or self.needed <= gradients <= self.taken
@@ -121,7 +125,10 @@ class Program:
         if not held.is_same(self.held):
             baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
                                  users_hooks(whole(self.call.model, held), self.call.optimizers),
-                                 lambda path, _: path in self._reads)
+                                 self._is_read)
+            if self.package.left:
+                baked += slots_of(self.package.left, dict(named_modules(self.call.model, whole(self.call.model, held))), held,
+                                  self._is_read)
             if not are_alike(self.baked, baked):
                 return False
             if any(isinstance(left.owner, Table) for left in self.package.left) and any(

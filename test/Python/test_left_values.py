@@ -39,6 +39,8 @@ class Trainer:
             weight = 1 + 0.1 * self.log.get("loss", torch.zeros(()))
         elif self.what == "pass on":
             self.state.previous = getattr(self.state, "current", torch.zeros(()))
+        elif self.what == "ask whether it is there":
+            weight = 1 + 0.1 * getattr(self, "fresh", torch.ones(())) * (2 if hasattr(self.model[0], "note") else 1)
         elif self.what == "ask for the shape" and self.loss is not None:
             weight = 1.0 + self.loss.dim() + len(self.prediction)
         self.optimizer.zero_grad()
@@ -47,12 +49,14 @@ class Trainer:
         self.loss.backward()
         self.optimizer.step()
         self.log["loss"] = self.loss.detach()
+        self.fresh, self.model[0].note = self.loss.detach() * 3, self.prediction.detach()
         self.state.current = self.log["loss"] * 2
         self.mean = self.log["loss"] if self.mean is None else 0.9 * self.mean + 0.1 * self.log["loss"]
 
     def kept(self) -> dict[str, torch.Tensor]:
         """All that the step has left."""
-        found = {"loss": self.loss, "mean": self.mean, "prediction": self.prediction, **self.log, **vars(self.state)}
+        found = {"loss": self.loss, "mean": self.mean, "prediction": self.prediction, "fresh": self.fresh,
+                 "note": self.model[0].note, **self.log, **vars(self.state)}
         return {name: value.detach().clone() for name, value in found.items()}
 
 
@@ -66,7 +70,8 @@ def assert_equal(ours: Trainer, eager: Trainer) -> None:
         torch.testing.assert_close(ours.kept()[name], value, msg=lambda text: f"{name}: {text}")
 
 
-@pytest.mark.parametrize("what", ["overwrite", "read", "read an entry", "pass on", "ask for the shape"])
+@pytest.mark.parametrize("what", ["overwrite", "read", "read an entry", "pass on", "ask for the shape",
+                                  "ask whether it is there"])
 def test_it_is_there_after_each_call(what: str) -> None:
     ours, eager = CompiledTrainer(what), Trainer(what)
     for number in range(CALLS):

@@ -25,7 +25,7 @@ from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_class, is_users_file
 from .host_state import NUMBERS, host_state
-from .left import is_left
+from .left import Left, Table, is_left
 from .read_paths import Item, read_paths
 
 _NOTHING = object()
@@ -98,6 +98,25 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
         reader.read_code(place.path, root)
     reader.read_of_parameters(modules)
     return list(reader.found.values())
+
+
+def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held: Held,
+             is_read: Callable[[str, torch.Tensor], bool]) -> list[BakedValue]:
+    """What is in the places where a step leaves something, before a call: it may ask for that in ways that no bytecode
+    tells (hasattr, getattr). Of a tensor that is read at every call (held), or that an earlier call has left and that the
+    trace has not read, the form is compared."""
+    ids = {id(tensor) for place, tensor in held.tensors.values() if place is not None}
+    found = []
+    for one in left:
+        entries = one.owner.entries if isinstance(one.owner, Table) else vars(modules[one.owner])
+        path, get = f"{one.path} at the beginning", functools.partial(entries.get, one.key, _NOTHING)
+        value = get()
+        if isinstance(value, torch.Tensor) and (id(value) in ids or is_left(value) and not is_read(path, value)):
+            get = functools.partial(_form_of_tensor, get)
+            found.append(BakedValue(path, get, get(), None))
+        else:
+            found.append(BakedValue(path, get, value, value._version if isinstance(value, torch.Tensor) else None))
+    return found
 
 
 class _Reader:
@@ -353,6 +372,11 @@ def _of(get: Callable[[], Any], read: Callable[[Any, Any], Any], what: Any) -> A
 
 def _numbers_at(value: Any, path: str) -> tuple[Any, ...]:
     return _all_numbers(path, value)
+
+
+def _form_of_tensor(get: Callable[[], Any]) -> Any:
+    value = get()
+    return (value.shape, value.dtype, value.requires_grad, value.device) if isinstance(value, torch.Tensor) else value
 
 
 def _form_of_left(get: Callable[[], Any]) -> Any:

@@ -179,6 +179,7 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
+    first.around = traced.around
     return first
 
 

@@ -301,3 +301,10 @@ func.func @lerp_Scalar(%arg0: tensor<4x6xf32>, %arg1: tensor<4x6xf32>) -> tensor
   %0 = aten.lerp.Scalar %arg0, %arg1 {weight = 1.000000e-01 : f64} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
   return %0 : tensor<4x6xf32>
 }
+
+// CHECK-LABEL: @anchor(
+// CHECK: aten.anchor %arg0 {name = "hidden"} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+func.func @anchor(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %0 = aten.anchor %arg0 {name = "hidden"} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
