@@ -26,6 +26,7 @@ from .capture.draws import default_seed, seeded_with
 from .capture.fakes import tensor_names
 from .capture.gradients import with_gradient
 from .capture.held import named_modules, whole
+from .capture.left import check_reads_nothing_left
 from .capture.optimizers import Optimizers
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
@@ -341,6 +342,8 @@ class CompiledStep(CompiledFunction):
             captured = full if self.view == "global" else full.of_one_rank(self.ranks, self.batch_dims or {})
             with seeded_with(seed):
                 package = self._capture(captured, self._scheduled(options, call.optimizers), need.gradients)
+            if self.view == "local" and self.ranks > 1:
+                check_reads_nothing_left(package.held)
             everything = whole(call.model, package.held)
             check_replaceable(everything)
             if agreement.processes.rank == 0:  # whose values all begin with

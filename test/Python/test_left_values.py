@@ -119,6 +119,24 @@ def test_each_object_has_its_own() -> None:
             assert_equal(ours, eager)
 
 
+@pytest.mark.parametrize("what", ["overwrite", "read", "read an entry"])
+def test_with_a_local_view_it_is_not_read_again(what: str) -> None:
+    """Each rank's own in eager, and one for all here."""
+    trainer = Trainer(what)
+    trainer.mean = torch.zeros(()) if what == "overwrite" else None
+    step = spmd.compile(trainer.train_step, ranks=2, view="local")
+    if what == "overwrite":  # but for the mean, which it reads: of the first call the user's own
+        step(*batch(0))
+        with pytest.raises(spmd.CaptureError, match="left in 'self.mean', of which each rank has its own[^\0]*register_buffer"):
+            step(*batch(1))
+        trainer.mean = torch.zeros(())
+        step(*batch(1))
+        return
+    step(*batch(0))
+    with pytest.raises(spmd.CaptureError, match="has left in [^\0]*each rank has its own[^\0]*register_buffer"):
+        step(*batch(1))
+
+
 class Asks(Trainer):
     """Its step asks for the value of what it has left."""
 

@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .code_names import has_users_class
 from .errors import CaptureError, Frame
+from .held import Held
 from .host_state import entry_path, tables
 
 TRACED = (FakeTensor, torch.SymFloat, torch.SymInt, torch.SymBool)
@@ -69,6 +70,16 @@ def leave(owner: torch.nn.Module | Table, key: Any, value: Any) -> None:
 def is_left(value: Any) -> bool:
     """A tensor that a call of a step has left behind."""
     return isinstance(value, torch.Tensor) and _values.get(id(value)) is value
+
+
+def check_reads_nothing_left(held: Held) -> None:
+    """Raises CaptureError for a step that reads what an earlier call has left. With view=local each rank has had a value
+    of its own there, and what is left is one for all."""
+    for place, tensor in held.tensors.values():
+        if is_left(tensor):
+            raise CaptureError(f"the step reads what an earlier call has left in {place.path if place else 'an object'!r}, of "
+                               "which each rank has its own with view='local'\n  cure: keep it in a buffer of the model "
+                               "(register_buffer, and copy_ in the step), which each rank has; or use view='global'")
 
 
 def put_blanks(entries: dict[Any, Any], blank: Blank) -> None:
