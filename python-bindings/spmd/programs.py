@@ -97,7 +97,8 @@ class Program:
         if self.package.left:
             modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
             for left in self.package.left:
-                leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, value(left.value))
+                leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, value(left.value),
+                      isinstance(left.value, Output))
 
     def check_batch(self, rows: StepCall) -> None:
         """Raises where the batch that a call gives cannot take what the step writes into it."""

@@ -137,6 +137,27 @@ def test_with_a_local_view_it_is_not_read_again(what: str) -> None:
         step(*batch(1))
 
 
+def test_a_parameter_that_is_left_is_that_parameter() -> None:
+    trainer = Trainer("overwrite")
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        trainer.state.weight, trainer.state.early = trainer.model[0].weight, trainer.model[0].weight.detach()
+        loss = F.mse_loss(trainer.model(x), y)
+        loss.backward()
+        trainer.optimizer.step()
+        trainer.optimizer.zero_grad()
+        return loss
+
+    compiled = spmd.compile(step, ranks=2)
+    for number in range(4):
+        compiled(*batch(number))
+        assert trainer.state.weight is trainer.model[0].weight
+        torch.testing.assert_close(trainer.state.early, trainer.model[0].weight.detach())
+        if number == 1:
+            trainer.state.weight = None
+    assert compiled.compiles <= 3
+
+
 class Asks(Trainer):
     """Its step asks for the value of what it has left."""
 

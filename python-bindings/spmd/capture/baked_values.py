@@ -115,7 +115,9 @@ def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held:
             get = functools.partial(_form_of_tensor, get)
             found.append(BakedValue(path, get, get(), None))
         else:
-            found.append(BakedValue(path, get, value, value._version if isinstance(value, torch.Tensor) else None))
+            is_own = value is one.value  # a parameter, whose values are no matter
+            version = value._version if isinstance(value, torch.Tensor) and not is_own else None
+            found.append(BakedValue(path, get, value, version))
     return found
 
 

@@ -33,8 +33,9 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     nodes = [node_record(n, values, stacks.index) for n in traced.graph.nodes
              if n.op == "call_function" and not _is_getitem(n)]
     loss, loss_node = loss_output(traced)
+    left = [left.path for left in traced.left if isinstance(left.value, Output)]
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
-               for i, path in enumerate([*_paths(traced.result), *(left.path for left in traced.left),
+               for i, path in enumerate([*_paths(traced.result), *left,
                                     *(f"(batch).{name}" for name, _ in traced.written)])]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})

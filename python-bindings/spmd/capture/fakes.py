@@ -105,6 +105,10 @@ class FakeStep:
             self._reals[id(twin)] = real
         return self._fakes[id(real)]
 
+    def own_of(self, twin: Any) -> torch.Tensor | None:
+        """The parameter or buffer whose twin this is."""
+        return next((i.real for i in self.inputs if i.kind in ("param", "buffer") and i.fake is twin), None)
+
     def twin(self, real: torch.Tensor) -> torch.Tensor | None:
         """Of a tensor that has one."""
         return self._fakes.get(id(real))

@@ -56,9 +56,9 @@ _values: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDicti
 _attributes: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
 
 
-def leave(owner: torch.nn.Module | Table, key: Any, value: Any) -> None:
-    """Puts what a call of a step has left in its place."""
-    if isinstance(value, torch.Tensor):
+def leave(owner: torch.nn.Module | Table, key: Any, value: Any, is_made: bool) -> None:
+    """Puts what a call of a step has left in its place; `is_made`: by the call, and no tensor that was there."""
+    if is_made and isinstance(value, torch.Tensor):
         _values[id(value)] = value
     if isinstance(owner, Table):
         owner.entries[key] = value

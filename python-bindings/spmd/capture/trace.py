@@ -265,9 +265,10 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             leaves, spec = pytree.tree_flatten(wrap(returned))
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
             lefts = [*fakes.left(), *effects.left()]
+            own = {n: fakes.own_of(left.value) for n, left in enumerate(lefts)}  # parameters and buffers: the very objects
             changed = [n for n, (tensor, version) in enumerate(zip(batch, versions))
                        if call.writes_batch and tensor._version != version]
-            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for left in lefts),
+            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for n, left in enumerate(lefts) if own[n] is None),
                        *(batch[n].detach() for n in changed)]
             for tensor in tensors:
                 stamps.refuse_foreign("the step", id(tensor))
@@ -280,7 +281,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 return Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
 
             found = pytree.tree_unflatten([place(leaf) if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)
-            result[:] = [found, [left._replace(value=place(left.value)) for left in lefts],
+            result[:] = [found, [left._replace(value=place(left.value) if own[n] is None else own[n])
+                                 for n, left in enumerate(lefts)],
                          [(call.batch_names[n], place(batch[n])) for n in changed]]
             return tensors
 
