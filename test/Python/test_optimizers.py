@@ -2,6 +2,7 @@
 host it trains like eager. docs/optimizers.md is the table of what is tested."""
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -77,6 +78,49 @@ def test_host_trains_like_eager(optimizer: str, implementation: str, tmp_path) -
     """Five steps on two ranks; loss, parameters and optimizer state are those of eager PyTorch."""
     _, package = capture(Case(optimizer, implementation, "groups"), reference=True)
     StepCheck(package, tmp_path).train(2, "class:Linear", rtol=2e-5)
+
+
+class Weighed(torch.nn.Module):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        torch.manual_seed(5)
+        self.a, self.b = (torch.nn.Parameter(torch.randn(size).to(dtype)) for size in (37, 70))
+
+    def forward(self, a, b):
+        """The gradient of a parameter is what it is weighed by, to the bit."""
+        return (self.a * a).sum() + (self.b * b).sum()
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name, options", [
+    ("SGD", {}), ("Adam", {"eps": 1e-5}), ("AdamW", {"eps": 1e-5, "weight_decay": 0.1}),
+    ("Adagrad", {"weight_decay": 0.1, "lr_decay": 0.01}), ("Adagrad", {})], ids=str)
+def test_fused_in_a_narrow_type_rounds_once(name: str, options: dict, dtype: torch.dtype, ranks: int, tmp_path,
+                                            monkeypatch) -> None:
+    """Squares of gradients that are no numbers of the type count: the state is rounded, what is computed from it is not."""
+    def step(model, optimizer, a, b):
+        loss = model(a, b)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    monkeypatch.setenv("SPMD_CACHE", str(tmp_path))
+    model, twin = Weighed(dtype), Weighed(dtype)
+    make = getattr(torch.optim, name)
+    optimizer, other = (make(m.parameters(), lr=0.01, fused=True, **options) for m in (model, twin))
+    compiled = spmd.compile(step, ranks=ranks, batch_dims={"a": None, "b": None})
+    torch.manual_seed(1)
+    for scale in (1e-4, 1.0, 1e-3):
+        batch = [(torch.randn(size) * scale).to(dtype) for size in (37, 70)]
+        compiled(model, optimizer, *batch)
+        step(twin, other, *batch)
+    same = functools.partial(torch.testing.assert_close, rtol=torch.finfo(dtype).eps, atol=torch.finfo(dtype).eps / 100)
+    for own, eager in zip(model.parameters(), twin.parameters()):
+        same(own, eager)
+        for key, value in other.state[eager].items():
+            same(optimizer.state[own][key], value)
 
 
 @pytest.mark.parametrize("make, why", [

@@ -108,12 +108,18 @@ LogicalResult spmd::emitUnrolled(Emitter &emitter, Call &call, Results &results)
   return success();
 }
 
-/// One position of _fused_adagrad as PyTorch's CPU kernel computes it: the rate in
-/// f64, everything else in the parameter's type. Gives parameter and sum.
+/// One position of _fused_adagrad as PyTorch's CPU kernel computes it: the rate in f64, everything else in the
+/// parameter's type, of f16 and bf16 in f32, where the sum is rounded for later steps only: its square root is taken
+/// before. Gives parameter and sum.
 static std::pair<Value, Value> emitAdagradPosition(Emitter &emitter, Call &call, Value param, Value grad, Value sum,
                                                    Value step) {
   OpBuilder &builder = emitter.builder;
-  RankedTensorType type = typeOf(param);
+  RankedTensorType stored = typeOf(param), storedSum = typeOf(sum), type = stored;
+  if (type.getElementTypeBitWidth() < 32)
+    type = type.clone(builder.getF32Type());
+  param = emitter.cast(param, type.getElementType());
+  grad = emitter.cast(grad, type.getElementType());
+  sum = emitter.cast(sum, type.getElementType());
   auto scalarOp = [&](StringRef op, Value value, double other) {
     return emitter.createValue(op, value, emitter.named("other", builder.getF64FloatAttr(other)), typeOf(value));
   };
@@ -133,7 +139,8 @@ static std::pair<Value, Value> emitAdagradPosition(Emitter &emitter, Call &call,
   Value deviation = scalarOp("add.Scalar", emitter.createValue("sqrt", sum, {}, type), call.number("eps", 0));
   Value update = emitter.createValue("mul.Tensor", {grad, rate}, {}, type);
   update = emitter.createValue("div.Tensor", {update, deviation}, {}, type);
-  return {emitter.createValue("sub.Tensor", {param, update}, {}, type), sum};
+  param = emitter.createValue("sub.Tensor", {param, update}, {}, type);
+  return {emitter.cast(param, stored.getElementType()), emitter.cast(sum, storedSum.getElementType())};
 }
 
 static LogicalResult emitFusedAdagrad(Emitter &emitter, Call &call, Results &results) {

@@ -86,8 +86,10 @@ static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, u
     operands.push_back(!lane.isChunk() ? operand : isNumber ? lane.alignDivisor(operand) : lane.align(operand));
   }
   auto result = cast<RankedTensorType>(op.getResult(index).getType());
-  OperationState state(op.getLoc(), ("aten." + op.getOp()).str(), operands,
-                       lane.isChunk() ? result.clone(getComputeType(result.getElementType())) : result,
+  std::string name = ("aten." + op.getOp()).str();
+  bool rounds = name == ToCopyOp::getOperationName(); // what is asked for, to a type of its own
+  OperationState state(op.getLoc(), name, operands,
+                       lane.isChunk() && !rounds ? result.clone(getComputeType(result.getElementType())) : result,
                        op.getOptions().getValue());
   return rewriter.create(state)->getResult(0);
 }
