@@ -28,6 +28,7 @@ from .capture.gradients import with_gradient
 from .capture.held import named_modules, whole
 from .capture.left import check_reads_nothing_left
 from .capture.optimizers import Optimizers
+from .capture.package import OwnStates
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, read_option
@@ -264,7 +265,7 @@ class CompiledStep(CompiledFunction):
             _write_rng(_rng(self._live.trainer), program.home)
             self._live.release()
             self._live = LiveState(call.model, call.optimizers, program.held, program.home, self._lock,
-                                   program.package, self.view, is_fresh=False)
+                                   program.states, self.view, is_fresh=False)
         self._live.take(program.held)
         self._current = program
         if need.program is None:
@@ -356,13 +357,13 @@ class CompiledStep(CompiledFunction):
         if self._live is not None:
             self._live.upload_constants()  # a program with other values of them could not share the state
         missing = set(agreement.processes.gather_objects(meta_names(everything))[0])
-        trainer, home = self._load(artifact, package.weights, missing, bool(package.gradients.copied))
+        trainer, home, states = self._load(artifact, package, missing)
         if missing:
             known = self._resumed.tensors if self._resumed is not None else ()
             initialize(everything, {names[0] for _, _, names in tensor_names(everything).values() if names[0] in missing
                                     and not any(name in known for name in names)}, self._init, seed, trainer.write)
         if self._live is None:
-            self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock, package,
+            self._live = LiveState(call.model, call.optimizers, package.held, trainer, self._lock, states,
                                    self.view)
         self.compiles += 1
         hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
@@ -371,7 +372,7 @@ class CompiledStep(CompiledFunction):
         values = baked_values(call.train_step, call.model, package.held, call.others,
                               users_hooks(everything, call.optimizers), is_read)
         values += slots_of(package.left, dict(named_modules(call.model, everything)), package.held, is_read)
-        return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, why)
+        return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
 
     def _check_values(self, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
         """Training begins with the values of parameters and buffers; those on the meta device are made (initialization.py).
@@ -436,19 +437,18 @@ class CompiledStep(CompiledFunction):
                 remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
         return capture_call(call, self.batch_dims, self._keep_grads, gradients=gradients)
 
-    def _load(self, artifact: Path, weights: dict[str, torch.Tensor], missing: set[str],
-              copies: bool) -> tuple[Trainer, Trainer]:
-        """A trainer, and the one whose state it trains: that of an earlier program where both hold the same tensors, and
-        both or neither keep copies of gradients. What is `missing` among the weights is written to it next."""
+    def _load(self, artifact: Path, package: StepPackage, missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:
+        """A trainer, the one whose state it trains, and which states that has: those of an earlier program where both hold
+        the same tensors. What is `missing` among the weights is written to it next."""
+        weights, states = package.weights, OwnStates.of(package)
         with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
             constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
-            # What is kept of gradients to be looked at is nothing to add to.
-            homes = dict.fromkeys(p.home for p in self._programs if bool(p.package.gradients.copied) == copies)
+            homes = {p.home: p.states for p in self._programs if p.states.serve(states)}
             if homes:
                 _save({n: t for n, t in weights.items() if n.startswith("constant/")}, constants)
-            for home in homes:
+            for home, its_states in homes.items():
                 try:
-                    return Trainer(artifact, weights=constants, shares=home, **self._run_options), home
+                    return Trainer(artifact, weights=constants, shares=home, **self._run_options), home, its_states
                 except RunError as error:
                     if error.code != OTHER_STATE:
                         raise
@@ -457,7 +457,7 @@ class CompiledStep(CompiledFunction):
                 _save({n: t for n, t in weights.items() if not t.is_meta}, everything)
             everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
             trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **self._run_options)
-            return trainer, trainer
+            return trainer, trainer, states
 
     @property
     def package(self) -> StepPackage | None:

@@ -34,7 +34,7 @@ from .capture.gradients import Gradients
 from .capture.held import Held, whole
 from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
-from .capture.package import StepPackage
+from .capture.package import OwnStates
 from .interrupts import uninterrupted
 from .runtime import RunError, TensorInfo, Trainer
 
@@ -259,12 +259,12 @@ def leave_meta(tensor: torch.Tensor) -> int:
 class LiveState:
     """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
 
-    `held`: what the step reaches besides; `package`: what was captured, with which `view`. `is_fresh`: the trainer has
-    been loaded with the values that the tensors have.
+    `held`: what the step reaches besides; `states`: those that the trainer has for the user, with which `view`.
+    `is_fresh`: the trainer has been loaded with the values that the tensors have.
     """
 
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, trainer: Trainer,
-                 lock: threading.RLock, package: StepPackage, view: str, is_fresh: bool = True):
+                 lock: threading.RLock, states: OwnStates, view: str, is_fresh: bool = True):
         self.optimizers, self.trainer, self.lock = optimizers, trainer, lock
         self.lost: str | None = None
         self.without_value: dict[str, Valueless] = {}  # of a released state that was lost, by name
@@ -281,9 +281,8 @@ class LiveState:
         self._gradients: list[tuple[Gradient, torch.Tensor]] = []
         self._is_fresh = is_fresh  # what is here is what the ranks have
         # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
-        own = {(i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"}
         for info in trainer.tensors:
-            if info.state == "rng" or info.state not in _OF_MODULES and (info.state, info.name) not in own:
+            if info.state == "rng" or info.state not in _OF_MODULES and (info.state, info.name) not in states.names:
                 continue
             if info.state == "constant":
                 self.slots.append(Constant(info, constants[info.name], self))
@@ -297,7 +296,7 @@ class LiveState:
                 self.slots.append(slot)
                 continue
             parameter = self._parameters[info.name]
-            if info.state == "grad" and info.name in package.gradients.copied:
+            if info.state == "grad" and info.name in states.copied:
                 with _no_torch_function():
                     slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
                 slot.go_away()

@@ -14,6 +14,7 @@ from .capture.code_names import hooks_of_all_modules, users_hooks
 from .capture.held import Held, named_modules, whole
 from .capture.host_state import NUMBERS
 from .capture.optimizers import Optimizers
+from .capture.package import OwnStates
 from .capture.scheduled import option_names
 from .capture.left import Table, leave
 from .capture.surroundings import surroundings
@@ -34,6 +35,7 @@ class Program:
     artifact: Path
     trainer: Trainer
     home: Trainer  # the trainer whose state it trains
+    states: OwnStates  # which that one has
     why: str = ""  # it was compiled again
 
     def __post_init__(self) -> None:

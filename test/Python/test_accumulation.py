@@ -222,6 +222,31 @@ def test_a_parameter_without_a_gradient_is_left_alone(compiler) -> None:
             torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
 
 
+def test_a_later_program_leaves_more_gradients(compiler) -> None:
+    """The first one has a gradient of one parameter only, which no optimizer clears; its unit has places for all."""
+    def step(model, optimizer, x, ends: bool):
+        loss = model(x, True).square().mean()
+        loss.backward()
+        if ends:
+            optimizer.step()
+            with torch.no_grad():
+                model.side.weight.mul_(0.99)
+            optimizer.zero_grad()
+        return loss
+
+    model = Branching()
+    optimizer = torch.optim.SGD(model.main.parameters(), lr=0.1, momentum=0.9)
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    compiled = spmd.compile(step, ranks=2)
+    for (x, _), ends in zip(batches(6), (True, False, True) * 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            compiled(model, optimizer, x, ends)
+        step(twin, twin_optimizer, x, ends)
+        torch.testing.assert_close(gradients(model), gradients(twin), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
+
+
 def test_gradients_that_were_not_kept_cannot_be_added_to(compiler) -> None:
     def step(model, optimizer, x, y, clears: bool):
         if clears:

@@ -147,3 +147,22 @@ def _save_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: dict[s
         assert len(text) <= size, "the header only changes its order"
         file.seek(8)
         file.write(text.ljust(size))
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnStates:
+    """Which states of optimizers, and gradients, the ranks keep for the user: `names` has (state, parameter), of which
+    gradients of `copied` parameters are there to be looked at."""
+
+    names: frozenset[tuple[str, str]]
+    copied: frozenset[str]
+
+    @classmethod
+    def of(cls, package: StepPackage) -> OwnStates:
+        return cls(frozenset((i["state"], i["of"]) for i in package.step["inputs"] if i["kind"] == "state"),
+                   frozenset(package.gradients.copied))
+
+    def serve(self, other: OwnStates) -> bool:
+        """Whether a program with the states `other` can train these. Its unit has a place for its states in any case, but
+        nobody would bring them here. What is kept of gradients to be looked at is nothing to add to."""
+        return other.names <= self.names and other.copied <= self.copied and bool(other.copied) == bool(self.copied)
