@@ -142,8 +142,9 @@ def document() -> str:
         "other",
         "  elements than those that it is of. The compiled step updates those that it is of, as the other "
         "implementations do.",
-        "- PyTorch's fused SGD with momentum begins on CPUs, in bf16 and f16, with a buffer that nobody has written: its",
-        "  numbers differ from run to run. Here the first step's momentum is the gradient, as it is in float32.",
+        "- PyTorch's fused SGD updates on CPUs, in bf16 and f16, only the last elements of a parameter (of 2.13: those "
+        "that",
+        "  fill no vector). The compiled step updates all, as the other implementations do.",
         "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold "
         "start has",
         "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "

@@ -94,7 +94,7 @@ class Weighed(torch.nn.Module):
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name, options", [
-    ("SGD", {}), ("Adam", {"eps": 1e-5}), ("AdamW", {"eps": 1e-5, "weight_decay": 0.1}),
+    ("Adam", {"eps": 1e-5}), ("AdamW", {"eps": 1e-5, "weight_decay": 0.1}),
     ("Adagrad", {"weight_decay": 0.1, "lr_decay": 0.01}), ("Adagrad", {})], ids=str)
 def test_fused_in_a_narrow_type_rounds_once(name: str, options: dict, dtype: torch.dtype, ranks: int, tmp_path,
                                             monkeypatch) -> None:
