@@ -16,6 +16,8 @@ from eager import Trace
 SAMPLES = 32
 # Of |b|, of each tensor. Sums here have some hundred terms, of which a step has some tens in a row.
 RELATIVE, EPSILONS = 1e-12, 128
+# Of |b|: a tensor of which no more is known is noise.
+DIVERGED = 0.1
 # A tensor that is zero but for rounding, next to the largest of its kind.
 NOISE = 64
 
@@ -47,13 +49,20 @@ class Tolerance:
         found = {name: self._difference(name, value) for name, value in got.items() if name in self.expected}
         return {name: text for name, text in found.items() if text}
 
+    def _diverges(self, name: str) -> bool:
+        """Whether roundings have grown into a good part of what the same step gives in floating point: of choices made by
+        such numbers, two other runs are too few to show that they are none."""
+        step = name.partition("/")[0] + "/"
+        return any(self.of(other) > DIVERGED * float(tensor.double().norm()) for other, tensor in self.expected.items()
+                   if step[0].isdigit() and other.startswith(step) and tensor.is_floating_point())
+
     def _difference(self, name: str, value: torch.Tensor) -> str:
         expected = self.expected[name]
         if value.shape != expected.shape:
             return f"{name} is {list(value.shape)}, expected {list(expected.shape)}"
         if not expected.is_floating_point():
             is_stable = all(torch.equal(other[name], expected) for other in self.others)
-            return "" if not is_stable or torch.equal(value.to(expected.dtype), expected) else \
+            return "" if not is_stable or self._diverges(name) or torch.equal(value.to(expected.dtype), expected) else \
                 f"{name} is {value.tolist()}, expected {expected.tolist()}"
         apart, allowed = float((value.double() - expected.double()).norm()), self.of(name)
         return "" if apart <= allowed else (f"{name} is {apart:.3g} off, allowed {allowed:.3g}, its norm is "
