@@ -250,4 +250,24 @@ def Aten_SdpaBackwardOp
   let verifier = "verifyAttention(op)";
 }
 
+// An operator of the user's own, by a function in a shared library
+// (docs/custom-ops.md). `arguments` has an entry for each argument of the
+// operator's schema: unit for the next of `inputs`, else its number or numbers.
+// `sharding` names the loops over the dimensions of the tensors, as
+// AtenCustomCall.h says; `reduce` says how each result combines over the loops
+// that it lacks ("" where it lacks none).
+def Aten_CustomCallOp
+    : Aten_Op<"custom_call",
+              "spmd::custom_call(Tensor[] inputs, *, str op, Scalar[] arguments, str sharding, str[] reduce, "
+              "str library, str hash, str symbol) -> Tensor[]",
+              "what a function in a shared library computes"> {
+  let arguments = (ins Aten_List:$inputs, StrAttr:$op, ArrayAttr:$arguments,
+                   StrAttr:$sharding, StrArrayAttr:$reduce, StrAttr:$library,
+                   StrAttr:$hash, StrAttr:$symbol);
+  let results = (outs Aten_List:$outs);
+  let heavy = "true";
+  let rule = "customCallRule(op)";
+  let verifier = "verifyCustomCall(op)";
+}
+
 #endif // SPMD_ATEN_HEAVY_TD

@@ -83,6 +83,9 @@ Rule mseLossBackwardRule(mlir::Operation *op);
 /// Attention is independent per batch row; none with dropout.
 Rule attentionRule(mlir::Operation *op);
 
+/// What the operator's declaration says (AtenCustomCall.cpp).
+Rule customCallRule(mlir::Operation *op);
+
 // ShardingRulesIndexing.cpp
 
 /// Batch dimensions, the index's and the row's are factors; rows are whole.

@@ -58,6 +58,8 @@ struct ShardingRule {
   /// Padded rows are filled with `neutral` (0 when absent) even where nothing
   /// is contracted: the op would do something about what they hold by chance.
   bool fillsPadding = false;
+  /// Nothing is neutral: a factor is contracted only where no rank has padding.
+  bool contractsNoPadding = false;
   /// Per operand: its value has no influence on the results.
   llvm::SmallVector<bool> dontCare;
 };

@@ -451,6 +451,24 @@ def Kernel_SortOp : Kernel_KernelOp<"sort"> {
   let assemblyFormat = "$self `size` $size (`descending` $descending^)? attr-dict `:` functional-type($self, results)";
 }
 
+def Kernel_CustomCallOp : Kernel_KernelOp<"custom_call"> {
+  let summary = "A function of the user's own, in a shared library (docs/custom-ops.md)";
+  let description = [{
+    Calls `function` of `library`, whose bytes have `hash`, once: with an array of its arguments and one of its results, as
+    DLTensors. `arguments` has unit for the next input, whose shape is that of `shapes`, else a number or numbers.
+
+    Constraints: (C1) there is a unit, and a shape, for each input; (C2) a shape has its input's elements; (C3) there is a
+    result.
+  }];
+  let arguments = (ins Variadic<Kernel_Tensor>:$inputs, StrAttr:$library, StrAttr:$hash, StrAttr:$function,
+                       ArrayAttr:$arguments, ArrayAttr:$shapes, OptionalAttr<StrAttr>:$symbol);
+  let results = (outs Variadic<Kernel_Tensor>:$results);
+  let assemblyFormat = [{
+    $function `of` $library `hash` $hash `(` $inputs `)` `arguments` $arguments `shapes` $shapes attr-dict
+    `:` functional-type($inputs, $results)
+  }];
+}
+
 def Kernel_CheckIndexOp : Kernel_Op<"check_index", [MemoryEffects<[MemWrite]>]> {
   let summary = "Ends the step with an error when a row number is out of range";
   let description = [{

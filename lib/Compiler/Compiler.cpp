@@ -8,6 +8,7 @@
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/BatchDims.h"
 #include "spmd/Pipelines/Packaging.h"
+#include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Core/Text.h"
 
@@ -61,6 +62,7 @@ private:
   LogicalResult writeJson(const runtime::PlanReport &report);
   LogicalResult checkBudget(const runtime::PlanReport &report, int64_t budget);
   LogicalResult writeArtifact(TimingScope &timing);
+  std::string getLibraries() const;
   LogicalResult compileFirstStep(std::string &artifact);
   LogicalResult finish(TimingScope &timing);
   void showProgress(StringRef text) {
@@ -97,8 +99,8 @@ LogicalResult Compiler::read() {
     return success(static_cast<bool>(module));
   }
   module = importStep(options.input, &context);
-  if (!module || failed(setBatchDims(*module, options.batchDims)) ||
-      failed(checkTensors("weights.safetensors")) || failed(checkTensors("reference.safetensors")))
+  if (!module || failed(setBatchDims(*module, options.batchDims)) || failed(checkTensors("weights.safetensors")) ||
+      failed(checkTensors("reference.safetensors")))
     return failure();
   // What the artifact's manifest says of how it was compiled; no pass reads it.
   Builder builder(&context);
@@ -174,8 +176,8 @@ LogicalResult Compiler::dump(Phase phase) {
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpFolder))
     return error("cannot create '" + options.dumpFolder + "': " + code.message());
   SmallString<256> path(options.dumpFolder);
-  llvm::sys::path::append(
-      path, llvm::formatv("{0:02}-{1}.mlir", static_cast<unsigned>(phase), getPhaseName(phase)).str());
+  llvm::sys::path::append(path,
+                          llvm::formatv("{0:02}-{1}.mlir", static_cast<unsigned>(phase), getPhaseName(phase)).str());
   return writeIR(path);
 }
 
@@ -231,8 +233,10 @@ LogicalResult Compiler::finish(TimingScope &timing) {
 LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
-  PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.cpus,
-                                     options.cuda, options.emulation};
+  PackagingOptions packaging{options.output,   options.resumes ? "" : options.input,
+                             getLibraries(),   options.target,
+                             options.cpus,     options.cuda,
+                             options.emulation};
   if (failed(compileFirstStep(packaging.firstStep)))
     return failure();
   llvm::scope_exit cleanup([&] {
@@ -240,6 +244,14 @@ LogicalResult Compiler::writeArtifact(TimingScope &timing) {
       llvm::sys::fs::remove_directories(packaging.firstStep);
   });
   return spmd::writeArtifact(*module, packaging, isInternal);
+}
+
+std::string Compiler::getLibraries() const {
+  if (!options.libraries.empty() || options.resumes)
+    return options.libraries;
+  SmallString<256> folder(options.input);
+  llvm::sys::path::append(folder, runtime::kLibraryFolder);
+  return folder.str().str();
 }
 
 /// A step whose first call differs has a package of that call inside: a program of its own on the same state.
@@ -251,6 +263,7 @@ LogicalResult Compiler::compileFirstStep(std::string &artifact) {
   CompilerOptions first = options;
   first.input = step.str().str();
   first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
+  first.libraries = getLibraries();
   first.quiet = true;
   first.json.reset();
   first.dumpFolder.clear();

@@ -130,6 +130,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   if (texts.kernelCache != "none")
     options.cuda.cache = texts.kernelCache.empty() ? kernel::getUserKernelCache() : texts.kernelCache;
   options.dumpFolder = texts.dumpFolder;
+  options.libraries = texts.libraries;
   options.timing = texts.timing;
   options.quiet = texts.quiet;
   options.plugins = texts.plugins;

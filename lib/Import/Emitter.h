@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace spmd {
 
@@ -61,6 +62,9 @@ struct Call {
   bool boolean(llvm::StringRef name);
 };
 
+/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List"; "mylib.swish.default": "mylib::swish".
+std::string functionalName(llvm::StringRef op, bool inPlace);
+
 /// Inserts aten ops at the end of a block, with a location and a segment that
 /// hold until the next change.
 class Emitter {
@@ -72,6 +76,8 @@ public:
   /// What whole numbers are computed as where an op needs floating ones: torch's default dtype at the capture.
   mlir::Type defaultFloat = builder.getF32Type();
   int64_t segment = 0;
+  /// Operators of the user's with functions in libraries, by the name of their calls.
+  llvm::StringMap<const step::Operator *> operators;
   /// Where the present call stands in the package, for errors.
   std::string place;
 

@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace spmd;
 using Kind = step::Arg::Kind;
 
-/// "aten._foreach_add_.List" with `inPlace`: "_foreach_add.List"; "mylib.swish.default": "mylib::swish".
-static std::string functionalName(StringRef op, bool inPlace) {
+std::string spmd::functionalName(StringRef op, bool inPlace) {
   std::string library;
   if (!op.consume_front("aten.") && !op.consume_front("spmd.")) {
     auto [name, rest] = op.split('.');

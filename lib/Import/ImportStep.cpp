@@ -112,8 +112,8 @@ Attribute StepImporter::getAnnotation(const units::Annotation &annotation) {
   return AnnotationAttr::get(context, getStrings(builder, annotation.modules),
                              annotation.ignored.empty() ? ArrayAttr() : getStrings(builder, annotation.ignored),
                              options.mode ? builder.getStringAttr(units::nameOf(*options.mode)) : StringAttr(),
-                             number(options.reshardAfterForward), precision, number(options.prefetch),
-                             mesh, annotation.reached ? builder.getUnitAttr() : UnitAttr());
+                             number(options.reshardAfterForward), precision, number(options.prefetch), mesh,
+                             annotation.reached ? builder.getUnitAttr() : UnitAttr());
 }
 
 /// Frames as a call-site chain, innermost first, under the module path.
@@ -239,6 +239,8 @@ OwningOpRef<ModuleOp> StepImporter::run() {
   Block *body = func.addEntryBlock();
   Emitter emitter(body);
   emitter.defaultFloat = getElementType(step.defaultDType, context);
+  for (const step::Operator &entry : step.operators)
+    emitter.operators[functionalName(entry.op, /*inPlace=*/false)] = &entry;
   Functionalizer values(emitter);
   for (auto [index, input] : llvm::enumerate(step.inputs)) {
     func.setArgAttr(index, kArgAttr, roles[index]);

@@ -174,6 +174,7 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerLosses(r);
     registerIndexing(r);
     registerSorting(r);
+    registerCustomCalls(r);
     registerAttention(r);
     registerForeach(r);
     registerFusedOptimizers(r);

@@ -1,6 +1,7 @@
 //===- RuleOracle.cpp - sharding rules against what ops compute -----------===//
 
 #include "spmd/Interpreter/RuleOracle.h"
+#include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Spmd/ReduceKinds.h"
 #include "mlir/IR/Verifier.h"
 #include "spmd/Interpreter/Compare.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 namespace spmd::interp {
 namespace {
 
-constexpr double kTolerance = 1e-12;
+constexpr double kTolerance = 1e-12, kCallTolerance = 1e-4;
 /// Norms below this count as this: an analytically zero result is compared
 /// absolutely. Operands are of magnitude 1.
 constexpr double kFloor = 1e-3;
@@ -114,9 +115,11 @@ FailureOr<SmallVector<Tensor>> Oracle::run(func::FuncOp function, ArrayRef<Tenso
 }
 
 LogicalResult Oracle::compare(const Twine &what, ArrayRef<Tensor> got) {
+  // A function of the user's computes in the types of the program.
+  double tolerance = isa<aten::CustomCallOp>(op) ? kCallTolerance : kTolerance;
   for (unsigned i = 0; i < got.size(); ++i) {
     double difference = relativeDifference(got[i], expected[i], kFloor);
-    if (!(difference <= kTolerance))
+    if (!(difference <= tolerance))
       return op->emitError() << "wrong sharding rule: " << what << ", result " << i << " differs by "
                              << llvm::formatv("{0:e2}", difference).str();
   }
@@ -175,6 +178,8 @@ FailureOr<func::FuncOp> Oracle::localFunction(int64_t factor, int64_t chunk) {
 
 LogicalResult Oracle::checkFactor(int64_t factor, int64_t ranks) {
   int64_t size = rule.factorSizes[factor], chunk = llvm::divideCeil(size, ranks);
+  if (rule.contractsNoPadding && contracting(factor) && size % ranks != 0)
+    return success();
   FailureOr<func::FuncOp> function = localFunction(factor, chunk);
   if (failed(function))
     return failure();

@@ -38,7 +38,7 @@ static DType fromRuntime(runtime::DType dtype) {
   return DType::f64;
 }
 
-static runtime::DType toRuntime(DType dtype) {
+runtime::DType toRuntime(DType dtype) {
   switch (dtype) {
   case DType::f64:
     return runtime::DType::F64;

@@ -7,10 +7,12 @@
 #include "spmd/Kernels/EmulatedObject.h"
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Transforms/Units/CheckUnitOptions.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -44,6 +46,7 @@ private:
   LogicalResult writeEmulation(ModuleOp code, StringRef file);
   LogicalResult writeCode(StringRef name, StringRef code, std::string &hash);
   LogicalResult copyFromStep(StringRef name);
+  LogicalResult copyLibraries();
   LogicalResult fail(const Twine &message) { return module.emitError(message); }
 
   ModuleOp module;
@@ -88,7 +91,8 @@ LogicalResult Packager::writeSharedObjects(ModuleOp code) {
     for (StringRef cpu : kernel::getKernelCpus())
       cpus.push_back(cpu.str());
   for (const std::string &cpu : cpus) {
-    runtime::KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", "", "", ""};
+    runtime::KernelFile entry{cpu, isEmulated ? options.target.chips.front() : "", "kernels." + cpu + ".so", "", "",
+                              ""};
     std::string file = pathIn(folder, entry.file);
     kernels.hostKernels.clear();
     if (failed(isEmulated ? kernel::emitEmulatedObject(code, cpu, file, /*checkedOnly=*/false, *table)
@@ -185,9 +189,45 @@ LogicalResult Packager::copyFromStep(StringRef name) {
   return success();
 }
 
+/// The libraries whose functions kernels call: the very files that the step was captured with.
+LogicalResult Packager::copyLibraries() {
+  std::string to = pathIn(folder, runtime::kLibraryFolder);
+  llvm::StringSet<> copied;
+  WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
+    if (!copied.insert(op.getLibrary()).second)
+      return WalkResult::advance();
+    fs::create_directory(to);
+    std::string from = pathIn(options.libraries, op.getLibrary());
+    if (std::error_code error = fs::copy_file(from, pathIn(to, op.getLibrary())))
+      return op.emitOpError("cannot copy '") << from << "': " << error.message();
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Functions of the user's run on CPUs, and their libraries are at hand.
+static LogicalResult checkCustomCalls(ModuleOp module, const PackagingOptions &options) {
+  WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
+    auto fail = [&]() {
+      return op->emitError() << "the function '" << op.getFunction() << "' of '" << op.getLibrary() << "' ";
+    };
+    if (options.target.kind != kernel::Target::Kind::host)
+      return fail() << "runs on CPUs; for GPUs, declare what the operator computes by spmd.register_decomposition";
+    if (options.libraries.empty())
+      return fail() << "is called here; --libraries says where that file is";
+    std::string file = pathIn(options.libraries, op.getLibrary());
+    auto bytes = runtime::readFile(file);
+    runtime::Status status = bytes ? runtime::checkHash(file, *bytes, op.getHash().str()) : bytes.error();
+    if (!status.ok())
+      return fail() << "is called here: " << status.message;
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult Packager::write() {
   plan::ProgramOp program = getProgram(module);
-  if (!program || failed(writeKernels()))
+  if (!program || failed(copyLibraries()) || failed(writeKernels()))
     return failure();
   OwningOpRef<ModuleOp> launched;
   if (options.target.kind == kernel::Target::Kind::emulate) {
@@ -209,7 +249,7 @@ LogicalResult Packager::write() {
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
-  if (!getProgram(module) || failed(checkUnitOptions(module)))
+  if (!getProgram(module) || failed(checkUnitOptions(module)) || failed(checkCustomCalls(module, options)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };

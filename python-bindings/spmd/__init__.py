@@ -12,7 +12,7 @@ from .torch_versions import REQUIREMENT
 __version__ = "0.1.0"
 
 _LAZY = {"capture": ".capture", "checkpoint": ".checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
-         "register_decomposition": ".capture.custom_ops", "anchor": ".capture.anchors", "compile": ".compiled", "CompiledStep": ".compiled", "DataParallel": ".parallel_mode", "NonFiniteError": ".compiled",
+         "register_decomposition": ".capture.custom_ops", "register_kernel": ".capture.custom_ops", "anchor": ".capture.anchors", "compile": ".compiled", "CompiledStep": ".compiled", "DataParallel": ".parallel_mode", "NonFiniteError": ".compiled",
          "CompileError": ".compiler",
          "Remark": ".remarks", "Override": ".overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
          "MemoryBudgetError": ".planning",

@@ -206,7 +206,7 @@ def _compile(package: StepPackage, compiler: list[str], options: list[str], plan
         source = [str(step)]
         if program is not None:
             (Path(work) / "program.mlir").write_text(program)
-            source = [str(Path(work) / "program.mlir"), "--compile-from=partition"]
+            source = [str(Path(work) / "program.mlir"), "--compile-from=partition", f"--libraries={step / 'libraries'}"]
             options = [word for word in options if _behind_partition(word) is not False]
         done = _run([*compiler, *source, "-o", str(folder / artifact.name), *_with_plan(options, plan, Path(work)),
                      f"--json={folder / 'plan.json'}"], step)

@@ -5,6 +5,7 @@
 #include "spmd/Interpreter/Evaluator.h"
 #include "spmd/Interpreter/RuleOracle.h"
 #include "spmd/Pipelines/CrashMessage.h"
+#include "spmd/Runtime/Core/Externals.h"
 
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -63,6 +64,8 @@ static cl::opt<bool> checkRules("check-rules", cl::cat(category),
                                          "on random operands, instead of running @step"));
 static cl::list<std::string> plugins("load-dialect-plugin", cl::cat(category), cl::value_desc("file"),
                                      cl::desc("shared library with further ops"));
+static cl::opt<std::string> libraries("libraries", cl::cat(category), cl::value_desc("folder"),
+                                      cl::desc("where shared libraries of operators are (default: in --weights)"));
 static cl::opt<bool> listOps("list-ops", cl::cat(category), cl::desc("print the ops that can be run and stop"));
 
 static int exitCode(Failure failure) {
@@ -222,6 +225,7 @@ static int run(MLIRContext &context) {
   OwningOpRef<ModuleOp> module = parse(inputFile, context);
   if (!module)
     return kBadInput;
+  setLibraryFolder(libraries.empty() && !weights.empty() ? weights + "/" + spmd::runtime::kLibraryFolder : libraries);
   if (checkRules)
     return runRuleChecks(*module);
   if (!callsFile.empty()) {

@@ -29,7 +29,7 @@ struct OptionTexts {
   std::vector<std::string> batchDims, cpus;
   std::string cuda;
   bool emulation = false;
-  std::string kernelCache;
+  std::string kernelCache, libraries;
   std::string to = "artifact", from, dumpFolder, budget;
   bool timing = false, quiet = false, remarks = false;
   std::optional<std::string> json;
@@ -81,14 +81,17 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "", /*isCommaSeparated=*/true},
         texts.cpus);
   visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used; by default one is looked for", "folder"}, texts.cuda);
-  visit(OptionInfo{"emulation",
-                   "With --target=cuda also the same kernels emulated, which stand-ins of NVIDIA's "
-                   "libraries run on a machine without a GPU (docs/cuda.md)"},
+  visit(OptionInfo{"emulation", "With --target=cuda also the same kernels emulated, which stand-ins of NVIDIA's "
+                                "libraries run on a machine without a GPU (docs/cuda.md)"},
         texts.emulation);
   visit(OptionInfo{"kernel-cache",
                    "Machine code made before, by content (default: spmd in the user's cache folder), or none",
                    "folder"},
         texts.kernelCache);
+  visit(OptionInfo{"libraries",
+                   "Where shared libraries of operators are (default: in the step package; docs/custom-ops.md)",
+                   "folder"},
+        texts.libraries);
   visit(OptionInfo{"compile-to", "Stop after this phase and write its IR", "phase"}, texts.to);
   visit(OptionInfo{"compile-from", "The input is IR that has been through this phase", "phase"}, texts.from);
   visit(OptionInfo{"dump-ir", "Write the IR after each phase into this folder", "folder"}, texts.dumpFolder);
@@ -107,9 +110,8 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "Further passes behind those of a phase, as collectives:my-pass{option=1},cse; repeatable",
                    "PHASE:PASSES"},
         texts.after);
-  forEachOption(texts.pipeline, [&](const char *name, const char *help, auto &value) {
-    visit(OptionInfo{name, help}, value);
-  });
+  forEachOption(texts.pipeline,
+                [&](const char *name, const char *help, auto &value) { visit(OptionInfo{name, help}, value); });
 }
 
 /// Options that fit each other.
@@ -119,12 +121,14 @@ struct CompilerOptions {
   kernel::Target target;
   std::vector<std::string> cpus, plugins, passPlugins;
   kernel::CudaOptions cuda;
-  bool emulation = false; ///< beside cubins
+  bool emulation = false;                                 ///< beside cubins
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   Phase from = Phase::import, to = Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.
   bool resumes = false;
   std::string dumpFolder;
+  /// Where shared libraries of operators are; empty: in the step package.
+  std::string libraries;
   bool timing = false, quiet = false, remarks = false;
   std::optional<int64_t> memoryBudget;
   /// The file for the report as JSON; - is standard output, in the place of the tables.

@@ -103,6 +103,9 @@ mlir::LogicalResult evaluateScalarBody(OpCall &call);
 /// The operand groups of `op` (cached by the caller per op name).
 OperandGroups getOperandGroups(mlir::Operation *op);
 
+/// Where the libraries of operators are, whose functions custom calls run.
+void setLibraryFolder(std::string folder);
+
 void registerPointwise(EvaluatorRegistry &registry);
 void registerPointwiseBackward(EvaluatorRegistry &registry);
 void registerViews(EvaluatorRegistry &registry);
@@ -116,6 +119,7 @@ void registerSoftmax(EvaluatorRegistry &registry);
 void registerLosses(EvaluatorRegistry &registry);
 void registerIndexing(EvaluatorRegistry &registry);
 void registerSorting(EvaluatorRegistry &registry);
+void registerCustomCalls(EvaluatorRegistry &registry);
 void registerAttention(EvaluatorRegistry &registry);
 void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);

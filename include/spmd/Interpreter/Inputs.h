@@ -3,6 +3,7 @@
 #define SPMD_INTERPRETER_INPUTS_H
 
 #include "spmd/Interpreter/Interpreter.h"
+#include "spmd/Runtime/Core/DType.h"
 
 namespace spmd::interp {
 
@@ -34,6 +35,9 @@ struct Reference {
   Values state;
 };
 mlir::FailureOr<Reference> readReference(mlir::ModuleOp module, llvm::StringRef folder);
+
+/// As files and memory have it.
+runtime::DType toRuntime(DType dtype);
 
 /// All tensors of a safetensors file.
 mlir::FailureOr<Values> readTensors(mlir::Location where, llvm::StringRef path);

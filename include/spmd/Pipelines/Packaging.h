@@ -15,6 +15,8 @@ struct PackagingOptions {
   std::string path;
   /// The step package whose weights and reference go into the artifact; empty for none.
   std::string step;
+  /// Where the libraries are whose functions kernels call.
+  std::string libraries;
   kernel::Target target;
   /// CPUs to generate kernels for; empty for all.
   std::vector<std::string> cpus;

@@ -58,8 +58,8 @@ LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t
 static void castToDefault(Emitter &emitter, Operation *op) {
   Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
   auto scalar = op->getAttrOfType<FloatAttr>("other"); // which comparisons are made with, whatever they give
-  bool isWhole = llvm::none_of(op->getOperands(),
-                               [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
+  bool isWhole =
+      llvm::none_of(op->getOperands(), [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
   if (!type || !isWhole || !(isa<FloatType>(type) || scalar))
     return;
   emitter.builder.setInsertionPoint(op);
@@ -121,6 +121,8 @@ static const NormalizerTable &getTable() {
 }
 
 LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
+  if (const step::Operator *entry = emitter.operators.lookup(call.op))
+    return emitCustomCall(emitter, call, *entry, results);
   // What wrote its result into a given tensor is the op without it.
   if (StringRef(call.op).ends_with(".out")) {
     call.op = StringRef(call.op).drop_back(4).str();
@@ -138,10 +140,10 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
       return emitter.error("argument '") << name << "' of '" << call.op << "' must be a tensor";
   }
   bool isList = StringRef(call.op).starts_with("_foreach") || StringRef(call.op).starts_with("_fused");
-  bool hasResults = call.resultTypes.size() >= normalization.results &&
-                    (normalization.masksResults ||
-                     llvm::all_of(ArrayRef(call.resultTypes).take_front(normalization.results),
-                                  [](RankedTensorType type) { return static_cast<bool>(type); }));
+  bool hasResults =
+      call.resultTypes.size() >= normalization.results &&
+      (normalization.masksResults || llvm::all_of(ArrayRef(call.resultTypes).take_front(normalization.results),
+                                                  [](RankedTensorType type) { return static_cast<bool>(type); }));
   if (isNormalized && !isList && !hasResults)
     return emitter.error("'") << call.op << "' has no result";
   if (failed(normalization.run(emitter, call, results)))

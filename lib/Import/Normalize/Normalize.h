@@ -43,6 +43,9 @@ llvm::LogicalResult emitCall(Emitter &emitter, Call &call, Results &results);
 /// The call as the aten op of the same name.
 llvm::LogicalResult emitSameOp(Emitter &emitter, Call &call, Results &results);
 
+/// A call of an operator that is a function in a shared library.
+llvm::LogicalResult emitCustomCall(Emitter &emitter, Call &call, const step::Operator &entry, Results &results);
+
 void addViewNormalizers(NormalizerTable &table);
 void addFactoryNormalizers(NormalizerTable &table);
 void addArithmeticNormalizers(NormalizerTable &table);

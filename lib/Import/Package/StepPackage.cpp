@@ -1,6 +1,8 @@
 //===- StepPackage.cpp - Reading step.json --------------------------------===//
 
 #include "StepPackage.h"
+#include "spmd/Runtime/Core/Externals.h"
+#include "spmd/Runtime/Core/Hash.h"
 
 #include <cmath>
 #include <filesystem>
@@ -12,7 +14,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 5;
+static constexpr int64_t kVersion = 6;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -242,7 +244,7 @@ static void readModel(JsonValue root, Step &step) {
     step.parameters.push_back(
         {json["name"].asString(), json["aliases"].asStrings(), readSpec(json), json["trainable"].asBool()});
   });
-  root["buffers"].forEach([&](JsonValue json) { 
+  root["buffers"].forEach([&](JsonValue json) {
     step.buffers.push_back(
         {json["name"].asString(), json["aliases"].asStrings(), readSpec(json), json["persistent"].asBool()});
   });
@@ -261,6 +263,27 @@ static void readModel(JsonValue root, Step &step) {
     step.precision = units::readPrecision(root["precision"]["options"]);
     step.exemptClasses = root["precision"]["exempt_classes"].asStrings();
   }
+}
+
+/// Operators with functions in libraries of the package in `folder`. That of a first step has those of the one it is
+/// in.
+static void readOperators(JsonValue root, const std::string &folder, Step &step) {
+  root["operators"].forEach([&](JsonValue json) {
+    Operator entry{json["op"].asString(),      json["sharding"].asString(), json["reduce"].asStrings(),
+                   json["library"].asString(), json["symbol"].asString(),   ""};
+    std::filesystem::path file = std::filesystem::path(folder) / runtime::kLibraryFolder / entry.library;
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored))
+      file = std::filesystem::path(folder) / ".." / runtime::kLibraryFolder / entry.library;
+    if (entry.library.empty() || entry.library.find_first_of("/\n") != std::string::npos)
+      json["library"].fail("expected the name of a file in the package's folder libraries, found \"" + entry.library +
+                           "\"");
+    else if (runtime::Expected<std::string> bytes = runtime::readFile(file.string()); !bytes)
+      json["library"].fail(bytes.error().message);
+    else
+      entry.hash = runtime::formatHash(runtime::hashBytes(*bytes));
+    step.operators.push_back(std::move(entry));
+  });
 }
 
 /// A parameter or buffer input is one of the declared ones, and looks the same.
@@ -329,8 +352,8 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
                "...).save(\"NAME.step\") captures forward, backward and optimizer"));
   if (isStableHlo(*text))
     return runtime::Status::badInput(
-        "'" + path + "' is StableHLO, in which no argument is a parameter yet; spmd-translate --import-stablehlo " + path +
-        " --roles=ROLES.json -o NAME.step makes a step of it (docs/stablehlo.md)");
+        "'" + path + "' is StableHLO, in which no argument is a parameter yet; spmd-translate --import-stablehlo " +
+        path + " --roles=ROLES.json -o NAME.step makes a step of it (docs/stablehlo.md)");
   runtime::JsonDocument document(path, *text);
   if (!document.status().ok())
     return document.status();
@@ -353,6 +376,8 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
       root["default_dtype"].fail("expected a floating dtype: f32, f64, f16 or bf16");
   }
   readModel(root, step);
+  if (root.has("operators"))
+    readOperators(root, std::filesystem::path(path).parent_path().string(), step);
   root["stacks"].forEach([&](JsonValue json) {
     std::vector<Frame> &stack = step.stacks.emplace_back();
     json.forEach([&](JsonValue frame) {

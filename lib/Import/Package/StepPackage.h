@@ -129,6 +129,16 @@ struct Node {
   const Arg *findArg(const std::string &name) const;
 };
 
+/// An operator of the user's, which is a function in a shared library.
+struct Operator {
+  std::string op; ///< as nodes name it
+  std::string sharding;
+  std::vector<std::string> reduce; ///< for each result; "" where nothing is reduced
+  std::string library;             ///< file in the package's folder of libraries
+  std::string symbol;
+  std::string hash; ///< of the file's bytes; found when the package is read
+};
+
 struct Output {
   bool isLoss = false;
   std::string path;
@@ -151,6 +161,7 @@ struct Step {
   std::vector<Input> inputs;
   std::vector<Node> nodes;
   std::vector<Output> outputs;
+  std::vector<Operator> operators;
 };
 
 /// Reads step.json.

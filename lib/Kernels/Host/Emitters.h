@@ -20,6 +20,7 @@ mlir::LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op);
 mlir::LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op);
 mlir::LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op);
 mlir::LogicalResult emitSort(KernelBuilder &b, SortOp op);
+mlir::LogicalResult emitCustomCall(KernelBuilder &b, CustomCallOp op);
 mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
 
 /// Where a cluster finds its operands and results, and which trips to run.

@@ -33,6 +33,7 @@ LogicalResult lowerKernel(Operation *op, ModuleOp target, const Cpu &cpu) {
                              .Case([&](GroupedGemmOp gemm) { return emitGroupedGemm(b, gemm); })
                              .Case([&](GroupedOuterOp outer) { return emitGroupedOuter(b, outer); })
                              .Case([&](SortOp sort) { return emitSort(b, sort); })
+                             .Case([&](CustomCallOp call) { return emitCustomCall(b, call); })
                              .Case([&](CopyOp copy) { return emitCopy(b, copy); })
                              .Default([](Operation *op) { return op->emitOpError("has no code generation for CPUs"); });
   b.finish();

@@ -2,6 +2,7 @@
 
 #include "spmd/Kernels/SharedObject.h"
 #include "../CollectKernels.h"
+#include "../Externals.h"
 #include "LowerKernels.h"
 #include "ObjectParts.h"
 #include "spmd/Kernels/KernelTable.h"
@@ -35,8 +36,10 @@ LogicalResult emitSharedObject(ModuleOp module, StringRef cpu, StringRef path, s
   if (failed(table))
     return failure();
   return writeParts(parts, module, cpu, path, {}, [&](unsigned part, llvm::Module &llvmModule) {
-    if (part == 0)
-      addKernelTable(llvmModule, *table);
+    if (part != 0)
+      return;
+    addKernelTable(llvmModule, *table);
+    addExternals(llvmModule, module);
   });
 }
 

@@ -1,6 +1,7 @@
 //===- KernelLibrary.cpp --------------------------------------------------===//
 
 #include "spmd/Runtime/Host/KernelLibrary.h"
+#include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/KernelTable.h"
@@ -26,6 +27,34 @@ static int levelOf(const std::string &cpu) {
     return 4;
 #endif
   return 0;
+}
+
+/// Sets the pointers to functions of the user's that kernels of `opened` call. Libraries stay loaded: threads of theirs
+/// may.
+static Status bindExternals(const Artifact &artifact, void *opened) {
+  const auto *table = static_cast<const char *>(::dlsym(opened, kExternalTableSymbol));
+  if (!table)
+    return {};
+  for (const External &external : parseExternals(table)) {
+    std::string path = artifact.pathOf(std::string(kLibraryFolder) + "/" + external.file);
+    Expected<std::string> code = readFile(path);
+    if (!code)
+      return code.error();
+    if (Status status = checkHash(path, *code, external.hash); !status.ok())
+      return status;
+    if (path.front() != '/')
+      path = "./" + path;
+    void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+      return Status::badInput("cannot load the library of an operator of yours: " + std::string(::dlerror()));
+    void *function = ::dlsym(library, external.symbol.c_str());
+    void *pointer = ::dlsym(opened, external.pointer.c_str());
+    ::dlclose(library);
+    if (!function || !pointer)
+      return Status::badInput("'" + path + "' has no function '" + external.symbol + "'");
+    *static_cast<void **>(pointer) = function;
+  }
+  return {};
 }
 
 Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std::string &cpu) {
@@ -62,6 +91,8 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
       status.message = "'" + path + "': " + status.message;
       return status;
     }
+    if (Status bound = bindExternals(artifact, opened); !bound.ok())
+      return bound;
     library.kernelTable = table;
     library.level = best->cpu;
     library.emulator = Emulation::find(opened);

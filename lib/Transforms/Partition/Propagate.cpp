@@ -58,6 +58,10 @@ std::optional<int64_t> findFactor(const ShardingRule::Value &value, int64_t fact
   return llvm::find(value.dims, factor) - value.dims.begin();
 }
 
+bool isContracted(const ShardingRule &rule, int64_t factor) {
+  return llvm::any_of(rule.results, [&](const ShardingRule::Value &value) { return !findFactor(value, factor); });
+}
+
 /// A norm over everything of partial norms of the same kind is one, too.
 bool combinesNorms(Operation *op, ReduceKind kind) {
   if (!isa<aten::LinalgVectorNormOp>(op) || elementsOf(op->getResult(0)) != 1)
@@ -122,6 +126,9 @@ std::optional<Choice> Propagation::choose() const {
     const ShardingRule::Value &value = rule->operands[index];
     int64_t factor = value.dims[state.dim];
     if (factor < 0 || !findFactor(value, factor))
+      continue;
+    if (rule->contractsNoPadding && isContracted(*rule, factor) &&
+        hasPadding(shapeOf(op->getOperand(index)), state, ranks))
       continue;
     Choice choice{factor, state.pre, state.chunk};
     auto *known = llvm::find_if(proposals, [&](auto &p) { return p.first == choice; });

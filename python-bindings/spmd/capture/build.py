@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from ..annotations import annotations_of
 from .call import StepCall
 from .casts import is_used, regions
+from .custom_ops import kernels_of
 from .errors import CaptureError, Frame
 from .fakes import Input, tensor_names
 from .held import named_modules, whole
@@ -63,13 +64,20 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if any("reached" in unit for unit in units):
         step |= {"version": 4}
     if is_used(call.model, call.precision):
-        step |= {"version": VERSION, "precision": _precision(view, call)}
+        step |= {"version": 5, "precision": _precision(view, call)}
     if (default := torch.get_default_dtype()) != torch.float32:
         step |= {"version": max(step["version"], 3), "default_dtype": DTYPES[default]}
+    try:
+        kernels = kernels_of(node["op"] for node in nodes)
+    except ValueError as error:
+        raise CaptureError(str(error)) from error
+    if kernels:
+        step |= {"version": VERSION, "operators": [kernel.record() for kernel in kernels]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, written=traced.written,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
-                       gradients=traced.gradients, held=traced.held)
+                       gradients=traced.gradients, held=traced.held,
+                       libraries=tuple(dict.fromkeys(kernel.library for kernel in kernels)))
 
 
 def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:

@@ -1,13 +1,20 @@
-"""Operators of the user's own (torch.library): traced as the ATen ops of a function that stands in their place.
+"""Operators of the user's own (torch.library): traced as the ATen ops of a function that stands in their place, or
+calls of a function in a shared library.
 
 What an operator does is code that no compiler sees: a C++ or a Triton kernel, or Python that reads memory. So its
 function of ATen ops is declared, and traced where the operator is called, below autograd: register_autograd, autocast
-and functorch of the operator are its own. Sharding follows from the ops of the function.
+and functorch of the operator are its own. Sharding follows from the ops of the function. Or it stays one op of the
+graph, with what is declared of it: the function that computes it and its sharding.
 """
 from __future__ import annotations
 
+import ctypes
+import dataclasses
 import functools
-from typing import Any, Callable, Iterator
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
@@ -19,7 +26,106 @@ from .errors import Frame, error_at
 # Whose operators the graph itself is made of.
 _OWN_NAMESPACES = ("aten", "prim", "prims", "spmd")
 
+# Arguments that a function in a library gets: a tensor, or numbers.
+_ARGUMENTS = ("Tensor", "int", "float", "bool", "number", "Scalar", "SymInt", "List[int]", "List[float]", "List[SymInt]")
+
 _decompositions: dict[str, Callable] = {}  # by "namespace::name" or "namespace::name.overload"
+_kernels: dict[str, Kernel] = {}  # likewise
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """An operator that is a function in a shared library."""
+
+    op: str  # as nodes name it
+    library: Path
+    symbol: str
+    sharding: str
+    reduce: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Its entry in step.json."""
+        content = hashlib.sha256(self.library.read_bytes()).hexdigest()
+        return {"op": self.op, "sharding": self.sharding, "reduce": list(self.reduce), "library": self.library.name,
+                "sha256": content, "symbol": self.symbol}
+
+
+def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: str,
+                    reduce: str | Sequence[str | None] | None = None) -> None:
+    """Declares that an operator of torch.library is a function in a shared library, which the ranks call, and how its
+    tensors may be sharded.
+
+    The function is `void symbol(const DLTensor *arguments, const DLTensor *results)` of dlpack.h. It gets the operator's
+    arguments in the order of its schema, numbers as 0-dimensional tensors (int64, float64, bool), lists of them as
+    1-dimensional ones, and writes the results. Tensors are on the CPU, contiguous, and those of one rank: smaller where
+    they are sharded. Ranks call it from several threads at once.
+
+    Args:
+      op: as for register_decomposition.
+      library: the file of the shared library; packages and artifacts have a copy of it.
+      symbol: the function's name in it.
+      sharding: the dimensions of each tensor argument, an arrow, and those of each result: "b d, d -> b d". Equal names
+        are dimensions that are cut alike: the function gives the same when it is called for each part. "..." stands for
+        any leading dimensions, "_" for one that every rank needs whole.
+      reduce: how results combine that lack a dimension of the arguments: "sum", "max" or "min", for all of them or one
+        entry for each (None: it lacks none).
+
+    Raises:
+      ValueError: no such operator, one that has a declaration already, or that has arguments or results which a function
+        in a library cannot have; no such library or function; a `reduce` that is none.
+    """
+    overload = _overload(op)
+    schema, file = overload._schema, Path(library).absolute()
+    name = overload.name()
+    if name in _decompositions or name in _kernels:
+        raise ValueError(f"{name} has a declaration already, with which steps may have been compiled; a process can "
+                         "declare one only")
+    for argument in schema.arguments:
+        if str(argument.type) not in _ARGUMENTS or argument.alias_info is not None and argument.alias_info.is_write:
+            raise ValueError(f"argument {argument.name!r} of {name} is {'written to' if argument.alias_info else argument.type}; "
+                             "a function in a library gets tensors that it reads, and numbers\n  cure: declare what the "
+                             "operator computes: spmd.register_decomposition")
+    if not schema.returns or any(str(r.type) != "Tensor" or r.alias_info is not None for r in schema.returns):
+        raise ValueError(f"{name} does not return new tensors; a function in a library does\n  cure: declare what the operator "
+                         "computes: spmd.register_decomposition")
+    try:
+        getattr(ctypes.CDLL(str(file)), symbol)
+    except (OSError, AttributeError) as error:
+        raise ValueError(f"{name} cannot be the function {symbol!r} of '{file}': {error}") from error
+    _kernels[name] = Kernel(f"{overload.namespace}.{overload._opname}.{overload._overloadname}", file, symbol, sharding,
+                            _reductions(name, sharding, reduce, len(schema.returns)))
+
+
+def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | None, results: int) -> tuple[str, ...]:
+    """One entry for each result, "" where it lacks no dimension."""
+    before, arrow, after = sharding.partition("->")
+    if not arrow:
+        raise ValueError(f"the sharding of {name} is {sharding!r}; expected the dimensions of each tensor argument, an arrow, "
+                         "and those of each result: 'b d, d -> b d'")
+    given = [reduce] * results if reduce is None or isinstance(reduce, str) else list(reduce)
+    if len(given) != results or any(kind not in (None, "sum", "max", "min") for kind in given):
+        raise ValueError(f"reduce of {name} is {reduce!r}; allowed: 'sum', 'max', 'min', or one of them or None for each of "
+                         f"{results} results")
+    dims = set(before.replace(",", " ").split()) - {"_"}
+    lacking = [bool(dims - set(entry.split())) for entry in after.split(",")]
+    return tuple(kind or "" for kind in given) if len(lacking) != results else \
+        tuple((kind or "") if lacks else "" for kind, lacks in zip(given, lacking))
+
+
+def kernels_of(ops: Iterable[str]) -> list[Kernel]:
+    """Those of the operators of a graph that are functions in libraries.
+
+    Raises:
+      ValueError: two libraries have one name.
+    """
+    named = {kernel.op: kernel for kernel in _kernels.values()}
+    found = [named[op] for op in dict.fromkeys(ops) if op in named]
+    files: dict[str, Path] = {}
+    for kernel in found:
+        if files.setdefault(kernel.library.name, kernel.library) != kernel.library:
+            raise ValueError(f"'{files[kernel.library.name]}' and '{kernel.library}' have one name, and a package has both in "
+                             "one folder; rename one")
+    return found
 
 
 def register_decomposition(op: Any, function: Callable | None = None) -> Callable:
@@ -41,6 +147,9 @@ def register_decomposition(op: Any, function: Callable | None = None) -> Callabl
         return functools.partial(register_decomposition, op)
     overload = _overload(op)
     name = overload.name()
+    if name in _kernels:
+        raise ValueError(f"{name} is a function in '{_kernels[name].library}' already, with which steps may have been "
+                         "compiled; a process can declare one only")
     if not callable(function):
         raise ValueError(f"the decomposition of {name} is {function!r}; expected a function of its arguments")
     if _decompositions.setdefault(name, function) is not function:
@@ -77,8 +186,8 @@ def functions() -> Iterator[Callable]:
     """The user's code that a step may reach through declared operators: decompositions, and what
     register_autograd got. What they read from globals counts as read by the step."""
     opdefs = getattr(torch._library.custom_ops, "OPDEFS", {})
-    for name, function in _decompositions.items():
-        yield function
+    yield from _decompositions.values()
+    for name in (*_decompositions, *_kernels):
         opdef = opdefs.get(name)
         yield from (f for f in (getattr(opdef, "_backward_fn", None), getattr(opdef, "_setup_context_fn", None)) if f)
 

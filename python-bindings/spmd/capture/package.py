@@ -22,7 +22,7 @@ from .optimizer_numbers import OptimizerNumbers
 if TYPE_CHECKING:
     from ..planning import Plan
 
-FORMAT, VERSION = "spmd-step", 5
+FORMAT, VERSION = "spmd-step", 6
 
 
 @dataclasses.dataclass
@@ -42,6 +42,7 @@ class StepPackage:
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
+    libraries: tuple[Path, ...] = ()  # with functions that are operators
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)  # in this process only
@@ -119,6 +120,10 @@ class StepPackage:
             folder.chmod(0o755)
             for file in folder.iterdir():
                 file.chmod(0o644)
+            if self.libraries:
+                (folder / "libraries").mkdir(mode=0o755)
+            for library in self.libraries:
+                shutil.copy(library, folder / "libraries" / library.name)
             if self.first_step:
                 (folder / "first_step").mkdir(mode=0o755)
                 (folder / "first_step" / "step.json").write_text(self.first_step.text())

@@ -601,3 +601,66 @@ func.func @f(%0: tensor<4x3x6x6xf32>) {
   %r = aten.im2col %0 {dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<4x3x6x6xf32>) -> tensor<4x27x8xf32>
   return
 }
+
+// -----
+
+// custom_call C1
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has the argument "x", expected a number}}
+  %r = aten.custom_call %0 {arguments = ["x", unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C2
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has 2 tensors among its arguments, and 1 inputs}}
+  %r = aten.custom_call %0 {arguments = [unit, unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C3
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has no result}}
+  aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> ", reduce = []} : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// custom_call C4
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has the dimension 'b', which no argument has}}
+  %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> b", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C4
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{dimension 'a' is 3 in result 0, and 4 before}}
+  %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// custom_call C4
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{lacks a dimension of the arguments, and reduce does not say}}
+  %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "a -> _", reduce = [""]} : (tensor<4xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// custom_call C4
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'...' is 1 dimensions in result 0, and 0 before}}
+  %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "... a -> ...", reduce = ["sum"]} : (tensor<4xf32>) -> tensor<3xf32>
+  return
+}

@@ -209,3 +209,27 @@ func.func @copy(%t: tensor<4xf32>) -> tensor<8xf32> {
   %0 = kernel.copy %t pieces [#kernel.piece<0 [4] (d0) -> (d0) to (d0) -> (d0)>] : (tensor<4xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has 1 inputs, 1 places for them and 0 shapes}}
+  %0 = kernel.custom_call "f" of "l.so" hash "0"(%t) arguments [unit] shapes [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has the shape array<i64: 5> for an input of type 'tensor<4xf32>'}}
+  %0 = kernel.custom_call "f" of "l.so" hash "0"(%t) arguments [unit] shapes [array<i64: 5>] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) {
+  // expected-error @below {{has no result}}
+  kernel.custom_call "f" of "l.so" hash "0"(%t) arguments [unit] shapes [array<i64: 4>] : (tensor<4xf32>) -> ()
+  return
+}

@@ -219,3 +219,10 @@ func.func @copy(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x20xf32> {
       : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x20xf32>
   return %0 : tensor<4x20xf32>
 }
+
+// CHECK-LABEL: @custom_call
+// CHECK: kernel.custom_call "gained" of "libgained.so" hash "0123"(%{{.*}}, %{{.*}}) arguments [unit, unit, 2.000000e+00] shapes [array<i64: 4, 12>, array<i64: 12>] : (tensor<48xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+func.func @custom_call(%x: tensor<48xf32>, %gain: tensor<12xf32>) -> tensor<4x12xf32> {
+  %0 = kernel.custom_call "gained" of "libgained.so" hash "0123"(%x, %gain) arguments [unit, unit, 2.000000e+00] shapes [array<i64: 4, 12>, array<i64: 12>] : (tensor<48xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+  return %0 : tensor<4x12xf32>
+}

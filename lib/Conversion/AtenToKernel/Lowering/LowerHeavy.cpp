@@ -184,12 +184,12 @@ LogicalResult lowerGroupedOuter(GraphBuilder &g, aten::GroupedOuterOp op) {
   if (isTransposed)
     std::swap(left, right);
   int64_t rows = left.shape[0], m = left.shape[1], n = right.shape[1], count = op.getNumGroups();
-  Node *anchor = g.addAnchor(
-      {g.contiguous(left), g.contiguous(right), g.contiguous(groups)},
-      [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
-        return {kernel::GroupedOuterOp::create(builder, loc, results[0], operands[0], operands[1], operands[2], rows, m,
-                                               n, count, /*symbol=*/StringAttr())};
-      });
+  Node *anchor =
+      g.addAnchor({g.contiguous(left), g.contiguous(right), g.contiguous(groups)},
+                  [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+                    return {kernel::GroupedOuterOp::create(builder, loc, results[0], operands[0], operands[1],
+                                                           operands[2], rows, m, n, count, /*symbol=*/StringAttr())};
+                  });
   Ref sums = g.addResult(anchor, {count, m, n}, left.getElementType());
   g.set(op.getResult(), isTransposed ? g.permute(sums, {0, 2, 1}) : sums);
   return success();
@@ -249,6 +249,29 @@ LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwa
   return success();
 }
 
+LogicalResult lowerCustomCall(GraphBuilder &g, aten::CustomCallOp op) {
+  SmallVector<Ref> inputs;
+  SmallVector<Attribute> shapes;
+  Builder builder(op.getContext());
+  for (Value input : op.getInputs()) {
+    inputs.push_back(g.contiguous(g.get(input)));
+    shapes.push_back(builder.getDenseI64ArrayAttr(getTensorType(input).getShape()));
+  }
+  StringAttr library = op.getLibraryAttr(), hash = op.getHashAttr(), function = op.getSymbolAttr();
+  ArrayAttr arguments = op.getArgumentsAttr(), shapesAttr = builder.getArrayAttr(shapes);
+  Node *anchor = g.addAnchor(
+      inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
+        auto call = kernel::CustomCallOp::create(b, loc, results, operands, library, hash, function, arguments,
+                                                 shapesAttr, /*symbol=*/StringAttr());
+        return SmallVector<Value>(call.getResults());
+      });
+  for (Value result : op.getOuts()) {
+    RankedTensorType type = getTensorType(result);
+    g.set(result, g.addResult(anchor, type.getShape(), type.getElementType()));
+  }
+  return success();
+}
+
 } // namespace
 
 Lowered lowerHeavyOp(GraphBuilder &g, Operation *op) {
@@ -268,6 +291,7 @@ Lowered lowerHeavyOp(GraphBuilder &g, Operation *op) {
       })
       .Case([&](aten::GroupedMmOp product) -> Lowered { return lowerGroupedMm(g, product); })
       .Case([&](aten::GroupedOuterOp product) -> Lowered { return lowerGroupedOuter(g, product); })
+      .Case([&](aten::CustomCallOp call) -> Lowered { return lowerCustomCall(g, call); })
       .Case([&](aten::EmbeddingOp embedding) -> Lowered { return lowerEmbedding(g, embedding); })
       .Case([&](aten::EmbeddingDenseBackwardOp embedding) -> Lowered { return lowerEmbeddingBackward(g, embedding); })
       .Default([](Operation *) -> Lowered { return std::nullopt; });
