@@ -19,6 +19,7 @@
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRandom.h"
+#include "dialects/Aten/AtenRanks.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenSpecial.h"
 #include "dialects/Aten/AtenView.h"

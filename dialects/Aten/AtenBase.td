@@ -43,6 +43,7 @@ def AtenDialect : Dialect {
     void registerOptimOps();
     void registerNormOps();
     void registerRandomOps();
+    void registerRankOps();
     void registerWindowOps();
   }];
 }

@@ -25,5 +25,6 @@ void spmd::aten::AtenDialect::initialize() {
   registerOptimOps();
   registerNormOps();
   registerRandomOps();
+  registerRankOps();
   registerWindowOps();
 }

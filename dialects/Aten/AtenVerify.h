@@ -85,6 +85,9 @@ llvm::LogicalResult verifyScatterRows(mlir::Operation *op);
 llvm::LogicalResult verifyCheckIndex(mlir::Operation *op);
 /// C1: the dimension exists. C2: values are like the operand, indices i64.
 llvm::LogicalResult verifySort(mlir::Operation *op);
+/// C1 a kind that there is, of numbers, avg of floating ones; C2 ranks are positive; C3 the result is that of so many
+/// ranks.
+llvm::LogicalResult verifyAmongRanks(mlir::Operation *op);
 /// C1 arguments are numbers or tensors, C2 a tensor for each input, C3 there is a result, C4 the sharding fits the
 /// shapes.
 llvm::LogicalResult verifyCustomCall(mlir::Operation *op);

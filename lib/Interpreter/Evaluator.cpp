@@ -180,6 +180,7 @@ const EvaluatorRegistry &EvaluatorRegistry::get() {
     registerFusedOptimizers(r);
     registerSharding(r);
     registerRandom(r);
+    registerRanks(r);
     registerWindows(r);
     registerKernelClusters(r);
     registerKernelAttention(r);

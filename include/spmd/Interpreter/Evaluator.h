@@ -125,6 +125,7 @@ void registerForeach(EvaluatorRegistry &registry);
 void registerFusedOptimizers(EvaluatorRegistry &registry);
 void registerSharding(EvaluatorRegistry &registry);
 void registerRandom(EvaluatorRegistry &registry);
+void registerRanks(EvaluatorRegistry &registry);
 void registerWindows(EvaluatorRegistry &registry);
 void registerKernelClusters(EvaluatorRegistry &registry);
 void registerKernelAttention(EvaluatorRegistry &registry);

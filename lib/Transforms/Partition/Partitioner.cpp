@@ -2,6 +2,7 @@
 
 #include "Partitioner.h"
 
+#include "dialects/Aten/AtenRanks.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Source.h"
 
@@ -128,6 +129,8 @@ LogicalResult Partitioner::emit(Operation *op) {
 }
 
 LogicalResult Partitioner::emitGeneric(Operation *op) {
+  if (isa<aten::C10dAllReduceOp, aten::C10dAllGatherOp, aten::C10dReduceScatterOp>(op))
+    return emitAmongRanks(op);
   if (step.isLocalView) {
     FailureOr<bool> done = emitVarying(op);
     if (failed(done) || *done)

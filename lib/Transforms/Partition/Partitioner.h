@@ -83,6 +83,11 @@ private:
   mlir::Value average(mlir::Value sum);
   mlir::InFlightDiagnostic emitVaryingError(mlir::Operation *op);
 
+  // AmongRanks.cpp: collectives of the user's own.
+  mlir::LogicalResult emitAmongRanks(mlir::Operation *op);
+  mlir::Value reduceAmongRanks(mlir::Value value, mlir::StringRef kind);
+  mlir::Value gatherAmongRanks(mlir::Value value, mlir::RankedTensorType type);
+
   // Conversions.cpp: a value in a wanted state.
   mlir::Value get(mlir::Value value, AxisState want);
   mlir::Value getMasked(mlir::Value value, AxisState want, double fill);

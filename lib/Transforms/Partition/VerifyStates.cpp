@@ -76,8 +76,8 @@ LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
   return success();
 }
 
-/// 3: a collective is on the axes that its operand's state is of: all, or of two the second, or the first where sums are
-/// left to add up.
+/// 3: a collective is on the axes that its operand's state is of: all, or of two the second, or the first where sums
+/// are left to add up.
 FailureOr<Group> Verifier::verifyGroup(Operation *op, ArrayAttr axes) {
   for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
     ArrayRef<Attribute> names = mesh.getAxisNames().getValue();
@@ -130,6 +130,8 @@ static Conversion getConversion(Operation *op, Group group, unsigned index, Type
   auto isPartial = [&](ReduceKind kind) { return (from.isPartial() && from.kind == kind) || from.isVarying(); };
   auto gather = [&](auto op) -> Conversion {
     int64_t dim = op.getDim(), chunk = cast<RankedTensorType>(fromType).getDimSize(dim) / op.getPre();
+    if (from.isVarying()) // each rank's own value becomes a part of one
+      return {!op.getUnitAttr(), to.isReplicated()};
     return {isCut(from, fromType, dim, op.getPre(), chunk, op.getTotal()), to.isReplicated()};
   };
   auto scatter = [&](auto op) -> Conversion {
@@ -164,7 +166,8 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     received = llvm::to_vector(op->getResultTypes());
   else
     return success();
-  FailureOr<Group> group = verifyGroup(op, collective ? collective.getAxesAttr() : op->getAttrOfType<ArrayAttr>("axes"));
+  FailureOr<Group> group =
+      verifyGroup(op, collective ? collective.getAxesAttr() : op->getAttrOfType<ArrayAttr>("axes"));
   if (failed(group))
     return failure();
   for (auto [index, to] : llvm::enumerate(received)) {
@@ -173,6 +176,10 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     SmallVector<int64_t> shape(getGlobalShape(from));
     if (auto slice = dyn_cast<SliceOp>(op); slice && getState(to)->isVarying())
       shape[slice.getDim()] = slice.getPre() * slice.getChunk();
+    if (auto gather = dyn_cast<AllGatherOp>(op); gather && getState(from)->isVarying())
+      shape[gather.getDim()] = gather.getPre() * gather.getTotal();
+    if (auto gather = dyn_cast<AllGatherStartOp>(op); gather && getState(from)->isVarying())
+      shape[gather.getDim()] = gather.getPre() * gather.getTotal();
     if (!conversion.fromOk || !conversion.toOk || ArrayRef<int64_t>(shape) != getGlobalShape(to))
       return error(op) << "makes " << getState(to)->str() << " from " << getState(from)->str();
   }

@@ -19,6 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import collectives
 from .complex_numbers import ComplexNumbers
 from .custom_ops import decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
@@ -38,9 +39,6 @@ class Provenance(NamedTuple):
     stack: tuple[Frame, ...]
     seed: bool = False
 
-
-# Of torch.distributed, in place and functional.
-_COLLECTIVES = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional"}
 
 # Ops whose shape functions take operands of several types, and whose kernels do not.
 _PRODUCTS = {getattr(torch.ops.aten, name) for name in (
@@ -132,7 +130,8 @@ class ProvenanceMode(TorchDispatchMode):
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
-        in_its_place = decomposition(func, self, stack) or in_atens_words(func, leaves, self) \
+        in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
+            or in_atens_words(func, leaves, self) \
             or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
@@ -154,10 +153,6 @@ class ProvenanceMode(TorchDispatchMode):
         return result
 
     def _refuse(self, func, leaves, stack) -> None:
-        if func.namespace in _COLLECTIVES:
-            raise error_at(stack, f"{func} communicates between processes, which a captured step does by itself",
-                           "leave it out: the step means what it means on one device with the whole batch, and with "
-                           "view='local' gradients are averaged, and so is a loss that is given back")
         if func.overloadpacket in _PRODUCTS and len(dtypes := dict.fromkeys(leaf.dtype for leaf in leaves)) > 1:
             raise error_at(stack, f"{func} multiplies {' by '.join(map(str, dtypes))}, which eager PyTorch refuses",
                            "cast one of them, or compute in one type: precision=, torch.autocast")

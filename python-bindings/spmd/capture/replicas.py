@@ -15,6 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .collectives import Exchange
 from .errors import CaptureError
 from .fakes import copy_hooks
 from .optimizers import Optimizers
@@ -82,6 +83,8 @@ class Replicas:
         self.members = [copy.deepcopy((model, optimizers)) for _ in range(ranks)]
         self._model = model
         self._gradients: list[torch.Tensor] = []
+        self._collectives = [0] * ranks  # that each has called
+        self._given: dict[int, list[torch.Tensor]] = {}
         self._condition = threading.Condition()
         self._turn = 0
         self._error: BaseException | None = None
@@ -98,7 +101,8 @@ class Replicas:
         def run_rank(rank: int) -> None:
             try:
                 self._wait(rank)
-                with _Originals(self._model):  # a mode holds for its thread
+                # A mode holds for its thread.
+                with _Originals(self._model), Exchange(rank, lambda value: self._exchange(rank, value)):
                     results[rank] = run(rank, *self.members[rank])
                 self._pass_on(rank)
             except BaseException as error:  # the others must not wait for ever
@@ -121,6 +125,18 @@ class Replicas:
         first, *others = (dict(model.named_parameters()) for model, _ in self.members)
         return next((name for name, parameter in first.items() if not all(
             torch.equal(parameter.nan_to_num(), other[name].nan_to_num()) for other in others)), None)
+
+    def _exchange(self, rank: int, value: torch.Tensor) -> list[torch.Tensor]:
+        """What each rank gives to its collective that is as far on as this one."""
+        number = self._collectives[rank]
+        self._collectives[rank] += 1
+        self._given.setdefault(number, []).append(value)
+        self._pass_on(rank)
+        self._wait(rank)
+        values = self._given[number]
+        if rank == len(self.members) - 1:
+            del self._given[number]
+        return values
 
     def _average(self, rank: int, gradient: torch.Tensor) -> None:
         self._gradients.append(gradient)

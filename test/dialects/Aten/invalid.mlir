@@ -664,3 +664,48 @@ func.func @f(%0: tensor<4xf32>) {
   %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", symbol = "f", sharding = "... a -> ...", reduce = ["sum"]} : (tensor<4xf32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+// c10d_all_reduce C1
+func.func @f(%0: tensor<8xf32>) {
+  // expected-error @+1 {{has the kind "product", expected sum, avg, max or min}}
+  %r = aten.c10d_all_reduce %0 {kind = "product", ranks = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// c10d_all_reduce C1
+func.func @f(%0: tensor<8xi64>) {
+  // expected-error @+1 {{has the kind "avg" of}}
+  %r = aten.c10d_all_reduce %0 {kind = "avg", ranks = 2 : i64} : (tensor<8xi64>) -> tensor<8xi64>
+  return
+}
+
+// -----
+
+// c10d_all_gather C2
+func.func @f(%0: tensor<8xf32>) {
+  // expected-error @+1 {{is among 0 ranks}}
+  %r = aten.c10d_all_gather %0 {ranks = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// c10d_all_gather C3
+func.func @f(%0: tensor<8xf32>) {
+  // expected-error @+1 {{on 2 ranks}}
+  %r = aten.c10d_all_gather %0 {ranks = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// c10d_reduce_scatter C3
+func.func @f(%0: tensor<8xf32>) {
+  // expected-error @+1 {{cannot cut}}
+  %r = aten.c10d_reduce_scatter %0 {kind = "sum", ranks = 3 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
