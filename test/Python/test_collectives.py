@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import json
 import os
@@ -124,6 +125,50 @@ def test_gradients_that_a_step_averages_itself(tmp_path) -> None:
     torch.testing.assert_close(model.state_dict(), twin.state_dict())
 
 
+def test_those_that_write_in_place(tmp_path) -> None:
+    """As scripts for DistributedDataParallel have them; the reference is eager, rank by rank."""
+    def step(model, optimizer, x, y):
+        out = model(x)
+        loss = F.mse_loss(out, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        numbers = torch.stack([loss.detach(), out.detach().amax()])
+        work = dist.all_reduce(numbers, async_op=True)
+        work.wait()
+        most = numbers[1].clone()
+        dist.all_reduce(most, op=dist.ReduceOp.MAX)
+        every, parts = out.new_zeros(2 * out.shape[0], 3), [torch.zeros_like(out) for _ in range(2)]
+        dist.all_gather_into_tensor(every, out.detach())
+        dist.all_gather(parts, out.detach())
+        mine = out.new_zeros(out.shape)
+        dist.reduce_scatter_tensor(mine, every)
+        first = out.detach().clone()
+        dist.broadcast(first, 1)
+        dist.barrier()
+        return {"loss": loss, "numbers": numbers, "most": most, "every": every, "parts": parts, "mine": mine, "second": first}
+
+    torch.manual_seed(0)
+    whole = [(torch.randn(6, 4), torch.randn(6, 3)) for _ in range(3)]
+    model = torch.nn.Linear(4, 3)
+    optimizer, before = torch.optim.SGD(model.parameters(), lr=0.1), copy.deepcopy(model)
+    with group_of(2):
+        package = spmd.capture(step, model, optimizer, *(t[:3] for t in whole[0]), reference=whole, reference_ranks=2)
+        package.save(tmp_path / "s.step")
+        compiled = spmd.compile(step, ranks=2, view="local", launcher="none")
+        result = compiled(model, optimizer, *whole[0])
+    out = before(whole[0][0]).detach()
+    losses = [F.mse_loss(o, y) for o, y in zip(out.chunk(2), whole[0][1].chunk(2))]
+    for name, value in {"numbers": torch.stack([sum(losses), out[:3].amax() + out[3:].amax()]), "mine": 2 * out[:3],
+                        "most": out[:3].amax() + out[3:].amax(), "every": out, "second": out[3:]}.items():
+        torch.testing.assert_close(result[name], value)
+    torch.testing.assert_close(torch.cat(result["parts"]), out)
+    done = run("spmd-compile", tmp_path / "s.step", "-o", tmp_path / "s.spmd", "--ranks=2", "--view=local", "--quiet")
+    assert done.returncode == 0, done.stderr
+    done = run("spmd-run", tmp_path / "s.spmd", "--check", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("value, expected", [
     (lambda x, p: funcol.all_reduce(p, "sum", dist.group.WORLD), lambda p: 3 * p),
     (lambda x, p: funcol.all_reduce(p, "avg", dist.group.WORLD), lambda p: p),
@@ -159,7 +204,8 @@ def loss_of(model, x):
     (loss_of, {"view": "global"}, r"combines what ranks have, and with view=global"),
     (loss_of, {"view": "local", "ranks": 3}, r"is among 2 ranks, and the step is compiled for 3"),
     (lambda model, x: funcol.all_reduce(model(x).mean(), "product", dist.group.WORLD), {}, "combines by 'product'"),
-    (lambda model, x: funcol.all_to_all_single(model(x), None, None, dist.group.WORLD).mean(), {}, "all_reduce, all_gather_tensor"),
+    (lambda model, x: funcol.all_to_all_single(model(x), None, None, dist.group.WORLD).mean(), {}, "use all_reduce, all_gather"),
+    (lambda model, x: dist.all_to_all_single(torch.zeros(4, 4), x[:4]) or model(x).mean(), {}, "use all_reduce, all_gather"),
     (lambda model, x: funcol.all_reduce(model(x).mean(), "sum", dist.new_group([0])), {}, "is among 1 of 2 ranks")])
 def test_what_cannot_be_is_refused(function, options, error) -> None:
     def step(model, optimizer, x):
