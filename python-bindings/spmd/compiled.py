@@ -32,6 +32,7 @@ from .capture.package import OwnStates
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
 from .capture.scheduled import can_be_input, cycled_options, read_option
+from .capture.sync_batch_norm import one_device
 from .capture.trace import Empty, Output
 from .checkpoint import Checkpoint
 from .compiler import cache_folder, compile_package, plan_of, report_of
@@ -429,13 +430,14 @@ class CompiledStep(CompiledFunction):
     def _capture(self, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
         """Options that cannot be inputs are constants of the program."""
         _check_frozen(call.model, gradients)
-        if scheduled:
-            try:
-                return capture_call(call, self.batch_dims, self._keep_grads, scheduled_options=scheduled,
-                                    gradients=gradients)
-            except CaptureError as error:
-                remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
-        return capture_call(call, self.batch_dims, self._keep_grads, gradients=gradients)
+        with one_device() if self.view == "global" else contextlib.nullcontext():
+            if scheduled:
+                try:
+                    return capture_call(call, self.batch_dims, self._keep_grads, scheduled_options=scheduled,
+                                        gradients=gradients)
+                except CaptureError as error:
+                    remark(f"{self.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
+            return capture_call(call, self.batch_dims, self._keep_grads, gradients=gradients)
 
     def _load(self, artifact: Path, package: StepPackage, missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:
         """A trainer, the one whose state it trains, and which states that has: those of an earlier program where both hold

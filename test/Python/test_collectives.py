@@ -196,6 +196,62 @@ def test_of_what_all_ranks_have(value, expected) -> None:
     torch.testing.assert_close(result["value"], expected(before))
 
 
+def normed(norm, size: int = 8):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, size), norm(size), torch.nn.Linear(size, 2)) if size == 8 else \
+        torch.nn.Sequential(torch.nn.Conv2d(3, size, 3), norm(size), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(16 * size, 2))
+
+
+def regress(model, optimizer, x, y):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("size, options", [
+    (8, {}), (8, {"affine": False}), (8, {"track_running_stats": False}), (8, {"momentum": None}), (5, {"momentum": 0.3})], ids=str)
+def test_synchronized_batch_norm(ranks: int, size: int, options: dict, tmp_path) -> None:
+    """It has the statistics of the whole batch, as BatchNorm has on one device; ranks have as many rows each."""
+    plain = torch.nn.BatchNorm1d if size == 8 else torch.nn.BatchNorm2d
+    twin, model = normed(lambda n: plain(n, **options), size), normed(lambda n: torch.nn.SyncBatchNorm(n, **options), size)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (twin, model)]
+    torch.manual_seed(1)
+    whole = [(torch.randn(6, *((4,) if size == 8 else (3, 6, 6))) + 1, torch.randn(6, 2)) for _ in range(3)]
+    with group_of(ranks):
+        with pytest.raises(spmd.CaptureError, match=f"among {ranks} ranks, and the reference is for 1"):
+            spmd.capture(regress, model, optimizers[1], *(t.chunk(ranks)[0] for t in whole[0]), reference=whole)
+        package = spmd.capture(regress, model, optimizers[1], *(t.chunk(ranks)[0] for t in whole[0]), reference=whole,
+                               reference_ranks=ranks)
+        package.save(tmp_path / "s.step")
+        step = spmd.compile(regress, ranks=ranks, view="local", launcher="none")
+        for x, y in whole:
+            torch.testing.assert_close(step(model, optimizers[1], x, y).detach(), regress(twin, optimizers[0], x, y).detach())
+    torch.testing.assert_close(dict(model.named_parameters()), dict(twin.named_parameters()), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(dict(model.named_buffers()), dict(twin.named_buffers()), rtol=1e-4, atol=1e-5)
+    done = run("spmd-compile", tmp_path / "s.step", "-o", tmp_path / "s.spmd", f"--ranks={ranks}", "--view=local", "--quiet")
+    assert done.returncode == 0, done.stderr
+    done = run("spmd-run", tmp_path / "s.spmd", "--check", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_is_synchronized_on_one_device() -> None:
+    """With view=global, whatever processes there are; and where it does not train."""
+    x, y = torch.randn(6, 4), torch.randn(6, 2)
+    twin, model = normed(torch.nn.BatchNorm1d), normed(torch.nn.SyncBatchNorm)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (twin, model)]
+    with group_of(2):
+        step = spmd.compile(regress, ranks=2, launcher="none")
+        torch.testing.assert_close(step(model, optimizers[1], x, y).detach(), regress(twin, optimizers[0], x, y).detach())
+        assert not [c for c in step.trainer.collectives if c.op == "all_gather" and not c.unit]
+        local = spmd.compile(regress, ranks=2, view="local", launcher="none")
+        model, optimizer = normed(torch.nn.SyncBatchNorm).eval(), torch.optim.SGD(normed(torch.nn.SyncBatchNorm).parameters(), lr=0.1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        assert local(model, optimizer, x, y).isfinite()
+
+
 def loss_of(model, x):
     return funcol.all_reduce(model(x).square().mean(), "avg", dist.group.WORLD)
 

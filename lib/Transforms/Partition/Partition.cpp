@@ -3,8 +3,11 @@
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenDialect.h"
+#include "dialects/Aten/AtenRanks.h"
+#include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
 #include "spmd/Transforms/Units/CheckUnitOptions.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_PARTITION
@@ -27,11 +30,15 @@ static void markWholeGradients(ModuleOp module) {
       unit->setAttr(kWholeGradientAttr, UnitAttr::get(module.getContext()));
 }
 
-/// PyTorch's SyncBatchNorm that trains has the statistics of all ranks, and a rank's own step those of its rows.
-static LogicalResult checkNothingIsSynchronized(func::FuncOp step) {
+/// PyTorch's SyncBatchNorm that trains has the statistics of all ranks, and a rank's own step those of its rows where
+/// it was captured without others.
+static LogicalResult checkSynchronized(func::FuncOp step) {
+  llvm::StringSet<> synchronized;
+  for (auto gather : step.getBody().front().getOps<aten::C10dAllGatherOp>())
+    synchronized.insert(getModulePath(gather.getLoc()));
   for (auto tree : step->getParentOfType<ModuleOp>().getOps<ModuleTreeOp>())
     for (auto entry : tree.getBody().getOps<TreeModuleOp>()) {
-      if (entry.getClassName() != "torch.nn.modules.batchnorm.SyncBatchNorm")
+      if (entry.getClassName() != "torch.nn.modules.batchnorm.SyncBatchNorm" || synchronized.contains(entry.getPath()))
         continue;
       bool trains = llvm::any_of(llvm::seq(step.getNumArguments()), [&](unsigned arg) {
         auto buffer = getArgRole<BufferAttr>(step, arg);
@@ -39,10 +46,12 @@ static LogicalResult checkNothingIsSynchronized(func::FuncOp step) {
         return name && llvm::is_contained(entry.getBuffers(), name) && findUpdate(step, arg);
       });
       if (trains || entry.getBuffers().empty())
-        return step.emitError() << "module '" << entry.getPath()
-                                << "' is a SyncBatchNorm, whose statistics are those of all ranks' rows, and with view=local "
-                                   "each rank has its own; use view=global, where every batch norm has them of the whole "
-                                   "batch, or BatchNorm";
+        return step.emitError()
+               << "module '" << entry.getPath()
+               << "' is a SyncBatchNorm, whose statistics are those of all ranks' rows, and with view=local "
+                  "each rank has its own unless the step is captured in a process group of all ranks; use "
+                  "view=global, where every batch norm has them of the whole batch, or BatchNorm, or such a "
+                  "group (torchrun)";
     }
   return success();
 }
@@ -64,7 +73,7 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       return signalPassFailure();
     if (succeeded(step))
       step->isLocalView = view == "local" && step->ranks > 1;
-    if (succeeded(step) && step->isLocalView && failed(checkNothingIsSynchronized(step->func)))
+    if (succeeded(step) && step->isLocalView && failed(checkSynchronized(step->func)))
       return signalPassFailure();
     if (failed(step) || failed(partition::Partitioner::run(*step)))
       return signalPassFailure();

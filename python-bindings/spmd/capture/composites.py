@@ -26,6 +26,7 @@ from typing import Iterator
 import torch
 
 from .grouped_products import grouped_mm
+from .sync_batch_norm import sync_batch_norms
 
 aten = torch.ops.aten
 
@@ -246,6 +247,7 @@ def one_op_composites() -> Iterator[None]:
             for key in _AUTOGRAD_KEYS:
                 for name, function in _ONE_OP.items():
                     library.impl(name, function, key)
-        yield
+        with sync_batch_norms():
+            yield
     finally:
         library._destroy()

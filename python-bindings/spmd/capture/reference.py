@@ -19,6 +19,7 @@ from .held import whole
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap
+from .sync_batch_norm import one_device, sync_batch_norms
 from .torch_compiled import run_eagerly
 from .trace import Output
 from .zero_gradients import zero_gradients
@@ -42,12 +43,17 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
+    among = [argument["int"] for node in package.step["nodes"] if node["op"].startswith("spmd.c10d_")
+             for name, argument in node["args"] if name == "ranks"]
+    if among and max(among) != (ranks or 1):
+        raise CaptureError(f"the step calls collectives among {max(among)} ranks, and the reference is for {ranks or 1}\n"
+                           f"  cure: reference_ranks={max(among)}")
     view = whole(call.model, package.held)
     several = (ranks or 1) > 1
 
     def run(rounded: bool, batches: Sequence[Any] = batches) -> dict[str, torch.Tensor]:
-        with run_eagerly(), put_back(call.model, view, call.optimizers), \
-                untouched(view) if several else contextlib.nullcontext():
+        with run_eagerly(), put_back(call.model, view, call.optimizers), sync_batch_norms(), \
+                untouched(view) if several else one_device():
             if rounded:
                 _round(view)
             replicas = Replicas(call.model, call.optimizers, ranks) if several \
