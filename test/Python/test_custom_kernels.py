@@ -215,6 +215,19 @@ def test_a_sharding_that_does_not_fit(library, sharding: str, why: str) -> None:
 _shardings: list[str] = []
 
 
+def test_types_that_the_function_does_not_take(library) -> None:
+    def step(model, optimizer, x, y):
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.ops.mylib.gained(model.up(x), model.gain, 2.0).sum()
+
+    model, optimizer = made()
+    with pytest.raises(spmd.CaptureError, match=r"gained is called with a tensor of torch.bfloat16, and its function takes torch.float32"):
+        spmd.compile(step, ranks=2)(model, optimizer, *batches(8)[0])
+    _define("typed(Tensor x) -> Tensor", lambda x: x.clone(), lambda x: torch.empty_like(x))
+    with pytest.raises(ValueError, match="dtypes of kernel_test::typed are"):
+        spmd.register_kernel("kernel_test::typed", library, "gained", "a -> a", dtypes=[torch.int64])
+
+
 def test_what_cannot_be_declared(library) -> None:
     _define("written(Tensor(a!) x) -> ()", lambda x: None, lambda x: None)
     _define("named(Tensor x, str name) -> Tensor", lambda x, name: x, lambda x, name: x)

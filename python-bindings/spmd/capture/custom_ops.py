@@ -42,6 +42,7 @@ class Kernel:
     symbol: str
     sharding: str
     reduce: tuple[str, ...]
+    dtypes: tuple[torch.dtype, ...]
 
     def record(self) -> dict[str, Any]:
         """Its entry in step.json."""
@@ -51,7 +52,8 @@ class Kernel:
 
 
 def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: str,
-                    reduce: str | Sequence[str | None] | None = None) -> None:
+                    reduce: str | Sequence[str | None] | None = None,
+                    dtypes: Sequence[torch.dtype] = (torch.float32,)) -> None:
     """Declares that an operator of torch.library is a function in a shared library, which the ranks call, and how its
     tensors may be sharded.
 
@@ -69,10 +71,11 @@ def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: 
         any leading dimensions, "_" for one that every rank needs whole.
       reduce: how results combine that lack a dimension of the arguments: "sum", "max" or "min", for all of them or one
         entry for each (None: it lacks none).
+      dtypes: the floating types that the function takes; a step that calls it with others is a CaptureError.
 
     Raises:
       ValueError: no such operator, one that has a declaration already, or that has arguments or results which a function
-        in a library cannot have; no such library or function; a `reduce` that is none.
+        in a library cannot have; no such library or function; a `reduce` that is none, `dtypes` that are none.
     """
     overload = _overload(op)
     schema, file = overload._schema, Path(library).absolute()
@@ -88,12 +91,14 @@ def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: 
     if not schema.returns or any(str(r.type) != "Tensor" or r.alias_info is not None for r in schema.returns):
         raise ValueError(f"{name} does not return new tensors; a function in a library does\n  cure: declare what the operator "
                          "computes: spmd.register_decomposition")
+    if not dtypes or any(not isinstance(dtype, torch.dtype) or not dtype.is_floating_point for dtype in dtypes):
+        raise ValueError(f"dtypes of {name} are {list(dtypes)}; expected floating types: torch.float32, …")
     try:
         getattr(ctypes.CDLL(str(file)), symbol)
     except (OSError, AttributeError) as error:
         raise ValueError(f"{name} cannot be the function {symbol!r} of '{file}': {error}") from error
     _kernels[name] = Kernel(f"{overload.namespace}.{overload._opname}.{overload._overloadname}", file, symbol, sharding,
-                            _reductions(name, sharding, reduce, len(schema.returns)))
+                            _reductions(name, sharding, reduce, len(schema.returns)), tuple(dtypes))
 
 
 def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | None, results: int) -> tuple[str, ...]:
@@ -110,6 +115,16 @@ def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | N
     lacking = [bool(dims - set(entry.split())) for entry in after.split(",")]
     return tuple(kind or "" for kind in given) if len(lacking) != results else \
         tuple((kind or "") if lacks else "" for kind, lacks in zip(given, lacking))
+
+
+def check_kernel(func: torch._ops.OpOverload, leaves: Iterable[Any], stack: tuple[Frame, ...]) -> None:
+    """Raises where a function in a library is called with tensors of types that it does not take."""
+    kernel = _kernels.get(func.name())
+    for leaf in leaves if kernel is not None else ():
+        if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.dtype not in kernel.dtypes:
+            raise error_at(stack, f"{func.name()} is called with a tensor of {leaf.dtype}, and its function takes "
+                           + ", ".join(map(str, kernel.dtypes)),
+                           "cast it, or say that the function takes more: spmd.register_kernel(dtypes=[…])")
 
 
 def kernels_of(ops: Iterable[str]) -> list[Kernel]:

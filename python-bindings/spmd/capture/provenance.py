@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import collectives
 from .complex_numbers import ComplexNumbers
-from .custom_ops import decomposition
+from .custom_ops import check_kernel, decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .optimizers import Optimizers
 from .prims import in_atens_words
@@ -130,6 +130,7 @@ class ProvenanceMode(TorchDispatchMode):
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
+        check_kernel(func, leaves, stack)
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
             or in_atens_words(func, leaves, self) \
             or self._complex.rule(func, args, kwargs, self, stack)
