@@ -121,6 +121,15 @@ MISTAKES = [
             "partial && step.isLocalView && unit.sharded",
             "In the local view, gradients of replicated units are sums over the ranks.",
             ("Transforms/Partition/local-view", "Python/test_local_view")),
+    Mistake("partition-own-average", "lib/Transforms/Partition/AmongRanks.cpp",
+            "return ⟦kind == \"avg\"⟧ ? average(result) : result;", "false",
+            "A step's own all-reduce of kind avg gives the sum.",
+            ("Transforms/Partition/among-ranks", "Python/test_collectives")),
+    Mistake("partition-padding-contracted", "lib/Transforms/Partition/Propagate.cpp",
+            "if (⟦rule->contractsNoPadding && isContracted(*rule, factor) &&\n"
+            "        hasPadding(shapeOf(op->getOperand(index)), state, ranks)⟧)", "false",
+            "A function of the user's gets rows that fill up a shard, and reduces over them.",
+            ("Python/test_custom_kernels",)),
 
     # Optimizers
     Mistake("optimizer-amsgrad", "lib/Transforms/Optimizer/DecomposeFused.cpp",
@@ -174,6 +183,10 @@ MISTAKES = [
             ("SpmdMemoryTests", "Execution/host/memory")),
 
     # Kernels of the step, and its plan
+    Mistake("kernels-call-strides", "lib/Kernels/Host/EmitCustomCall.cpp",
+            "strides[dim - 1] = strides[dim] * ⟦shape[dim]⟧;", "shape[dim - 1]",
+            "A function of the user's is told the strides of another shape.",
+            ("Kernels/lower-kernels-custom-call", "Python/test_custom_kernels")),
     Mistake("kernels-narrow-gather", "lib/Conversion/AtenToKernel/AtenToKernel.cpp",
             "if (⟦fuse⟧)\n    widenUnpacks(func);", "false",
             "What is computed again in backward keeps the buffer that forward gathered.",
