@@ -189,31 +189,3 @@ func.func @sdpa_backward__1(%arg0: tensor<2x4x5x6xf32>, %arg1: tensor<2x4x5x8xf3
   %0:4 = aten.sdpa_backward %arg0, %arg1, %arg2, %arg3, %arg4, %arg5, %arg6 {dropout_p = 0.000000e+00 : f64, enable_gqa = true} : (tensor<2x4x5x6xf32>, tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x6xf32>, tensor<1x4x5x7xf32>, tensor<2x4x5x6xf32>, tensor<2x4x5xf32>) -> (tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x6xf32>, tensor<1x4x5x7xf32>)
   return %0#0, %0#1, %0#2, %0#3 : tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x6xf32>, tensor<1x4x5x7xf32>
 }
-
-// CHECK-LABEL: @custom_call(
-// CHECK: aten.custom_call %arg0, %arg1 {arguments = [unit, unit, 2.000000e+00, array<i64: 3, 4>], hash = "0123", library = "libgained.so", op = "mylib::gained", reduce = ["", "sum"], sharding = "row column, column -> row column, column", symbol = "gained"} : (tensor<4x12xf32>, tensor<12xf32>) -> (tensor<4x12xf32>, tensor<12xf32>)
-func.func @custom_call(%arg0: tensor<4x12xf32>, %arg1: tensor<12xf32>) -> (tensor<4x12xf32>, tensor<12xf32>) {
-  %0:2 = aten.custom_call %arg0, %arg1 {arguments = [unit, unit, 2.000000e+00 : f64, array<i64: 3, 4>], hash = "0123", library = "libgained.so", op = "mylib::gained", reduce = ["", "sum"], sharding = "row column, column -> row column, column", symbol = "gained"} : (tensor<4x12xf32>, tensor<12xf32>) -> (tensor<4x12xf32>, tensor<12xf32>)
-  return %0#0, %0#1 : tensor<4x12xf32>, tensor<12xf32>
-}
-
-// CHECK-LABEL: @c10d_all_reduce(
-// CHECK: aten.c10d_all_reduce %arg0 {kind = "avg", ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<8x3xf32>
-func.func @c10d_all_reduce(%arg0: tensor<8x3xf32>) -> tensor<8x3xf32> {
-  %0 = aten.c10d_all_reduce %arg0 {kind = "avg", ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<8x3xf32>
-  return %0 : tensor<8x3xf32>
-}
-
-// CHECK-LABEL: @c10d_all_gather(
-// CHECK: aten.c10d_all_gather %arg0 {ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<32x3xf32>
-func.func @c10d_all_gather(%arg0: tensor<8x3xf32>) -> tensor<32x3xf32> {
-  %0 = aten.c10d_all_gather %arg0 {ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<32x3xf32>
-  return %0 : tensor<32x3xf32>
-}
-
-// CHECK-LABEL: @c10d_reduce_scatter(
-// CHECK: aten.c10d_reduce_scatter %arg0 {kind = "sum", ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<2x3xf32>
-func.func @c10d_reduce_scatter(%arg0: tensor<8x3xf32>) -> tensor<2x3xf32> {
-  %0 = aten.c10d_reduce_scatter %arg0 {kind = "sum", ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<2x3xf32>
-  return %0 : tensor<2x3xf32>
-}
