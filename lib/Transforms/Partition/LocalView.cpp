@@ -1,8 +1,8 @@
 //===- LocalView.cpp - the captured step is one rank's --------------------===//
 //
 // [Note: local view]
-// With view=local the captured step is what one rank does with its rows, and the only thing that ranks share is
-// gradients, which are averaged: FSDP's own semantics. A value is then varying (each rank has its own; there is no
+// With view=local the captured step is what one rank does with its rows, and all that ranks share is gradients, which
+// are averaged: FSDP's own semantics; and what the step's own collectives give (AmongRanks.cpp). A value is then varying (each rank has its own; there is no
 // global one) or replicated, and an op with a varying operand gives varying results; nothing is cut, so no sharding
 // rule is needed.
 //
