@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import torch
 
+from .triangular import solve_triangular
 
 _QUESTIONS = {
     torch.ops.aten.is_same_size.default: lambda a, b: a.shape == b.shape,
@@ -24,13 +25,15 @@ def _count_integers(integers: torch.Tensor, *args: Any, **kwargs: Any) -> torch.
 
 def in_atens_words(func: torch._ops.OpOverload, leaves: list[Any], mode: Any) -> Callable | None:
     """What is traced, by `mode`, in place of one of torch.ops.prims that ATen has by the same name (prims neither broadcast
-    nor promote, and ATen's give the same where there is no need to), of a question about two tensors, and of a histogram of
-    integers. None for any other."""
+    nor promote, and ATen's give the same where there is no need to), of a question about two tensors, of a histogram of
+    integers, and of a triangular system. None for any other."""
     if func in _QUESTIONS:
         return _QUESTIONS[func]
     packet = getattr(torch.ops.aten, func._opname, None) if func.namespace == "prims" else None
     if func is torch.ops.aten.histc.default and not leaves[0].is_floating_point():
         packet = _count_integers
+    if func is torch.ops.aten.linalg_solve_triangular.default:
+        packet = solve_triangular
     if packet is None:
         return None
 
