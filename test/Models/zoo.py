@@ -179,6 +179,10 @@ CASES = [
     decoder("DeepseekV2ForCausalLM", "DeepseekV2DecoderLayer", n_routed_experts=4, num_experts_per_tok=2, n_group=1,
             topk_group=1, moe_intermediate_size=24, n_shared_experts=1, first_k_dense_replace=1, q_lora_rank=8,
             kv_lora_rank=8, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, head_dim=8, num_key_value_heads=4),
+    # Linear attention by a gated delta rule, which solves triangular systems, beside attention.
+    decoder("Qwen3NextForCausalLM", "Qwen3NextDecoderLayer", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24,
+            shared_expert_intermediate_size=20, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2,
+            linear_key_head_dim=8, linear_value_head_dim=8, layer_types=["linear_attention", "full_attention"]),
     decoder("GptOssForCausalLM", "GptOssDecoderLayer", num_local_experts=4, num_experts_per_tok=2, head_dim=8,
             intermediate_size=24, sliding_window=4, layer_types=["sliding_attention", "full_attention"]),
     Case("FalconForCausalLM", "FalconConfig", dict(
