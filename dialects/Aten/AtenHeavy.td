@@ -251,7 +251,7 @@ def Aten_SdpaBackwardOp
 }
 
 // An operator of the user's own, by a function in a shared library
-// (docs/custom-ops.md). `arguments` has an entry for each argument of the
+// (docs/custom-kernels.md). `arguments` has an entry for each argument of the
 // operator's schema: unit for the next of `inputs`, else its number or numbers.
 // `sharding` names the loops over the dimensions of the tensors, as
 // AtenCustomCall.h says; `reduce` says how each result combines over the loops

@@ -452,7 +452,7 @@ def Kernel_SortOp : Kernel_KernelOp<"sort"> {
 }
 
 def Kernel_CustomCallOp : Kernel_KernelOp<"custom_call"> {
-  let summary = "A function of the user's own, in a shared library (docs/custom-ops.md)";
+  let summary = "A function of the user's own, in a shared library (docs/custom-kernels.md)";
   let description = [{
     Calls `function` of `library`, whose bytes have `hash`, once: with an array of its arguments and one of its results, as
     DLTensors. `arguments` has unit for the next input, whose shape is that of `shapes`, else a number or numbers.

@@ -64,14 +64,25 @@ runtime::DType toRuntime(DType dtype) {
   return runtime::DType::F64;
 }
 
+void storeElements(const Tensor &tensor, runtime::DType dtype, void *data) {
+  for (int64_t i = 0, e = tensor.numel(); i < e; ++i)
+    if (dtype == runtime::DType::I64)
+      std::memcpy(static_cast<char *>(data) + 8 * i, &tensor.integers()[i], 8);
+    else
+      runtime::storeFromDouble(data, dtype, i, tensor.at(i));
+}
+
+void loadElements(Tensor &tensor, runtime::DType dtype, const void *data) {
+  for (int64_t i = 0, e = tensor.numel(); i < e; ++i)
+    if (dtype == runtime::DType::I64)
+      std::memcpy(&tensor.integerData()[i], static_cast<const char *>(data) + 8 * i, 8);
+    else
+      tensor.set(i, runtime::loadAsDouble(data, dtype, i));
+}
+
 static Tensor fromView(const runtime::TensorView &view) {
   Tensor result(fromRuntime(view.dtype), ShapeRef(view.shape));
-  for (int64_t i = 0, e = result.numel(); i < e; ++i) {
-    if (view.dtype == runtime::DType::I64)
-      std::memcpy(&result.integerData()[i], static_cast<const char *>(view.data) + 8 * i, 8);
-    else
-      result.set(i, runtime::loadAsDouble(view.data, view.dtype, i));
-  }
+  loadElements(result, view.dtype, view.data);
   return result;
 }
 
@@ -103,12 +114,7 @@ LogicalResult writeTensors(Location where, llvm::StringRef path, ArrayRef<std::p
     view.shape.assign(tensor.shape().begin(), tensor.shape().end());
     view.bytes = tensor.numel() * runtime::sizeOf(view.dtype);
     std::vector<char> &bytes = storage.emplace_back(view.bytes);
-    for (int64_t i = 0, e = tensor.numel(); i < e; ++i) {
-      if (dtype == DType::i64)
-        std::memcpy(bytes.data() + 8 * i, &tensor.integers()[i], 8);
-      else
-        runtime::storeFromDouble(bytes.data(), view.dtype, i, tensor.at(i));
-    }
+    storeElements(tensor, view.dtype, bytes.data());
     view.data = bytes.data();
     entries.push_back({name, view});
   }

@@ -207,7 +207,10 @@ LogicalResult Packager::copyLibraries() {
 
 /// Functions of the user's run on CPUs, and their libraries are at hand.
 static LogicalResult checkCustomCalls(ModuleOp module, const PackagingOptions &options) {
+  llvm::StringSet<> found;
   WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
+    if (!found.insert((op.getLibrary() + " " + op.getHash()).str()).second)
+      return WalkResult::advance();
     auto fail = [&]() {
       return op->emitError() << "the function '" << op.getFunction() << "' of '" << op.getLibrary() << "' ";
     };

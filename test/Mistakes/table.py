@@ -416,8 +416,8 @@ MISTAKES = [
             "A step whose units were chosen by another object runs the artifact of the first.",
             ("Python/test_compile.py",)),
     Mistake("python-average", "python-bindings/spmd/capture/replicas.py",
-            "mean = ⟦sum(self._gradients[1:], self._gradients[0]) / len(self.members)⟧",
-            "sum(self._gradients[1:], self._gradients[0])",
+            "gradient.copy_(⟦sum(values[1:], values[0]) / len(values)⟧)",
+            "sum(values[1:], values[0])",
             "The recorded reference of a local view sums the gradients.",
             ("Python/test_local_view",)),
 ]

@@ -247,9 +247,8 @@ def test_nothing_is_synchronized_on_one_device() -> None:
         torch.testing.assert_close(step(model, optimizers[1], x, y).detach(), regress(twin, optimizers[0], x, y).detach())
         assert not [c for c in step.trainer.collectives if c.op == "all_gather" and not c.unit]
         local = spmd.compile(regress, ranks=2, view="local", launcher="none")
-        model, optimizer = normed(torch.nn.SyncBatchNorm).eval(), torch.optim.SGD(normed(torch.nn.SyncBatchNorm).parameters(), lr=0.1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        assert local(model, optimizer, x, y).isfinite()
+        model = normed(torch.nn.SyncBatchNorm).eval()
+        assert local(model, torch.optim.SGD(model.parameters(), lr=0.1), x, y).isfinite()
 
 
 def loss_of(model, x):

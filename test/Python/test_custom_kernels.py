@@ -19,7 +19,6 @@ from spmd.tools import find_tool
 _PAGE = (ROOT / "docs/custom-kernels.md").read_text()
 _C, _PYTHON = (re.findall(rf"```{language}\n(.*?)```", _PAGE, re.DOTALL) for language in ("c", "python"))
 _MORE = r"""
-#include <assert.h>
 void largest(const DLTensor *arguments, const DLTensor *results) {
   const DLTensor *x = &arguments[0], *shift = &arguments[1], *flag = &arguments[2], *sizes = &arguments[3];
   int64_t columns = x->shape[x->ndim - 1], rows = x->ndim == 3 ? x->shape[0] * x->shape[1] : x->shape[0];

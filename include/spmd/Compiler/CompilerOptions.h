@@ -89,7 +89,7 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "folder"},
         texts.kernelCache);
   visit(OptionInfo{"libraries",
-                   "Where shared libraries of operators are (default: in the step package; docs/custom-ops.md)",
+                   "Where shared libraries of operators are (default: in the step package; docs/custom-kernels.md)",
                    "folder"},
         texts.libraries);
   visit(OptionInfo{"compile-to", "Stop after this phase and write its IR", "phase"}, texts.to);

@@ -39,6 +39,10 @@ mlir::FailureOr<Reference> readReference(mlir::ModuleOp module, llvm::StringRef 
 /// As files and memory have it.
 runtime::DType toRuntime(DType dtype);
 
+/// The elements of a tensor as memory of that type has them, and back.
+void storeElements(const Tensor &tensor, runtime::DType dtype, void *data);
+void loadElements(Tensor &tensor, runtime::DType dtype, const void *data);
+
 /// All tensors of a safetensors file.
 mlir::FailureOr<Values> readTensors(mlir::Location where, llvm::StringRef path);
 /// Writes tensors in the order given, floats as F64 if `wide`, else in their

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 
 using namespace spmd;
@@ -265,23 +266,35 @@ static void readModel(JsonValue root, Step &step) {
   }
 }
 
-/// Operators with functions in libraries of the package in `folder`. That of a first step has those of the one it is
-/// in.
+/// The hash of a library of the package in `folder`. A first step has those of the package that it is in.
+static runtime::Expected<std::string> hashLibrary(const std::filesystem::path &folder, const std::string &name) {
+  std::filesystem::path file = folder / runtime::kLibraryFolder / name;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored))
+    file = folder / ".." / runtime::kLibraryFolder / name;
+  runtime::Expected<std::string> bytes = runtime::readFile(file.string());
+  if (!bytes)
+    return bytes.error();
+  return runtime::formatHash(runtime::hashBytes(*bytes));
+}
+
+/// Operators with functions in libraries of the package in `folder`.
 static void readOperators(JsonValue root, const std::string &folder, Step &step) {
+  std::map<std::string, std::string> hashes; // by library
   root["operators"].forEach([&](JsonValue json) {
-    Operator entry{json["op"].asString(),      json["sharding"].asString(), json["reduce"].asStrings(),
-                   json["library"].asString(), json["symbol"].asString(),   ""};
-    std::filesystem::path file = std::filesystem::path(folder) / runtime::kLibraryFolder / entry.library;
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored))
-      file = std::filesystem::path(folder) / ".." / runtime::kLibraryFolder / entry.library;
+    Operator entry{json["op"].asString(), json["sharding"].asString(), json["reduce"].asStrings(),
+                   json["library"].asString(), json["symbol"].asString(), ""};
     if (entry.library.empty() || entry.library.find_first_of("/\n") != std::string::npos)
-      json["library"].fail("expected the name of a file in the package's folder libraries, found \"" + entry.library +
-                           "\"");
-    else if (runtime::Expected<std::string> bytes = runtime::readFile(file.string()); !bytes)
-      json["library"].fail(bytes.error().message);
-    else
-      entry.hash = runtime::formatHash(runtime::hashBytes(*bytes));
+      return json["library"].fail("expected the name of a file in the package's folder libraries, found \"" +
+                                  entry.library + "\"");
+    auto [known, isNew] = hashes.try_emplace(entry.library);
+    if (isNew) {
+      runtime::Expected<std::string> hash = hashLibrary(folder, entry.library);
+      if (!hash)
+        return json["library"].fail(hash.error().message);
+      known->second = *hash;
+    }
+    entry.hash = known->second;
     step.operators.push_back(std::move(entry));
   });
 }

@@ -9,8 +9,8 @@
 
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Kernel/Kernel.h"
+#include "spmd/Runtime/Core/Externals.h"
 #include <deque>
-#include <dlfcn.h>
 
 using namespace mlir;
 
@@ -25,16 +25,7 @@ void setLibraryFolder(std::string folder) { libraryFolder() = std::move(folder);
 
 namespace {
 
-/// DLTensor of dlpack.h.
-struct DlTensor {
-  void *data;
-  int32_t deviceType, deviceId;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t offset;
-};
+using runtime::DlTensor;
 using Function = void (*)(const DlTensor *arguments, const DlTensor *results);
 
 /// Tensors in memory, as the function gets them.
@@ -56,23 +47,17 @@ private:
 void TensorArray::add(const Tensor &tensor) {
   runtime::DType dtype = toRuntime(tensor.dtype());
   std::vector<char> &bytes = storage.emplace_back(tensor.numel() * runtime::sizeOf(dtype) + 1);
-  for (int64_t i = 0, e = tensor.numel(); i < e; ++i)
-    if (tensor.dtype() == DType::i64)
-      std::memcpy(bytes.data() + 8 * i, &tensor.integers()[i], 8);
-    else
-      runtime::storeFromDouble(bytes.data(), dtype, i, tensor.at(i));
+  storeElements(tensor, dtype, bytes.data());
   std::vector<int64_t> &shape = sizes.emplace_back(tensor.shape().begin(), tensor.shape().end());
-  std::vector<int64_t> &strides = sizes.emplace_back(shape.size(), 1);
-  for (size_t dim = shape.size(); dim-- > 1;)
-    strides[dim - 1] = strides[dim] * shape[dim];
-  bool isFloating = tensor.isFloating();
-  uint8_t code = dtype == runtime::DType::I1     ? 6
-                 : dtype == runtime::DType::BF16 ? 4
-                 : isFloating                    ? 2
-                 : dtype == runtime::DType::U8   ? 1
-                                                 : 0;
-  tensors.push_back({bytes.data(), 1, 0, static_cast<int32_t>(shape.size()), code,
-                     static_cast<uint8_t>(8 * runtime::sizeOf(dtype)), 1, shape.data(), strides.data(), 0});
+  Shape contiguous = contiguousStrides(tensor.shape());
+  std::vector<int64_t> &strides = sizes.emplace_back(contiguous.begin(), contiguous.end());
+  DlTensor &added = tensors.emplace_back();
+  added.data = bytes.data();
+  added.ndim = shape.size();
+  added.code = runtime::getDlTypeCode(dtype);
+  added.bits = 8 * runtime::sizeOf(dtype);
+  added.shape = shape.data();
+  added.strides = strides.data();
 }
 
 void TensorArray::add(Attribute number) {
@@ -97,26 +82,17 @@ void TensorArray::add(Attribute number) {
 Tensor TensorArray::read(unsigned index, DType dtype) {
   const DlTensor &from = tensors[index];
   Tensor tensor(dtype, ShapeRef(from.shape, from.ndim));
-  for (int64_t i = 0, e = tensor.numel(); i < e; ++i)
-    if (dtype == DType::i64)
-      tensor.set(i, static_cast<const int64_t *>(from.data)[i]);
-    else
-      tensor.set(i, runtime::loadAsDouble(from.data, toRuntime(dtype), i));
+  loadElements(tensor, toRuntime(dtype), from.data);
   return tensor;
 }
 
 static FailureOr<Function> findFunction(OpCall &call, StringRef library, StringRef symbol) {
   if (libraryFolder().empty())
     return call.error() << "calls '" << symbol << "' of '" << library << "'; --libraries says where that is";
-  std::string path = libraryFolder() + "/" + library.str();
-  void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle)
-    return call.error() << "cannot be run: " << ::dlerror();
-  void *function = ::dlsym(handle, symbol.str().c_str());
-  ::dlclose(handle);
+  auto function = runtime::loadFunction(libraryFolder() + "/" + library.str(), symbol.str());
   if (!function)
-    return call.error() << "calls '" << symbol << "', which '" << path << "' does not have";
-  return reinterpret_cast<Function>(function);
+    return call.error() << function.error().message;
+  return reinterpret_cast<Function>(*function);
 }
 
 static LogicalResult run(OpCall &call, StringRef library, StringRef symbol, ArrayAttr arguments,

@@ -8,8 +8,9 @@
 
 #include "../Externals.h"
 #include "Emitters.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialects/Spmd/ElementType.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "spmd/Runtime/Core/Externals.h"
 
 using namespace mlir;
 
@@ -17,21 +18,11 @@ namespace spmd::kernel {
 
 namespace {
 
-/// The words of a DLTensor: data; device; dims and dtype; shape; strides; byte offset.
+/// The words of a DlTensor: data; device; dims and dtype; shape; strides; byte offset.
 constexpr int64_t kWords = 6;
+static_assert(sizeof(runtime::DlTensor) == kWords * sizeof(int64_t));
 /// kDLCPU, device 0.
 constexpr int64_t kDevice = 1;
-
-/// DLDataTypeCode.
-int64_t getTypeCode(Type element) {
-  if (element.isInteger(1))
-    return 6; // kDLBool
-  if (element.isBF16())
-    return 4; // kDLBfloat
-  if (isa<FloatType>(element))
-    return 2; // kDLFloat
-  return element.isUnsignedInteger() ? 1 : 0;
-}
 
 /// Fills arrays of DLTensor.
 class TensorWriter {
@@ -69,8 +60,9 @@ void TensorWriter::write(Value array, unsigned index, Value data, Type element, 
   SmallVector<int64_t> strides(shape.size(), 1);
   for (size_t dim = shape.size(); dim-- > 1;)
     strides[dim - 1] = strides[dim] * shape[dim];
-  int64_t bits = element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth(), lanes = 1;
-  int64_t kind = static_cast<int64_t>(shape.size()) | getTypeCode(element) << 32 | bits << 40 | lanes << 48;
+  runtime::DType dtype = *getDType(element);
+  int64_t code = runtime::getDlTypeCode(dtype), bits = 8 * runtime::sizeOf(dtype), lanes = 1;
+  int64_t kind = static_cast<int64_t>(shape.size()) | code << 32 | bits << 40 | lanes << 48;
   int64_t word = index * kWords;
   store(data, array, word);
   store(b.i64(kDevice), array, word + 1);

@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <set>
 
 using namespace spmd::runtime;
 
@@ -29,30 +30,32 @@ static int levelOf(const std::string &cpu) {
   return 0;
 }
 
-/// Sets the pointers to functions of the user's that kernels of `opened` call. Libraries stay loaded: threads of theirs
-/// may.
+/// Whether the file has the content that the artifact was made with; no hash is not compared.
+static Status checkFile(const std::string &path, const std::string &hash) {
+  if (hash.empty())
+    return {};
+  Expected<std::string> code = readFile(path);
+  return code ? checkHash(path, *code, hash) : code.error();
+}
+
+/// Sets the pointers to functions of the user's that kernels of `opened` call.
 static Status bindExternals(const Artifact &artifact, void *opened) {
   const auto *table = static_cast<const char *>(::dlsym(opened, kExternalTableSymbol));
   if (!table)
     return {};
+  std::set<std::string> checked;
   for (const External &external : parseExternals(table)) {
     std::string path = artifact.pathOf(std::string(kLibraryFolder) + "/" + external.file);
-    Expected<std::string> code = readFile(path);
-    if (!code)
-      return code.error();
-    if (Status status = checkHash(path, *code, external.hash); !status.ok())
-      return status;
-    if (path.front() != '/')
-      path = "./" + path;
-    void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library)
-      return Status::badInput("cannot load the library of an operator of yours: " + std::string(::dlerror()));
-    void *function = ::dlsym(library, external.symbol.c_str());
+    if (checked.insert(external.hash + external.file).second)
+      if (Status status = checkFile(path, external.hash); !status.ok())
+        return status;
+    Expected<void *> function = loadFunction(path, external.symbol);
+    if (!function)
+      return function.error();
     void *pointer = ::dlsym(opened, external.pointer.c_str());
-    ::dlclose(library);
-    if (!function || !pointer)
-      return Status::badInput("'" + path + "' has no function '" + external.symbol + "'");
-    *static_cast<void **>(pointer) = function;
+    if (!pointer)
+      return Status::badInput("the kernels have no pointer '" + external.pointer + "', which their table names");
+    *static_cast<void **>(pointer) = *function;
   }
   return {};
 }
@@ -72,13 +75,8 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
     std::string path = artifact.pathOf(best->file);
     if (path.find('/') == std::string::npos)
       path = "./" + path;
-    if (!best->hash.empty()) {
-      Expected<std::string> code = readFile(path);
-      if (!code)
-        return code.error();
-      if (Status status = checkHash(path, *code, best->hash); !status.ok())
-        return status;
-    }
+    if (Status status = checkFile(path, best->hash); !status.ok())
+      return status;
     void *opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!opened)
       return Status::badInput("cannot load kernels: " + std::string(::dlerror()));

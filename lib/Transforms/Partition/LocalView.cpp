@@ -2,9 +2,9 @@
 //
 // [Note: local view]
 // With view=local the captured step is what one rank does with its rows, and all that ranks share is gradients, which
-// are averaged: FSDP's own semantics; and what the step's own collectives give (AmongRanks.cpp). A value is then varying (each rank has its own; there is no
-// global one) or replicated, and an op with a varying operand gives varying results; nothing is cut, so no sharding
-// rule is needed.
+// are averaged: FSDP's own semantics; and what the step's own collectives give (AmongRanks.cpp). A value is then
+// varying (each rank has its own; there is no global one) or replicated, and an op with a varying operand gives varying
+// results; nothing is cut, so no sharding rule is needed.
 //
 // A gradient stops varying where the optimizer sees it: all of a unit's are packed, summed over the ranks and scattered
 // as in the global view, and divided by the number of ranks. That covers clipping, whose norm is that of the averaged
@@ -13,9 +13,9 @@
 //
 // Results that vary stay so, and so do buffers: each rank has its own running statistics.
 //
-// Ranks draw numbers of their own: element i of rank r is number r * N + i of the N elements that each draws, so that of
-// a batch which is cut evenly every row gets what the global view draws for it. What the optimizer draws is the same on
-// all ranks, as its parameters are.
+// Ranks draw numbers of their own: element i of rank r is number r * N + i of the N elements that each draws, so that
+// of a batch which is cut evenly every row gets what the global view draws for it. What the optimizer draws is the same
+// on all ranks, as its parameters are.
 //
 //===----------------------------------------------------------------------===//
 

@@ -176,10 +176,9 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     SmallVector<int64_t> shape(getGlobalShape(from));
     if (auto slice = dyn_cast<SliceOp>(op); slice && getState(to)->isVarying())
       shape[slice.getDim()] = slice.getPre() * slice.getChunk();
-    if (auto gather = dyn_cast<AllGatherOp>(op); gather && getState(from)->isVarying())
-      shape[gather.getDim()] = gather.getPre() * gather.getTotal();
-    if (auto gather = dyn_cast<AllGatherStartOp>(op); gather && getState(from)->isVarying())
-      shape[gather.getDim()] = gather.getPre() * gather.getTotal();
+    if (getState(from)->isVarying())
+      llvm::TypeSwitch<Operation *>(op).Case<AllGatherOp, AllGatherStartOp>(
+          [&](auto gather) { shape[gather.getDim()] = gather.getPre() * gather.getTotal(); });
     if (!conversion.fromOk || !conversion.toOk || ArrayRef<int64_t>(shape) != getGlobalShape(to))
       return error(op) << "makes " << getState(to)->str() << " from " << getState(from)->str();
   }

@@ -119,7 +119,7 @@ def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | N
 
 def check_kernel(func: torch._ops.OpOverload, leaves: Iterable[Any], stack: tuple[Frame, ...]) -> None:
     """Raises where a function in a library is called with tensors of types that it does not take."""
-    kernel = _kernels.get(func.name())
+    kernel = _kernels.get(func.name()) if _kernels else None
     for leaf in leaves if kernel is not None else ():
         if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.dtype not in kernel.dtypes:
             raise error_at(stack, f"{func.name()} is called with a tensor of {leaf.dtype}, and its function takes "

@@ -82,7 +82,6 @@ class Replicas:
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, ranks: int):
         self.members = [copy.deepcopy((model, optimizers)) for _ in range(ranks)]
         self._model = model
-        self._gradients: list[torch.Tensor] = []
         self._collectives = [0] * ranks  # that each has called
         self._given: dict[int, list[torch.Tensor]] = {}
         self._condition = threading.Condition()
@@ -139,15 +138,9 @@ class Replicas:
         return values
 
     def _average(self, rank: int, gradient: torch.Tensor) -> None:
-        self._gradients.append(gradient)
-        if rank == len(self.members) - 1:
-            with torch.no_grad():
-                mean = sum(self._gradients[1:], self._gradients[0]) / len(self.members)
-                for one in self._gradients:
-                    one.copy_(mean)
-            self._gradients = []
-        self._pass_on(rank)
-        self._wait(rank)
+        values = self._exchange(rank, gradient.clone())
+        with torch.no_grad():
+            gradient.copy_(sum(values[1:], values[0]) / len(values))
 
     def _pass_on(self, rank: int) -> None:
         with self._condition:

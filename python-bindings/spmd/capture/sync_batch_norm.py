@@ -12,7 +12,6 @@ from typing import Any, Iterator
 
 import torch
 import torch.distributed as dist
-import torch.distributed._functional_collectives as functional
 
 _is_one_device: contextvars.ContextVar[bool] = contextvars.ContextVar("is_one_device", default=False)
 
@@ -66,7 +65,7 @@ class _SyncBatchNorm(torch.autograd.Function):
         wide = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
         mean = wide.mean(dims)
         variance = (wide - mean.view(shape)).square().mean(dims)
-        stats = functional.all_gather_tensor(torch.stack([mean, variance]), 0, group)
+        stats = torch.ops._c10d_functional.all_gather_into_tensor(torch.stack([mean, variance]), ranks, group.group_name)
         means, variances = stats.view(ranks, 2, channels).unbind(1)
         mean = means.mean(0)
         variance = variances.mean(0) + (means - mean).square().mean(0)
@@ -91,7 +90,7 @@ class _SyncBatchNorm(torch.autograd.Function):
         grad_weight = grad_bias = None
         if weight is not None:
             grad_weight, grad_bias = (sums[1] * scale).to(weight.dtype), sums[0].to(weight.dtype)
-        total, total_centered = (functional.all_reduce(sums, "sum", ctx.group) / ctx.count).unbind()
+        total, total_centered = (torch.ops._c10d_functional.all_reduce(sums, "sum", ctx.group.group_name) / ctx.count).unbind()
         grad_input = wide - total.view(shape) - centered * (scale.square() * total_centered).view(shape)
         grad_input = grad_input * (scale if weight is None else scale * weight).view(shape)
         return grad_input.to(input.dtype), grad_weight, grad_bias, None, None, None, None, None

@@ -40,6 +40,7 @@ from .reached import Reached
 from .scheduled import Scheduled
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
+from .sync_batch_norm import sync_batch_norms
 from .torch_compiled import traced_through
 from .value_checks import no_value_checks
 
@@ -250,8 +251,9 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with (fakes.refusals.of_conversions(), one_op_composites(), no_value_checks(), _without_onednn(), stamps,
-                  stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), Draws(*fakes.rng())):
+            with (fakes.refusals.of_conversions(), one_op_composites(), sync_batch_norms(), no_value_checks(),
+                  _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
+                  Draws(*fakes.rng())):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
