@@ -2,6 +2,7 @@
 
 #include "dialects/Aten/AtenCustomCall.h"
 
+#include "dialects/Aten/AtenLaunch.h"
 #include "dialects/Aten/AtenRules.h"
 #include "dialects/Aten/AtenVerify.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,6 +25,9 @@ public:
   bool read(StringRef text, ArrayRef<ArrayRef<int64_t>> shapes, StringRef what, bool isResult,
             SmallVectorImpl<ShardingRule::Value> &values);
 
+  /// The size of each name, also of the dimensions of "...".
+  llvm::StringMap<int64_t> getNamed() const;
+
   SmallVector<int64_t> sizes;
 
 private:
@@ -41,6 +45,13 @@ private:
 };
 
 } // namespace
+
+llvm::StringMap<int64_t> ShardingReader::getNamed() const {
+  llvm::StringMap<int64_t> named;
+  for (const auto &factor : factors)
+    named[factor.getKey()] = sizes[factor.getValue()];
+  return named;
+}
 
 std::optional<int64_t> ShardingReader::getFactor(StringRef name, int64_t size, const Twine &what, bool isResult) {
   auto [it, isNew] = factors.try_emplace(name, sizes.size());
@@ -149,10 +160,19 @@ std::optional<ShardingRule> spmd::aten::readSharding(StringRef sharding, ArrayRe
   return rule;
 }
 
+llvm::StringMap<int64_t> spmd::aten::getDimensions(StringRef sharding, ArrayRef<ArrayRef<int64_t>> inputs) {
+  std::string error;
+  ShardingReader reader(error);
+  SmallVector<ShardingRule::Value> values;
+  reader.read(sharding.split("->").first, inputs, "tensor argument", /*isResult=*/false, values);
+  return reader.getNamed();
+}
+
+static SmallVector<ArrayRef<int64_t>> shapesOf(ValueRange values) {
+  return llvm::map_to_vector(values, [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); });
+}
+
 static std::optional<ShardingRule> readShardingOf(CustomCallOp call, std::string &error) {
-  auto shapesOf = [](ValueRange values) {
-    return llvm::map_to_vector(values, [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); });
-  };
   SmallVector<StringRef> reduce(call.getReduce().getAsValueRange<StringAttr>());
   return readSharding(call.getSharding(), reduce, shapesOf(call.getInputs()), shapesOf(call.getOuts()), error);
 }
@@ -183,5 +203,26 @@ LogicalResult spmd::aten::verifyCustomCall(Operation *op) {
   if (!readShardingOf(call, error)) // C4
     return op->emitOpError() << "has the sharding \"" << call.getSharding() << "\" of '" << call.getOp()
                              << "': " << error;
+  bool hasFunction = call.getLibrary() && call.getHash() && call.getSymbol();
+  if (!hasFunction && (call.getLibrary() || call.getHash() || call.getSymbol())) // C5
+    return op->emitOpError() << "has not all of library, hash and symbol";
+  bool hasKernel = call.getNames() && call.getLaunch() && call.getCubins();
+  if (!hasKernel && (call.getNames() || call.getLaunch() || call.getCubins())) // C6
+    return op->emitOpError() << "has not all of names, launch and cubins";
+  if (!hasFunction && !hasKernel) // C7
+    return op->emitOpError() << "has neither a function in a library nor a kernel in cubins";
+  if (!hasKernel)
+    return success();
+  if (!readLaunch(call, error)) // C8
+    return op->emitOpError() << "has the launch \"" << *call.getLaunch() << "\" of '" << call.getOp() << "': " << error;
+  for (StringRef cubin : call.getCubins()->getAsValueRange<StringAttr>()) // C9
+    if (!UserCubin::parse(cubin))
+      return op->emitOpError() << "has the cubin \"" << cubin << "\", expected CHIP HASH FILE";
   return success();
+}
+
+std::optional<LaunchSpec> spmd::aten::readLaunch(CustomCallOp call, std::string &error) {
+  SmallVector<StringRef> names(call.getNames()->getAsValueRange<StringAttr>());
+  SmallVector<ArrayRef<int64_t>> inputs = shapesOf(call.getInputs()), results = shapesOf(call.getOuts());
+  return readLaunch(*call.getLaunch(), {call.getArguments(), names, inputs, results, call.getSharding()}, error);
 }

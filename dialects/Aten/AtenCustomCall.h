@@ -16,6 +16,7 @@
 
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/ShardingRule.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace spmd::aten {
 
@@ -23,6 +24,9 @@ namespace spmd::aten {
 std::optional<ShardingRule> readSharding(llvm::StringRef sharding, llvm::ArrayRef<llvm::StringRef> reduce,
                                          llvm::ArrayRef<llvm::ArrayRef<int64_t>> inputs,
                                          llvm::ArrayRef<llvm::ArrayRef<int64_t>> results, std::string &error);
+
+/// The sizes that `sharding`, which fits tensors of these shapes, has names for.
+llvm::StringMap<int64_t> getDimensions(llvm::StringRef sharding, llvm::ArrayRef<llvm::ArrayRef<int64_t>> inputs);
 
 } // namespace spmd::aten
 

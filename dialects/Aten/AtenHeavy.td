@@ -259,11 +259,14 @@ def Aten_SdpaBackwardOp
 def Aten_CustomCallOp
     : Aten_Op<"custom_call",
               "spmd::custom_call(Tensor[] inputs, *, str op, Scalar[] arguments, str sharding, str[] reduce, "
-              "str library, str hash, str symbol) -> Tensor[]",
-              "what a function in a shared library computes"> {
+              "str? library, str? hash, str? symbol, str[]? names, str? launch, str[]? cubins) -> Tensor[]",
+              "what a function in a shared library, or a kernel in a cubin, computes"> {
   let arguments = (ins Aten_List:$inputs, StrAttr:$op, ArrayAttr:$arguments,
-                   StrAttr:$sharding, StrArrayAttr:$reduce, StrAttr:$library,
-                   StrAttr:$hash, StrAttr:$symbol);
+                   StrAttr:$sharding, StrArrayAttr:$reduce,
+                   OptionalAttr<StrAttr>:$library, OptionalAttr<StrAttr>:$hash,
+                   OptionalAttr<StrAttr>:$symbol,
+                   OptionalAttr<StrArrayAttr>:$names, OptionalAttr<StrAttr>:$launch,
+                   OptionalAttr<StrArrayAttr>:$cubins);
   let results = (outs Aten_List:$outs);
   let heavy = "true";
   let rule = "customCallRule(op)";

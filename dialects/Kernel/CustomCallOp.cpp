@@ -18,6 +18,23 @@ LogicalResult CustomCallOp::verify() {
   }
   if (getResults().empty()) // C3
     return emitOpError("has no result");
+  if ((!getFunction() && !getLaunch()) || getFunction().has_value() != getLibrary().has_value() ||
+      getFunction().has_value() != getHash().has_value() || getLaunch().has_value() != getCubins().has_value()) // C4
+    return emitOpError("has neither a function of a library with a hash nor a launch of cubins");
+  LaunchAttr launch = getLaunchAttr();
+  if (!launch)
+    return success();
+  auto tensors = static_cast<int64_t>(getInputs().size() + getNumResults());
+  if (launch.getGrid().size() != 3 || launch.getBlock().size() != 3) // C5
+    return emitOpError("has a launch whose grid and block have not three sizes each");
+  for (Attribute parameter : launch.getParameters()) {
+    auto number = dyn_cast<IntegerAttr>(parameter);
+    bool isTensor = number && isa<IndexType>(number.getType());
+    if (!number && !isa<FloatAttr>(parameter))
+      return emitOpError("has a launch with the parameter ") << parameter << ", expected a tensor's number or a number";
+    if (isTensor && (number.getInt() < 0 || number.getInt() >= tensors))
+      return emitOpError("has a launch with tensor ") << number.getInt() << " of " << tensors;
+  }
   return success();
 }
 

@@ -97,6 +97,20 @@ def Kernel_PieceAttr : Kernel_Attr<"Piece", "piece"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Kernel_LaunchAttr : Kernel_Attr<"Launch", "launch"> {
+  let summary = "how a kernel of the user's is launched";
+  let description = [{
+    Kernel `function` of a cubin, with `grid` blocks of `block` threads in three dimensions and `shared` bytes of dynamic
+    shared memory. `parameters` are what it takes in order: a tensor by its number as index (results after inputs), or a
+    number of its type.
+  }];
+  let parameters = (ins StringRefParameter<>:$function, ArrayRefParameter<"int64_t">:$grid,
+                        ArrayRefParameter<"int64_t">:$block, "int64_t":$shared, "::mlir::ArrayAttr":$parameters);
+  let assemblyFormat = [{
+    `<` $function `grid` `[` $grid `]` `block` `[` $block `]` `shared` $shared `parameters` $parameters `>`
+  }];
+}
+
 def Kernel_PieceArrayAttr : TypedArrayAttrBase<Kernel_PieceAttr, "array of #kernel.piece">;
 
 //===----------------------------------------------------------------------===//

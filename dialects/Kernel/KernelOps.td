@@ -452,20 +452,24 @@ def Kernel_SortOp : Kernel_KernelOp<"sort"> {
 }
 
 def Kernel_CustomCallOp : Kernel_KernelOp<"custom_call"> {
-  let summary = "A function of the user's own, in a shared library (docs/custom-kernels.md)";
+  let summary = "A function of the user's own, in a shared library or a cubin (docs/custom-kernels.md)";
   let description = [{
-    Calls `function` of `library`, whose bytes have `hash`, once: with an array of its arguments and one of its results, as
-    DLTensors. `arguments` has unit for the next input, whose shape is that of `shapes`, else a number or numbers.
+    On CPUs, calls `function` of `library`, whose bytes have `hash`, once: with an array of its arguments and one of its
+    results, as DLTensors. `arguments` has unit for the next input, whose shape is that of `shapes`, else a number or
+    numbers. On GPUs, launches `launch` of the one of `cubins` ("CHIP HASH FILE") that is for the chip.
 
     Constraints: (C1) there is a unit, and a shape, for each input; (C2) a shape has its input's elements; (C3) there is a
-    result.
+    result; (C4) there is a function, with library and hash, or a launch, with cubins; (C5) a launch has three sizes of
+    the grid and of the block, and takes tensors that there are, or numbers.
   }];
-  let arguments = (ins Variadic<Kernel_Tensor>:$inputs, StrAttr:$library, StrAttr:$hash, StrAttr:$function,
-                       ArrayAttr:$arguments, ArrayAttr:$shapes, OptionalAttr<StrAttr>:$symbol);
+  let arguments = (ins Variadic<Kernel_Tensor>:$inputs, OptionalAttr<StrAttr>:$library, OptionalAttr<StrAttr>:$hash,
+                       OptionalAttr<StrAttr>:$function, ArrayAttr:$arguments, ArrayAttr:$shapes,
+                       OptionalAttr<Kernel_LaunchAttr>:$launch, OptionalAttr<StrArrayAttr>:$cubins,
+                       OptionalAttr<StrAttr>:$symbol);
   let results = (outs Variadic<Kernel_Tensor>:$results);
   let assemblyFormat = [{
-    $function `of` $library `hash` $hash `(` $inputs `)` `arguments` $arguments `shapes` $shapes attr-dict
-    `:` functional-type($inputs, $results)
+    ($function^ `of` $library `hash` $hash)? `(` $inputs `)` `arguments` $arguments `shapes` $shapes
+    (`launch` $launch^ `of` $cubins)? attr-dict `:` functional-type($inputs, $results)
   }];
 }
 

@@ -11,7 +11,9 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-std::string getPointerName(CustomCallOp op) { return ("spmd_external." + op.getHash() + "." + op.getFunction()).str(); }
+std::string getPointerName(CustomCallOp op) {
+  return ("spmd_external." + *op.getHash() + "." + *op.getFunction()).str();
+}
 
 void addExternals(llvm::Module &module, ModuleOp kernels) {
   std::vector<runtime::External> externals;
@@ -19,7 +21,7 @@ void addExternals(llvm::Module &module, ModuleOp kernels) {
   kernels.walk([&](CustomCallOp op) {
     std::string name = getPointerName(op);
     if (seen.insert(name).second)
-      externals.push_back({name, op.getHash().str(), op.getFunction().str(), op.getLibrary().str()});
+      externals.push_back({name, op.getHash()->str(), op.getFunction()->str(), op.getLibrary()->str()});
   });
   if (externals.empty())
     return;

@@ -33,8 +33,9 @@ std::string pathIn(StringRef folder, StringRef name) {
 /// Writes one artifact into a folder.
 class Packager {
 public:
-  Packager(ModuleOp module, const PackagingOptions &options, StringRef folder)
-      : module(module), options(options), folder(folder) {}
+  Packager(ModuleOp module, const PackagingOptions &options, llvm::StringMap<kernel::UserKernels> user,
+           StringRef folder)
+      : module(module), options(options), user(std::move(user)), folder(folder) {}
 
   LogicalResult write();
 
@@ -51,6 +52,7 @@ private:
 
   ModuleOp module;
   const PackagingOptions &options;
+  llvm::StringMap<kernel::UserKernels> user; ///< by chip
   StringRef folder;
   ArtifactKernels kernels;
 };
@@ -121,7 +123,7 @@ LogicalResult Packager::writeCubins(StringRef chip) {
   OwningOpRef<ModuleOp> emulated;
   if (options.emulation)
     emulated = (*lowered)->clone();
-  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda);
+  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda, std::move(user[chip]));
   if (failed(archive))
     return failure();
   FailureOr<std::string> table = kernel::getKernelTable(module, {});
@@ -191,41 +193,74 @@ LogicalResult Packager::copyFromStep(StringRef name) {
 
 /// The libraries whose functions kernels call: the very files that the step was captured with.
 LogicalResult Packager::copyLibraries() {
+  if (options.target.kind != kernel::Target::Kind::host)
+    return success();
   std::string to = pathIn(folder, runtime::kLibraryFolder);
   llvm::StringSet<> copied;
   WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
-    if (!copied.insert(op.getLibrary()).second)
+    if (!copied.insert(*op.getLibrary()).second)
       return WalkResult::advance();
     fs::create_directory(to);
-    std::string from = pathIn(options.libraries, op.getLibrary());
-    if (std::error_code error = fs::copy_file(from, pathIn(to, op.getLibrary())))
+    std::string from = pathIn(options.libraries, *op.getLibrary());
+    if (std::error_code error = fs::copy_file(from, pathIn(to, *op.getLibrary())))
       return op.emitOpError("cannot copy '") << from << "': " << error.message();
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
 }
 
-/// Functions of the user's run on CPUs, and their libraries are at hand.
-static LogicalResult checkCustomCalls(ModuleOp module, const PackagingOptions &options) {
-  llvm::StringSet<> found;
+/// What the user declared runs on the target, and is at hand.
+static LogicalResult checkCustomCall(kernel::CustomCallOp op, const PackagingOptions &options) {
+  bool isForCpus = options.target.kind == kernel::Target::Kind::host;
+  auto fail = [&]() -> InFlightDiagnostic {
+    return op.getFunction()
+               ? op->emitError() << "the function '" << *op.getFunction() << "' of '" << *op.getLibrary() << "' "
+               : op->emitError() << "the kernel '" << op.getLaunch()->getFunction() << "' ";
+  };
+  if (options.target.kind == kernel::Target::Kind::emulate)
+    return fail() << "cannot be emulated, as the compiler's own kernels can; declare what the operator computes by "
+                     "spmd.register_decomposition";
+  if (isForCpus && !op.getFunction())
+    return fail() << "is for GPUs; for CPUs, declare a function by spmd.register_kernel(library=…, symbol=…)";
+  if (!isForCpus && !op.getLaunch())
+    return fail()
+           << "runs on CPUs; for GPUs, declare a kernel by spmd.register_kernel(cubins=…, launch=…), or what the "
+              "operator computes by spmd.register_decomposition";
+  if (options.libraries.empty())
+    return fail() << "is called here; --libraries says where that file is";
+  if (!isForCpus) // their files are checked with what is in them
+    return success();
+  std::string file = pathIn(options.libraries, *op.getLibrary());
+  auto bytes = runtime::readFile(file);
+  runtime::Status status = bytes ? runtime::checkHash(file, *bytes, op.getHash()->str()) : bytes.error();
+  if (!status.ok())
+    return fail() << "is called here: " << status.message;
+  return success();
+}
+
+/// Checks what the user declared; `user` is what GPUs launch of it.
+static LogicalResult checkCustomCalls(ModuleOp module, const PackagingOptions &options,
+                                      llvm::StringMap<kernel::UserKernels> &user) {
+  llvm::DenseSet<Attribute> found;
   WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
-    if (!found.insert((op.getLibrary() + " " + op.getHash()).str()).second)
-      return WalkResult::advance();
-    auto fail = [&]() {
-      return op->emitError() << "the function '" << op.getFunction() << "' of '" << op.getLibrary() << "' ";
-    };
-    if (options.target.kind != kernel::Target::Kind::host)
-      return fail() << "runs on CPUs; for GPUs, declare what the operator computes by spmd.register_decomposition";
-    if (options.libraries.empty())
-      return fail() << "is called here; --libraries says where that file is";
-    std::string file = pathIn(options.libraries, op.getLibrary());
-    auto bytes = runtime::readFile(file);
-    runtime::Status status = bytes ? runtime::checkHash(file, *bytes, op.getHash().str()) : bytes.error();
-    if (!status.ok())
-      return fail() << "is called here: " << status.message;
-    return WalkResult::advance();
+    Attribute what = ArrayAttr::get(
+        op.getContext(), SmallVector<Attribute>(llvm::make_filter_range(
+                             ArrayRef<Attribute>{op.getLibraryAttr(), op.getFunctionAttr(), op.getLaunchAttr()},
+                             [](Attribute a) { return !!a; })));
+    return !found.insert(what).second || succeeded(checkCustomCall(op, options)) ? WalkResult::advance()
+                                                                                 : WalkResult::interrupt();
   });
-  return failure(walk.wasInterrupted());
+  if (walk.wasInterrupted())
+    return failure();
+  if (options.target.kind != kernel::Target::Kind::cuda)
+    return success();
+  for (const std::string &chip : options.target.chips) {
+    FailureOr<kernel::UserKernels> read = kernel::readUserKernels(module, chip, options.libraries);
+    if (failed(read))
+      return failure();
+    user[chip] = std::move(*read);
+  }
+  return success();
 }
 
 LogicalResult Packager::write() {
@@ -252,7 +287,8 @@ LogicalResult Packager::write() {
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
-  if (!getProgram(module) || failed(checkUnitOptions(module)) || failed(checkCustomCalls(module, options)))
+  llvm::StringMap<kernel::UserKernels> user;
+  if (!getProgram(module) || failed(checkUnitOptions(module)) || failed(checkCustomCalls(module, options, user)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
@@ -266,7 +302,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
     return fail("cannot create '" + temporary + "': " + error.message());
   isInternal = true;
   llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
-  if (failed(Packager(module, options, temporary).write()))
+  if (failed(Packager(module, options, std::move(user), temporary).write()))
     return failure();
 
   if (fs::exists(target))

@@ -11,6 +11,8 @@
 #include "Core.h"
 #include "spmd/Runtime/Emulation.h"
 
+#include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -45,12 +47,21 @@ struct Emulated {
   decltype(&spmd_emulation_error) error = nullptr;
 };
 
+/// What stands in for a kernel of somebody else's: NAME of the setting foreign=LIBRARY, of grid and block, and of
+/// parameters as cuLaunchKernel gets them, with addresses that may be read. NAME_extent says of parameter number I how
+/// many bytes are read (> 0) or written (< 0) from where it points; 0: it is a number.
+struct Foreign {
+  void (*run)(const unsigned *grid, const unsigned *block, void *const *parameters) = nullptr;
+  int64_t (*extent)(int parameter, void *const *parameters) = nullptr;
+};
+
 struct LoadedFunction {
   std::string name;
   Entry entry;
   const emulation::Kernel *about;
   const Emulated *code;
-  int parameters;
+  std::vector<int> parameters; ///< bytes of each
+  Foreign foreign;
   int maxShared = 48 << 10;
 };
 
@@ -123,25 +134,43 @@ Emulated *openEmulated(const std::string &archive) {
   return &code;
 }
 
-/// Parameters of a kernel as its cubin says: entries EIATTR_KPARAM_INFO in .nv.info.NAME; -1: there is no such kernel.
-int countParameters(const std::vector<char> &image, const std::string &name) {
+/// Bytes of the parameters of a kernel, as its cubin says: entries EIATTR_KPARAM_INFO in .nv.info.NAME. False: there is
+/// no such kernel.
+bool readParameters(const std::vector<char> &image, const std::string &name, std::vector<int> &parameters) {
   auto *header = reinterpret_cast<const Elf64_Ehdr *>(image.data());
   auto *section = reinterpret_cast<const Elf64_Shdr *>(image.data() + header->e_shoff);
   const char *names = image.data() + section[header->e_shstrndx].sh_offset;
   for (int i = 0; i < header->e_shnum; ++i) {
     if (names + section[i].sh_name != ".nv.info." + name)
       continue;
-    int count = 0;
     const char *end = image.data() + section[i].sh_offset + section[i].sh_size;
     for (const char *at = image.data() + section[i].sh_offset; at + 4 <= end;) {
       uint16_t size;
       std::memcpy(&size, at + 2, 2);
-      count += static_cast<uint8_t>(at[1]) == 0x17;
+      if (static_cast<uint8_t>(at[1]) == 0x17) {
+        uint16_t number;
+        uint32_t bits;
+        std::memcpy(&number, at + 8, 2);
+        std::memcpy(&bits, at + 12, 4);
+        parameters.resize(std::max<size_t>(parameters.size(), number + 1));
+        parameters[number] = static_cast<int>(bits >> 18);
+      }
       at += 4 + (static_cast<uint8_t>(at[0]) == 4 ? size : 0);
     }
-    return count;
+    return true;
   }
-  return -1;
+  return false;
+}
+
+Foreign findForeign(const std::string &name) {
+  const char *library = standInSetting("foreign");
+  void *handle = library ? ::dlopen(library, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  Foreign foreign;
+  if (handle) {
+    foreign.run = reinterpret_cast<decltype(foreign.run)>(::dlsym(handle, name.c_str()));
+    foreign.extent = reinterpret_cast<decltype(foreign.extent)>(::dlsym(handle, (name + "_extent").c_str()));
+  }
+  return foreign;
 }
 
 /// "sm_90": what the cubin is for.
@@ -193,14 +222,19 @@ STANDIN_API Result cuModuleGetFunction(Function *function, Module module, const 
   auto *from = reinterpret_cast<LoadedModule *>(module);
   auto &slot = from->functions[name];
   if (!slot) {
-    int parameters = countParameters(from->image, name);
+    std::vector<int> parameters;
+    bool isThere = readParameters(from->image, name, parameters);
     auto entry = reinterpret_cast<Entry>(::dlsym(from->code->handle, name));
     auto about = from->code->kernels.find(name);
-    if (parameters < 0 || !entry || about == from->code->kernels.end()) {
+    bool isOurs = entry && about != from->code->kernels.end();
+    Foreign foreign = isOurs ? Foreign() : findForeign(name);
+    if (!isThere || (!isOurs && (!foreign.run || !foreign.extent))) {
+      if (isThere)
+        std::fprintf(stderr, "stand-in: nothing stands in for kernel %s; say foreign=LIBRARY\n", name);
       from->functions.erase(name);
       return kNotFound;
     }
-    slot.reset(new LoadedFunction{name, entry, about->second, from->code, parameters});
+    slot.reset(new LoadedFunction{name, entry, isOurs ? about->second : nullptr, from->code, parameters, foreign});
   }
   *function = reinterpret_cast<Function>(slot.get());
   return kSuccess;
@@ -219,10 +253,45 @@ STANDIN_API Result cuFuncLoad(Function) {
   return forbiddenInCapture();
 }
 
+/// A launch of a kernel of somebody else's.
+static Result launchForeign(const LaunchConfig &config, const LoadedFunction &kernel, void **parameters) {
+  if (config.sharedBytes > static_cast<unsigned>(kernel.maxShared))
+    return kInvalidValue;
+  auto work = std::make_shared<Work>();
+  work->name = "kernel " + kernel.name;
+  // Driver and runtime may change the values once the launch has returned.
+  auto values = std::make_shared<std::vector<uint64_t>>(kernel.parameters.size());
+  auto pointers = std::make_shared<std::vector<void *>>();
+  for (size_t i = 0; i < values->size(); ++i) {
+    std::memcpy(&(*values)[i], parameters[i], static_cast<size_t>(kernel.parameters[i]));
+    pointers->push_back(&(*values)[i]);
+  }
+  for (size_t i = 0; i < values->size(); ++i) {
+    int64_t extent = kernel.foreign.extent(static_cast<int>(i), pointers->data());
+    if (extent == 0)
+      continue;
+    auto bytes = static_cast<uint64_t>(extent < 0 ? -extent : extent);
+    uint64_t address = (*values)[i];
+    if (!isDevice(address) || !standInReach(address) || !standInReach(address + bytes - 1))
+      return kIllegalAddress;
+    work->ranges.push_back({address, bytes, extent < 0});
+    (*values)[i] = reinterpret_cast<uint64_t>(standInReach(address));
+  }
+  std::array<unsigned, 3> grid{config.gridX, config.gridY, config.gridZ},
+      block{config.blockX, config.blockY, config.blockZ};
+  work->run = [run = kernel.foreign.run, grid, block, values, pointers](uint64_t) {
+    run(grid.data(), block.data(), pointers->data());
+    return 1;
+  };
+  return enqueue(config.stream, std::move(work));
+}
+
 STANDIN_API Result cuLaunchKernelEx(const LaunchConfig *config, Function function, void **parameters, void **) {
   ENTER("cuLaunchKernelEx");
   auto *kernel = reinterpret_cast<LoadedFunction *>(function);
   const emulation::Kernel *about = kernel->about;
+  if (!about)
+    return launchForeign(*config, *kernel, parameters);
   if (config->gridX != about->gridSize || config->blockX != about->blockSize ||
       config->gridY * config->gridZ * config->blockY * config->blockZ != 1 ||
       config->sharedBytes > static_cast<unsigned>(kernel->maxShared))
@@ -231,7 +300,7 @@ STANDIN_API Result cuLaunchKernelEx(const LaunchConfig *config, Function functio
   std::vector<int64_t> coordinates;
   auto work = std::make_shared<Work>();
   work->name = "kernel " + kernel->name;
-  for (int i = 0; i < kernel->parameters; ++i) {
+  for (int i = 0; i < static_cast<int>(kernel->parameters.size()); ++i) {
     uint64_t value;
     std::memcpy(&value, parameters[i], 8);
     if (i >= about->numArguments) {

@@ -62,7 +62,9 @@ static void printKernels(const Artifact &artifact, const std::map<std::string, U
       KernelLaunch none;
       const KernelLaunch &l = launch ? *launch : none;
       row.insert(row.end(), {joined(l.blocks, " x ", l.threads), formatCount(l.dynamicSharedBytes)});
-      if (hasCode)
+      if (hasCode && l.user) // of which ptxas says nothing
+        row.insert(row.end(), {"-", "-", "-", "-", "-"});
+      else if (hasCode)
         row.insert(row.end(), {formatCount(l.staticSharedBytes), formatCount(l.registers), formatCount(l.barriers),
                                formatCount(l.localBytes), joined(l.spillStoreBytes, " + ", l.spillLoadBytes)});
     }

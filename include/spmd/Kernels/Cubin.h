@@ -3,6 +3,7 @@
 #ifndef SPMD_KERNELS_CUBIN_H
 #define SPMD_KERNELS_CUBIN_H
 
+#include "dialects/Kernel/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <optional>
@@ -44,6 +45,15 @@ struct GpuKernel {
   std::optional<int64_t> movedBytes;
   /// Where its cubin lies in the archive.
   int64_t offset = 0, bytes = 0;
+  /// Of a kernel of the user's: how it is launched.
+  LaunchAttr launch;
+};
+
+/// Kernels of the user's for one chip, and the cubins that have them, in the order in which they are first used.
+struct UserKernels {
+  std::vector<GpuKernel> kernels;
+  std::vector<std::pair<std::string, std::string>> cubins; ///< name, bytes
+  std::vector<size_t> cubinOf;                             ///< of each kernel
 };
 
 /// The kernels of a module for one chip.
@@ -65,7 +75,14 @@ std::vector<GpuKernel> describeGpuKernels(mlir::ModuleOp module);
 
 /// Compiles every gpu.func of `module` for `chip`, on all cores; the bytes do not depend on how many there are.
 /// `module` is used up. Errors (an unknown chip, no ptxas, what ptxas says) are emitted at the module.
-mlir::FailureOr<CubinArchive> compileCubins(mlir::ModuleOp module, llvm::StringRef chip, const CudaOptions &options);
+/// The kernels of `user` are in the archive, too, and not in its PTX.
+mlir::FailureOr<CubinArchive> compileCubins(mlir::ModuleOp module, llvm::StringRef chip, const CudaOptions &options,
+                                            UserKernels user = {});
+
+/// The kernels of the user's that `module` calls (kernel.custom_call), from their files in the folder `libraries`. What
+/// a cubin has is compared with what the launch gives it: errors, at the op, are no cubin for the chip, another file
+/// than the step was captured with, no such kernel, other parameters.
+mlir::FailureOr<UserKernels> readUserKernels(mlir::ModuleOp module, llvm::StringRef chip, llvm::StringRef libraries);
 
 } // namespace spmd::kernel
 

@@ -102,8 +102,7 @@ static LogicalResult checkLayout(Operation *op, Attribute layout) {
   if (!sharding)
     return success();
   int64_t shards = llvm::count_if(sharding.getStates(), [](const AxisState &state) { return state.isShard(); });
-  if (shards > 1 ||
-      llvm::any_of(sharding.getStates(), [](const AxisState &s) { return s.isPartial() || s.isOwned(); }))
+  if (shards > 1 || llvm::any_of(sharding.getStates(), [](const AxisState &s) { return s.isPartial() || s.isOwned(); }))
     return op->emitOpError("has layout ") << layout << "; inputs and outputs are replicated or sharded on one axis";
   return success();
 }
@@ -157,6 +156,29 @@ void ManifestTranslator::addProgram() {
                                runtime::formatHash(runtime::hashBytes(runtime::writePlan(plan)))});
 }
 
+static runtime::LaunchParameter translateParameter(Attribute parameter) {
+  runtime::LaunchParameter translated;
+  auto typed = cast<TypedAttr>(parameter);
+  if (isa<IndexType>(typed.getType())) {
+    translated.reference = cast<IntegerAttr>(parameter).getInt();
+    return translated;
+  }
+  translated.dtype = *getDType(typed.getType());
+  translated.bits = isa<FloatAttr>(parameter) ? cast<FloatAttr>(parameter).getValue().bitcastToAPInt().getZExtValue()
+                                              : cast<IntegerAttr>(parameter).getValue().getZExtValue();
+  return translated;
+}
+
+static runtime::UserLaunch translateUserLaunch(kernel::LaunchAttr launch) {
+  runtime::UserLaunch translated;
+  translated.function = launch.getFunction().str();
+  llvm::copy(launch.getGrid(), translated.grid.begin());
+  llvm::copy(launch.getBlock(), translated.block.begin());
+  for (Attribute parameter : launch.getParameters())
+    translated.parameters.push_back(translateParameter(parameter));
+  return translated;
+}
+
 static runtime::KernelLaunch translateLaunch(StringRef chip, const kernel::GpuKernel &kernel) {
   runtime::KernelLaunch launch;
   launch.kernel = kernel.symbol;
@@ -175,6 +197,8 @@ static runtime::KernelLaunch translateLaunch(StringRef chip, const kernel::GpuKe
   launch.spillStoreBytes = kernel.spillStoreBytes;
   launch.spillLoadBytes = kernel.spillLoadBytes;
   launch.barriers = kernel.barriers;
+  if (kernel.launch)
+    launch.user = translateUserLaunch(kernel.launch);
   return launch;
 }
 

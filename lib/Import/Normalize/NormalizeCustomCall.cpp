@@ -3,6 +3,7 @@
 #include "Normalize.h"
 
 #include "dialects/Aten/AtenCustomCall.h"
+#include "dialects/Aten/AtenLaunch.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -53,15 +54,31 @@ LogicalResult spmd::emitCustomCall(Emitter &emitter, Call &call, const step::Ope
   if (!aten::readSharding(entry.sharding, reduce, shapes, resultShapes, why))
     return emitter.error("the sharding \"")
            << entry.sharding << "\" that was declared for '" << call.op << "' does not fit it: " << why;
-  Operation *op = emitter.create("custom_call", inputs,
-                                 {emitter.named("op", builder.getStringAttr(call.op)),
-                                  emitter.named("arguments", builder.getArrayAttr(arguments)),
-                                  emitter.named("sharding", builder.getStringAttr(entry.sharding)),
-                                  emitter.named("reduce", builder.getStrArrayAttr(reduce)),
-                                  emitter.named("library", builder.getStringAttr(entry.library)),
-                                  emitter.named("hash", builder.getStringAttr(entry.hash)),
-                                  emitter.named("symbol", builder.getStringAttr(entry.symbol))},
-                                 types);
+  SmallVector<NamedAttribute> attributes{emitter.named("op", builder.getStringAttr(call.op)),
+                                         emitter.named("arguments", builder.getArrayAttr(arguments)),
+                                         emitter.named("sharding", builder.getStringAttr(entry.sharding)),
+                                         emitter.named("reduce", builder.getStrArrayAttr(reduce))};
+  if (entry.library)
+    attributes.append({emitter.named("library", builder.getStringAttr(entry.library->name)),
+                       emitter.named("hash", builder.getStringAttr(entry.library->hash)),
+                       emitter.named("symbol", builder.getStringAttr(entry.symbol))});
+  if (!entry.cubins.empty()) {
+    SmallVector<std::string> names, cubins;
+    for (const BoundArg &arg : call.args)
+      names.push_back(arg.name());
+    SmallVector<StringRef> known(names.begin(), names.end());
+    if (!aten::readLaunch(entry.launch, {builder.getArrayAttr(arguments), known, shapes, resultShapes, entry.sharding},
+                          why))
+      return emitter.error("the launch \"")
+             << entry.launch << "\" that was declared for '" << call.op << "' does not fit it: " << why;
+    for (const auto &[chip, file] : entry.cubins)
+      cubins.push_back(chip + " " + file.hash + " " + file.name);
+    attributes.append(
+        {emitter.named("names", builder.getStrArrayAttr(known)),
+         emitter.named("launch", builder.getStringAttr(entry.launch)),
+         emitter.named("cubins", builder.getStrArrayAttr(SmallVector<StringRef>(cubins.begin(), cubins.end())))});
+  }
+  Operation *op = emitter.create("custom_call", inputs, attributes, types);
   results.append(op->result_begin(), op->result_end());
   return success();
 }

@@ -15,7 +15,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 6;
+static constexpr int64_t kVersion = 7;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -278,23 +278,45 @@ static runtime::Expected<std::string> hashLibrary(const std::filesystem::path &f
   return runtime::formatHash(runtime::hashBytes(*bytes));
 }
 
-/// Operators with functions in libraries of the package in `folder`.
-static void readOperators(JsonValue root, const std::string &folder, Step &step) {
-  std::map<std::string, std::string> hashes; // by library
-  root["operators"].forEach([&](JsonValue json) {
-    Operator entry{json["op"].asString(), json["sharding"].asString(), json["reduce"].asStrings(),
-                   json["library"].asString(), json["symbol"].asString(), ""};
-    if (entry.library.empty() || entry.library.find_first_of("/\n") != std::string::npos)
-      return json["library"].fail("expected the name of a file in the package's folder libraries, found \"" +
-                                  entry.library + "\"");
-    auto [known, isNew] = hashes.try_emplace(entry.library);
-    if (isNew) {
-      runtime::Expected<std::string> hash = hashLibrary(folder, entry.library);
-      if (!hash)
-        return json["library"].fail(hash.error().message);
+/// The file that `json` names; `hashes` are those of files that were read before.
+static LibraryFile readLibrary(JsonValue json, const std::string &folder, std::map<std::string, std::string> &hashes) {
+  LibraryFile file{json.asString(), ""};
+  if (file.name.empty() || file.name.find_first_of("/\n") != std::string::npos) {
+    json.fail("expected the name of a file in the package's folder libraries, found \"" + file.name + "\"");
+    return file;
+  }
+  auto [known, isNew] = hashes.try_emplace(file.name);
+  if (isNew) {
+    runtime::Expected<std::string> hash = hashLibrary(folder, file.name);
+    if (hash)
       known->second = *hash;
+    else
+      json.fail(hash.error().message);
+  }
+  file.hash = known->second;
+  return file;
+}
+
+/// Operators whose functions and kernels are in files of the package in `folder`.
+static void readOperators(JsonValue root, const std::string &folder, Step &step) {
+  std::map<std::string, std::string> hashes;
+  root["operators"].forEach([&](JsonValue json) {
+    Operator entry;
+    entry.op = json["op"].asString();
+    entry.sharding = json["sharding"].asString();
+    entry.reduce = json["reduce"].asStrings();
+    if (json.has("library")) {
+      entry.library = readLibrary(json["library"], folder, hashes);
+      entry.symbol = json["symbol"].asString();
     }
-    entry.hash = known->second;
+    if (json.has("cubins")) {
+      entry.launch = json["launch"].asString();
+      json["cubins"].forEach([&](JsonValue cubin) {
+        entry.cubins.emplace_back(cubin["chip"].asString(), readLibrary(cubin["file"], folder, hashes));
+      });
+    }
+    if (!entry.library && entry.cubins.empty())
+      json.fail("expected a \"library\" or \"cubins\"");
     step.operators.push_back(std::move(entry));
   });
 }

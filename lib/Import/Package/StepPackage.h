@@ -129,14 +129,21 @@ struct Node {
   const Arg *findArg(const std::string &name) const;
 };
 
-/// An operator of the user's, which is a function in a shared library.
+/// A file in the package's folder of libraries.
+struct LibraryFile {
+  std::string name;
+  std::string hash; ///< of its bytes; found when the package is read
+};
+
+/// An operator of the user's: on CPUs a function in a shared library, on GPUs a kernel in a cubin.
 struct Operator {
   std::string op; ///< as nodes name it
   std::string sharding;
-  std::vector<std::string> reduce; ///< for each result; "" where nothing is reduced
-  std::string library;             ///< file in the package's folder of libraries
+  std::vector<std::string> reduce;    ///< for each result; "" where nothing is reduced
+  std::optional<LibraryFile> library; ///< none: it has no function
   std::string symbol;
-  std::string hash; ///< of the file's bytes; found when the package is read
+  std::vector<std::pair<std::string, LibraryFile>> cubins; ///< by chip, in order
+  std::string launch;                                      ///< dialects/Aten/AtenLaunch.h
 };
 
 struct Output {

@@ -95,9 +95,12 @@ static FailureOr<Function> findFunction(OpCall &call, StringRef library, StringR
   return reinterpret_cast<Function>(*function);
 }
 
-static LogicalResult run(OpCall &call, StringRef library, StringRef symbol, ArrayAttr arguments,
-                         ArrayRef<Tensor> operands) {
-  FailureOr<Function> function = findFunction(call, library, symbol);
+static LogicalResult run(OpCall &call, std::optional<StringRef> library, std::optional<StringRef> symbol,
+                         ArrayAttr arguments, ArrayRef<Tensor> operands) {
+  if (!library || !symbol)
+    return call.error() << "has a kernel for GPUs alone, which cannot be run here; a function for CPUs is declared by "
+                           "spmd.register_kernel(library=…, symbol=…)";
+  FailureOr<Function> function = findFunction(call, *library, *symbol);
   if (failed(function))
     return failure();
   TensorArray given, made;

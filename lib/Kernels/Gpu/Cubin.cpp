@@ -76,13 +76,15 @@ FailureOr<OwningOpRef<ModuleOp>> lowerGpuKernels(ModuleOp module, StringRef chip
   return lowerGpuKernels(module, *device);
 }
 
-/// An archive of the cubins, and where each lies in it.
-static llvm::Error writeArchive(ArrayRef<std::string> codes, CubinArchive &archive) {
+/// An archive of the cubins, a kernel's each, then the user's; and where each lies in it.
+static llvm::Error writeArchive(ArrayRef<std::string> codes, UserKernels user, CubinArchive &archive) {
   std::vector<std::string> names;
   for (const GpuKernel &kernel : archive.kernels)
     names.push_back(kernel.symbol + ".cubin");
   std::vector<llvm::NewArchiveMember> members;
   for (auto [name, code] : llvm::zip_equal(names, codes))
+    members.emplace_back(llvm::MemoryBufferRef(code, name));
+  for (const auto &[name, code] : user.cubins)
     members.emplace_back(llvm::MemoryBufferRef(code, name));
   auto buffer = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
                                            /*Deterministic=*/true, /*Thin=*/false);
@@ -93,11 +95,19 @@ static llvm::Error writeArchive(ArrayRef<std::string> codes, CubinArchive &archi
   if (!opened)
     return opened.takeError();
   llvm::Error error = llvm::Error::success();
-  size_t next = 0;
-  for (const llvm::object::Archive::Child &child : (*opened)->children(error)) {
-    GpuKernel &kernel = archive.kernels[next++];
-    kernel.offset = static_cast<int64_t>(child.getDataOffset());
-    kernel.bytes = static_cast<int64_t>(codes[next - 1].size());
+  std::vector<int64_t> offsets;
+  for (const llvm::object::Archive::Child &child : (*opened)->children(error))
+    offsets.push_back(static_cast<int64_t>(child.getDataOffset()));
+  if (error)
+    return error;
+  for (auto [kernel, offset, code] : llvm::zip_first(archive.kernels, offsets, codes)) {
+    kernel.offset = offset;
+    kernel.bytes = static_cast<int64_t>(code.size());
+  }
+  for (auto [kernel, cubin] : llvm::zip_equal(user.kernels, user.cubinOf)) {
+    kernel.offset = offsets[codes.size() + cubin];
+    kernel.bytes = static_cast<int64_t>(user.cubins[cubin].second.size());
+    archive.kernels.push_back(std::move(kernel));
   }
   return error;
 }
@@ -151,7 +161,7 @@ llvm::Expected<std::string> Assembler::assembleUnspilled(std::string &ptx, GpuKe
   return code;
 }
 
-FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const CudaOptions &options) {
+FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const CudaOptions &options, UserKernels user) {
   auto fail = [&](const Twine &message) -> LogicalResult {
     return module.emitError("cannot compile kernels for ") << chip << ": " << message;
   };
@@ -182,7 +192,7 @@ FailureOr<CubinArchive> compileCubins(ModuleOp module, StringRef chip, const Cud
     if (!error.empty())
       return fail("kernel " + kernel.symbol + ": " + error);
   archive.ptx = joinPtx(*ptx);
-  if (llvm::Error error = writeArchive(codes, archive))
+  if (llvm::Error error = writeArchive(codes, std::move(user), archive))
     return fail(llvm::toString(std::move(error)));
   return archive;
 }

@@ -45,7 +45,7 @@ FailureOr<OwningOpRef<ModuleOp>> lowerGpuKernels(ModuleOp module, const Device &
   OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
   auto target = gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
   for (Operation *op : *kernels)
-    if (failed(lowerGpuKernel(op, target, device)))
+    if (!isa<CustomCallOp>(op) && failed(lowerGpuKernel(op, target, device)))
       return failure();
   return lowered;
 }
@@ -75,8 +75,8 @@ struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
   /// Sets what the device has to `limit`, where one is given.
   LogicalResult limit(int64_t &has, int64_t limit, StringRef option) {
     if (limit < 0 || limit > has)
-      return getOperation().emitError("option ") << option << "=" << limit << " is not between 1 and the " << has
-                                                 << " of " << chip;
+      return getOperation().emitError("option ")
+             << option << "=" << limit << " is not between 1 and the " << has << " of " << chip;
     if (limit)
       has = limit;
     return success();

@@ -2,6 +2,7 @@
 
 #include "spmd/Runtime/Core/KernelTable.h"
 #include "CertificateMemory.h"
+#include "spmd/Runtime/Core/Hash.h"
 
 #include <cstdio>
 #include <set>
@@ -72,12 +73,23 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
   return Status::success();
 }
 
+static std::string formatUserLaunch(const UserLaunch &launch) {
+  std::string text = " " + launch.function;
+  for (const std::array<int64_t, 3> &sizes : {launch.grid, launch.block})
+    for (int64_t size : sizes)
+      text += " " + std::to_string(size);
+  for (const LaunchParameter &parameter : launch.parameters)
+    text += parameter.reference >= 0 ? " " + std::to_string(parameter.reference)
+                                     : std::string(" ") + nameOf(parameter.dtype) + ":" + formatHash(parameter.bits);
+  return text;
+}
+
 std::string spmd::runtime::formatLaunch(const KernelLaunch &launch) {
   std::string line = kLaunch + launch.kernel;
   for (int64_t number : {launch.blocks, launch.threads, launch.dynamicSharedBytes, launch.pointers, launch.coordinates,
                          launch.offset, launch.bytes})
     line += " " + std::to_string(number);
-  return line + "\n";
+  return line + (launch.user ? formatUserLaunch(*launch.user) : "") + "\n";
 }
 
 std::string spmd::runtime::formatArchiveTable(std::string_view table) {
@@ -124,8 +136,10 @@ Status spmd::runtime::checkLaunchTable(const std::vector<KernelLaunch> &launches
     known.insert(line + "\n");
   for (const KernelLaunch &launch : launches)
     if (std::string line = formatLaunch(launch); launch.chip == chip && !known.count(line))
-      return Status::badInput("certificate rule 9: kernel '" + launch.kernel + "' was not compiled for the launch that the "
-                              "manifest has for " + launch.chip + ": " + std::to_string(launch.blocks) + " blocks of " +
+      return Status::badInput("certificate rule 9: kernel '" + launch.kernel +
+                              "' was not compiled for the launch that the "
+                              "manifest has for " +
+                              launch.chip + ": " + std::to_string(launch.blocks) + " blocks of " +
                               std::to_string(launch.threads) + " threads with " +
                               std::to_string(launch.dynamicSharedBytes) + " bytes of shared memory, " +
                               std::to_string(launch.pointers) + " pointers and " + std::to_string(launch.coordinates) +

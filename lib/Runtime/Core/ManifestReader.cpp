@@ -1,6 +1,7 @@
 //===- ManifestReader.cpp - The JSON form of a manifest -------------------===//
 
 #include "ValuesReader.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/Manifest.h"
 
@@ -240,6 +241,55 @@ static int64_t readCount(JsonValue value, int64_t low, int64_t high) {
   return count;
 }
 
+/// 16 hex digits.
+static uint64_t readBits(JsonValue value) {
+  std::string text = value.asString();
+  uint64_t bits = 0;
+  for (char c : text)
+    bits = bits << 4 | static_cast<uint64_t>(c >= 'a' ? c - 'a' + 10 : c - '0');
+  if (formatHash(bits) != text)
+    value.fail("expected 16 hex digits, found '" + text + "'");
+  return bits;
+}
+
+/// Three sizes that CUDA launches.
+static std::array<int64_t, 3> readSizes(JsonValue value, const std::array<int64_t, 3> &most) {
+  std::vector<int64_t> sizes = value.asSizes();
+  std::array<int64_t, 3> read{1, 1, 1};
+  if (sizes.size() != read.size()) {
+    value.fail("expected three sizes, found " + std::to_string(sizes.size()));
+    return read;
+  }
+  for (size_t i = 0; i < read.size(); ++i) {
+    read[i] = sizes[i];
+    if (sizes[i] < 1 || sizes[i] > most[i])
+      value.fail("expected size " + std::to_string(i) + " to be 1 to " + std::to_string(most[i]) + ", found " +
+                 std::to_string(sizes[i]));
+  }
+  return read;
+}
+
+static UserLaunch readUserLaunch(JsonValue value, int64_t pointers) {
+  UserLaunch launch;
+  launch.function = value["function"].asString();
+  launch.grid = readSizes(value["grid"], {INT32_MAX, 65535, 65535});
+  launch.block = readSizes(value["block"], {1024, 1024, 64});
+  value["parameters"].forEach([&](JsonValue entry) {
+    LaunchParameter parameter;
+    if (entry.has("reference")) {
+      parameter.reference = entry["reference"].asSize();
+      if (parameter.reference >= pointers)
+        entry["reference"].fail("expected one of " + std::to_string(pointers) + " pointers, found " +
+                                std::to_string(parameter.reference));
+    } else {
+      parameter.dtype = entry["dtype"].asDType();
+      parameter.bits = readBits(entry["bits"]);
+    }
+    launch.parameters.push_back(parameter);
+  });
+  return launch;
+}
+
 static KernelLaunch readLaunch(JsonValue value, const Manifest &manifest) {
   KernelLaunch launch;
   launch.kernel = value["kernel"].asString();
@@ -249,7 +299,8 @@ static KernelLaunch readLaunch(JsonValue value, const Manifest &manifest) {
   if (file == manifest.kernels.end())
     value["chip"].fail("no file of kernels is for '" + launch.chip + "'");
   // What CUDA launches in one dimension.
-  launch.blocks = readCount(value["blocks"], 1, INT32_MAX);
+  bool isUsers = value.has("function");
+  launch.blocks = readCount(value["blocks"], 1, isUsers ? INT64_MAX : INT32_MAX);
   launch.threads = readCount(value["threads"], 1, 1024);
   launch.dynamicSharedBytes = readCount(value["dynamic_shared_bytes"], 0, INT32_MAX);
   launch.pointers = readCount(value["pointers"], 0, INT32_MAX);
@@ -259,6 +310,10 @@ static KernelLaunch readLaunch(JsonValue value, const Manifest &manifest) {
     return launch;
   launch.offset = value["offset"].asSize();
   launch.bytes = readCount(value["bytes"], 1, INT32_MAX);
+  if (isUsers) { // of which ptxas says nothing
+    launch.user = readUserLaunch(value, launch.pointers);
+    return launch;
+  }
   launch.registers = readCount(value["registers"], 1, 255);
   launch.staticSharedBytes = value["static_shared_bytes"].asSize();
   launch.localBytes = value["local_bytes"].asSize();
@@ -272,9 +327,8 @@ static void readKernels(JsonValue root, Manifest &manifest) {
   root["kernels"].forEach([&](JsonValue value) { manifest.kernels.push_back(readKernelFile(value)); });
   if (root.has("kernel_table"))
     root["kernel_table"].forEach([&](JsonValue value) {
-      manifest.kernelTable.push_back(
-          {value["kernel"].asString(), value["kind"].asString(), value["required_bytes"].asSize(),
-           optionalInt(value, "moved_bytes")});
+      manifest.kernelTable.push_back({value["kernel"].asString(), value["kind"].asString(),
+                                      value["required_bytes"].asSize(), optionalInt(value, "moved_bytes")});
     });
   if (root.has("launches"))
     root["launches"].forEach([&](JsonValue value) {
@@ -322,8 +376,9 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
     root["format"].fail("expected 'spmd-artifact', found '" + format + "'");
   int64_t version = root["version"].asInt();
   if (version != kManifestVersion)
-    root["version"].fail("this runtime reads version " + std::to_string(kManifestVersion) + ", the artifact has version " +
-                         std::to_string(version) + "; compile the step again with this release");
+    root["version"].fail("this runtime reads version " + std::to_string(kManifestVersion) +
+                         ", the artifact has version " + std::to_string(version) +
+                         "; compile the step again with this release");
   if (!document.status().ok())
     return document.status();
 

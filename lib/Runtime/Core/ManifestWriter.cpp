@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "JsonWriter.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Manifest.h"
 
 using namespace spmd::runtime;
@@ -21,6 +22,7 @@ private:
   void writeArena();
   void writeKernels();
   void writeLaunch(const KernelLaunch &launch);
+  void writeUserLaunch(const UserLaunch &launch);
   void writeUnit(const Unit &unit);
   void writeState(const StateEntry &entry);
   void writeBatch(const BatchInput &input);
@@ -80,6 +82,20 @@ void ManifestWriter::writeArena() {
   });
 }
 
+void ManifestWriter::writeUserLaunch(const UserLaunch &launch) {
+  json.member("function", launch.function);
+  json.member("grid", std::vector<int64_t>(launch.grid.begin(), launch.grid.end()));
+  json.member("block", std::vector<int64_t>(launch.block.begin(), launch.block.end()));
+  json.objects("parameters", launch.parameters, [&](const LaunchParameter &parameter) {
+    if (parameter.reference >= 0) {
+      json.member("reference", parameter.reference);
+      return;
+    }
+    json.member("dtype", parameter.dtype);
+    json.member("bits", formatHash(parameter.bits));
+  });
+}
+
 void ManifestWriter::writeLaunch(const KernelLaunch &launch) {
   json.member("kernel", launch.kernel);
   json.member("chip", launch.chip);
@@ -92,6 +108,12 @@ void ManifestWriter::writeLaunch(const KernelLaunch &launch) {
   // An emulated kernel has no machine code of its own.
   if (launch.bytes == 0)
     return;
+  if (launch.user) { // of which ptxas says nothing
+    json.member("offset", launch.offset);
+    json.member("bytes", launch.bytes);
+    writeUserLaunch(*launch.user);
+    return;
+  }
   json.member("static_shared_bytes", launch.staticSharedBytes);
   json.member("registers", launch.registers);
   json.member("local_bytes", launch.localBytes);

@@ -4,6 +4,7 @@
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/KernelTable.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace spmd::runtime::cuda {
@@ -55,8 +56,16 @@ Expected<KernelArchive> KernelArchive::open(const Artifact &artifact, int chip) 
     return Status::badInput("'" + archive.path + "' does not say what its kernels take; compile the step again");
   if (Status status = checkKernelTable(artifact.plan, table); !status.ok())
     return status;
-  if (Status status = checkLaunchTable(artifact.manifest.launches, archive.name, table); !status.ok())
+  const std::vector<KernelLaunch> &launches = artifact.manifest.launches;
+  if (Status status = checkLaunchTable(launches, archive.name, table); !status.ok())
     return status;
+  auto isUsers = [&](const KernelLaunch &launch) { return launch.user && launch.chip == archive.name; };
+  if (auto user = std::find_if(launches.begin(), launches.end(), isUsers); isPtx && user != launches.end())
+    return Status::badInput("the kernel '" + user->user->function + "' of an operator of yours is in a cubin for " +
+                            archive.name + ", which an sm_" + std::to_string(chip) +
+                            " does not run; declare one for it, and "
+                            "compile with --target=cuda:sm_" +
+                            std::to_string(chip));
   return archive;
 }
 
@@ -83,10 +92,12 @@ Expected<std::unique_ptr<CudaKernels>> CudaKernels::load(const Artifact &artifac
       return module.error();
     whole = *module;
   }
+  std::map<int64_t, Module> byOffset; // a cubin of the user's may have several kernels
   for (const KernelLaunch &launch : artifact.manifest.launches) {
     if (launch.chip != archive.name)
       continue;
-    Module module = whole;
+    auto known = byOffset.find(launch.offset);
+    Module module = known != byOffset.end() ? known->second : whole;
     if (!module) {
       if (launch.bytes <= 0 || launch.offset < 0 ||
           launch.offset + launch.bytes > static_cast<int64_t>(archive.code.size()))
@@ -94,10 +105,11 @@ Expected<std::unique_ptr<CudaKernels>> CudaKernels::load(const Artifact &artifac
       Expected<Module> own = loadModule(archive.code.data() + launch.offset, "kernel '" + launch.kernel + "'");
       if (!own)
         return own.error();
-      module = *own;
+      module = byOffset[launch.offset] = *own;
     }
     CudaKernel kernel{nullptr, &launch};
-    SPMD_CUDA_TRY(d, cuModuleGetFunction, &kernel.function, module, launch.kernel.c_str());
+    SPMD_CUDA_TRY(d, cuModuleGetFunction, &kernel.function, module,
+                  launch.user ? launch.user->function.c_str() : launch.kernel.c_str());
     if (launch.dynamicSharedBytes > kSharedBytes)
       SPMD_CUDA_TRY(d, cuFuncSetAttribute, kernel.function, kMaxDynamicSharedBytes,
                     static_cast<int>(launch.dynamicSharedBytes));

@@ -45,9 +45,10 @@ static Status makeEvent(OwnEvent &event, const std::shared_ptr<const Gpu> &gpu, 
   return Status::success();
 }
 
-Expected<std::unique_ptr<RankProgram>>
-RankProgram::make(const CudaCode &code, const CudaMemory &memory, int64_t rank, const std::vector<Collective> &calls,
-                  const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed) {
+Expected<std::unique_ptr<RankProgram>> RankProgram::make(const CudaCode &code, const CudaMemory &memory, int64_t rank,
+                                                         const std::vector<Collective> &calls,
+                                                         const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
+                                                         bool isTimed) {
   std::unique_ptr<RankProgram> program(new RankProgram(code, memory, rank));
   if (Status status = program->device->use(); !status.ok())
     return status;
@@ -80,8 +81,8 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     item.command = &command;
     item.id = static_cast<int32_t>(id);
     for (const Ref &ref : command.refs) {
-      void *address = memory.addressOf(number, plan.buffers[static_cast<size_t>(ref.buffer)].offset +
-                                                   ref.offsetAt(coordinates));
+      void *address =
+          memory.addressOf(number, plan.buffers[static_cast<size_t>(ref.buffer)].offset + ref.offsetAt(coordinates));
       item.addresses.push_back(reinterpret_cast<Address>(address));
       item.pointers.push_back(address);
     }
@@ -188,11 +189,31 @@ Status RankProgram::resolveKernel(Item &item, const CudaKernels &kernels, const 
                             std::to_string(item.id) + " has " + std::to_string(item.addresses.size()) + " and " +
                             std::to_string(coordinates.size()));
   item.kernel = kernel->function;
-  item.config = {static_cast<unsigned>(launch.blocks),  1, 1, static_cast<unsigned>(launch.threads), 1, 1,
-                 static_cast<unsigned>(launch.dynamicSharedBytes), streamOf(item), nullptr, 0};
-  item.values.assign(item.addresses.begin(), item.addresses.end());
-  for (int64_t i = 0; i < launch.coordinates; ++i)
-    item.values.push_back(static_cast<uint64_t>(coordinates[static_cast<size_t>(i)]));
+  auto sizes = [](int64_t total, const std::array<int64_t, 3> *sizes) {
+    return sizes ? *sizes : std::array<int64_t, 3>{total, 1, 1};
+  };
+  std::array<int64_t, 3> grid = sizes(launch.blocks, launch.user ? &launch.user->grid : nullptr);
+  std::array<int64_t, 3> block = sizes(launch.threads, launch.user ? &launch.user->block : nullptr);
+  auto at = [](const std::array<int64_t, 3> &of, size_t i) { return static_cast<unsigned>(of[i]); };
+  item.config = {at(grid, 0),
+                 at(grid, 1),
+                 at(grid, 2),
+                 at(block, 0),
+                 at(block, 1),
+                 at(block, 2),
+                 static_cast<unsigned>(launch.dynamicSharedBytes),
+                 streamOf(item),
+                 nullptr,
+                 0};
+  if (launch.user) {
+    for (const LaunchParameter &parameter : launch.user->parameters)
+      item.values.push_back(parameter.reference >= 0 ? item.addresses[static_cast<size_t>(parameter.reference)]
+                                                     : parameter.bits);
+  } else {
+    item.values.assign(item.addresses.begin(), item.addresses.end());
+    for (int64_t i = 0; i < launch.coordinates; ++i)
+      item.values.push_back(static_cast<uint64_t>(coordinates[static_cast<size_t>(i)]));
+  }
   for (uint64_t &value : item.values)
     item.parameters.push_back(&value);
   return Status::success();
@@ -267,8 +288,8 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
     break;
   case CommandKind::CheckIndex: // the host looks when the step is over; kernels read inside whatever it finds
     if (item.ids.get())
-      SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, item.ids.get(), item.addresses[0],
-                    static_cast<size_t>(command.refs[0].bytes), stream);
+      SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, item.ids.get(), item.addresses[0], static_cast<size_t>(command.refs[0].bytes),
+                    stream);
     break;
   }
   return Status::success();

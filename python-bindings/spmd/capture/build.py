@@ -72,12 +72,13 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     except ValueError as error:
         raise CaptureError(str(error)) from error
     if kernels:
-        step |= {"version": VERSION, "operators": [kernel.record() for kernel in kernels]}
+        version = VERSION if any(kernel.cubins for kernel in kernels) else 6
+        step |= {"version": version, "operators": [kernel.record() for kernel in kernels]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, written=traced.written,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held,
-                       libraries=tuple(dict.fromkeys(kernel.library for kernel in kernels)))
+                       libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 
 
 def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:

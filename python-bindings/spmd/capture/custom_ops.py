@@ -1,10 +1,10 @@
 """Operators of the user's own (torch.library): traced as the ATen ops of a function that stands in their place, or
-calls of a function in a shared library.
+calls of a function in a shared library, or of a kernel in a cubin.
 
 What an operator does is code that no compiler sees: a C++ or a Triton kernel, or Python that reads memory. So its
 function of ATen ops is declared, and traced where the operator is called, below autograd: register_autograd, autocast
 and functorch of the operator are its own. Sharding follows from the ops of the function. Or it stays one op of the
-graph, with what is declared of it: the function that computes it and its sharding.
+graph, with what is declared of it: the function or kernel that computes it, and its sharding.
 """
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import dataclasses
 import functools
 import hashlib
 import os
+import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
@@ -29,38 +30,62 @@ _OWN_NAMESPACES = ("aten", "prim", "prims", "spmd")
 # Arguments that a function in a library gets: a tensor, or numbers.
 _ARGUMENTS = ("Tensor", "int", "float", "bool", "number", "Scalar", "SymInt", "List[int]", "List[float]", "List[SymInt]")
 
+# The machine of an ELF file that is a cubin.
+_MACHINE_CUDA = 190
+
 _decompositions: dict[str, Callable] = {}  # by "namespace::name" or "namespace::name.overload"
 _kernels: dict[str, Kernel] = {}  # likewise
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """An operator that is a function in a shared library."""
+    """An operator that is a function in a shared library, a kernel in cubins, or both."""
 
     op: str  # as nodes name it
-    library: Path
+    library: Path | None
     symbol: str
     sharding: str
     reduce: tuple[str, ...]
     dtypes: tuple[torch.dtype, ...]
+    cubins: dict[str, Path]  # by chip
+    launch: str
+
+    def files(self) -> list[Path]:
+        return [*([self.library] if self.library else []), *self.cubins.values()]
 
     def record(self) -> dict[str, Any]:
         """Its entry in step.json."""
-        content = hashlib.sha256(self.library.read_bytes()).hexdigest()
-        return {"op": self.op, "sharding": self.sharding, "reduce": list(self.reduce), "library": self.library.name,
-                "sha256": content, "symbol": self.symbol}
+        def content(file: Path) -> str:
+            return hashlib.sha256(file.read_bytes()).hexdigest()
+
+        entry: dict[str, Any] = {"op": self.op, "sharding": self.sharding, "reduce": list(self.reduce)}
+        if self.library:
+            entry |= {"library": self.library.name, "sha256": content(self.library), "symbol": self.symbol}
+        if self.cubins:
+            entry |= {"launch": self.launch, "cubins": [{"chip": chip, "file": file.name, "sha256": content(file)}
+                                                        for chip, file in self.cubins.items()]}
+        return entry
+
+    def __str__(self) -> str:
+        return f"a function in '{self.library}'" if self.library else f"the kernel {self.launch.partition('<')[0]!r}"
 
 
-def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: str,
-                    reduce: str | Sequence[str | None] | None = None,
-                    dtypes: Sequence[torch.dtype] = (torch.float32,)) -> None:
-    """Declares that an operator of torch.library is a function in a shared library, which the ranks call, and how its
-    tensors may be sharded.
+def register_kernel(op: Any, library: str | os.PathLike | None = None, symbol: str | None = None, sharding: str = "",
+                    reduce: str | Sequence[str | None] | None = None, dtypes: Sequence[torch.dtype] = (torch.float32,), *,
+                    cubins: Mapping[str, str | os.PathLike] | None = None, launch: str | None = None) -> None:
+    """Declares that an operator of torch.library is a function in a shared library, which the ranks call, or on GPUs a
+    kernel that they launch, and how its tensors may be sharded.
 
     The function is `void symbol(const DLTensor *arguments, const DLTensor *results)` of dlpack.h. It gets the operator's
     arguments in the order of its schema, numbers as 0-dimensional tensors (int64, float64, bool), lists of them as
     1-dimensional ones, and writes the results. Tensors are on the CPU, contiguous, and those of one rank: smaller where
     they are sharded. Ranks call it from several threads at once.
+
+    The kernel gets what `launch` says: "gained<<<(row * column + 255) / 256, 256>>>(x, gain, float power, result)" is a
+    kernel, its grid, its block, bytes of shared memory if any, and its parameters. A tensor is named, as in the operator's
+    schema ("result", or "result0", "result1", … are those that it returns), and given as a pointer; a number has a type
+    in front: bool, int, unsigned, int64_t, float or double. Numbers are computed from constants, the operator's numbers,
+    the names in `sharding`, size(tensor, dim) and numel(tensor): of what a rank has.
 
     Args:
       op: as for register_decomposition.
@@ -72,13 +97,16 @@ def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: 
       reduce: how results combine that lack a dimension of the arguments: "sum", "max" or "min", for all of them or one
         entry for each (None: it lacks none).
       dtypes: the floating types that the function takes; a step that calls it with others is a CaptureError.
+      cubins: files with the kernel's machine code, by chip: {"sm_90": "gained.sm_90.cubin"}. Artifacts have a copy.
+      launch: how the kernel is launched; with cubins.
 
     Raises:
       ValueError: no such operator, one that has a declaration already, or that has arguments or results which a function
-        in a library cannot have; no such library or function; a `reduce` that is none, `dtypes` that are none.
+        in a library cannot have; no such library or function, no such cubin; a `reduce` that is none, `dtypes` that are
+        none; neither a library nor cubins.
     """
     overload = _overload(op)
-    schema, file = overload._schema, Path(library).absolute()
+    schema = overload._schema
     name = overload.name()
     if name in _decompositions or name in _kernels:
         raise ValueError(f"{name} has a declaration already, with which steps may have been compiled; a process can "
@@ -93,12 +121,36 @@ def register_kernel(op: Any, library: str | os.PathLike, symbol: str, sharding: 
                          "computes: spmd.register_decomposition")
     if not dtypes or any(not isinstance(dtype, torch.dtype) or not dtype.is_floating_point for dtype in dtypes):
         raise ValueError(f"dtypes of {name} are {list(dtypes)}; expected floating types: torch.float32, …")
+    if library is None and not cubins:
+        raise ValueError(f"{name} has neither a function for CPUs (library and symbol) nor a kernel for GPUs (cubins and launch)")
+    if (library is None) != (symbol is None) or bool(cubins) != bool(launch):
+        raise ValueError(f"{name} has one half of a declaration; library comes with symbol, cubins with launch")
+    _kernels[name] = Kernel(f"{overload.namespace}.{overload._opname}.{overload._overloadname}",
+                            _library(name, library, symbol) if library is not None else None, symbol or "", sharding,
+                            _reductions(name, sharding, reduce, len(schema.returns)), tuple(dtypes),
+                            {chip: _cubin(name, chip, file) for chip, file in (cubins or {}).items()}, launch or "")
+
+
+def _library(name: str, library: str | os.PathLike, symbol: str) -> Path:
+    file = Path(library).absolute()
     try:
         getattr(ctypes.CDLL(str(file)), symbol)
     except (OSError, AttributeError) as error:
         raise ValueError(f"{name} cannot be the function {symbol!r} of '{file}': {error}") from error
-    _kernels[name] = Kernel(f"{overload.namespace}.{overload._opname}.{overload._overloadname}", file, symbol, sharding,
-                            _reductions(name, sharding, reduce, len(schema.returns)), tuple(dtypes))
+    return file
+
+
+def _cubin(name: str, chip: str, cubin: str | os.PathLike) -> Path:
+    file = Path(cubin).absolute()
+    if not re.fullmatch(r"sm_\d+[a-z]?", chip):
+        raise ValueError(f"{name} has a cubin for {chip!r}; chips are called sm_80, sm_90, …")
+    try:
+        head = file.read_bytes()[:20]
+    except OSError as error:
+        raise ValueError(f"{name} has no cubin for {chip}: {error}") from error
+    if head[:4] != b"\x7fELF" or int.from_bytes(head[18:20], "little") != _MACHINE_CUDA:
+        raise ValueError(f"'{file}', for {chip}, is no cubin, which nvcc -cubin and ptxas write")
+    return file
 
 
 def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | None, results: int) -> tuple[str, ...]:
@@ -128,18 +180,17 @@ def check_kernel(func: torch._ops.OpOverload, leaves: Iterable[Any], stack: tupl
 
 
 def kernels_of(ops: Iterable[str]) -> list[Kernel]:
-    """Those of the operators of a graph that are functions in libraries.
+    """Those of the operators of a graph that are functions in libraries, or kernels.
 
     Raises:
-      ValueError: two libraries have one name.
+      ValueError: two files have one name.
     """
     named = {kernel.op: kernel for kernel in _kernels.values()}
     found = [named[op] for op in dict.fromkeys(ops) if op in named]
     files: dict[str, Path] = {}
-    for kernel in found:
-        if files.setdefault(kernel.library.name, kernel.library) != kernel.library:
-            raise ValueError(f"'{files[kernel.library.name]}' and '{kernel.library}' have one name, and a package has both in "
-                             "one folder; rename one")
+    for file in (file for kernel in found for file in kernel.files()):
+        if files.setdefault(file.name, file) != file:
+            raise ValueError(f"'{files[file.name]}' and '{file}' have one name, and a package has both in one folder; rename one")
     return found
 
 
@@ -163,8 +214,8 @@ def register_decomposition(op: Any, function: Callable | None = None) -> Callabl
     overload = _overload(op)
     name = overload.name()
     if name in _kernels:
-        raise ValueError(f"{name} is a function in '{_kernels[name].library}' already, with which steps may have been "
-                         "compiled; a process can declare one only")
+        raise ValueError(f"{name} is {_kernels[name]} already, with which steps may have been compiled; a process can declare "
+                         "one only")
     if not callable(function):
         raise ValueError(f"the decomposition of {name} is {function!r}; expected a function of its arguments")
     if _decompositions.setdefault(name, function) is not function:

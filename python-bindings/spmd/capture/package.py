@@ -42,7 +42,7 @@ class StepPackage:
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
-    libraries: tuple[Path, ...] = ()  # with functions that are operators
+    libraries: tuple[Path, ...] = ()  # files with functions and kernels that are operators
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)  # in this process only

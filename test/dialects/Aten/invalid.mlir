@@ -667,6 +667,60 @@ func.func @f(%0: tensor<4xf32>) {
 
 // -----
 
+// custom_call C5
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has not all of library, hash and symbol}}
+  %r = aten.custom_call %0 {arguments = [unit], library = "l.so", hash = "0", op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C6
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has not all of names, launch and cubins}}
+  %r = aten.custom_call %0 {arguments = [unit], names = ["x"], launch = "f<<<a, 32>>>(x, result)", op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C7
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has neither a function in a library nor a kernel in cubins}}
+  %r = aten.custom_call %0 {arguments = [unit], op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C8
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has the launch "f<<<b, 32>>>(x)" of 'my::op': nothing is called 'b'}}
+  %r = aten.custom_call %0 {arguments = [unit], names = ["x"], cubins = ["sm_90 0 k"], launch = "f<<<b, 32>>>(x)", op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C8
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{there are 2 names for 1 arguments}}
+  %r = aten.custom_call %0 {arguments = [unit], names = ["x", "y"], cubins = ["sm_90 0 k"], launch = "f<<<a, 32>>>(x)", op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// custom_call C9
+func.func @f(%0: tensor<4xf32>) {
+  // expected-error @+1 {{has the cubin "sm_90", expected CHIP HASH FILE}}
+  %r = aten.custom_call %0 {arguments = [unit], names = ["x"], launch = "f<<<a, 32>>>(x, result)", cubins = ["sm_90"], op = "my::op", sharding = "a -> a", reduce = [""]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 // c10d_all_reduce C1
 func.func @f(%0: tensor<8xf32>) {
   // expected-error @+1 {{has the kind "product", expected sum, avg, max or min}}

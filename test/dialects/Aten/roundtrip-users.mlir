@@ -8,6 +8,13 @@ func.func @custom_call(%arg0: tensor<4x12xf32>, %arg1: tensor<12xf32>) -> (tenso
   return %0#0, %0#1 : tensor<4x12xf32>, tensor<12xf32>
 }
 
+// CHECK-LABEL: @custom_kernel(
+// CHECK: aten.custom_call %arg0, %arg1 {arguments = [unit, 2.000000e+00, unit], cubins = ["sm_90 0123 gained.cubin"], launch = "gained<<<(row * column + 255) / 256, dim3(64, 2)>>>(x, gain, float power, result, int row)", names = ["x", "power", "gain"], op = "mylib::gained", reduce = [""], sharding = "row column, column -> row column"} : (tensor<4x12xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+func.func @custom_kernel(%arg0: tensor<4x12xf32>, %arg1: tensor<12xf32>) -> tensor<4x12xf32> {
+  %0 = aten.custom_call %arg0, %arg1 {arguments = [unit, 2.000000e+00 : f64, unit], cubins = ["sm_90 0123 gained.cubin"], launch = "gained<<<(row * column + 255) / 256, dim3(64, 2)>>>(x, gain, float power, result, int row)", names = ["x", "power", "gain"], op = "mylib::gained", reduce = [""], sharding = "row column, column -> row column"} : (tensor<4x12xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+  return %0 : tensor<4x12xf32>
+}
+
 // CHECK-LABEL: @c10d_all_reduce(
 // CHECK: aten.c10d_all_reduce %arg0 {kind = "avg", ranks = 4 : i64} : (tensor<8x3xf32>) -> tensor<8x3xf32>
 func.func @c10d_all_reduce(%arg0: tensor<8x3xf32>) -> tensor<8x3xf32> {

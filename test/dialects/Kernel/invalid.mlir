@@ -233,3 +233,35 @@ func.func @custom_call(%t: tensor<4xf32>) {
   kernel.custom_call "f" of "l.so" hash "0"(%t) arguments [unit] shapes [array<i64: 4>] : (tensor<4xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has neither a function of a library with a hash nor a launch of cubins}}
+  %0 = kernel.custom_call (%t) arguments [unit] shapes [array<i64: 4>] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has a launch whose grid and block have not three sizes each}}
+  %0 = kernel.custom_call (%t) arguments [unit] shapes [array<i64: 4>] launch <"f" grid [1] block [1, 1, 1] shared 0 parameters []> of [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has a launch with tensor 2 of 2}}
+  %0 = kernel.custom_call (%t) arguments [unit] shapes [array<i64: 4>] launch <"f" grid [1, 1, 1] block [1, 1, 1] shared 0 parameters [2 : index]> of [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @custom_call(%t: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has a launch with the parameter "x"}}
+  %0 = kernel.custom_call (%t) arguments [unit] shapes [array<i64: 4>] launch <"f" grid [1, 1, 1] block [1, 1, 1] shared 0 parameters ["x"]> of [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

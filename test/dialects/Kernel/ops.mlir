@@ -226,3 +226,10 @@ func.func @custom_call(%x: tensor<48xf32>, %gain: tensor<12xf32>) -> tensor<4x12
   %0 = kernel.custom_call "gained" of "libgained.so" hash "0123"(%x, %gain) arguments [unit, unit, 2.000000e+00] shapes [array<i64: 4, 12>, array<i64: 12>] : (tensor<48xf32>, tensor<12xf32>) -> tensor<4x12xf32>
   return %0 : tensor<4x12xf32>
 }
+
+// CHECK-LABEL: @custom_kernel
+// CHECK: kernel.custom_call(%{{.*}}, %{{.*}}) arguments [unit, unit, 2.000000e+00] shapes [array<i64: 4, 12>, array<i64: 12>] launch <"gained" grid[1, 1, 1] block[64, 2, 1] shared 16 parameters [0 : index, 2 : index, 4 : i32, 2.000000e+00 : f32, true]> of ["sm_90 0123 gained.cubin"] : (tensor<48xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+func.func @custom_kernel(%x: tensor<48xf32>, %gain: tensor<12xf32>) -> tensor<4x12xf32> {
+  %0 = kernel.custom_call (%x, %gain) arguments [unit, unit, 2.000000e+00] shapes [array<i64: 4, 12>, array<i64: 12>] launch <"gained" grid [1, 1, 1] block [64, 2, 1] shared 16 parameters [0 : index, 2 : index, 4 : i32, 2.000000e+00 : f32, true]> of ["sm_90 0123 gained.cubin"] : (tensor<48xf32>, tensor<12xf32>) -> tensor<4x12xf32>
+  return %0 : tensor<4x12xf32>
+}

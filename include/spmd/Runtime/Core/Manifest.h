@@ -14,6 +14,7 @@
 #include "spmd/Runtime/Core/Status.h"
 #include "spmd/Runtime/Core/Values.h"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -146,6 +147,20 @@ struct KernelInfo {
   std::optional<int64_t> movedBytes; ///< on the CPU, when known; on GPUs the launch has them
 };
 
+/// What a kernel of the user's takes: a tensor, by which of the command's references it is, or a number.
+struct LaunchParameter {
+  int64_t reference = -1;
+  DType dtype = DType::I64;
+  uint64_t bits = 0; ///< of the number, in its dtype
+};
+
+/// How a kernel of the user's is launched.
+struct UserLaunch {
+  std::string function; ///< in its cubin
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  std::vector<LaunchParameter> parameters;
+};
+
 /// How a kernel runs on one GPU.
 struct KernelLaunch {
   std::string kernel, chip;
@@ -158,6 +173,7 @@ struct KernelLaunch {
   int64_t offset = 0, bytes = 0;
   int64_t registers = 0, staticSharedBytes = 0, localBytes = 0;
   int64_t spillStoreBytes = 0, spillLoadBytes = 0, barriers = 0;
+  std::optional<UserLaunch> user; ///< blocks and threads are those of its grid and of a block of it
 };
 
 /// Memory that is not in the arena.

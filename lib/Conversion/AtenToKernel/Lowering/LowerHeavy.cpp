@@ -4,6 +4,7 @@
 
 #include "../Graph/ScalarBodies.h"
 #include "dialects/Aten/AtenHeavy.h"
+#include "dialects/Aten/AtenLaunch.h"
 #include "dialects/Aten/AtenView.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -258,11 +259,20 @@ LogicalResult lowerCustomCall(GraphBuilder &g, aten::CustomCallOp op) {
     shapes.push_back(builder.getDenseI64ArrayAttr(getTensorType(input).getShape()));
   }
   StringAttr library = op.getLibraryAttr(), hash = op.getHashAttr(), function = op.getSymbolAttr();
-  ArrayAttr arguments = op.getArgumentsAttr(), shapesAttr = builder.getArrayAttr(shapes);
+  ArrayAttr arguments = op.getArgumentsAttr(), cubins = op.getCubinsAttr(), shapesAttr = builder.getArrayAttr(shapes);
+  kernel::LaunchAttr launch;
+  if (op.getLaunch()) { // of what this rank has of its tensors
+    std::string error;
+    std::optional<aten::LaunchSpec> spec = aten::readLaunch(op, error);
+    if (!spec)
+      return op.emitOpError() << "cannot be launched as \"" << *op.getLaunch() << "\": " << error;
+    launch = kernel::LaunchAttr::get(op.getContext(), spec->function, spec->grid, spec->block, spec->sharedBytes,
+                                     builder.getArrayAttr(spec->parameters));
+  }
   Node *anchor = g.addAnchor(
       inputs, [=](OpBuilder &b, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
         auto call = kernel::CustomCallOp::create(b, loc, results, operands, library, hash, function, arguments,
-                                                 shapesAttr, /*symbol=*/StringAttr());
+                                                 shapesAttr, launch, cubins, /*symbol=*/StringAttr());
         return SmallVector<Value>(call.getResults());
       });
   for (Value result : op.getOuts()) {
