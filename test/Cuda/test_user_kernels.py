@@ -44,6 +44,11 @@ _STAND_INS = r"""
 STAND_IN(host_gained, gained, 4 * INT(4) * INT(5), 4 * INT(5), 0, -4 * INT(4) * INT(5), 0, 0)
 STAND_IN(host_gained_backward, gained_backward, 4 * INT(6) * INT(7), 4 * INT(6) * INT(7), 4 * INT(7), 0,
          -4 * INT(6) * INT(7), -4 * INT(7), 0, 0)
+static void scaled(const float *x, const float *gain, float *y, int n, int columns, float power, int64_t, int64_t) {
+  for (unsigned i = blockIdx.x * 256 + threadIdx.x; i < (blockIdx.x + 1) * 256 && (int)i < n; i += blockDim.x)
+    y[i] = x[i] * gain[i % columns] * power;
+}
+STAND_IN(scaled, scaled_kernel, 4 * INT(3), 4 * INT(4), -4 * INT(3), 0, 0, 0, 0, 0)
 STAND_IN(host_typed, typed, -4 * 48, 0, 4 * 48, 0, 0, 0, 0, 0)
 """
 
@@ -185,6 +190,25 @@ def test_numbers_of_every_type(folder, tmp_path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     done = subprocess.run([find_tool("spmd-compile"), package, "-o", artifact, "--quiet"], capture_output=True, text=True)
     assert done.returncode == 2 and re.search(r"test_user_kernels.py:\d+: error: .*'typed' is for GPUs", done.stderr), done.stderr
+
+
+def test_a_triton_kernel(folder, tmp_path, monkeypatch) -> None:
+    triton = pytest.importorskip("triton")
+    torch.library.define("mylib::scaled", "(Tensor x, Tensor gain, float power) -> Tensor")
+    torch.library.impl("mylib::scaled", "cpu", lambda x, gain, power: x * gain * power)
+    torch.library.register_fake("mylib::scaled", lambda x, gain, power: torch.empty_like(x))
+    monkeypatch.chdir(folder)
+    (block,) = _blocks(_GPUS, "py")
+    (folder / "scaled.py").write_text(block)
+    exec(compile(block, str(folder / "scaled.py"), "exec"),
+         {"triton": triton, "tl": triton.language, "spmd": spmd, "Path": Path, "__name__": "scaled"})
+
+    def step(model, optimizer, x, y):
+        return {"loss": train_step(model, optimizer, x, y), "scaled": torch.ops.mylib.scaled(model.up(x).detach(), model.gain.detach(), 0.5)}
+
+    assert compiled(saved(tmp_path, step), tmp_path / "scaled.spmd", "--ranks=2").returncode == 0
+    done = run(folder, tmp_path / "scaled.spmd", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_a_gpu_cannot_run(folder, tmp_path) -> None:
