@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -66,7 +67,7 @@ private:
   bool expect(StringRef token) { return consume(token) || fail("'" + token + "' is expected " + here()); }
   /// The name that comes next; empty when something else does.
   StringRef readName();
-  std::string here() const { return rest.empty() ? "at its end" : ("before '" + rest.take_front(24) + "'").str(); }
+  std::string here() const;
   bool fail(const Twine &message) {
     if (error.empty())
       error = message.str();
@@ -74,6 +75,7 @@ private:
   }
 
   StringRef rest;
+  int depth = 0; ///< of factors in each other
   const LaunchScope &scope;
   std::string &error;
   llvm::StringMap<Number> numbers;
@@ -105,6 +107,15 @@ LaunchReader::LaunchReader(StringRef text, const LaunchScope &scope, std::string
     if (!tensors.try_emplace(name, next).second || numbers.contains(name))
       fail("'" + name + "' is what the operator returns, and an argument or a dimension");
   }
+}
+
+std::string LaunchReader::here() const {
+  if (rest.empty())
+    return "at its end";
+  size_t end = 24; // not in the middle of a character
+  while (end < rest.size() && (static_cast<unsigned char>(rest[end]) & 0xc0) == 0x80)
+    ++end;
+  return ("before '" + rest.take_front(end) + "'").str();
 }
 
 StringRef LaunchReader::readName() {
@@ -183,6 +194,10 @@ bool LaunchReader::readConstant(Number &value) {
 }
 
 bool LaunchReader::readFactor(Number &value) {
+  constexpr int kDeepest = 200;
+  llvm::SaveAndRestore<int> deeper(depth, depth + 1);
+  if (depth > kDeepest)
+    return fail("it has more than " + Twine(kDeepest) + " operations in each other");
   if (consume("-")) {
     Number operand;
     value = Number();
