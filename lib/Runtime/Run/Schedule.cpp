@@ -1,8 +1,9 @@
 //===- Schedule.cpp -------------------------------------------------------===//
 //
 // [Note: recursive schedules]
-// PyTorch computes most learning rates from the one before, so that schedulers can be chained: the same is done here, in
-// the same order of operations, for the same numbers.
+// PyTorch computes most learning rates from the one before, so that schedulers can be chained: the same is done here,
+// in the same order of operations, for the same numbers. That order begins where its objects are made: each takes a
+// first step then, which a sequence takes back from all of its parts before its first one takes it again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,47 +20,59 @@ static constexpr double kPi = 3.141592653589793;
 
 namespace {
 
-/// A schedule that counts its steps.
+/// A scheduler of PyTorch's that counts its steps (last_epoch): the rate of each is made from that of the one before.
 class Counting : public Schedule {
 public:
-  double begin(double rate) final {
-    base = rate;
-    epoch = 0;
-    return first(rate);
+  void begin(Rate &rate) override {
+    epoch = -1;
+    beginAgain(rate);
   }
-  double next(double rate) final {
+  void beginAgain(Rate &rate) override {
     ++epoch;
-    return step(rate);
+    rate.value = next(rate, /*isInitial=*/true);
   }
-  double restart() final {
+  void step(Rate &rate) override {
+    ++epoch;
+    rate.value = next(rate, /*isInitial=*/false);
+  }
+  void enter(Rate &rate) override {
     epoch = 0;
-    return first(base);
+    rate.value = first(rate.initial);
   }
+  void undo() override { --epoch; }
 
 protected:
-  virtual double first(double rate) { return rate; }
-  virtual double step(double rate) = 0;
-  double base = 0;
-  int64_t epoch = 0;
+  /// get_lr(): the rate at `epoch`.
+  virtual double next(const Rate &rate, bool isInitial) = 0;
+  /// _get_closed_form_lr() at step 0.
+  virtual double first(double initial) { return initial; }
+  int64_t epoch = -1;
 };
 
 struct Constant final : Counting {
   double factor;
   int64_t iters;
   Constant(double factor, int64_t iters) : factor(factor), iters(iters) {}
-  double first(double rate) override { return rate * factor; }
-  double step(double rate) override { return epoch == iters ? rate * (1.0 / factor) : rate; }
+  double first(double initial) override { return initial * factor; }
+  double next(const Rate &rate, bool) override {
+    if (epoch == 0)
+      return rate.value * factor;
+    return epoch == iters ? rate.value * (1.0 / factor) : rate.value;
+  }
 };
 
 struct Linear final : Counting {
   double from, to;
   int64_t iters;
   Linear(double from, double to, int64_t iters) : from(from), to(to), iters(iters) {}
-  double first(double rate) override { return rate * from; }
-  double step(double rate) override {
-    if (epoch > iters)
-      return rate;
-    return rate * (1.0 + (to - from) / (static_cast<double>(iters) * from + static_cast<double>(epoch - 1) * (to - from)));
+  double first(double initial) override { return initial * from; }
+  double next(const Rate &rate, bool isInitial) override {
+    if (epoch == 0)
+      return rate.value * from;
+    if (isInitial || epoch > iters)
+      return rate.value;
+    double before = static_cast<double>(iters) * from + static_cast<double>(epoch - 1) * (to - from);
+    return rate.value * (1.0 + (to - from) / before);
   }
 };
 
@@ -67,34 +80,35 @@ struct Step final : Counting {
   int64_t size;
   double gamma;
   Step(int64_t size, double gamma) : size(size), gamma(gamma) {}
-  double step(double rate) override { return epoch % size ? rate : rate * gamma; }
+  double next(const Rate &rate, bool) override { return epoch == 0 || epoch % size ? rate.value : rate.value * gamma; }
 };
 
 struct MultiStep final : Counting {
   std::vector<int64_t> milestones;
   double gamma;
   MultiStep(std::vector<int64_t> milestones, double gamma) : milestones(std::move(milestones)), gamma(gamma) {}
-  double step(double rate) override {
-    auto count = std::count(milestones.begin(), milestones.end(), epoch);
-    return count ? rate * std::pow(gamma, static_cast<double>(count)) : rate;
+  double first(double initial) override { return initial * power(0); }
+  double next(const Rate &rate, bool) override { return rate.value * power(epoch); }
+  double power(int64_t at) const {
+    return std::pow(gamma, static_cast<double>(std::count(milestones.begin(), milestones.end(), at)));
   }
 };
 
 struct Exponential final : Counting {
   double gamma;
   explicit Exponential(double gamma) : gamma(gamma) {}
-  double step(double rate) override { return rate * gamma; }
+  double next(const Rate &rate, bool isInitial) override { return isInitial ? rate.value : rate.value * gamma; }
 };
 
 struct Polynomial final : Counting {
   int64_t iters;
   double power;
   Polynomial(int64_t iters, double power) : iters(iters), power(power) {}
-  double step(double rate) override {
-    if (epoch > iters)
-      return rate;
-    auto all = static_cast<double>(iters);
-    return rate * std::pow((1.0 - static_cast<double>(epoch) / all) / (1.0 - static_cast<double>(epoch - 1) / all), power);
+  double next(const Rate &rate, bool isInitial) override {
+    if (isInitial || epoch > iters)
+      return rate.value;
+    auto all = static_cast<double>(iters), now = static_cast<double>(epoch);
+    return rate.value * std::pow((1.0 - now / all) / (1.0 - (now - 1) / all), power);
   }
 };
 
@@ -102,29 +116,39 @@ struct Cosine final : Counting {
   int64_t period;
   double least;
   Cosine(int64_t period, double least) : period(period), least(least) {}
-  double step(double rate) override {
+  double first(double initial) override { return least + (initial - least) * 2 / 2; }
+  double next(const Rate &rate, bool isInitial) override {
+    if (isInitial)
+      return rate.value;
     auto length = static_cast<double>(period), now = static_cast<double>(epoch);
     if ((epoch - 1 - period) % (2 * period) == 0)
-      return rate + (base - least) * (1 - std::cos(kPi / length)) / 2;
-    return (1 + std::cos(kPi * now / length)) / (1 + std::cos(kPi * (now - 1) / length)) * (rate - least) + least;
+      return rate.value + (rate.initial - least) * (1 - std::cos(kPi / length)) / 2;
+    return (1 + std::cos(kPi * now / length)) / (1 + std::cos(kPi * (now - 1) / length)) * (rate.value - least) + least;
   }
 };
 
+/// It makes the rate from the initial one, also where it is one of a chain.
 struct Restarts final : Counting {
-  int64_t start, multiple;
+  int64_t start, multiple, position = 0, period = 0;
   double least;
   Restarts(int64_t start, int64_t multiple, double least) : start(start), multiple(multiple), least(least) {}
-  double first(double) override { return at(0, start); }
-  double step(double) override {
-    int64_t position = epoch, period = start;
-    while (position >= period) {
-      position -= period;
+  void enter(Rate &rate) override {
+    epoch = 0;
+    rate.value = at(rate);
+  }
+  double next(const Rate &rate, bool) override {
+    if (epoch <= 0) { // its step() goes on at 0 from anything before
+      epoch = position = 0;
+      period = start;
+    } else if (++position >= period) {
+      position %= period;
       period *= multiple;
     }
-    return at(position, period);
+    return at(rate);
   }
-  double at(int64_t position, int64_t period) const {
-    return least + (base - least) * (1 + std::cos(kPi * static_cast<double>(position) / static_cast<double>(period))) / 2;
+  double at(const Rate &rate) const {
+    double part = static_cast<double>(position) / static_cast<double>(period);
+    return least + (rate.initial - least) * (1 + std::cos(kPi * part)) / 2;
   }
 };
 
@@ -150,15 +174,18 @@ struct OneCycle final : Schedule {
       phases.push_back({static_cast<double>(steps - 1), {most, last}, {baseMomentum, maxMomentum}});
     }
   }
-  double begin(double) override {
+  void begin(Rate &rate) override {
     epoch = 0;
-    return interpolate(&Phase::rates);
+    rate.value = interpolate(&Phase::rates);
   }
-  double next(double) override {
+  void step(Rate &rate) override {
     ++epoch;
-    return interpolate(&Phase::rates);
+    rate.value = interpolate(&Phase::rates);
   }
-  double restart() override { return begin(0); }
+  // It is no part of another (parsePart).
+  void enter(Rate &rate) override { begin(rate); }
+  void beginAgain(Rate &rate) override { begin(rate); }
+  void undo() override {}
   std::optional<double> momentum() const override {
     return cycles ? std::optional(interpolate(&Phase::momenta)) : std::nullopt;
   }
@@ -166,7 +193,7 @@ struct OneCycle final : Schedule {
     // PyTorch refuses the step after the last; here the last value stays.
     double begin = 0, now = static_cast<double>(std::min(epoch, steps - 1));
     for (const Phase &phase : phases) {
-      const double(&ends)[2] = phase.*values;
+      const double (&ends)[2] = phase.*values;
       if (now <= phase.end || &phase == &phases.back()) {
         double part = (now - begin) / (phase.end - begin);
         if (isLinear)
@@ -179,43 +206,50 @@ struct OneCycle final : Schedule {
   }
 };
 
-struct Sequential final : Schedule {
+/// A schedule of schedules, whose objects are made before its own.
+struct Composed : Schedule {
   std::vector<std::unique_ptr<Schedule>> parts;
+
+  void begin(Rate &rate) override {
+    for (std::unique_ptr<Schedule> &part : parts)
+      part->begin(rate);
+  }
+  // PyTorch's _initial_step() is a step of the parts, which do not know that it is the first.
+  void beginAgain(Rate &rate) override { step(rate); }
+  void undo() override {
+    for (std::unique_ptr<Schedule> &part : parts)
+      part->undo();
+  }
+  void enter(Rate &) override {} // no sequence comes to one (parseSequential)
+};
+
+struct Sequential final : Composed {
   std::vector<int64_t> milestones;
   int64_t epoch = 0;
 
-  double begin(double rate) override {
+  void begin(Rate &rate) override {
+    Composed::begin(rate);
+    rate.value = rate.initial;
+    undo();
     epoch = 0;
-    for (std::unique_ptr<Schedule> &part : parts)
-      (void)part->begin(rate); // which tells it what its values are relative to
-    return parts[current()]->begin(rate);
+    parts.front()->beginAgain(rate);
   }
-  double next(double rate) override {
+  void step(Rate &rate) override {
     ++epoch;
-    size_t index = current();
-    return index > 0 && milestones[index - 1] == epoch ? parts[index]->restart() : parts[index]->next(rate);
-  }
-  double restart() override { return parts.front()->restart(); }
-  size_t current() const {
-    return static_cast<size_t>(std::upper_bound(milestones.begin(), milestones.end(), epoch) - milestones.begin());
+    auto index =
+        static_cast<size_t>(std::upper_bound(milestones.begin(), milestones.end(), epoch) - milestones.begin());
+    if (index > 0 && milestones[index - 1] == epoch)
+      parts[index]->enter(rate);
+    else
+      parts[index]->step(rate);
   }
 };
 
-struct Chained final : Schedule {
-  std::vector<std::unique_ptr<Schedule>> parts;
-
-  double begin(double rate) override {
-    double base = rate;
+struct Chained final : Composed {
+  void step(Rate &rate) override {
     for (std::unique_ptr<Schedule> &part : parts)
-      rate = base == 0 ? part->begin(0) : rate * (part->begin(base) / base);
-    return rate;
+      part->step(rate);
   }
-  double next(double rate) override {
-    for (std::unique_ptr<Schedule> &part : parts)
-      rate = part->next(rate);
-    return rate;
-  }
-  double restart() override { return parts.front()->restart(); }
 };
 
 //===----------------------------------------------------------------------===//
@@ -399,7 +433,8 @@ static Expected<std::unique_ptr<Schedule>> parsePart(const std::string &text) {
 static Expected<std::unique_ptr<Schedule>> parseSequential(const std::string &text, const std::string &inner) {
   std::vector<std::string> parts = splitParts(inner);
   auto schedule = std::make_unique<Sequential>();
-  auto bad = Status::badInput("schedule '" + text + "': expected sequential(SCHEDULE;STEP;SCHEDULE), with rising steps");
+  auto bad =
+      Status::badInput("schedule '" + text + "': expected sequential(SCHEDULE;STEP;SCHEDULE), with rising steps");
   if (parts.size() % 2 == 0)
     return bad;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -414,6 +449,11 @@ static Expected<std::unique_ptr<Schedule>> parseSequential(const std::string &te
     Expected<std::unique_ptr<Schedule>> part = parsePart(parts[i]);
     if (!part)
       return part;
+    if (i > 0 && dynamic_cast<Composed *>(part->get()))
+      return Status::badInput("schedule '" + text +
+                              "': a sequence begins with a sequential or chained schedule, or has none "
+                              "(PyTorch's SequentialLR cannot come to one); write the parts of '" +
+                              parts[i] + "' in its place");
     schedule->parts.push_back(std::move(*part));
   }
   return std::unique_ptr<Schedule>(std::move(schedule));
@@ -469,8 +509,8 @@ Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const T
     Expected<std::unique_ptr<Schedule>> schedule = parseSchedule(text);
     if (!schedule)
       return schedule.error();
-    Group group{entry.group, entry.value, entry.value, "", std::move(*schedule)};
-    (void)group.schedule->begin(entry.value);
+    Group group{entry.group, {entry.value, entry.value}, "", std::move(*schedule)};
+    group.schedule->begin(group.rate);
     if (group.schedule->momentum()) {
       group.momentum = has("betas.0", entry.group) ? "betas.0" : "momentum";
       if (!has(group.momentum, entry.group))
@@ -488,9 +528,10 @@ Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const T
 Status ScheduledRates::apply(int64_t step, Trainer &trainer) {
   for (; at < step; ++at)
     for (Group &group : groups)
-      group.rate = at < 0 ? group.schedule->begin(group.base) : group.schedule->next(group.rate);
+      if (at >= 0)
+        group.schedule->step(group.rate);
   for (const Group &group : groups) {
-    if (Status status = trainer.setHyper("lr", group.number, group.rate); !status.ok())
+    if (Status status = trainer.setHyper("lr", group.number, group.rate.value); !status.ok())
       return status;
     if (group.momentum.empty())
       continue;

@@ -223,6 +223,16 @@ SCHEDULES = {
                                        lrs.ExponentialLR(o, 0.99)], [100, 600]),
     "chained(constant:factor=0.5,total_iters=40;exponential:gamma=0.999)":
         lambda o: lrs.ChainedScheduler([lrs.ConstantLR(o, 0.5, 40), lrs.ExponentialLR(o, 0.999)], o),
+    # What is in each other begins otherwise than what is not: each object takes a step when it is made.
+    "sequential(chained(warmup:total_iters=50;exponential:gamma=0.99);300;polynomial:total_iters=600)":
+        lambda o: lrs.SequentialLR(o, [lrs.ChainedScheduler([lrs.LinearLR(o, 1 / 50, 1.0, 50), lrs.ExponentialLR(o, 0.99)], o),
+                                       lrs.PolynomialLR(o, 600)], [300]),
+    "chained(warmup:total_iters=9;sequential(step:step_size=50,gamma=0.5;130;restarts:T_0=30,eta_min=1e-4))":
+        lambda o: lrs.ChainedScheduler([lrs.LinearLR(o, 1 / 9, 1.0, 9), lrs.SequentialLR(
+            o, [lrs.StepLR(o, 50, 0.5), lrs.CosineAnnealingWarmRestarts(o, 30, eta_min=1e-4)], [130])], o),
+    "sequential(sequential(linear:total_iters=7;20;exponential:gamma=0.999);400;multistep:milestones=0+50,gamma=0.5)":
+        lambda o: lrs.SequentialLR(o, [lrs.SequentialLR(o, [lrs.LinearLR(o, total_iters=7), lrs.ExponentialLR(o, 0.999)], [20]),
+                                       lrs.MultiStepLR(o, [0, 50], 0.5)], [400]),
 }
 
 
@@ -578,6 +588,7 @@ def test_evaluation_is_the_loss_on_the_other_data(folder, tmp_path) -> None:
     (["--data=train.bin", "--lr-schedule=cosine"], "schedule 'cosine': needs T_max"),
     (["--data=train.bin", "--lr-schedule=step:step_size=3,gam=2"], "has no argument 'gam'; it has step_size, gamma"),
     (["--data=train.bin", "--lr-schedule=sequential(constant;3)"], "expected sequential(SCHEDULE;STEP;SCHEDULE)"),
+    (["--data=train.bin", "--lr-schedule=sequential(constant;3;chained(constant;linear))"], "write the parts of 'chained(constant;linear)' in its place"),
     (["--resume=nowhere"], "no checkpoint is in 'nowhere'"),
     (["--resume=nowhere", "--weights=x"], "--resume and --weights exclude each other"),
     (["--data=train.bin", "--save-mode=beside"], "--save-mode=beside needs --save=FOLDER"),

@@ -1,7 +1,7 @@
 //===- Schedule.h - Learning rates by step -----------------------*- C++ -*-===//
 //
-// Schedules of hyper-parameters with the semantics, the arguments and the arithmetic of torch/optim/lr_scheduler.py, a step
-// of the schedule after each step of the training:
+// Schedules of hyper-parameters with the semantics, the arguments and the arithmetic of torch/optim/lr_scheduler.py, a
+// step of the schedule after each step of the training:
 //
 //   constant:factor=0.3,total_iters=5                   ConstantLR
 //   linear:start_factor=0.01,total_iters=100            LinearLR
@@ -13,8 +13,8 @@
 //   cosine:T_max=1000,eta_min=1e-5                      CosineAnnealingLR
 //   restarts:T_0=100,T_mult=2,eta_min=1e-5              CosineAnnealingWarmRestarts
 //   onecycle:max_lr=0.01,total_steps=1000,...           OneCycleLR, which moves momentum or beta1, too
-//   sequential(warmup:total_iters=100;100;cosine:...)   SequentialLR: schedules, with the steps between where they change
-//   chained(A;B)                                        ChainedScheduler
+//   sequential(warmup:total_iters=100;100;cosine:...)   SequentialLR: schedules, with the steps between where they
+//   change chained(A;B)                                        ChainedScheduler
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +29,25 @@
 
 namespace spmd::runtime {
 
-/// A rule for one learning rate, which it moves from step to step.
+/// A learning rate of a param group: that of the step, and what the group began with.
+struct Rate {
+  double value, initial;
+};
+
+/// A rule that moves a learning rate from step to step; torch's object of lr_scheduler.py, function by function.
 class Schedule {
 public:
   virtual ~Schedule() = default;
-  /// The learning rate of the first step, from that of the optimizer. Later values are relative to it, too.
-  virtual double begin(double rate) = 0;
-  /// That of the next step, from that of the last.
-  virtual double next(double rate) = 0;
-  /// That of step 0 when a sequence comes to this schedule.
-  virtual double restart() = 0;
+  /// What making the object does: the rate of the first step.
+  virtual void begin(Rate &rate) = 0;
+  /// step(): the rate of the next.
+  virtual void step(Rate &rate) = 0;
+  /// _update_lr(0): the rate when a sequence comes to this schedule.
+  virtual void enter(Rate &rate) = 0;
+  /// _initial_step(): as the first of a sequence, once all of it has been undone.
+  virtual void beginAgain(Rate &rate) = 0;
+  /// recursive_undo(): its count of steps, by one.
+  virtual void undo() = 0;
   /// The value of momentum, or of the first beta, for the step; nothing: it is left alone.
   virtual std::optional<double> momentum() const { return std::nullopt; }
 };
@@ -59,8 +68,7 @@ public:
 private:
   struct Group {
     int64_t number;
-    double base;
-    double rate;
+    Rate rate;
     std::string momentum; ///< the hyper-parameter's name, or empty
     std::unique_ptr<Schedule> schedule;
   };
