@@ -10,7 +10,6 @@
 #include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
-#include "spmd/Transforms/Units/CheckUnitOptions.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -288,7 +287,7 @@ LogicalResult Packager::write() {
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
   llvm::StringMap<kernel::UserKernels> user;
-  if (!getProgram(module) || failed(checkUnitOptions(module)) || failed(checkCustomCalls(module, options, user)))
+  if (!getProgram(module) || failed(checkCustomCalls(module, options, user)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };

@@ -108,6 +108,8 @@ const PassEntry kPipeline[] = {
      "one gather per unit and direction instead of one per use"},
     {Phase::partition, Kind::optimization, "spmd-cast-before-gather", none,
      "a unit whose parameters are all cast is gathered in the narrow type, and the wide buffer never exists"},
+    {Phase::partition, Kind::optimization, "spmd-reshard-to-groups", none,
+     "a unit that keeps its parameters over a group of ranks is gathered again within it, not across all"},
     {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
      "what more ranks do not make smaller; only here do types say so"},
     {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
@@ -119,7 +121,8 @@ const PassEntry kPipeline[] = {
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
     {Phase::decompose, Kind::report, "spmd-record-values", none, "the optimizer's arithmetic is new"},
     {Phase::decompose, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::decompose>, "no list op is left"},
-    {Phase::decompose, Kind::verifier, "spmd-verify-partition", none, "arithmetic on chunks is still what ranks may do"},
+    {Phase::decompose, Kind::verifier, "spmd-verify-partition", none,
+     "arithmetic on chunks is still what ranks may do"},
 
     {Phase::collectives, Kind::optimization, "spmd-bucket-collectives", none,
      "scalar all-reduces that are ready together travel in one message"},
@@ -196,12 +199,13 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "mesh=" + options.mesh + ": " + mesh.error().message;
   if (!units::parseMode(options.mode))
     return "mode=" + options.mode + ": expected " + units::kModes;
-  if (!isOneOf(options.reshardAfterForward, {"", "true", "false"}))
-    return "reshard-after-forward=" + options.reshardAfterForward + ": expected true, false";
   units::UnitOptions said{units::parseMode(options.mode), {}, {}, {}, {}};
-  if (!options.reshardAfterForward.empty())
-    said.reshardAfterForward =
-        options.reshardAfterForward == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  if (!options.reshardAfterForward.empty()) {
+    runtime::Expected<int64_t> reshard = units::parseReshard(options.reshardAfterForward);
+    if (!reshard)
+      return "reshard-after-forward=" + options.reshardAfterForward + ": " + reshard.error().message;
+    said.reshardAfterForward = *reshard;
+  }
   if (runtime::Status status = units::completeMode(said, ""); !status.ok())
     return "reshard-after-forward=" + options.reshardAfterForward + ": " + status.message;
   if (!isOneOf(options.view, {"global", "local"}))

@@ -28,6 +28,7 @@ private:
     return unit.options.mode == Mode::replicate ? result.mesh.ranks() : result.mesh.shard;
   }
   Mesh chooseMesh() const;
+  Status chooseGroup();
   void warnOfMixedUnit(const std::string &name, const std::vector<size_t> &parameters);
   std::string nameOf(const Choice &choice) const { return tree.getModule(choice.modules.front()).path; }
 
@@ -212,6 +213,25 @@ Status Assigner::fillUnits(const Choices &choices, const std::vector<std::vector
   return Status::success();
 }
 
+/// Groups of several sizes would cut the ranks into as many axes.
+Status Assigner::chooseGroup() {
+  const Unit *first = nullptr;
+  for (const Unit &unit : result.units) {
+    int64_t group = *unit.options.reshardAfterForward;
+    if (group <= UnitOptions::kReshard || *unit.options.mode == Mode::replicate)
+      continue;
+    if (first && group != result.reshardGroup)
+      return Status::badInput("unit '" + formatPath(tree.getModule(unit.modules.front()).path) +
+                              "': reshard_after_forward is " + std::to_string(group) + ", and " +
+                              std::to_string(result.reshardGroup) + " of unit '" +
+                              formatPath(tree.getModule(first->modules.front()).path) +
+                              "'; the units of a step reshard to groups of one size");
+    first = &unit;
+    result.reshardGroup = group;
+  }
+  return Status::success();
+}
+
 Expected<ShardUnits> Assigner::run() {
   if (request.mesh.ranks() < 1)
     return Status::badInput("ranks is " + std::to_string(request.mesh.ranks()) + ", expected at least 1");
@@ -225,6 +245,8 @@ Expected<ShardUnits> Assigner::run() {
   if (Status status = place(*choices, parameters); !status.ok())
     return status;
   if (Status status = fillUnits(*choices, parameters); !status.ok())
+    return status;
+  if (Status status = chooseGroup(); !status.ok())
     return status;
 
   std::vector<size_t> ignored;

@@ -2,6 +2,7 @@
 
 #include "spmd/ShardUnits/UnitOptions.h"
 
+#include <charconv>
 #include <sstream>
 
 using namespace spmd;
@@ -30,7 +31,8 @@ const char *units::nameOf(Mode mode) {
 }
 
 std::optional<Mode> units::parseMode(const std::string &name) {
-  for (Mode mode : {Mode::fullyShard, Mode::shardGradOp, Mode::shardOptimizer, Mode::hybrid, Mode::replicate, Mode::byBudget})
+  for (Mode mode :
+       {Mode::fullyShard, Mode::shardGradOp, Mode::shardOptimizer, Mode::hybrid, Mode::replicate, Mode::byBudget})
     if (name == nameOf(mode))
       return mode;
   return std::nullopt;
@@ -107,6 +109,17 @@ static int64_t readReshard(JsonValue json) {
   return group == 1 ? UnitOptions::kKeep : group;
 }
 
+Expected<int64_t> units::parseReshard(const std::string &text) {
+  if (text == "true" || text == "false")
+    return text == "true" ? UnitOptions::kReshard : UnitOptions::kKeep;
+  int64_t group = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, problem] = std::from_chars(text.data(), end, group);
+  if (problem != std::errc() || stop != end || group < 1)
+    return Status::badInput("expected true, false, or a number of ranks");
+  return group == 1 ? UnitOptions::kKeep : group;
+}
+
 /// [replicate, shard].
 static Mesh readMesh(JsonValue json) {
   std::vector<int64_t> sizes = json.asSizes();
@@ -174,6 +187,10 @@ Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::
                   std::to_string(ranks) + " ranks" + (mesh.hasTwoAxes() ? " of the axis shard" : ""));
     if (*group == ranks)
       group = UnitOptions::kReshard;
+    else if (mesh.hasTwoAxes())
+      return fail("reshard_after_forward is " + std::to_string(*group) +
+                  " on a mesh of two axes, which would need a third; "
+                  "use true or false, or a mesh of one axis");
   }
   return Status::success();
 }

@@ -86,6 +86,11 @@ def test_communicators_along_axes(expected, folder) -> None:
     check(expected, folder, TINY, 4, compiled=mesh, settings=("leaks=1",))
 
 
+def test_parameters_kept_over_groups(expected, folder) -> None:
+    groups = ("--epilogues=bias,residual", "--reshard-after-forward=2", "--policy=class:Block")
+    check(expected, folder, TINY, 4, compiled=groups, settings=("leaks=1", "schedule=random:3"))
+
+
 def test_trains_without_graphs(expected, folder) -> None:
     check(expected, folder, NANO, 2, "--graph=off", settings=("leaks=1",))
 

@@ -183,6 +183,14 @@ MISTAKES = [
             ("SpmdMemoryTests", "Execution/host/memory")),
 
     # Kernels of the step, and its plan
+    Mistake("certificate-group-axes", "lib/Runtime/Core/CertificateOrigins.cpp",
+            "return axes == (isPiece ? unitAxes : ⟦origin.chunkAxes⟧)", "axes",
+            "What one group of ranks keeps may be gathered along another axis.",
+            ("Execution/host/meshes",)),
+    Mistake("collectives-group-piece", "lib/Transforms/Collectives/ReshardToGroups.cpp",
+            "mesh.getAxisNames().getValue().⟦take_back⟧()", "take_front",
+            "Groups are of ranks that are far from each other.",
+            ("docs/pass-examples", "Transforms/Partition/modes")),
     Mistake("kernels-call-strides", "lib/Kernels/Host/EmitCustomCall.cpp",
             "strides[dim - 1] = strides[dim] * ⟦shape[dim]⟧;", "shape[dim - 1]",
             "A function of the user's is told the strides of another shape.",

@@ -61,11 +61,12 @@ static Status report(const Arguments &arguments) {
   request.defaults.mode = units::parseMode(arguments.mode);
   if (!request.defaults.mode)
     return Status::badInput("--mode=" + arguments.mode + ": expected " + units::kModes);
-  if (!arguments.reshard.empty() && arguments.reshard != "true" && arguments.reshard != "false")
-    return Status::badInput("--reshard-after-forward=" + arguments.reshard + ": expected true, false");
-  if (!arguments.reshard.empty())
-    request.defaults.reshardAfterForward =
-        arguments.reshard == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  if (!arguments.reshard.empty()) {
+    Expected<int64_t> reshard = units::parseReshard(arguments.reshard);
+    if (!reshard)
+      return Status::badInput("--reshard-after-forward=" + arguments.reshard + ": " + reshard.error().message);
+    request.defaults.reshardAfterForward = *reshard;
+  }
   if (!arguments.policyFile.empty())
     if (Status status = units::readPlanFile(arguments.policyFile, request); !status.ok())
       return status;
@@ -101,10 +102,7 @@ static Status report(const Arguments &arguments) {
   Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, request);
   if (!assigned)
     return assigned.error();
-  std::fputs((arguments.json ? units::toJson(*tree, *assigned)
-                             : units::formatUnits(*tree, *assigned))
-                 .c_str(),
-             stdout);
+  std::fputs((arguments.json ? units::toJson(*tree, *assigned) : units::formatUnits(*tree, *assigned)).c_str(), stdout);
   return Status::success();
 }
 
@@ -122,8 +120,11 @@ int reportUnits(int argc, char **argv) {
   app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter in no unit; repeatable");
   app.add_option("--ranks", arguments.ranks, "number of ranks (default: those of the mesh, or 1)");
   app.add_option("--mesh", arguments.mesh, "how they are arranged: replicate:N,shard:M or shard:M");
-  app.add_option("--mode", arguments.mode, "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes), replicate or default (as a memory budget allows)");
-  app.add_option("--reshard-after-forward", arguments.reshard, "true or false (default: as the mode says, true of fully_shard)");
+  app.add_option("--mode", arguments.mode,
+                 "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes), replicate or "
+                 "default (as a memory budget allows)");
+  app.add_option("--reshard-after-forward", arguments.reshard,
+                 "true, false, or a number of ranks (default: as the mode says, true of fully_shard)");
   app.add_flag("--strict-tied", arguments.strictTied, "tied parameters with owners in different units are an error");
   app.add_flag("--json", arguments.json, "as JSON");
   try {

@@ -6,8 +6,8 @@
 #ifndef SPMD_PIPELINES_PIPELINE_H
 #define SPMD_PIPELINES_PIPELINE_H
 
-#include "spmd/ShardUnits/Mesh.h"
 #include "mlir/Pass/PassManager.h"
+#include "spmd/ShardUnits/Mesh.h"
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,14 +69,19 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "How the ranks are arranged: shard:M, or replicate:N,shard:M, where units are cut over M ranks and N rows of "
         "these have the same",
         options.mesh);
-  visit("mode", "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until backward; "
-        "shard_optimizer: a chunk of gradients and optimizer state; hybrid: fully_shard on a mesh of two axes; replicate: "
+  visit("mode",
+        "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until "
+        "backward; "
+        "shard_optimizer: a chunk of gradients and optimizer state; hybrid: fully_shard on a mesh of two axes; "
+        "replicate: "
         "each all; default: fully_shard, and gathered parameters of as many units are kept as --memory-budget allows",
         options.mode);
   visit("view",
         "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
         options.view);
-  visit("reshard-after-forward", "Free gathered parameters between forward and backward: true or false (default: as the mode says, true of fully_shard)",
+  visit("reshard-after-forward",
+        "Free gathered parameters between forward and backward: true, false, or a number of ranks over which they are "
+        "kept (default: as the mode says, true of fully_shard)",
         options.reshardAfterForward);
   visit("precision",
         "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer and output is "
@@ -93,8 +98,8 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
 /// What is wrong with the values of these options, as "mode=zero: expected fully_shard, replicate"; empty when nothing.
 std::string findBadOption(const PipelineOptions &options);
 
-/// Adds the passes of one phase, then those that a user has behind it, each time with the phase's verifiers. Fails, with
-/// an error on `os`, when a pass refuses its options.
+/// Adds the passes of one phase, then those that a user has behind it, each time with the phase's verifiers. Fails,
+/// with an error on `os`, when a pass refuses its options.
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
                              llvm::raw_ostream &os);
 

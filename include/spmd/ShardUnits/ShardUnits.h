@@ -87,6 +87,8 @@ struct ShardUnits {
   std::vector<std::string> remarks;
   /// That of the request, or of the annotations.
   Mesh mesh;
+  /// Ranks of a group over which units keep gathered parameters between forward and backward; 0: none does.
+  int64_t reshardGroup = 0;
 };
 
 /// Assigns every parameter to exactly one unit, or to the ignored ones.

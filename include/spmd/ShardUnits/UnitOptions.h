@@ -60,6 +60,9 @@ struct UnitOptions {
   UnitOptions orElse(const UnitOptions &other) const;
 };
 
+/// Reads "true", "false" or a number of ranks, as reshardAfterForward has it; an error says what is allowed.
+runtime::Expected<int64_t> parseReshard(const std::string &text);
+
 /// The options with what their mode says of the others; an error where these say otherwise. `unit` is what errors call
 /// the unit, empty for options of all.
 runtime::Status completeMode(UnitOptions &options, const std::string &unit);
@@ -74,8 +77,8 @@ Precision readPrecision(runtime::JsonValue json);
 /// Reads "param=bf16,reduce=f32"; empty text is a precision without types.
 runtime::Expected<Precision> parsePrecision(const std::string &text);
 
-/// Checks options that depend on the mesh, and makes them plain: a group of all ranks that share the unit is kReshard, a
-/// group of one is kKeep, as in PyTorch. `unit` is what errors call the unit.
+/// Checks options that depend on the mesh, and makes them plain: a group of all ranks that share the unit is kReshard,
+/// a group of one is kKeep, as in PyTorch. `unit` is what errors call the unit.
 runtime::Status resolveOptions(UnitOptions &options, const Mesh &mesh, const std::string &unit);
 
 } // namespace spmd::units

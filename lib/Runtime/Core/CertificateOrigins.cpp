@@ -33,6 +33,7 @@ struct Origin {
   std::string rows;       ///< of the batch, or of what a collective has cut into rows
   std::string piece;      ///< what a kernel made with the rank's number of what all ranks have
   Axes rowAxes = 0;       ///< along which rows, or pieces, differ
+  Axes chunkAxes = 0;     ///< along which chunks do
 
   void add(const Origin &other) {
     if (chunk.empty()) {
@@ -48,16 +49,18 @@ struct Origin {
     if (piece.empty())
       piece = other.piece;
     rowAxes |= other.rowAxes;
+    chunkAxes |= other.chunkAxes;
   }
-  /// What still differs when it is combined along `axes`, along which chunks of `unitAxes` are cut.
-  Origin combined(Axes axes, Axes unitAxes) const {
+  /// What still differs when it is combined along `axes`.
+  Origin combined(Axes axes) const {
     Origin rest = *this;
     rest.rowAxes &= ~axes;
     if (!rest.rowAxes) {
       rest.rows.clear();
       rest.piece.clear();
     }
-    if ((unitAxes & ~axes) == 0) {
+    if ((chunkAxes & ~axes) == 0) {
+      rest.chunkAxes = 0;
       rest.unit.clear();
       rest.chunk.clear();
       rest.otherChunk.clear();
@@ -82,7 +85,8 @@ private:
   /// What the rank's number makes of operands: a chunk of the unit whose whole flat buffer is among them.
   Origin cutOf(const ValueEntry &entry, size_t value) const;
   /// Calls `use` on the values that a value of a computation is made of.
-  template <typename Use> void forOperands(const ValueEntry &entry, size_t value, Use use) const;
+  template <typename Use>
+  void forOperands(const ValueEntry &entry, size_t value, Use use) const;
   Status checkCompute(const ValueEntry &entry, const Origin &origin);
   Status checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const;
   Status checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const;
@@ -115,7 +119,7 @@ void OriginChecker::readBindings() {
       wholeOf[name] = entry.unit;
     if (isCut) {
       ownerOf[name] = entry.unit;
-      sources[name] = {entry.unit, name, "", "", "", 0};
+      sources[name] = {entry.unit, name, "", "", "", 0, axesOf(unit->axes)};
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
       mayDiffer[name] = manifest.view == "local";
@@ -123,7 +127,7 @@ void OriginChecker::readBindings() {
   }
   for (const BatchInput &input : manifest.batch)
     if (input.split.dim)
-      sources[bindingName(input)] = {"", "", "", bindingName(input), "", axesOf(std::vector<std::string>())};
+      sources[bindingName(input)] = {"", "", "", bindingName(input), "", axesOf(std::vector<std::string>()), 0};
   for (const Output &output : manifest.outputs)
     mayDiffer[bindingName(output)] = output.isVarying || output.split.dim.has_value();
 }
@@ -135,7 +139,8 @@ Origin OriginChecker::originOf(const ValueEntry &entry) const {
   return origin;
 }
 
-template <typename Use> void OriginChecker::forOperands(const ValueEntry &entry, size_t value, Use use) const {
+template <typename Use>
+void OriginChecker::forOperands(const ValueEntry &entry, size_t value, Use use) const {
   if (entry.reads.empty()) {
     for (int32_t operand : entry.of)
       use(static_cast<size_t>(operand));
@@ -152,9 +157,9 @@ Origin OriginChecker::cutOf(const ValueEntry &entry, size_t value) const {
     // Of a chunk it is the place of the chunk that the number tells.
     const Origin &of = values[operand];
     if (!flatOf[operand].empty())
-      cut.add({flatOf[operand], name, "", "", "", 0});
+      cut.add({flatOf[operand], name, "", "", "", 0, axesOf(entry.along)});
     else if (!of.chunk.empty() && of.otherChunk.empty())
-      cut.add({of.unit, name, "", "", "", 0});
+      cut.add({of.unit, name, "", "", "", 0, of.chunkAxes});
   });
   if (cut.chunk.empty()) {
     cut.piece = name;
@@ -206,8 +211,10 @@ Status OriginChecker::checkUnit(const ValueEntry &entry, const Origin &origin, c
       return fail(entry, "gathers what is computed from " + (origin.chunk.empty()       ? "no chunk of " + unit.name
                                                              : origin.unit != unit.name ? origin.chunk
                                                                                         : origin.otherChunk));
-    return axes == unitAxes ? Status::success()
-                            : fail(entry, "gathers along other axes than those along which " + unit.name + " is cut");
+    // A group of ranks gathers the pieces that it has cut of the unit's whole buffer.
+    return axes == (isPiece ? unitAxes : origin.chunkAxes)
+               ? Status::success()
+               : fail(entry, "gathers along other axes than those along which " + unit.name + " is cut");
   }
   // Ranks along the other axes have the same chunk, and what each has of its gradient adds up.
   bool isAcross = !origin.chunk.empty() && origin.unit == unit.name && origin.otherChunk.empty() && !(axes & unitAxes);
@@ -218,8 +225,7 @@ Status OriginChecker::checkUnit(const ValueEntry &entry, const Origin &origin, c
 
 /// What is the same along an axis would be added up as often as it has ranks.
 Status OriginChecker::checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const {
-  const Unit *owner = manifest.findUnit(origin.unit);
-  Axes differs = origin.rowAxes | (owner ? axesOf(owner->axes) : 0);
+  Axes differs = origin.rowAxes | origin.chunkAxes;
   if (origin.any().empty() || (differs & axes) == axes)
     return Status::success();
   return fail(entry, "reduces along axes along which " + origin.any() + " is the same");
@@ -242,12 +248,11 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin
     if (!isGather)
       if (Status status = checkAxes(entry, origin, axes); !status.ok())
         return status;
-    const Unit *owner = manifest.findUnit(origin.unit);
-    ofCollective = origin.combined(axes, owner ? axesOf(owner->axes) : 0);
+    ofCollective = origin.combined(axes);
     if (isScatter && !known)
-      ofCollective.add({"", "", "", "the result of " + entry.what, "", axes});
+      ofCollective.add({"", "", "", "the result of " + entry.what, "", axes, 0});
     if (isScatter && known)
-      ofCollective.add({unit, "the result of " + entry.what, "", "", "", 0});
+      ofCollective.add({unit, "the result of " + entry.what, "", "", "", 0, axesOf(known->axes)});
   }
   std::vector<Origin> results;
   for (size_t value = 0; value < entry.bytes.size(); ++value)

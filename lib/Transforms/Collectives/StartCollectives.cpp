@@ -69,10 +69,22 @@ WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   return wait;
 }
 
-/// The chunk that is gathered, before the cast that it travels in.
+/// The chunk that is gathered, before the cast that it travels in; of a piece that a group keeps, what it was cut from.
 static Value getGatheredChunk(Value sent) {
+  if (auto piece = sent.getDefiningOp<SliceOp>())
+    if (auto whole = piece.getInput().getDefiningOp<WaitOp>())
+      if (auto start = whole.getHandle().getDefiningOp<AllGatherStartOp>())
+        return getGatheredChunk(start.getInput());
   auto narrow = sent.getDefiningOp<aten::ToCopyOp>();
   return narrow ? narrow.getSelf() : sent;
+}
+
+/// Of a unit's gathered buffer, as spmd-reshard-to-groups cuts it.
+static bool isPieceOfUnit(Value sent) {
+  auto piece = sent.getDefiningOp<SliceOp>();
+  auto gather = piece ? piece.getInput().getDefiningOp<AllGatherOp>() : AllGatherOp();
+  auto wait = piece ? piece.getInput().getDefiningOp<WaitOp>() : WaitOp();
+  return (gather && gather.getUnitAttr()) || (wait && wait.getHandle().getDefiningOp<AllGatherStartOp>());
 }
 
 /// Moves a cast that only this start reads to it, so that the cast chunk lives no longer than the gather.
@@ -90,7 +102,7 @@ int64_t StartCollectivesPass::getPrefetch(Operation *start) {
 
 /// Puts the start of each gather of a unit `prefetch` gathers before its wait, and
 /// a release after its last use. What is gathered is an argument or its cast, so a start may
-/// stand anywhere above its wait; but not where the unit's buffer of an earlier
+/// stand anywhere above its wait, or a piece, below which it may; but not where the unit's buffer of an earlier
 /// gather is still in use, or there would be two of them.
 void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
   llvm::DenseMap<Value, ReleaseOp> releases;
@@ -108,6 +120,9 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
     ReleaseOp &previous = releases[getGatheredChunk(start->getOperand(0))];
     if (previous && start->isBeforeInBlock(previous) && previous->isBeforeInBlock(wait))
       start->moveAfter(previous);
+    // A piece is cut once forward has read what it is of.
+    if (Operation *piece = start->getOperand(0).getDefiningOp<SliceOp>(); piece && start->isBeforeInBlock(piece))
+      start->moveAfter(piece);
     bringCast(start);
 
     Value value = wait->getResult(0);
@@ -178,7 +193,7 @@ LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
   SmallVector<WaitOp> gathers, scatters;
   for (CollectiveOpInterface op : all) {
     bool ofArgument = isa<AllGatherOp>(*op) && op.getUnitAttr() && !op->use_empty() &&
-                      isa<BlockArgument>(getGatheredChunk(op->getOperand(0)));
+                      (isa<BlockArgument>(getGatheredChunk(op->getOperand(0))) || isPieceOfUnit(op->getOperand(0)));
     bool isScatter = isa<ReduceScatterOp>(*op) && op.getUnitAttr();
     WaitOp wait = split(op);
     if (isScatter)

@@ -69,7 +69,7 @@ static LogicalResult verifyRelease(ReleaseOp op) {
 
 /// 3: a gathered buffer of a unit is released, unless the step returns it.
 static LogicalResult verifyReleased(AllGatherStartOp op) {
-  if (!op.getUnitAttr() || !isa<BlockArgument>(op.getInput()))
+  if (!op.getUnitAttr() || !(isa<BlockArgument>(op.getInput()) || op.getInput().getDefiningOp<SliceOp>()))
     return success();
   Value value = (*op->getUsers().begin())->getResult(0);
   Operation *last = getLastReader(value);

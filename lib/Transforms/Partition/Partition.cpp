@@ -6,7 +6,6 @@
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
-#include "spmd/Transforms/Units/CheckUnitOptions.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace spmd {
@@ -66,8 +65,6 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       module.emitError() << "view '" << view << "' is not one of: global, local";
       return signalPassFailure();
     }
-    if (failed(checkUnitOptions(module)))
-      return signalPassFailure();
     FailureOr<partition::Step> step = partition::Step::read(module);
     if (succeeded(step) && failed(step->checkPrecision()))
       return signalPassFailure();

@@ -116,6 +116,17 @@ uint64_t Fingerprints::hashMove(uint64_t value, Type type, function_ref<uint64_t
   return hashCast(cast, type);
 }
 
+/// The value that a gather puts together again from what a slice has cut it into; null when it does not.
+static Value getPutTogether(CollectiveOpInterface op) {
+  auto slice = op->getOperand(0).getDefiningOp<SliceOp>();
+  bool isGather = isa<AllGatherOp, AllGatherStartOp>(*op);
+  if (!isGather || !slice || slice.getAxesAttr() != op.getAxesAttr() || slice.getMeshAttr() != op.getMeshAttr() ||
+      slice.getDimAttr() != op->getAttr("dim") || slice.getPreAttr() != op->getAttr("pre") ||
+      slice.getInput().getType() != op.getReceivedTypes().front())
+    return {};
+  return slice.getInput();
+}
+
 void Fingerprints::visitCollective(CollectiveOpInterface op) {
   ArrayAttr kinds = op->getAttrOfType<ArrayAttr>("kinds");
   SmallVector<uint64_t> values;
@@ -128,7 +139,10 @@ void Fingerprints::visitCollective(CollectiveOpInterface op) {
     };
     uint64_t operand = of(op->getOperand(index));
     bool isGather = isa<AllGatherOp, AllGatherStartOp>(op);
-    values.push_back(isGather ? hashMove(operand, type, hashWith) : hashWith(operand, type));
+    if (Value whole = getPutTogether(op))
+      values.push_back(of(whole));
+    else
+      values.push_back(isGather ? hashMove(operand, type, hashWith) : hashWith(operand, type));
   }
   if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<HandleType>))
     received[op->getResult(0)] = values;

@@ -81,6 +81,11 @@ std::optional<AxisState> getState(Type type) {
   return state;
 }
 
+bool isSharedByAll(ModuleOp module, MeshOp mesh) {
+  return llvm::any_of(module.getOps<ShardUnitOp>(),
+                      [&](ShardUnitOp unit) { return unit.isSharded() && unit.getAxes() == mesh.getAxisNames(); });
+}
+
 ArrayRef<int64_t> getGlobalShape(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   if (auto sharding = dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()))

@@ -47,6 +47,8 @@ std::optional<AxisState> mapThroughView(llvm::ArrayRef<int64_t> from, const Axis
 /// The state of an encoded type, on all axes of the mesh; nothing when the type has no
 /// #spmd.sharding, or one that is no such state.
 std::optional<AxisState> getState(mlir::Type type);
+/// Whether units are cut along all axes of the mesh, of which the last are groups of ranks then.
+bool isSharedByAll(mlir::ModuleOp module, MeshOp mesh);
 /// The global shape of an encoded type, or its own shape.
 llvm::ArrayRef<int64_t> getGlobalShape(mlir::Type type);
 

@@ -1,6 +1,7 @@
 //===- Step.cpp - what @step's roles say ----------------------------------===//
 
 #include "Step.h"
+#include "States.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -32,19 +33,23 @@ LogicalResult Step::readUnits(ModuleOp module) {
                             "spmd-assign-shard-units before partition");
   mesh = *meshes.begin();
   if (mesh.getAxisNames().empty() || mesh.getAxisNames().size() > 2)
-    return mesh.emitOpError() << "has " << mesh.getAxisNames().size()
-                              << " axes, partition knows one, and two: ranks that have the same, and ranks that share it";
+    return mesh.emitOpError()
+           << "has " << mesh.getAxisNames().size()
+           << " axes, partition knows one, and two: ranks that have the same, and ranks that share it";
   ranks = mesh.getNumRanks();
   ArrayRef<Attribute> names = axes().getValue();
-  shardAxes = ArrayAttr::get(mesh.getContext(), names.take_back());
+  // The axes of a mesh of two are ranks that have the same and ranks that share it, or ranks that all share it and
+  // groups of them.
+  bool isOne = names.size() == 1 || isSharedByAll(module, mesh);
+  shardAxes = isOne ? axes() : ArrayAttr::get(mesh.getContext(), names.take_back());
   shardRanks = mesh.getNumRanks(shardAxes);
-  if (names.size() == 2)
+  if (!isOne)
     replicateAxes = ArrayAttr::get(mesh.getContext(), names.take_front());
   for (auto op : module.getOps<ShardUnitOp>()) {
     ArrayAttr expected = op.isSharded() ? shardAxes : axes();
     if (op.getAxes() != expected)
       return op.emitOpError() << "is on axes " << op.getAxes() << ", expected " << expected << ": a "
-                              << (op.isSharded() ? "unit is cut along the last axis of the mesh"
+                              << (op.isSharded() ? "unit is cut along the last axis of the mesh, or every one along all"
                                                  : "replicated unit is the same on all ranks");
     units.push_back({op, op.getLayout(), op.isSharded(), op.hasWholeParameters(), getReduceType(op), {}});
   }
@@ -61,8 +66,8 @@ static UnitArgument &getArgument(Unit &unit, StringRef state, bool isTable, Type
   return unit.arguments.back();
 }
 
-/// The kinds of state that are one number for each parameter: a step counter, the product of NAdam's momenta. The number
-/// of a parameter without dims looks like a state of its shape; the others of the kind tell.
+/// The kinds of state that are one number for each parameter: a step counter, the product of NAdam's momenta. The
+/// number of a parameter without dims looks like a state of its shape; the others of the kind tell.
 static llvm::StringSet<> findTables(func::FuncOp func) {
   llvm::StringMap<int64_t> rankOf;
   for (BlockArgument arg : func.getArguments())

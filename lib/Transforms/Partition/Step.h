@@ -54,7 +54,7 @@ public:
   mlir::func::FuncOp func;
   MeshOp mesh;
   int64_t ranks = 1;
-  /// Along which units are cut: the last axis of the mesh, and how many ranks it has.
+  /// Along which units are cut: the last axis of the mesh, or all of them; and how many ranks these have.
   mlir::ArrayAttr shardAxes;
   int64_t shardRanks = 1;
   /// The axes before it, if there are any: along them ranks have the same chunks.

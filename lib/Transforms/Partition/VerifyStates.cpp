@@ -51,6 +51,7 @@ private:
 
   func::FuncOp step;
   int64_t ranks = 1, numAxes = 1;
+  bool hasSharedUnits = false; ///< units are cut along all axes
 };
 
 AxisState stateOf(Value value) { return *getState(value.getType()); }
@@ -68,9 +69,9 @@ LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
     if (!isa<RankedTensorType>(type))
       return error(op) << "has type " << type << ", which is no tensor";
     std::optional<AxisState> state = getState(type);
-    // A chunk is one axis's, so that of two axes both have to be named.
+    // A chunk is one axis's, so that of two axes both have to be named; but for those of all axes.
     if (!state || (numAxes == 1 && state->outer != AxisState::Outer::same) ||
-        (numAxes == 2 && state->isOwned() && state->outer == AxisState::Outer::same))
+        (numAxes == 2 && !hasSharedUnits && state->isOwned() && state->outer == AxisState::Outer::same))
       return error(op) << "has type " << type << ", which says no sharding for the mesh";
   }
   return success();
@@ -423,6 +424,7 @@ LogicalResult Verifier::run() {
   for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
     ranks = mesh.getNumRanks();
     numAxes = mesh.getAxisNames().size();
+    hasSharedUnits = isSharedByAll(step->getParentOfType<ModuleOp>(), mesh);
   }
   if (failed(verifyTypes(step, body.getArgumentTypes())))
     return failure();

@@ -39,6 +39,8 @@ private:
   LogicalResult visitPack(PackOp pack);
   /// A sum across the axes along which chunks are the same.
   bool isAcross(CollectiveOpInterface op, ShardUnitOp unit) const;
+  /// A gather of the pieces that a group of ranks keeps of what was gathered before.
+  bool isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const;
   LogicalResult verifyReturn(Operation *terminator);
   bool isForwardOrBackward(Operation *op) const {
     std::optional<int64_t> segment = getSegment(op);
@@ -125,6 +127,13 @@ bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
   return axes == mesh.getAxisNames().getValue() && op.getAxesAttr() != unit.getAxesAttr();
 }
 
+bool UnitVerifier::isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const {
+  // That the slice is of all that the gather gives is in the states.
+  auto piece = op->getOperand(0).getDefiningOp<SliceOp>();
+  bool isGather = isa<AllGatherOp, AllGatherStartOp>(*op);
+  return isGather && unit.getReshardGroup() && piece && piece.getAxesAttr() == op.getAxesAttr();
+}
+
 /// 7 and 10
 LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
   FlatSymbolRefAttr name = op.getUnitAttr();
@@ -139,7 +148,8 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
   if (!unit)
     return error(op) << "names unit " << name << ", which does not exist";
   bool across = isAcross(op, unit);
-  if (op.getMeshAttr() != unit.getMeshAttr() || (op.getAxesAttr() != unit.getAxesAttr() && !across))
+  if (op.getMeshAttr() != unit.getMeshAttr() ||
+      (op.getAxesAttr() != unit.getAxesAttr() && !across && !isWithinGroup(op, unit)))
     return error(op) << "is on " << op.getMeshAttr() << " " << op.getAxesAttr() << ", unit " << name << " on "
                      << unit.getMeshAttr() << " " << unit.getAxesAttr();
   Value operand = op->getOperand(0);

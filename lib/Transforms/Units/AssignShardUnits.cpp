@@ -41,6 +41,8 @@ private:
   /// How the ranks are arranged, and the names of the axes.
   units::Mesh arranged;
   SmallVector<StringRef> axes;
+  /// Ranks of a group over which units keep parameters between forward and backward; 0: no unit does.
+  int64_t group = 0;
   /// Of units that say nothing else.
   units::Precision captured;
 };
@@ -150,11 +152,12 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   request.defaults.mode = units::parseMode(mode);
   if (!request.defaults.mode)
     return module.emitError() << "mode '" << mode << "' is not one of: " << units::kModes;
-  if (!reshardAfterForward.empty() && reshardAfterForward != "true" && reshardAfterForward != "false")
-    return module.emitError() << "reshard-after-forward '" << reshardAfterForward << "' is not one of: true, false";
-  if (!reshardAfterForward.empty())
-    request.defaults.reshardAfterForward =
-        reshardAfterForward == "true" ? units::UnitOptions::kReshard : units::UnitOptions::kKeep;
+  if (!reshardAfterForward.empty()) {
+    runtime::Expected<int64_t> reshard = units::parseReshard(reshardAfterForward);
+    if (!reshard)
+      return module.emitError() << "reshard-after-forward '" << reshardAfterForward << "': " << reshard.error().message;
+    request.defaults.reshardAfterForward = *reshard;
+  }
   runtime::Expected<units::Precision> given = units::parsePrecision(precision);
   if (!given)
     return module.emitError() << "precision: " << given.error().message;
@@ -202,9 +205,16 @@ static UnitMode getMode(units::Mode mode) {
   return mode == units::Mode::shardOptimizer ? UnitMode::shard_optimizer : UnitMode::fully_shard;
 }
 
-/// A mesh that nobody named has the axis "data".
+/// A mesh that nobody named has the axis "data". Where parameters are kept over groups of ranks, a group is an axis.
 void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
   SmallVector<int64_t> sizes;
+  if (group) {
+    axes = {"outer", "inner"};
+    sizes = {arranged.shard / group, group};
+    MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(axes),
+                   builder.getDenseI64ArrayAttr(sizes));
+    return;
+  }
   if (arranged.hasTwoAxes()) {
     axes.push_back("replicate");
     sizes.push_back(arranged.replicate);
@@ -235,10 +245,10 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
     auto op = ShardUnitOp::create(
         builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),
         builder.getArrayAttr(modules), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
-        builder.getStrArrayAttr(isWhole ? ArrayRef(axes) : ArrayRef(axes).take_back()),
+        builder.getStrArrayAttr(isWhole || group ? ArrayRef(axes) : ArrayRef(axes).take_back()),
         UnitModeAttr::get(builder.getContext(), getMode(*options.mode)),
         reshard == units::UnitOptions::kKeep ? UnitAttr() : builder.getUnitAttr(), layout,
-        isGroup ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),
+        isGroup && !isWhole ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),
         options.prefetch ? builder.getI64IntegerAttr(*options.prefetch) : IntegerAttr(),
         writePrecision(builder, *options.precision), unit.isIgnored ? builder.getUnitAttr() : UnitAttr());
     if (unit.isReshardOpen && op.isSharded())
@@ -286,6 +296,7 @@ void AssignShardUnitsPass::runOnOperation() {
 
   OpBuilder builder(step);
   arranged = assigned->mesh;
+  group = assigned->reshardGroup;
   createMesh(builder);
   // In the order of the module tree, whose root comes first.
   llvm::sort(assigned->units, [](const units::Unit &a, const units::Unit &b) { return a.modules[0] < b.modules[0]; });

@@ -106,6 +106,11 @@ def fully_shard_blocks(model) -> None:
         spmd.fully_shard(block)
 
 
+def fully_shard_in_pairs(model) -> None:
+    for block in model.h:
+        spmd.fully_shard(block, reshard_after_forward=2)
+
+
 def fully_shard_lists(model) -> None:
     spmd.fully_shard([model.h[0], model.h[1]], reshard_after_forward=False)
     spmd.fully_shard(model.h[2].mlp, ignored_params={model.h[2].mlp.c_fc.bias})
@@ -120,7 +125,7 @@ def wrap_blocks(model) -> None:
 
 
 # The root is kept between forward and backward, as PyTorch does.
-@pytest.mark.parametrize("annotate, gathers, scatters", [(fully_shard_blocks, 9, 5), (fully_shard_lists, 6, 4),
+@pytest.mark.parametrize("annotate, gathers, scatters", [(fully_shard_blocks, 9, 5), (fully_shard_in_pairs, 9, 5), (fully_shard_lists, 6, 4),
                                                          (wrap_blocks, 7, 4)])
 def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
     model = make_model()
@@ -144,15 +149,10 @@ def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
     assert not (tmp_path / "no.spmd").exists()
 
 
-@pytest.mark.parametrize("options, error", [
-    ({"precision": {"param": "bf16"}},
-     r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16'\), and the step was captured in 'f32' "
-     r"\(h.0.attn.c_attn, gpt2.py:\d+ reads 'h.0.attn.c_attn.weight' as it is\); capture it with precision="),
-    ({"reshard_after_forward": 2},
-     r"shard unit 'h.0' \(@unit1\) reshards after forward to groups of 2 ranks, for which no "
-     "code can be generated yet; use true or false")])
-def test_options_without_code_are_errors(options: dict, error: str, tmp_path) -> None:
-    plan = {"format": "spmd-shard-units", "version": 1, "rules": [{"class": "Block", "options": options}]}
+def test_types_that_were_not_captured_are_errors(tmp_path) -> None:
+    plan = {"format": "spmd-shard-units", "version": 1, "rules": [{"class": "Block", "options": {"precision": {"param": "bf16"}}}]}
+    error = (r"shard unit 'h.0' \(@unit1\) has mixed precision \(param = 'bf16'\), and the step was captured in 'f32' "
+             r"\(h.0.attn.c_attn, gpt2.py:\d+ reads 'h.0.attn.c_attn.weight' as it is\); capture it with precision=")
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     command = ["spmd-compile", str(PACKAGE), "--ranks=4", f"--policy-file={tmp_path}/plan.json", "--quiet"]
     done = subprocess.run([*command, "-o", str(tmp_path / "nano.spmd")], capture_output=True, text=True)
@@ -162,7 +162,36 @@ def test_options_without_code_are_errors(options: dict, error: str, tmp_path) ->
     assert planned.returncode == 2 and re.search(error, planned.stderr), planned.stderr
     assert not planned.stdout
     kept = subprocess.run([*command, "--compile-to=units", "-o", "-"], capture_output=True, text=True)
-    assert "precision = {param = bf16, reduce = bf16}" in kept.stdout or "reshard_group = 2 : i64" in kept.stdout
+    assert "precision = {param = bf16, reduce = bf16}" in kept.stdout
+
+
+def test_units_that_keep_parameters_over_groups(tmp_path) -> None:
+    """Some of the units, of a plan file, beside others; a rank's bytes and collectives are those of the groups."""
+    plan = {"format": "spmd-shard-units", "version": 1, "options": {"reshard_after_forward": True}, "rules": [
+        {"module": "h.0", "options": {"reshard_after_forward": 2}}, {"module": "h.1", "options": {"reshard_after_forward": 2}},
+        {"module": "h.2", "options": {"mode": "replicate"}}, {"module": "h.3", "options": {"mode": "shard_optimizer"}}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    report = train(PACKAGE, tmp_path, f"--policy-file={tmp_path}/plan.json")
+    assert (count(report, "all_gather"), count(report, "reduce_scatter")) == (7, 4), report
+    text = subprocess.run(["spmd-report", str(tmp_path / "nano.spmd")], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"all_gather  (unit\d) +gather.inner", text) == ["unit2", "unit1"], text
+
+
+@pytest.mark.parametrize("options, more, error", [
+    ({"reshard_after_forward": 3}, [], "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4 ranks"),
+    ({"reshard_after_forward": 2}, ["--ranks=8", "--reshard-after-forward=4"],
+     r"unit '\(root\)': reshard_after_forward is 4, and 2 of unit 'h.0'; the units of a step reshard to groups of one size"),
+    ({"reshard_after_forward": 2}, ["--mesh=replicate:2,shard:4"],
+     "unit 'h.0': reshard_after_forward is 2 on a mesh of two axes, which would need a third; use true or false"),
+    ({}, ["--reshard-after-forward=0"], "--reshard-after-forward=0: expected true, false, or a number of ranks"),
+    ({}, ["--reshard-after-forward=yes"], "--reshard-after-forward=yes: expected true, false, or a number of ranks")])
+def test_groups_that_cannot_be(options: dict, more: list[str], error: str, tmp_path) -> None:
+    plan = {"format": "spmd-shard-units", "version": 1, "rules": [{"module": "h.0", "options": options}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    ranks = [] if any(word.startswith(("--ranks", "--mesh")) for word in more) else ["--ranks=4"]
+    done = subprocess.run(["spmd-compile", str(PACKAGE), *ranks, f"--policy-file={tmp_path}/plan.json", "--quiet", *more, "-o",
+                           str(tmp_path / "nano.spmd")], capture_output=True, text=True)
+    assert done.returncode == 2 and re.search(error, done.stderr), done.stderr
 
 
 def test_compile_takes_the_model_apart(tmp_path, monkeypatch) -> None:

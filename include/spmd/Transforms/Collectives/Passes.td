@@ -51,6 +51,55 @@ def DedupCollectives : Pass<"spmd-dedup-collectives", "::mlir::ModuleOp"> {
   }];
 }
 
+def ReshardToGroups : Pass<"spmd-reshard-to-groups", "::mlir::ModuleOp"> {
+  let summary = "backward gathers within groups of ranks what forward has gathered across all";
+  let description = [{
+    Of a unit with a `reshard_group`, each rank keeps a piece of what forward has
+    gathered: the buffer cut over the ranks of its group, which is the last axis of the
+    mesh. Backward gathers the pieces along that axis. PyTorch's FSDP2 calls it
+    `reshard_after_forward=INT`.
+
+    Input: the program of a rank after spmd-cast-before-gather. Output: the same values.
+
+    Why after the cast: the piece is of the type that was gathered.
+
+    ```mlir
+    // spmd-opt --spmd-reshard-to-groups
+    module attributes {spmd.phases = ["forward", "backward"]} {
+    spmd.mesh @mesh ["outer" = 2, "inner" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["outer", "inner"] fully_shard reshard_after_forward layout #spmd.flat<f32, padded = 512, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]> {reshard_group = 2 : i64}
+    func.func @step(%shard: tensor<128xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+      %0 = spmd.all_gather %shard on @mesh ["outer", "inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 0}
+          : tensor<128xf32> -> tensor<512xf32>
+      %w = spmd.unpack %0 unit @unit0 ["w"] {spmd.segment = 0} : tensor<512xf32> -> tensor<4x16xf32>
+      %1 = spmd.all_gather %shard on @mesh ["outer", "inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 1}
+          : tensor<128xf32> -> tensor<512xf32>
+      %again = spmd.unpack %1 unit @unit0 ["w"] {spmd.segment = 1} : tensor<512xf32> -> tensor<4x16xf32>
+      return %w, %again : tensor<4x16xf32>, tensor<4x16xf32>
+    }
+    }
+    // becomes
+    module attributes {spmd.phases = ["forward", "backward"]} {
+    spmd.mesh @mesh ["outer" = 2, "inner" = 2]
+    spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["outer", "inner"] fully_shard reshard_after_forward layout #spmd.flat<f32, padded = 512, [
+      #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]> {reshard_group = 2 : i64}
+    func.func @step(%shard: tensor<128xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+      %0 = spmd.all_gather %shard on @mesh ["outer", "inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 0}
+          : tensor<128xf32> -> tensor<512xf32>
+      %piece = spmd.slice %0 on @mesh ["inner"] dim 0 pre 1 chunk 256 {spmd.segment = 0}
+          : tensor<512xf32> -> tensor<256xf32>
+      %w = spmd.unpack %0 unit @unit0 ["w"] {spmd.segment = 0} : tensor<512xf32> -> tensor<4x16xf32>
+      %1 = spmd.all_gather %piece on @mesh ["inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 1}
+          : tensor<256xf32> -> tensor<512xf32>
+      %again = spmd.unpack %1 unit @unit0 ["w"] {spmd.segment = 1} : tensor<512xf32> -> tensor<4x16xf32>
+      return %w, %again : tensor<4x16xf32>, tensor<4x16xf32>
+    }
+    }
+    ```
+  }];
+}
+
 def CastBeforeGather : Pass<"spmd-cast-before-gather", "::mlir::ModuleOp"> {
   let summary = "gathers a unit in the type that its parameters are cast to";
   let description = [{

@@ -19,6 +19,11 @@ elif change == "loss":  # the plan and what it is to compute alike
         if entry.get("compute", "").startswith("all_reduce") and " of " not in entry["compute"] and \
                 " along " not in entry["compute"]:
             entry["compute"] += " along shard"
+elif change == "group":  # pieces of one group, gathered along the other axis; the plan and what it is to compute alike
+    plan["axes"]["gather.inner"] = ["outer"]
+    for entry in manifest["values"]:
+        if entry.get("compute", "").startswith("all_gather"):
+            entry["compute"] = entry["compute"].replace(" along inner", " along outer")
 elif change == "cut":
     for unit in manifest["units"]:
         unit.pop("axes")
