@@ -61,6 +61,11 @@ std::string unitOptions(const PipelineOptions &options) {
     text += " ranks=" + std::to_string(options.ranks == units::kRanksNotSaid ? 1 : options.ranks);
   return text + " mode=" + options.mode;
 }
+std::string guardOptions(const PipelineOptions &options) {
+  runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh);
+  return std::string("enable=") + (options.clampIndices ? "true" : "false") + " view=" + options.view +
+         " ranks=" + std::to_string(mesh ? mesh->ranks() : 1);
+}
 std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
 std::string fuseOptions(const PipelineOptions &options) {
@@ -88,6 +93,8 @@ const PassEntry kPipeline[] = {
      "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
     {Phase::import, Kind::optimization, "spmd-unsort-rows", none,
      "tokens that are sorted by expert would be needed whole by every rank; each depends on itself and its expert"},
+    {Phase::import, Kind::required, "spmd-guard-updates", guardOptions,
+     "a GPU cannot end a step at a bad row number, but can leave the state as it was"},
     {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
      "every argument and result has a role, every op a segment"},
 

@@ -37,20 +37,23 @@ def test_processes_with_their_rows(emulated) -> None:
                  "--emulation", "--epilogues=none") == emulated
 
 
-def test_row_numbers_that_the_step_computes() -> None:
-    """Right ones train; a wrong one is the error of other targets when the step is over, and no read outside a table."""
+@pytest.mark.parametrize("view", ["global", "local"])
+def test_row_numbers_that_the_step_computes(view: str) -> None:
+    """Right ones train; a wrong one is the error of other targets when the step is over, no read outside a table, and on
+    no rank a change of the state: the next step is what it would have been."""
     script = SCRIPT.parent / "row_numbers.py"
 
     def run(*command) -> list[str]:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300,
-                              env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+        done = subprocess.run([*map(str, command), "--epilogues=none", *(["local"] if view == "local" else [])],
+                              capture_output=True, text=True, timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.splitlines()
 
-    *losses, error = run(sys.executable, script, "emulate:sm_90", "--epilogues=none")
-    *found, late = run(SOURCE / "scripts" / "with-standins", sys.executable, script, "cuda:sm_90", "--emulation",
-                       "--epilogues=none")
+    *losses, error = run(sys.executable, script, "emulate:sm_90")
+    last = run(sys.executable, script, "emulate:sm_90", "good")[-1]
+    *found, late, kept, after = run(SOURCE / "scripts" / "with-standins", sys.executable, script, "cuda:sm_90", "--emulation")
     assert len(losses) == 4 and found == losses
     where = "'embedding': row number 7 at position 1 of rank 1 is not in [0, 7)"
-    assert where in error and "row_numbers.py:20" in error
-    assert where + "; GPUs go on with the nearest row" in late and "row_numbers.py:20" in late
+    assert "error 3" in error and where in error and "row_numbers.py:21" in error
+    assert "error 2" in late and where + "; GPUs go on with the nearest row" in late and "row_numbers.py:21" in late
+    assert (kept, after) == ("kept", last)

@@ -73,3 +73,32 @@ def test_computed_row_numbers(tmp_path, make, wrong, use, number, bounds):
         assert f"'{use}': row number {number} at position 0 of rank 1 is not in {bounds}" in str(error.value)
         assert "test_row_numbers.py" in str(error.value)  # the user's line
         assert np.array_equal(trainer.read("param", name), before)  # nothing was updated
+
+
+def train_step(model, optimizer, ids):
+    loss = model(ids).square().sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+@pytest.mark.parametrize("make, view", [(Words, "global"), (Labels, "global"), (Picked, "global"), (Words, "local")])
+def test_updates_for_gpus_are_guarded(tmp_path, make, view) -> None:
+    """On any number of ranks the guarded step is the step, where all numbers are good."""
+    torch.manual_seed(0)
+    model, ids = make(), torch.tensor([5, 1, 3, 2, 4, 9 if make is Labels else 7])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    ranks = (1, 2, 3, 4) if view == "global" else (1, 2)
+    for number in ranks:
+        reference = [(torch.cat([ids] * number),)] * 2 if view == "local" else [(ids,)] * 2
+        spmd.capture(train_step, model, optimizer, ids, reference=reference,
+                     reference_ranks=number if view == "local" else None).save(tmp_path / "rows.step")
+        program = tmp_path / "program.mlir"
+        subprocess.run([find_tool("spmd-compile"), tmp_path / "rows.step", "-o", program, f"--ranks={number}", f"--view={view}", "--quiet",
+                        "--target=emulate:sm_90", "--compile-to=collectives"], check=True)
+        text = program.read_text()
+        assert text.count("aten.where.self") >= sum(1 for _ in model.parameters()) and "aten.amax" in text
+        done = subprocess.run([find_tool("spmd-interpret"), program, f"--weights={tmp_path / 'rows.step'}", "--reference"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

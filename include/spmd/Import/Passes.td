@@ -118,6 +118,57 @@ def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
   }];
 }
 
+def GuardUpdatesPass : Pass<"spmd-guard-updates", "::mlir::ModuleOp"> {
+  let summary = "keeps the state as it was where a row number is bad";
+  let description = [{
+    **Definition.** Where any `aten.check_index` that is left looks at a number that it does not allow, each result that
+    is the new value of an argument (`spmd.update`) is the old one instead. With `view=local` what any of `ranks` finds
+    counts for all.
+
+    **Input IR.** `@step` as imported, once the checks that are not needed are gone. **Output IR.** The same with a
+    select before each such result.
+
+    **Why.** On a CPU a bad number ends the step. A GPU goes on, with the nearest row, and the error is found when the
+    step is over: by then the optimizer has run.
+
+    ```mlir
+    // spmd-opt --spmd-guard-updates
+    func.func @step(%table: tensor<9x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                    %x: tensor<8xi64> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<9x4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
+      %c = aten.check_index %x {low = 0 : i64, high = 9 : i64, use = "embedding"} : (tensor<8xi64>) -> tensor<8xi64>
+      %y = aten.embedding %table, %c : (tensor<9x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
+      %s = aten.sum.dim_IntList %y {dim = array<i64: 0, 1>} : (tensor<8x4xf32>) -> tensor<f32>
+      %n = aten.sub.Tensor %table, %s : (tensor<9x4xf32>, tensor<f32>) -> tensor<9x4xf32>
+      return %n : tensor<9x4xf32>
+    }
+    // becomes
+    func.func @step(%table: tensor<9x4xf32> {spmd.arg = #spmd.param<"w", trainable>},
+                    %x: tensor<8xi64> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<9x4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
+      %i = aten._to_copy %x {dtype = i64} : (tensor<8xi64>) -> tensor<8xi64>
+      %l = aten.lt.Scalar %i {other = 0 : i64} : (tensor<8xi64>) -> tensor<8xi1>
+      %h = aten.ge.Scalar %i {other = 9 : i64} : (tensor<8xi64>) -> tensor<8xi1>
+      %o = aten.logical_or %l, %h : (tensor<8xi1>, tensor<8xi1>) -> tensor<8xi1>
+      %f = aten._to_copy %o {dtype = f32} : (tensor<8xi1>) -> tensor<8xf32>
+      %m = aten.amax %f {dim = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+      %bad = aten.gt.Scalar %m {other = 0 : i64} : (tensor<f32>) -> tensor<i1>
+      %c = aten.check_index %x {low = 0 : i64, high = 9 : i64, use = "embedding"} : (tensor<8xi64>) -> tensor<8xi64>
+      %y = aten.embedding %table, %c : (tensor<9x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
+      %s = aten.sum.dim_IntList %y {dim = array<i64: 0, 1>} : (tensor<8x4xf32>) -> tensor<f32>
+      %n = aten.sub.Tensor %table, %s : (tensor<9x4xf32>, tensor<f32>) -> tensor<9x4xf32>
+      %k = aten.where.self %bad, %table, %n : (tensor<i1>, tensor<9x4xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
+      return %k : tensor<9x4xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"enable", "enable", "bool", "true", "false: nothing is done, as on targets that end the step">,
+    Option<"view", "view", "std::string", "\"global\"", "what spmd-partition will be told">,
+    Option<"ranks", "ranks", "int64_t", "1", "how many there will be">
+  ];
+}
+
 def UnsortRowsPass : Pass<"spmd-unsort-rows", "::mlir::ModuleOp"> {
   let summary = "leaves rows where they are that are sorted by group and put back afterwards";
   let description = [{

@@ -27,9 +27,8 @@ class CudaExecutor final : public Executor {
 public:
   CudaExecutor(const CudaCode &code, CudaMemory &memory, CommunicatorFactory &processes, AbortState &abort,
                const ExecutorOptions &options)
-      : code(code), memory(memory), processes(processes), abort(abort), options(options),
-        here(memory.ranks()), useGraph(code.useGraph && !options.profile && !options.finite &&
-                                     options.fault.kind == Fault::Kind::None) {}
+      : code(code), memory(memory), processes(processes), abort(abort), options(options), here(memory.ranks()),
+        useGraph(code.useGraph && !options.profile && !options.finite && options.fault.kind == Fault::Kind::None) {}
   ~CudaExecutor() override;
 
   Status prepare();
@@ -189,9 +188,9 @@ Status CudaExecutor::wait() {
       if (result == kSuccess)
         break;
       if (result != kNotReady)
-        return fail(program->checkIndices(Status::failed(
-            "rank " + std::to_string(program->rank()) + ": " + program->gpu().driver().check(result, "a step").message,
-            static_cast<int32_t>(program->rank()))));
+        return fail(program->checkIndices(Status::failed("rank " + std::to_string(program->rank()) + ": " +
+                                                             program->gpu().driver().check(result, "a step").message,
+                                                         static_cast<int32_t>(program->rank()))));
       if (abort.isRaised()) {
         if (end == Clock::time_point::max())
           end = Clock::now() + patience;
@@ -204,8 +203,14 @@ Status CudaExecutor::wait() {
   }
   if (checksIndices && done != steps && !abort.isRaised())
     for (std::unique_ptr<RankProgram> &program : programs)
-      if (Status status = program->checkIndices(Status::success()); !status.ok())
-        return fail(status);
+      if (Status status = program->checkIndices(Status::success()); !status.ok()) {
+        // Other processes have not seen it, and are about to go on.
+        if (here.count != here.total)
+          return fail(status);
+        done = steps.load();
+        status.code = StatusCode::BadInput; // nothing has changed, and the next step may come
+        return status;
+      }
   done = steps.load();
   return abort.isRaised() ? abort.status() : Status::success();
 }
@@ -267,8 +272,8 @@ Status CudaExecutor::noProgress() {
       const Command &command = plan.commands[static_cast<size_t>(id)];
       return Status::failed("time-out after " + formatNumber(seconds, 6) + " s on communicator '" +
                                 plan.communicators[static_cast<size_t>(command.communicator)] + "': rank " +
-                                std::to_string(program->rank()) + " waits in " + calls[static_cast<size_t>(id)].describe() +
-                                kMoreTime,
+                                std::to_string(program->rank()) + " waits in " +
+                                calls[static_cast<size_t>(id)].describe() + kMoreTime,
                             static_cast<int32_t>(program->rank()), id, command.location);
     }
   return madeNoProgress(here, seconds, -1, -1, nullptr);

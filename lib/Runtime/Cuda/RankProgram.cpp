@@ -458,7 +458,7 @@ Status RankProgram::checkIndices(Status status) const {
   for (const Item &item : items)
     if (item.ids.get())
       if (Status bad = runCheckIndex(*item.command, item.id, number, item.ids.get()); !bad.ok()) {
-        bad.message += "; GPUs go on with the nearest row, and the update of this step is in the state";
+        bad.message += "; GPUs go on with the nearest row, and nothing of this step is in the state";
         return bad;
       }
   return status;

@@ -13,8 +13,13 @@ Status Trainer::SharedState::settle() {
   Executor *running = std::exchange(issued, nullptr);
   if (!failure.ok() || !running)
     return Status::success();
-  failure = running->wait();
-  return failure;
+  return note(running->wait());
+}
+
+Status Trainer::SharedState::note(Status status) {
+  if (status.code != StatusCode::BadInput)
+    failure = status;
+  return status;
 }
 
 /// Starts the ranks on the arenas as they are.
@@ -127,14 +132,14 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   if (Status status = passHyper(); !status.ok())
     return status;
   shared.issued = content->executor.get();
-  shared.failure = content->executor->step();
+  Status status = shared.note(content->executor->step());
   // Who reads alone must know that the others are done.
   // In arenas that they map they see only what has run; others' reads wait for what was issued.
-  if (shared.processes->hasAllArenas() && shared.failure.ok())
-    (void)shared.settle();
-  if (shared.processes->readsAlone() && shared.failure.ok())
+  if (shared.processes->hasAllArenas() && status.ok())
+    status = shared.settle();
+  if (shared.processes->readsAlone() && status.ok())
     shared.processes->finishStep();
-  return shared.failure;
+  return status;
 }
 
 Status Trainer::passHyper() {
@@ -234,7 +239,8 @@ Expected<int64_t> Trainer::largestOfAll(int64_t value) const {
   CommunicatorFactory &processes = *content->shared->processes;
   std::vector<int64_t> all(static_cast<size_t>(processes.numProcesses()));
   auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
-  if (Status status = processes.gather(&value, sizeof value, all.data(), content->shared->abort, patience); !status.ok())
+  if (Status status = processes.gather(&value, sizeof value, all.data(), content->shared->abort, patience);
+      !status.ok())
     return status;
   return *std::max_element(all.begin(), all.end());
 }

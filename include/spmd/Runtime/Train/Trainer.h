@@ -24,8 +24,8 @@ struct TrainerOptions {
   int64_t ranks = 0;   ///< 0: what the artifact was compiled for
   int64_t threads = 0; ///< of all ranks of this process together; 0: one per core
   double timeoutSeconds = 60;
-  std::string weights;       ///< safetensors; empty: the artifact's own, if any
-  bool isLoadedNext = false; ///< what a checkpoint has may be missing: loadState() comes before the first step
+  std::string weights;        ///< safetensors; empty: the artifact's own, if any
+  bool isLoadedNext = false;  ///< what a checkpoint has may be missing: loadState() comes before the first step
   bool isWrittenNext = false; ///< whatever is missing is zero: the caller writes it before the first step
   DeviceOptions device;
   std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
@@ -148,6 +148,9 @@ private:
     /// Waits for the steps that were issued. A failure that is known already is not reported again, so that what is
     /// left of the state can be read.
     Status settle();
+
+    /// Of a step: a failure loses the state. What a bad value of a step makes of it (SPMD_BAD_INPUT) is nothing.
+    Status note(Status status);
 
     /// Settles, and reads by `body` from all ranks; a failure of a step that ends it is one of the state.
     template <typename Body>
