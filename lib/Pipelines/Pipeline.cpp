@@ -8,6 +8,7 @@
 #include "spmd/ShardUnits/UnitOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace spmd;
@@ -66,7 +67,10 @@ std::string guardOptions(const PipelineOptions &options) {
   return std::string("enable=") + (options.clampIndices ? "true" : "false") + " view=" + options.view +
          " ranks=" + std::to_string(mesh ? mesh->ranks() : 1);
 }
-std::string partitionOptions(const PipelineOptions &options) { return "view=" + options.view; }
+std::string partitionOptions(const PipelineOptions &options) {
+  std::string factor = options.gradientDivideFactor;
+  return "view=" + options.view + (factor.empty() ? "" : " gradient-divide-factor=" + factor);
+}
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
 std::string fuseOptions(const PipelineOptions &options) {
   return std::string("fuse=") + (options.fuse ? "true" : "false") +
@@ -217,6 +221,14 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "reshard-after-forward=" + options.reshardAfterForward + ": " + status.message;
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
+  if (StringRef factor = options.gradientDivideFactor; !factor.empty()) {
+    double value = 0;
+    if (factor.getAsDouble(value) || !std::isfinite(value) || value <= 0)
+      return "gradient-divide-factor=" + factor.str() + ": expected a number above 0";
+    if (options.view != "local")
+      return "gradient-divide-factor=" + factor.str() +
+             ": is for view=local; with view=global gradients are those of the loss, on any number of ranks";
+  }
   if (runtime::Expected<units::Precision> precision = units::parsePrecision(options.precision); !precision)
     return "precision=" + options.precision + ": " + precision.error().message;
   if (options.epilogues != "auto")

@@ -63,8 +63,9 @@ def batches(ranks: int, steps: int = 4, dtype=torch.float32):
         yield x, y
 
 
-def fsdp_step(model, optimizer, x, y, ranks: int, clip: float | None = 0.05):
-    """One step of FSDP on `ranks` ranks: mean of the ranks' gradients, its norm clipped, one update."""
+def fsdp_step(model, optimizer, x, y, ranks: int, clip: float | None = 0.05, divide_factor: float | None = None):
+    """One step of FSDP on `ranks` ranks: mean of the ranks' gradients (or their sum divided by another factor), its norm
+    clipped, one update."""
     losses, gradients, seen = [], [], model.seen.clone()
     for rank, (rows, labels) in enumerate(zip(x.chunk(ranks), y.chunk(ranks))):
         loss = loss_of(model, rows, labels)
@@ -75,7 +76,7 @@ def fsdp_step(model, optimizer, x, y, ranks: int, clip: float | None = 0.05):
         losses.append(loss.detach())
     model.seen.copy_(first)  # a checkpoint has rank 0's
     for parameter, of_ranks in zip(model.parameters(), zip(*gradients)):
-        parameter.grad = sum(of_ranks) / ranks
+        parameter.grad = sum(of_ranks) / (divide_factor or ranks)
     if clip:
         torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
@@ -158,6 +159,50 @@ def test_trains_like_fsdp(ranks, mode, policy) -> None:
     else:  # per unit a reduce-scatter and a gather in each direction, the norm; nothing else communicates
         assert kinds.count("reduce_scatter") == 3 and kinds.count("all_reduce") == 1 and set(kinds) <= {
             "all_gather", "reduce_scatter", "all_reduce"}
+
+
+@pytest.mark.parametrize("how", [{"ranks": 1}, {"ranks": 2, "policy": "class:Linear"}, {"ranks": 3, "mode": "replicate"},
+                                 {"ranks": 4, "mode": "shard_optimizer"}, {"mesh": "replicate:2,shard:2"}], ids=str)
+@pytest.mark.parametrize("factor", [1.0, 8.0])
+def test_gradients_are_divided_by_a_factor(how, factor: float, tmp_path) -> None:
+    """FSDP2's set_gradient_divide_factor; SGD, which shows it, without clipping, which would hide it."""
+    def sgd(model, optimizer, x, y):
+        loss = loss_of(model, x, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    ranks = how.get("ranks", 4)
+    model, optimizer = setup(lambda p: torch.optim.SGD(p, lr=0.1))
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    step = spmd.compile(sgd, view="local", gradient_divide_factor=factor, threads=1, **how)
+    for x, y in batches(ranks):
+        loss = step(model, optimizer, x, y)
+        assert abs(loss.item() - fsdp_step(twin, twin_optimizer, x, y, ranks, None, factor).item()) < 1e-5
+    assert_same(model, optimizer, twin, twin_optimizer, 1e-5)
+    if "mesh" in how or ranks == 1:
+        return
+    x, y = next(batches(ranks))  # the reference is divided by it, too
+    spmd.capture(sgd, *setup(lambda p: torch.optim.SGD(p, lr=0.1)), x[:4], y[:4], reference=list(batches(ranks)), reference_ranks=ranks,
+                 reference_gradient_divide_factor=factor).save(tmp_path / "net.step")
+    programs = find_tool("spmd-compile").parent
+    words = ["--view=local", f"--ranks={ranks}", *([f"--mode={how['mode']}"] if "mode" in how else [])]
+    for given, code in ((f"--gradient-divide-factor={factor}", 0), ("--gradient-divide-factor=2.5", 1)):
+        run(programs / "spmd-compile", tmp_path / "net.step", *words, given, "--quiet", "-o", tmp_path / "net.spmd")
+        run(programs / "spmd-run", tmp_path / "net.spmd", "--check", "--quiet", code=code)
+
+
+@pytest.mark.parametrize("words, why", [
+    (["--gradient-divide-factor=2"], "is for view=local; with view=global gradients are those of the loss"),
+    (["--view=local", "--gradient-divide-factor=0"], "gradient-divide-factor=0: expected a number above 0"),
+    (["--view=local", "--gradient-divide-factor=inf"], "expected a number above 0"),
+    (["--view=local", "--gradient-divide-factor=x"], "expected a number above 0")])
+def test_factors_that_cannot_be(words, why: str, tmp_path) -> None:
+    capture().save(tmp_path / "net.step")
+    assert why in run(find_tool("spmd-compile"), tmp_path / "net.step", *words, "--ranks=2", "-o", tmp_path / "net.spmd", code=2)
+    with pytest.raises(ValueError, match="gradient_divide_factor is for view='local'"):
+        spmd.compile(train_step, gradient_divide_factor=2.0)
 
 
 class Largest(torch.nn.Module):

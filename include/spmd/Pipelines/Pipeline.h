@@ -39,6 +39,7 @@ struct PipelineOptions {
   bool strictTied = false;
   /// global or local.
   std::string view = "global";
+  std::string gradientDivideFactor;
   /// true or false, empty: as the mode says.
   std::string reshardAfterForward;
   /// param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE; what is absent is as the step was captured.
@@ -79,6 +80,10 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("view",
         "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
         options.view);
+  visit("gradient-divide-factor",
+        "With --view=local, what the sum of the ranks' gradients is divided by (default: the number of ranks); 1 adds "
+        "them up",
+        options.gradientDivideFactor);
   visit("reshard-after-forward",
         "Free gathered parameters between forward and backward: true, false, or a number of ranks over which they are "
         "kept (default: as the mode says, true of fully_shard)",

@@ -89,8 +89,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
   }
   for (auto &[dtype, members] : whole) {
     SmallVector<Member> all = takeAlong(number, members, [&, dtype = dtype](const Member &member) {
-      return !isGradient(number, member) &&
-             cast<RankedTensorType>(member.second.getType()).getElementType() == dtype;
+      return !isGradient(number, member) && cast<RankedTensorType>(member.second.getType()).getElementType() == dtype;
     });
     Value chunk = packAndReduce(number, all, /*partial=*/false);
     for (const Member &member : all)
@@ -107,7 +106,7 @@ Value Partitioner::getWhole(Value value, RankedTensorType type) {
   if (fills && getState(value).isVarying() && isAveraged(value) && !carriers.count(value)) {
     Value sum = allReduce(get(value, AxisState::varying()), own, AxisState::partial(ReduceKind::sum), {});
     locals.erase(value);
-    setLocal(value, AxisState::replicated(), average(sum));
+    setLocal(value, AxisState::replicated(), divideGradient(sum));
   }
   takeReduced(value);
   Value whole = get(value, AxisState::replicated());
@@ -200,7 +199,7 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
     flat = create<SliceOp>(chunkType, flat, step.meshRef(), step.shardAxes, zero, one, rows);
   }
   if (partial && step.isLocalView)
-    flat = average(flat);
+    flat = divideGradient(flat);
   if (reduceType)
     flat = castTo(flat, cast<FloatType>(unit.layout.getDtype()));
   loc = locHere;

@@ -7,9 +7,10 @@
 // results; nothing is cut, so no sharding rule is needed.
 //
 // A gradient stops varying where the optimizer sees it: all of a unit's are packed, summed over the ranks and scattered
-// as in the global view, and divided by the number of ranks. That covers clipping, whose norm is that of the averaged
-// gradients, like FSDP's. Any other op of the optimizer that reads a gradient gets the average, too; one that reads
-// another varying value (a loss) is an error, since nothing says what the ranks' values should be together.
+// as in the global view, and divided by the number of ranks, or by another factor. That covers clipping, whose norm is
+// that of the averaged gradients, like FSDP's. Any other op of the optimizer that reads a gradient gets the average,
+// too; one that reads another varying value (a loss) is an error, since nothing says what the ranks' values should be
+// together.
 //
 // Results that vary stay so, and so do buffers: each rank has its own running statistics.
 //
@@ -33,6 +34,14 @@ namespace spmd::partition {
 /// The mean over the ranks, from their sum.
 Value Partitioner::average(Value sum) {
   return create<aten::DivScalarOp>(sum.getType(), sum, builder.getI64IntegerAttr(step.ranks));
+}
+
+/// What FSDP makes of a gradient that has been added up; its factor is the number of ranks unless it is told another.
+Value Partitioner::divideGradient(Value sum) {
+  double factor = step.gradientDivideFactor;
+  if (factor == static_cast<double>(step.ranks))
+    return average(sum);
+  return factor == 1 ? sum : create<aten::DivScalarOp>(sum.getType(), sum, builder.getF64FloatAttr(factor)).getResult();
 }
 
 InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
@@ -76,12 +85,12 @@ Value Partitioner::getOwnNumbers(RankedTensorType index) {
   int64_t count = index.getNumElements();
   auto own = RankedTensorType::get({count}, index.getElementType());
   auto all = RankedTensorType::get({count * step.ranks}, index.getElementType());
-  Value numbers = create<aten::ArangeStartStepOp>(getLocalType(all, AxisState::replicated()), builder.getI64IntegerAttr(0),
-                                                  builder.getI64IntegerAttr(count * step.ranks),
-                                                  builder.getI64IntegerAttr(1));
-  Value rows = create<SliceOp>(getLocalType(own, AxisState::varying()), numbers, step.meshRef(), step.axes(),
-                               builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-                               builder.getI64IntegerAttr(count));
+  Value numbers =
+      create<aten::ArangeStartStepOp>(getLocalType(all, AxisState::replicated()), builder.getI64IntegerAttr(0),
+                                      builder.getI64IntegerAttr(count * step.ranks), builder.getI64IntegerAttr(1));
+  Value rows =
+      create<SliceOp>(getLocalType(own, AxisState::varying()), numbers, step.meshRef(), step.axes(),
+                      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(count));
   return view(rows, index, AxisState::varying());
 }
 

@@ -69,7 +69,10 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
     if (succeeded(step) && failed(step->checkPrecision()))
       return signalPassFailure();
     if (succeeded(step))
-      step->isLocalView = view == "local" && step->ranks > 1;
+      step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
+    // One rank's step is its own, but for a factor.
+    if (succeeded(step))
+      step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);
     if (succeeded(step) && step->isLocalView && failed(checkSynchronized(step->func)))
       return signalPassFailure();
     if (failed(step) || failed(partition::Partitioner::run(*step)))

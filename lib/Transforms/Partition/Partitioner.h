@@ -81,6 +81,7 @@ private:
   void takeReduced(mlir::Value value);
   mlir::LogicalResult reduceVaryingOperands(mlir::Operation *op);
   mlir::Value average(mlir::Value sum);
+  mlir::Value divideGradient(mlir::Value sum);
   mlir::InFlightDiagnostic emitVaryingError(mlir::Operation *op);
 
   // AmongRanks.cpp: collectives of the user's own.

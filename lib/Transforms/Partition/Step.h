@@ -61,6 +61,8 @@ public:
   mlir::ArrayAttr replicateAxes;
   /// The captured step is one rank's; see [Note: local view].
   bool isLocalView = false;
+  /// What its gradients are divided by, once they are added up.
+  double gradientDivideFactor = 1;
   llvm::SmallVector<Unit> units;
   /// Of the arguments that are parameters or their state.
   llvm::DenseMap<mlir::Value, Place> places;

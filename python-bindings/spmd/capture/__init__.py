@@ -33,6 +33,7 @@ from .wrapped import check_not_wrapped
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
             reference: Sequence[Any] | None = None, reference_state: Literal["all", "zero_gradient", "none"] = "all",
             reference_schedule: Callable[[int], float] | None = None, reference_ranks: int | None = None,
+            reference_gradient_divide_factor: float | None = None,
             reference_movement: bool = False, zero_gradient: Sequence[str] = (), keep_grads: bool = False,
             scheduled_options: Sequence[str] = (),
             precision: Any = None, name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
@@ -55,6 +56,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       reference_schedule: a factor on the learning rates of the reference by step, as in LambdaLR.
       reference_ranks: for spmd-compile --view=local. Each reference batch holds the rows of this many ranks, in rank
         order; every rank trains on its rows, gradients are averaged as FSDP does, and losses are the mean of theirs.
+      reference_gradient_divide_factor: what sums of gradients are divided by instead of the number of ranks
+        (--gradient-divide-factor).
       reference_movement: also record how far eager PyTorch itself moves when the parameters that it begins with are
         rounded: a check then fails only where ours is further off than three times that, and says both. It takes the
         time of the reference once more, and is for steps that are chaotic (batch norm over few values), or whose
@@ -93,7 +96,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                        "it there")
     if reference:
         record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
-                         batch_dims or {}, reference_movement)
+                         batch_dims or {}, reference_movement, reference_gradient_divide_factor)
     return package
 
 

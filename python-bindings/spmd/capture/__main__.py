@@ -22,7 +22,8 @@ import torch
 from . import CaptureError, capture, exported_file
 
 _REQUIRED = ("train_step", "model", "optimizer")
-_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "reference_movement",
+_OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "reference_gradient_divide_factor",
+            "reference_movement",
             "zero_gradient", "scheduled_options", "precision", "name")
 
 

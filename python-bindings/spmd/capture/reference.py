@@ -29,15 +29,15 @@ FinalState = Literal["all", "zero_gradient", "none"]
 
 def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
                      schedule: Callable[[int], float] | None, ranks: int | None,
-                     batch_dims: dict[str, int | None], movement: bool = False) -> None:
+                     batch_dims: dict[str, int | None], movement: bool = False, divide_factor: float | None = None) -> None:
     """Trains model and optimizer on `batches` in order, and puts everything back; fills package.reference.
 
     Parameters whose gradient is zero but for rounding are found, and noted in the step (zero_gradients.py).
     Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
     parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
     is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
-    the rows of that many ranks in rank order, gradients are averaged over copies of the model, one for each, and losses
-    are the mean of theirs. With `movement`, all that is done again from parameters that are rounded, and how far losses
+    the rows of that many ranks in rank order, gradients are averaged over copies of the model, one for each (or their sum
+    is divided by `divide_factor`), and losses are the mean of theirs. With `movement`, all that is done again from parameters that are rounded, and how far losses
     and final tensors then move is recorded.
     """
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
@@ -56,7 +56,7 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
                 untouched(view) if several else one_device():
             if rounded:
                 _round(view)
-            replicas = Replicas(call.model, call.optimizers, ranks) if several \
+            replicas = Replicas(call.model, call.optimizers, ranks, divide_factor) if several \
                 else Original(call.model, call.optimizers)
             return _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
     found = {*package.step["zero_gradient"], *zero_gradients(view, lambda: run(rounded=False, batches=batches[:1]))}

@@ -79,7 +79,8 @@ class _Originals(TorchDispatchMode):
 class Replicas:
     """Copies of a model and its optimizer, one for each rank."""
 
-    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, ranks: int):
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, ranks: int, divide_factor: float | None = None):
+        self._divide_factor = divide_factor or ranks
         self.members = [copy.deepcopy((model, optimizers)) for _ in range(ranks)]
         self._model = model
         self._collectives = [0] * ranks  # that each has called
@@ -140,7 +141,7 @@ class Replicas:
     def _average(self, rank: int, gradient: torch.Tensor) -> None:
         values = self._exchange(rank, gradient.clone())
         with torch.no_grad():
-            gradient.copy_(sum(values[1:], values[0]) / len(values))
+            gradient.copy_(sum(values[1:], values[0]) / self._divide_factor)
 
     def _pass_on(self, rank: int) -> None:
         with self._condition:

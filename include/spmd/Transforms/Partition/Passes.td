@@ -57,7 +57,8 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
 
     With `view=local` the captured step is what one rank does with its rows. Values
     computed from them are *varying*, gradients are reduced as above and divided by
-    the number of ranks, and nothing else communicates: FSDP's own semantics.
+    the number of ranks, or by `gradient-divide-factor`, and nothing else
+    communicates: FSDP's own semantics.
 
     Why on the whole step: forward, backward and optimizer are one function here, so
     one mechanism makes gathers, gradient reductions and sharded optimizer state.
@@ -127,6 +128,8 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   let options = [
     Option<"view", "view", "std::string", "\"global\"",
            "what the captured batch is: global (all ranks' rows together), local (one rank's)">,
+    Option<"gradientDivideFactor", "gradient-divide-factor", "double", "0",
+           "with view=local, what sums of gradients are divided by; 0: the number of ranks">,
   ];
   let dependentDialects = ["::spmd::SpmdDialect", "::spmd::aten::AtenDialect"];
 }
