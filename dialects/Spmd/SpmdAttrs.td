@@ -59,6 +59,10 @@ def Spmd_StateAttr : Spmd_Attr<"State", "state"> {
                         StringRefParameter<"parameter">:$of,
                         OptionalParameter<"::mlir::FloatAttr">:$init);
   let assemblyFormat = "`<` $state `,` `of` `=` $of (`,` `init` `=` $init^)? `>`";
+  let extraClassDeclaration = [{
+    /// What a step leaves of the parameter's gradient for a later one.
+    bool isGradient() const { return getState() == "grad"; }
+  }];
 }
 
 def Spmd_HyperAttr : Spmd_Attr<"Hyper", "hyper"> {

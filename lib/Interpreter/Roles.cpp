@@ -173,6 +173,8 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
       int64_t position = sharding.getStates().size() == 1 ? rank : coordinates[axis];
       if (state.isShard())
         result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, position);
+      else if (state.isPartial() && state.kind == ReduceKind::sum) // the first rank has all of the sum
+        result[rank] = position == 0 ? result[rank] : Tensor(dtype, result[rank].shape());
       else if (!state.isReplicated() && !state.isVarying())
         return scope->emitError() << "an argument cannot be " << state.str() << ": " << role;
     }

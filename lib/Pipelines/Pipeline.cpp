@@ -69,7 +69,8 @@ std::string guardOptions(const PipelineOptions &options) {
 }
 std::string partitionOptions(const PipelineOptions &options) {
   std::string factor = options.gradientDivideFactor;
-  return "view=" + options.view + (factor.empty() ? "" : " gradient-divide-factor=" + factor);
+  return "view=" + options.view + " accumulate=" + options.accumulate +
+         (factor.empty() ? "" : " gradient-divide-factor=" + factor);
 }
 std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
 std::string fuseOptions(const PipelineOptions &options) {
@@ -221,6 +222,10 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "reshard-after-forward=" + options.reshardAfterForward + ": " + status.message;
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
+  if (!isOneOf(options.accumulate, {"sharded", "unsharded"}))
+    return "accumulate=" + options.accumulate + ": expected sharded, unsharded";
+  if (options.accumulate == "unsharded" && options.view == "local")
+    return "accumulate=unsharded: is for view=global; with view=local gradients are averaged in each step";
   if (StringRef factor = options.gradientDivideFactor; !factor.empty()) {
     double value = 0;
     if (factor.getAsDouble(value) || !std::isfinite(value) || value <= 0)

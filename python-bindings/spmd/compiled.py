@@ -816,11 +816,11 @@ def _own_chip() -> str:
 
 
 def compile(train_step: Callable | None = None, *, ranks: int | None = None, policy: Any = None, mode: str | None = None,
-            view: str = "global", gradient_divide_factor: float | None = None, target: str = "host",
-            batch_dims: dict[str, int | None] | None = None, max_compiles: int = 8, options: Sequence[str] = (), threads: int | None = None,
-            timeout: float | None = None, ignored_modules: Iterable[torch.nn.Module] | None = None,
-            ignored_states: Iterable[Any] | None = None, check_finite: bool = False,
-            keep_grads: bool = False, precision: Any = None, batch: str = "rows",
+            view: str = "global", gradient_divide_factor: float | None = None, accumulate: str = "sharded",
+            target: str = "host", batch_dims: dict[str, int | None] | None = None, max_compiles: int = 8,
+            options: Sequence[str] = (), threads: int | None = None, timeout: float | None = None,
+            ignored_modules: Iterable[torch.nn.Module] | None = None,
+            ignored_states: Iterable[Any] | None = None, check_finite: bool = False, keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
             parallel_mode: Any = None, **fsdp: Any) -> Any:
@@ -844,6 +844,9 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         its rows of the batch, and gradients are averaged, as FSDP does.
       gradient_divide_factor: with view="local", what the sum of the ranks' gradients is divided by, as FSDP2's
         set_gradient_divide_factor; 1 adds them up. None: the number of ranks.
+      accumulate: gradients that a call leaves to a later one (docs/python.md, gradient accumulation). "sharded": each call
+        reduces what it adds, and each rank keeps its part. "unsharded": each rank adds up its own summands of all
+        gradients, and the call that updates reduces once: fewer collectives, more memory.
       target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
         "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU, run on the CPU with every
         access checked, which is slow.
@@ -889,9 +892,14 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         raise TypeError(f"param_init_fn is {param_init_fn!r}; expected a function of a module")
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
+    if accumulate not in ("sharded", "unsharded"):
+        raise ValueError(f"accumulate is {accumulate!r}; allowed: sharded, unsharded")
+    if accumulate == "unsharded" and view == "local":
+        raise ValueError("accumulate='unsharded' is for view='global'; with view='local' gradients are averaged in each "
+                         "call")
     if gradient_divide_factor is not None and view == "global":
-        raise ValueError("gradient_divide_factor is for view='local'; with view='global' gradients are those of the loss, on any "
-                         "number of ranks")
+        raise ValueError("gradient_divide_factor is for view='local'; with view='global' gradients are those of the "
+                         "loss, on any number of ranks")
     if target == "cuda":
         target = f"cuda:{_own_chip()}"
     if target != "host" and not target.startswith(("cuda:", "emulate:")):
@@ -914,7 +922,9 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     words = [*([] if mode is None else [f"--mode={mode}"]), f"--target={target}",
              *([] if mesh is None else [f"--mesh={mesh}"]),
              *([] if view == "global" else [f"--view={view}"]),
-             *([] if gradient_divide_factor is None else [f"--gradient-divide-factor={float(gradient_divide_factor)!r}"]), *options]
+             *([] if accumulate == "sharded" else [f"--accumulate={accumulate}"]),
+             *([] if gradient_divide_factor is None
+               else [f"--gradient-divide-factor={float(gradient_divide_factor)!r}"]), *options]
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch)) if v is not None}

@@ -156,9 +156,49 @@ def test_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
     assert len({id(p.home) for p in compiled._programs}) == 1
 
 
+def reductions_of(program) -> int:
+    return sum(c.op != "all_gather" and bool(c.unit) for c in program.trainer.collectives)
+
+
+@pytest.mark.parametrize("name, ranks, mode", [
+    ("clear_after", 1, "fully_shard"), ("clear_after", 3, "fully_shard"), ("clear_first", 2, "replicate"),
+    ("to_zero", 3, "shard_optimizer"), ("update_apart", 2, "fully_shard")])
+def test_unsharded_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
+    """Each rank adds up its own summands: calls that only add to gradients reduce none of them."""
+    compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear",
+                                            "accumulate": "unsharded"}, count=6)
+    assert len({id(p.home) for p in compiled._programs}) == 1
+    if ranks > 1:
+        assert sorted(reductions_of(p) for p in compiled._programs)[-2:] == [0, 2]
+
+
+def test_written_gradients_of_which_ranks_have_summands(cache) -> None:
+    """What a loop writes into p.grad between calls is the gradient, whatever the ranks had of it."""
+    flags, step = branches(clear_after)
+    model, twin = network(), network()
+    optimizer, twin_optimizer = adamw(model.parameters()), adamw(twin.parameters())
+    compiled = spmd.compile(step, ranks=3, accumulate="unsharded")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for number, (x, y) in enumerate(batches(6)):
+            for run, its_model, its_optimizer in ((compiled, model, optimizer), (step, twin, twin_optimizer)):
+                run(its_model, its_optimizer, x, y, *flags(number))
+                if number in (1, 3):
+                    its_model[0].weight.grad.mul_(0.5).add_(0.01)
+    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
+
+
+def test_unsharded_is_for_the_global_view() -> None:
+    with pytest.raises(ValueError, match="accumulate='unsharded' is for view='global'"):
+        spmd.compile(clear_after, view="local", accumulate="unsharded")
+    with pytest.raises(ValueError, match="accumulate is 'whole'; allowed: sharded, unsharded"):
+        spmd.compile(clear_after, accumulate="whole")
+
+
 def test_on_a_mesh(cache) -> None:
     """On 2 x 2 host ranks with the gradients kept as state of both axes' ranks, beside eager."""
-    compare(clear_after, adamw, {"mesh": (2, 2), "policy": "class:Linear"}, count=6)
+    for accumulate in ("sharded", "unsharded"):
+        compare(clear_after, adamw, {"mesh": (2, 2), "policy": "class:Linear", "accumulate": accumulate}, count=6)
 
 
 def test_interpreter_on_meshes(cache, tmp_path) -> None:
@@ -180,7 +220,9 @@ def test_interpreter_on_meshes(cache, tmp_path) -> None:
         check = StepCheck(package, folder, weights=False)
         for mesh, mode in (("replicate:2,shard:2", "fully_shard"), ("replicate:2,shard:3", "fully_shard"),
                            ("replicate:2,shard:3", "shard_optimizer"), ("replicate:2,shard:2", "replicate")):
-            check.interpret(count_ranks(mesh), "class:Linear", f"--mesh={mesh}", f"--mode={mode}")
+            for accumulate in ("sharded", "unsharded"):
+                check.interpret(count_ranks(mesh), "class:Linear", f"--mesh={mesh}", f"--mode={mode}",
+                                f"--accumulate={accumulate}")
 
 
 # -- What else a training has ------------------------------------------------------------------------------------------
@@ -341,13 +383,15 @@ def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, r
     assert torch.allclose(model[2].weight, expected[2].weight, rtol=1e-5, atol=1e-7)
 
 
-def test_goes_on_from_the_middle(cache, tmp_path) -> None:
+@pytest.mark.parametrize("accumulate, saving", [
+    ("sharded", {}), ("unsharded", {}), ("unsharded", {"kind": "sharded"}), ("unsharded", {"kind": "sharded", "mode": "beside"})])
+def test_goes_on_from_the_middle(cache, tmp_path, accumulate: str, saving: dict) -> None:
     """A checkpoint between micro-steps has the gradients; what has none begins with zeros."""
     flags, step = branches(clear_after)
 
     def made():
         model = network()
-        return model, adamw(model.parameters()), spmd.compile(step, ranks=2)
+        return model, adamw(model.parameters()), spmd.compile(step, ranks=2, accumulate=accumulate)
 
     model, optimizer, compiled = made()
     data = batches(8)
@@ -356,13 +400,15 @@ def test_goes_on_from_the_middle(cache, tmp_path) -> None:
         for number in range(8):
             compiled(model, optimizer, *data[number], *flags(number))
             if number in (2, 4):
-                compiled.save_checkpoint(tmp_path / f"at-{number}")
+                compiled.save_checkpoint(tmp_path / f"at-{number}", **saving)
         expected = copy.deepcopy(model.state_dict())
         for begin in (3, 5):
             other, its_optimizer, resumed = made()
             resumed.load_checkpoint(tmp_path / f"at-{begin - 1}")
             for number in range(begin, 8):
                 resumed(other, its_optimizer, *data[number], *flags(number))
+                if number == 4:  # what ranks have of a sum is the first one's from here on
+                    resumed.save_checkpoint(tmp_path / f"again-{begin}", **saving)
             torch.testing.assert_close(other.state_dict(), expected, rtol=0, atol=0)
 
 
@@ -437,12 +483,13 @@ def of_fsdp2(store, *arguments: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_losses_of_fsdp2(cache, tmp_path) -> None:
+@pytest.mark.parametrize("sync, options", [("each", {"view": "local"}), ("last", {"accumulate": "unsharded"})])
+def test_losses_of_fsdp2(cache, tmp_path, sync: str, options: dict) -> None:
     calls = 10
-    theirs = of_fsdp2(tmp_path / "store", "2", "bfloat16", "each", str(calls))
+    theirs = of_fsdp2(tmp_path / "store", "2", "bfloat16", sync, str(calls))
     model, optimizer = setup()
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    step = spmd.compile(micro_step, ranks=2, policy="class:Block", view="local", precision=policy)
+    step = spmd.compile(micro_step, ranks=2, policy="class:Block", precision=policy, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", spmd.Remark)
         ours, reductions = [], []
@@ -451,4 +498,4 @@ def test_losses_of_fsdp2(cache, tmp_path) -> None:
             reductions.append(sum(c.op == "reduce_scatter" for c in step.trainer.collectives))
     assert theirs["losses"][-1] < 0.9 * theirs["losses"][0]
     torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
-    assert reductions == theirs["reductions"] == [3] * calls
+    assert reductions == theirs["reductions"] == [3 if sync == "each" or number % 2 else 0 for number in range(calls)]

@@ -193,6 +193,26 @@ def test_gradients_are_divided_by_a_factor(how, factor: float, tmp_path) -> None
         run(programs / "spmd-run", tmp_path / "net.spmd", "--check", "--quiet", code=code)
 
 
+@pytest.mark.parametrize("factor", [None, 1.0, 3.0])
+def test_the_gradient_of_a_penalty_alone(factor: float | None) -> None:
+    """Each rank has all of it, and FSDP adds up as many as there are ranks."""
+    def penalized(model, optimizer, x, y):
+        loss = loss_of(model, x, y) + model.free.square().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    def made():
+        model, _ = setup(lambda p: torch.optim.SGD(p, lr=0.1))
+        model.free = torch.nn.Parameter(torch.arange(5.0))
+        return model, torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = made()
+    spmd.compile(penalized, ranks=4, view="local", gradient_divide_factor=factor)(model, optimizer, *next(batches(4)))
+    expected = torch.arange(5.0) - 0.1 * 2 * torch.arange(5.0) * 4 / (factor or 4)
+    torch.testing.assert_close(model.free.detach(), expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("words, why", [
     (["--gradient-divide-factor=2"], "is for view=local; with view=global gradients are those of the loss"),
     (["--view=local", "--gradient-divide-factor=0"], "gradient-divide-factor=0: expected a number above 0"),

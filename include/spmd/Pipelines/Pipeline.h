@@ -40,6 +40,8 @@ struct PipelineOptions {
   /// global or local.
   std::string view = "global";
   std::string gradientDivideFactor;
+  /// sharded or unsharded.
+  std::string accumulate = "sharded";
   /// true or false, empty: as the mode says.
   std::string reshardAfterForward;
   /// param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE; what is absent is as the step was captured.
@@ -84,6 +86,11 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "With --view=local, what the sum of the ranks' gradients is divided by (default: the number of ranks); 1 adds "
         "them up",
         options.gradientDivideFactor);
+  visit(
+      "accumulate",
+      "Gradients that a step leaves to a later one: sharded (default), reduced in each step; unsharded, each rank has "
+      "a summand of all of them, and the step that updates reduces once",
+      options.accumulate);
   visit("reshard-after-forward",
         "Free gathered parameters between forward and backward: true, false, or a number of ranks over which they are "
         "kept (default: as the mode says, true of fully_shard)",

@@ -288,6 +288,15 @@ int32_t spmd_save(const spmd_trainer *trainer, const char *path, int32_t with_op
 
 int32_t spmd_reads_alone(const spmd_trainer *trainer) { return trainer->trainer->readsAlone(); }
 
+/// What a rank has of tensors; of a sum no rank has a part.
+static std::vector<StatePiece> shardsOf(const Trainer &trainer, int64_t rank) {
+  std::vector<StatePiece> pieces = trainer.piecesToSave(rank);
+  pieces.erase(
+      std::remove_if(pieces.begin(), pieces.end(), [](const StatePiece &piece) { return piece.tensor->entry->isSum; }),
+      pieces.end());
+  return pieces;
+}
+
 /// Calls body(piece) for a piece of a rank here.
 template <typename Body>
 static Status withShard(const Trainer &trainer, int64_t rank, size_t index, const Body &body) {
@@ -295,7 +304,7 @@ static Status withShard(const Trainer &trainer, int64_t rank, size_t index, cons
   if (!ranks.has(rank))
     return Status::badInput("rank " + std::to_string(rank) + " is not in this process, which has ranks " +
                             std::to_string(ranks.first) + " to " + std::to_string(ranks.end() - 1));
-  std::vector<StatePiece> pieces = trainer.piecesToSave(rank);
+  std::vector<StatePiece> pieces = shardsOf(trainer, rank);
   return index < pieces.size() ? body(pieces[index]) : missing("shard", index, pieces.size());
 }
 
@@ -303,7 +312,7 @@ int32_t spmd_num_shards(const spmd_trainer *trainer, int64_t rank, size_t *count
   return guarded(status, [&]() -> Status {
     if (!trainer->trainer->ranks().has(rank))
       return withShard(*trainer->trainer, rank, 0, [](const StatePiece &) { return Status::success(); });
-    *count = trainer->trainer->piecesToSave(rank).size();
+    *count = shardsOf(*trainer->trainer, rank).size();
     return Status::success();
   });
 }

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 using namespace spmd::runtime;
 
@@ -104,6 +105,7 @@ private:
   std::unordered_map<std::string, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
   std::unordered_map<std::string, std::string> wholeOf; ///< of a state that all ranks have whole: its unit
   std::unordered_map<std::string, bool> mayDiffer;      ///< targets that every rank may have for itself
+  std::unordered_set<std::string> sums;                 ///< states of which each rank has a summand
   std::vector<Origin> values;
   std::vector<std::string> flatOf; ///< of a value that is a unit's whole flat buffer: the unit
 };
@@ -122,7 +124,11 @@ void OriginChecker::readBindings() {
       sources[name] = {entry.unit, name, "", "", "", 0, axesOf(unit->axes)};
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
-      mayDiffer[name] = manifest.view == "local";
+      mayDiffer[name] = manifest.view == "local" || entry.isSum;
+      if (entry.isSum) {
+        sources[name] = {"", "", "", name, "", axesOf(std::vector<std::string>()), 0};
+        sums.insert(name);
+      }
     }
   }
   for (const BatchInput &input : manifest.batch)
@@ -267,6 +273,8 @@ Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin)
   auto owner = ownerOf.find(entry.what);
   if (owner == ownerOf.end()) {
     auto free = mayDiffer.find(entry.what);
+    if (sums.count(entry.what) && origin.any().empty())
+      return fail(entry, entry.what + " is the sum of what ranks have, but computed from what all have alike");
     if (origin.any().empty() || (free != mayDiffer.end() && free->second))
       return Status::success();
     return fail(entry, entry.what + " is the same on all ranks, but computed from " + origin.any() +

@@ -115,6 +115,8 @@ static StateEntry readState(JsonValue value, const Manifest &manifest) {
     entry.init = value["init"].asDouble();
   if (value.has("persistent"))
     entry.persistent = value["persistent"].asBool();
+  if (value.has("sum"))
+    entry.isSum = value["sum"].asBool();
 
   if (kind == "replicated") {
     entry.kind = StateEntry::Kind::Replicated;

@@ -181,6 +181,8 @@ void ManifestWriter::writeState(const StateEntry &entry) {
   writePlace(entry);
   if (!entry.persistent)
     json.member("persistent", false);
+  if (entry.isSum)
+    json.member("sum", true);
 }
 
 void ManifestWriter::writeBatch(const BatchInput &input) {

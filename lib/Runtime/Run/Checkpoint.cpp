@@ -150,6 +150,8 @@ static Status describeAll(const Trainer &trainer, const CheckpointFolder::Saving
 Expected<CheckpointFolder::Saving> CheckpointFolder::begin(const Trainer &trainer, RunState run,
                                                            CheckpointOptions options) const {
   Status status = options.from ? Status::success() : trainer.settle();
+  if (status.ok() && !options.from)
+    status = trainer.gatherSums();
   run.rates.clear(); // of the run that was resumed
   const std::vector<HyperParameter> &hyper = trainer.manifest().hyper;
   for (size_t i = 0; i < hyper.size(); ++i)

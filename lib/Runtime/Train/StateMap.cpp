@@ -51,11 +51,11 @@ const StateTensor *StateMap::find(const std::string &state, const std::string &n
 /// Whether both tensors lie in the same bytes of every rank's arena.
 static bool haveSamePlace(const StateTensor &a, const StateTensor &b) {
   const StateEntry &x = *a.entry, &y = *b.entry;
-  if (x.kind != y.kind || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
+  if (x.kind != y.kind || x.isSum != y.isSum || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
     return false;
-  return !a.unit || (a.segment == b.segment && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
-                     a.unit->axes == b.unit->axes &&
-                     a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
+  return !a.unit ||
+         (a.segment == b.segment && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
+          a.unit->axes == b.unit->axes && a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
 }
 
 std::string StateMap::findDifference(const StateMap &other) const {
@@ -114,7 +114,33 @@ bool StateMap::isFirst(const StateTensor &tensor, int64_t rank) const {
   return ranksDiffer(tensor) ? groupsOf(*tensor.unit).groupOf(rank) == 0 : rank == 0;
 }
 
+/// Elements of a sum that are added up at a time.
+static constexpr int64_t kSummed = 1 << 18;
+
+/// What the ranks have of a tensor, in their order, added up in f64.
+Status StateMap::readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
+  int64_t size = sizeOf(tensor.dtype), block = std::min(kSummed, tensor.numel());
+  std::vector<char> summand(static_cast<size_t>(block * size));
+  std::vector<double> sum;
+  for (int64_t done = 0; done < tensor.numel(); done += block) {
+    int64_t now = std::min(block, tensor.numel() - done);
+    sum.assign(static_cast<size_t>(now), 0);
+    for (int64_t rank = 0; rank < manifest.ranks; ++rank) {
+      if (Status status = reader.read(rank, tensor.entry->offset + done * size, summand.data(), now * size);
+          !status.ok())
+        return status;
+      for (int64_t i = 0; i < now; ++i)
+        sum[static_cast<size_t>(i)] += loadAsDouble(summand.data(), tensor.dtype, i);
+    }
+    for (int64_t i = 0; i < now; ++i)
+      storeFromDouble(static_cast<char *>(destination), tensor.dtype, done + i, sum[static_cast<size_t>(i)]);
+  }
+  return Status::success();
+}
+
 Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
+  if (tensor.entry->isSum)
+    return readSum(tensor, reader, destination);
   // What is the same on all ranks is read from the first that has it.
   RanksHere sources{manifest.ranks, 0, ranksDiffer(tensor) ? manifest.ranks : 1};
   return forEachPiece(tensor, sources, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
@@ -126,17 +152,28 @@ Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void 
 
 Status StateMap::write(const StateTensor &tensor, RankMemory &memory, const void *source) const {
   return forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    if (tensor.entry->isSum && rank != 0) // the first rank has all of it
+      return memory.fill(rank, inArena, 0, bytes);
     return memory.copyIn(rank, inArena, static_cast<const char *>(source) + inTensor, bytes);
   });
 }
 
 Expected<bool> StateMap::replace(const StateTensor &tensor, const RankAccess &ranks, const void *source) const {
   bool changes = false;
-  std::vector<char> present;
+  std::vector<char> present, zeros;
+  if (tensor.entry->isSum) {
+    present.resize(static_cast<size_t>(tensor.bytes()));
+    if (Status status = readSum(tensor, ranks, present.data()); !status.ok())
+      return status;
+    if (std::memcmp(present.data(), source, present.size()) == 0)
+      return false;
+    zeros.resize(present.size());
+  }
   auto replacePiece = [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     if (!ranks.reaches(rank))
       return Status::success();
-    const char *piece = static_cast<const char *>(source) + inTensor;
+    bool isNone = tensor.entry->isSum && rank != 0;
+    const char *piece = (isNone ? zeros.data() : static_cast<const char *>(source)) + inTensor;
     present.resize(static_cast<size_t>(bytes));
     Status status = ranks.readReached(rank, inArena, present.data(), bytes);
     if (!status.ok() || std::memcmp(present.data(), piece, present.size()) == 0)

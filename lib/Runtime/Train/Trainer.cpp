@@ -217,6 +217,11 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   Status status = locate(state, name, bytes, tensor);
   if (status.ok())
     status = content->shared->settle();
+  // Of a sum the ranks keep their summands where it is the same.
+  if (status.ok() && content->ranks.areAll() && tensor->entry->isSum) {
+    Expected<bool> changes = content->state.replace(*tensor, content->access(), source);
+    return changes ? Status::success() : changes.error();
+  }
   if (!status.ok() || content->ranks.areAll())
     return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
   if (status = content->shared->processes->awaitSteps(content->shared->abort); !status.ok())

@@ -118,6 +118,21 @@ Status Trainer::settle() const {
   return content->shared->read([] { return Status::success(); });
 }
 
+Status Trainer::gatherSums() const {
+  std::vector<char> sum;
+  for (const StateTensor &tensor : content->state.tensors()) {
+    if (!tensor.entry->isSum)
+      continue;
+    sum.resize(static_cast<size_t>(tensor.bytes()));
+    Status status = content->shared->read([&] { return content->state.read(tensor, content->access(), sum.data()); });
+    if (status = agreeOn(status); !status.ok()) // nobody still reads what others write
+      return status;
+    if (status = agreeOn(content->state.write(tensor, content->memory(), sum.data())); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
 static bool hasOptimizerState(const StateSource &source) {
   const std::string prefix = "optimizer/";
   auto found = source.tensors().lower_bound(prefix);

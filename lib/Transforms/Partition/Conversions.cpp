@@ -2,6 +2,10 @@
 
 #include "Partitioner.h"
 
+#include "dialects/Aten/AtenCompare.h"
+#include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/AtenReduce.h"
+#include "dialects/Aten/AtenView.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/bit.h"
 
@@ -79,6 +83,31 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
   // Everything else goes over the whole value.
   Value whole = get(value, AxisState::replicated());
   return slice(whole, type, to);
+}
+
+/// 1 on the first rank and 0 on the others: a sum that is 1.
+Value Partitioner::getOneOnFirst(Type dtype) {
+  auto numbers = RankedTensorType::get({step.ranks}, builder.getI64Type());
+  AxisState cut = AxisState::shard(0, 1, 1);
+  auto zero = builder.getI64IntegerAttr(0), one = builder.getI64IntegerAttr(1);
+  Value all = create<aten::ArangeStartStepOp>(getLocalType(numbers, AxisState::replicated()), zero,
+                                              builder.getI64IntegerAttr(step.ranks), one);
+  Value own = slice(all, numbers, cut);
+  Value isFirst = create<aten::EqScalarOp>(getLocalType(numbers.clone(builder.getI1Type()), cut), own, zero);
+  Value number = create<aten::ToCopyOp>(getLocalType(numbers.clone(dtype), cut), isFirst, TypeAttr::get(dtype));
+  return create<aten::SumDimIntListOp>(
+      getLocalType(RankedTensorType::get({}, dtype), AxisState::partial(ReduceKind::sum)), number,
+      builder.getDenseI64ArrayAttr({0}), /*keepdim=*/false, TypeAttr());
+}
+
+Value Partitioner::getSummand(Value value) {
+  AxisState want = AxisState::partial(ReduceKind::sum);
+  if (llvm::any_of(locals[value], [&](const auto &entry) { return entry.first == want; }))
+    return get(value, want);
+  // What all ranks have is the first one's.
+  Value whole = get(value, AxisState::replicated());
+  return create<aten::MulTensorOp>(getLocalType(typeOf(value), want), whole,
+                                   getOneOnFirst(typeOf(value).getElementType()));
 }
 
 Value Partitioner::allReduce(Value local, RankedTensorType global, const AxisState &state, FlatSymbolRefAttr unit) {

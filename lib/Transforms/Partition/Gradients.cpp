@@ -1,6 +1,10 @@
 //===- Gradients.cpp - from values to the chunk ---------------------------===//
 //
 // [Note: gradients]
+// A gradient that outlives the step is its parameter's state, in a chunk like any other; or ranks have summands of it
+// (Step::summands), an argument and a result that is a partial sum: what is added to it stays one, and is reduced as
+// gradients are where the optimizer wants it.
+//
 // All gradients of a unit are packed into one flat buffer and reduced by one
 // collective, right after the last of them is computed. The pack moves no bytes:
 // the plan lets each producer write its gradient where the pack has it.
@@ -156,7 +160,8 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   for (const Member &member : members) {
     SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];
     auto type = RankedTensorType::get(segmentAttr.getShape(), dtype);
-    values.push_back(partial ? get(member.second, state) : getWhole(member.second, type));
+    values.push_back(partial ? get(member.second, state)
+                             : scaleSameGradient(member.second, getWhole(member.second, type)));
     if (reduceType)
       values.back() = getSourceOfType(values.back(), reduceType);
     hoistCast(values.back());

@@ -44,6 +44,17 @@ Value Partitioner::divideGradient(Value sum) {
   return factor == 1 ? sum : create<aten::DivScalarOp>(sum.getType(), sum, builder.getF64FloatAttr(factor)).getResult();
 }
 
+/// Of a gradient that all ranks have alike (of a penalty alone) FSDP adds up as many as there are ranks.
+Value Partitioner::scaleSameGradient(Value value, Value whole) {
+  auto ranks = static_cast<double>(step.ranks);
+  Operation *op = value.getDefiningOp();
+  auto number = op ? op->getAttrOfType<IntegerAttr>(kSegmentAttr) : IntegerAttr();
+  bool isGradient = number && getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) == "backward";
+  if (!step.isLocalView || !isGradient || step.gradientDivideFactor == ranks)
+    return whole;
+  return create<aten::MulScalarOp>(whole.getType(), whole, builder.getF64FloatAttr(ranks / step.gradientDivideFactor));
+}
+
 InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
   return op->emitError()
          << "'" << op->getName() << "' of the optimizer reads a value that differs from rank to rank ("

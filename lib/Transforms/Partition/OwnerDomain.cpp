@@ -4,6 +4,7 @@
 
 #include "ListOps.h"
 #include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 
 using namespace mlir;
@@ -48,6 +49,7 @@ OwnerDomain::OwnerDomain(const Step &step) {
     if (!step.tableArguments.contains(value))
       home[value] = place;
   findDerived(step);
+  findSummands(step);
   readReturn(step);
   wanted = home;
   Block &body = getBody(step);
@@ -62,11 +64,30 @@ OwnerDomain::OwnerDomain(const Step &step) {
 void OwnerDomain::findDerived(const Step &step) {
   Block &body = getBody(step);
   for (BlockArgument arg : body.getArguments())
-    if ((step.places.count(arg) && !step.tableArguments.contains(arg)) || getArgRole<BatchAttr>(step.func, arg.getArgNumber()))
+    if ((step.places.count(arg) && !step.tableArguments.contains(arg)) || step.summands.contains(arg) ||
+        getArgRole<BatchAttr>(step.func, arg.getArgNumber()))
       derived.insert(arg);
   for (Operation &op : body.without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value operand) { return derived.contains(operand); }))
       derived.insert_range(op.getResults());
+}
+
+/// What is added to a gradient that ranks have summands of is one, too: it is reduced once, where it is used.
+void OwnerDomain::findSummands(const Step &step) {
+  summands.insert_range(step.summands);
+  func::FuncOp func = step.func;
+  Block &body = getBody(step);
+  for (Operation &op : body.without_terminator())
+    if (isa<aten::AddTensorOp>(op) &&
+        llvm::any_of(op.getOperands(), [&](Value operand) { return summands.contains(operand); }))
+      summands.insert(op.getResult(0));
+  // What is kept as one is added up by nobody here.
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, index));
+    std::optional<unsigned> arg = update ? findArg(func, update.getArg()) : std::nullopt;
+    if (arg && step.summands.contains(func.getArgument(*arg)))
+      kept.insert(&body.getTerminator()->getOpOperand(index));
+  }
 }
 
 void OwnerDomain::readReturn(const Step &step) {
@@ -85,7 +106,7 @@ void OwnerDomain::readReturn(const Step &step) {
 
 void OwnerDomain::settle(Value value) {
   auto found = votes.find(value);
-  if (home.count(value) || found == votes.end())
+  if (home.count(value) || found == votes.end() || summands.contains(value))
     return;
   ArrayRef<std::optional<Place>> all = found->second;
   if (all.front() && llvm::all_equal(all))
@@ -149,10 +170,12 @@ void OwnerDomain::findGradientBound(const Step &step) {
   for (Operation &op : llvm::reverse(body.without_terminator()))
     for (Value result : op.getResults()) {
       bool bound = !result.use_empty();
-      for (Operation *user : result.getUsers()) {
+      for (OpOperand &use : result.getUses()) {
+        Operation *user = use.getOwner();
         if (isFullNorm(user) || (ListOp::isListOp(user) && ListOp::get(user).isNorm))
           normed.insert(result);
-        bound = bound && user != body.getTerminator() && keepsGradientBound(user, result);
+        bool keeps = user == body.getTerminator() ? kept.contains(&use) : keepsGradientBound(user, result);
+        bound = bound && keeps;
       }
       if (bound)
         gradientBound.insert(result);

@@ -65,7 +65,11 @@ struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
       module.emitError() << "view '" << view << "' is not one of: global, local";
       return signalPassFailure();
     }
-    FailureOr<partition::Step> step = partition::Step::read(module);
+    if (accumulate != "sharded" && accumulate != "unsharded") {
+      module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
+      return signalPassFailure();
+    }
+    FailureOr<partition::Step> step = partition::Step::read(module, accumulate == "unsharded");
     if (succeeded(step) && failed(step->checkPrecision()))
       return signalPassFailure();
     if (succeeded(step))

@@ -82,6 +82,7 @@ private:
   mlir::LogicalResult reduceVaryingOperands(mlir::Operation *op);
   mlir::Value average(mlir::Value sum);
   mlir::Value divideGradient(mlir::Value sum);
+  mlir::Value scaleSameGradient(mlir::Value value, mlir::Value whole);
   mlir::InFlightDiagnostic emitVaryingError(mlir::Operation *op);
 
   // AmongRanks.cpp: collectives of the user's own.
@@ -93,6 +94,9 @@ private:
   mlir::Value get(mlir::Value value, AxisState want);
   mlir::Value getMasked(mlir::Value value, AxisState want, double fill);
   mlir::Value convert(mlir::Value value, AxisState from, AxisState to, mlir::Value local);
+  /// What this rank adds to the value.
+  mlir::Value getSummand(mlir::Value value);
+  mlir::Value getOneOnFirst(mlir::Type dtype);
   /// The value that `state`, a partial one, says to be in parts on the ranks.
   mlir::Value allReduce(mlir::Value local, mlir::RankedTensorType global, const AxisState &state,
                         mlir::FlatSymbolRefAttr unit);

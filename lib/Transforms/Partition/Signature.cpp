@@ -70,6 +70,8 @@ AxisState Partitioner::getArgumentState(BlockArgument argument) const {
   auto type = cast<RankedTensorType>(argument.getType());
   unsigned number = argument.getArgNumber();
   auto batch = getArgRole<BatchAttr>(step.func, number);
+  if (step.summands.contains(argument))
+    return AxisState::partial(ReduceKind::sum);
   bool isCut = batch && batch.getDim() >= 0 && batch.getDim() < type.getRank();
   if (step.isLocalView) {
     bool isUpdated = getArgRole<BufferAttr>(step.func, number) && findUpdate(step.func, number);
@@ -114,6 +116,11 @@ LogicalResult Partitioner::emitReturn() {
                                      << ", which no argument is";
       if (step.places.count(step.func.getArgument(*arg))) {
         updates[step.func.getArgument(*arg)] = value;
+        continue;
+      }
+      if (step.summands.contains(step.func.getArgument(*arg))) {
+        values.push_back(getSummand(value));
+        roles.push_back(role);
         continue;
       }
     }

@@ -9,10 +9,10 @@ using namespace mlir;
 
 namespace spmd::partition {
 
-FailureOr<Step> Step::read(ModuleOp module) {
+FailureOr<Step> Step::read(ModuleOp module, bool accumulatesUnsharded) {
   Step step;
   step.func = getStep(module);
-  if (!step.func || failed(step.readUnits(module)) || failed(step.readArguments()))
+  if (!step.func || failed(step.readUnits(module)) || failed(step.readArguments(accumulatesUnsharded)))
     return failure();
   return step;
 }
@@ -82,7 +82,7 @@ static llvm::StringSet<> findTables(func::FuncOp func) {
   return tables;
 }
 
-LogicalResult Step::readArguments() {
+LogicalResult Step::readArguments(bool accumulatesUnsharded) {
   llvm::StringMap<Place> byName;
   llvm::StringSet<> tables = findTables(func);
   for (auto [number, unit] : llvm::enumerate(units))
@@ -104,6 +104,10 @@ LogicalResult Step::readArguments() {
         return func.emitError() << "parameter '" << name
                                 << "' is in no shard unit; run "
                                    "spmd-assign-shard-units before partition";
+      if (state && state.isGradient() && accumulatesUnsharded && ranks > 1) {
+        summands.insert(arg);
+        continue;
+      }
       Place place = found->second;
       Unit &unit = units[place.unit];
       ArrayRef<int64_t> shape = unit.layout.getSegments()[place.segment].getShape();

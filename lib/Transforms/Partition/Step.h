@@ -49,7 +49,7 @@ struct Place {
 class Step {
 public:
   /// Reads mesh, units and roles; errors name what is missing or inconsistent.
-  static mlir::FailureOr<Step> read(mlir::ModuleOp module);
+  static mlir::FailureOr<Step> read(mlir::ModuleOp module, bool accumulatesUnsharded);
 
   mlir::func::FuncOp func;
   MeshOp mesh;
@@ -63,6 +63,8 @@ public:
   bool isLocalView = false;
   /// What its gradients are divided by, once they are added up.
   double gradientDivideFactor = 1;
+  /// Arguments that are gradients which outlive the step, and of which each rank has a summand; see [Note: gradients].
+  llvm::DenseSet<mlir::Value> summands;
   llvm::SmallVector<Unit> units;
   /// Of the arguments that are parameters or their state.
   llvm::DenseMap<mlir::Value, Place> places;
@@ -86,7 +88,7 @@ public:
 
 private:
   mlir::LogicalResult readUnits(mlir::ModuleOp module);
-  mlir::LogicalResult readArguments();
+  mlir::LogicalResult readArguments(bool accumulatesUnsharded);
 };
 
 } // namespace spmd::partition

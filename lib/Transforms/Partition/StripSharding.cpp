@@ -14,8 +14,12 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+static bool hasSummands(ShardingAttr layout) {
+  return llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isPartial(); });
+}
+
 /// Remembers how batch inputs and results are cut over the ranks: the runtime cuts global batches, and joins outputs,
-/// by it.
+/// by it. States of which each rank has a summand are told from those that all have alike by it, too.
 static void keepLayouts(func::FuncOp step) {
   auto getLayout = [](Type type) -> ShardingAttr {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -29,10 +33,13 @@ static void keepLayouts(func::FuncOp step) {
       ShardingAttr own = getVaryingBatchLayout(batch, cast<RankedTensorType>(type), ranks);
       step.setArgAttr(index, kLayoutAttr, own ? own : getLayout(type));
     }
+  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
+    if (getArgRole<StateAttr>(step, index) && getLayout(type) && hasSummands(getLayout(type)))
+      step.setArgAttr(index, kLayoutAttr, getLayout(type));
   for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
     if (ShardingAttr layout = getLayout(type)) {
       bool isOwn = llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isVarying(); });
-      if (isOwn || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
+      if (isOwn || hasSummands(layout) || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
         step.setResultAttr(index, kLayoutAttr, layout);
     }
 }

@@ -413,6 +413,15 @@ LogicalResult Verifier::verifyReturn() {
     bool chunk = update && isa<ShardAttr>(update.getArg());
     bool own = state.isVarying() && (!update || isa<BufferAttr>(update.getArg()));
     bool isDone = chunk && state.isOwned() && state.outer != AxisState::Outer::partial;
+    // A gradient that ranks have summands of stays one, and nothing else becomes one.
+    std::optional<unsigned> arg = update ? findArg(step, update.getArg()) : std::nullopt;
+    bool hasSummands = arg && stateOf(step.getArgument(*arg)).isPartial();
+    if (hasSummands || (state.isPartial() && isa_and_nonnull<StateAttr>(update ? update.getArg() : Attribute()))) {
+      if (!hasSummands || state != stateOf(step.getArgument(*arg)))
+        return step.emitError() << "result " << index << " of @step is " << state.str() << ", and what it updates is "
+                                << (arg ? stateOf(step.getArgument(*arg)).str() : "no argument");
+      continue;
+    }
     if (!state.isReplicated() && !isDone && !own)
       return step.emitError() << "result " << index << " of @step is " << state.str() << ", expected replicated";
   }

@@ -95,6 +95,8 @@ class _Generator:
         dtype = rng.choices(("torch.float32", "torch.bfloat16", "torch.float16", "torch.float64"),
                             (85, 6, 4, 0 if has_attention else 5))[0]  # attention has no kernel for float64
         optimizer, steps, options = self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), self._options(repeat)
+        if style == "over calls" and ("view", "local") not in options and self.seed % 2:
+            options += (("accumulate", "unsharded"),)
         if ("view", "local") in options:  # what a step writes into rows of one rank has no place in the call's batch
             data = dataclasses.replace(data, prepare=tuple(line for line in data.prepare if "mul_" not in line))
         return Program(self.seed, data, self.width, self.classes, optimizer, steps, style, dtype, options, repeat,

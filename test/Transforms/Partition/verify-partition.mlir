@@ -332,3 +332,31 @@ func.func @step(%x: tensor<128xf32, #O>) {
   return
 }
 }
+
+// -----
+
+// 8: a gradient that ranks have summands of stays one
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 0 of @step is replicated, and what it updates is partial<sum>}}
+func.func @step(%g: tensor<3xf32, #P> {spmd.arg = #spmd.state<"grad", of = "w">}, %x: tensor<3xf32, #R>)
+    -> (tensor<3xf32, #R> {spmd.result = #spmd.update<#spmd.state<"grad", of = "w">>}) {
+  return %x : tensor<3xf32, #R>
+}
+}
+
+// -----
+
+// 8: and what all ranks have alike becomes none
+#P = #spmd.sharding<global = [3], [partial<sum>]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 0 of @step is partial<sum>, and what it updates is replicated}}
+func.func @step(%g: tensor<3xf32, #R> {spmd.arg = #spmd.state<"grad", of = "w">}, %x: tensor<3xf32, #P>)
+    -> (tensor<3xf32, #P> {spmd.result = #spmd.update<#spmd.state<"grad", of = "w">>}) {
+  return %x : tensor<3xf32, #P>
+}
+}

@@ -69,6 +69,7 @@ struct StateEntry {
   std::vector<std::string> aliases; ///< Replicated
   std::optional<double> init;       ///< value when no file has the tensor
   bool persistent = true;           ///< part of the saved state dict
+  bool isSum = false;               ///< Replicated: each rank has a summand, and the tensor is their sum
   std::optional<int64_t> buffer;    ///< plan buffer that holds it
 
   int64_t bytes() const { return bytesOf(numel, dtype); }

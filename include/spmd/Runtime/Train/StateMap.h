@@ -67,10 +67,10 @@ public:
   /// missing, of another type or elsewhere in the arena. Empty when nothing does.
   std::string findDifference(const StateMap &other) const;
 
-  /// Copies the full tensor out of the arenas of all ranks.
+  /// Copies the full tensor out of the arenas of all ranks; of a sum, what they have of it together.
   Status read(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
 
-  /// Copies the pieces of the ranks here into their arenas.
+  /// Copies the pieces of the ranks here into their arenas; of a sum the first rank gets all, and the others zeros.
   Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
 
   /// Copies pieces of all ranks that are reached. True: one of them had another value.
@@ -104,6 +104,7 @@ private:
   /// each of `ranks` that has one, until one fails.
   using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
+  Status readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
   bool ranksDiffer(const StateTensor &tensor) const;
   bool isFirst(const StateTensor &tensor, int64_t rank) const;
   const RankGroups &groupsOf(const Unit &unit) const;

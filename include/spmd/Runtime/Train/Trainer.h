@@ -104,6 +104,10 @@ public:
   /// Waits until the steps of all processes are done.
   Status settle() const;
 
+  /// Of states that are sums of what ranks have, makes the first rank have all, as they are once they have been loaded:
+  /// a run that goes on behind a checkpoint has the bits of one that resumes from it. All processes call it.
+  Status gatherSums() const;
+
   /// Loading a state: whether it fits (StateMap::compare), whether what the ranks here take of it is whole, and taking
   /// it. Only the last one changes anything; each process does it for its ranks.
   Status compareState(const StateSource &source, bool strict) const;

@@ -60,6 +60,12 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     the number of ranks, or by `gradient-divide-factor`, and nothing else
     communicates: FSDP's own semantics.
 
+    A gradient that a step leaves to a later one is its parameters' chunk, like any
+    state of theirs. With `accumulate=unsharded` it is an argument and a result of
+    its own, a partial sum of which each rank has a summand: a step that adds to it
+    communicates nothing, and the one that updates reduces what has been added up
+    (FSDP2's `set_requires_gradient_sync(False)`).
+
     Why on the whole step: forward, backward and optimizer are one function here, so
     one mechanism makes gathers, gradient reductions and sharded optimizer state.
 
@@ -128,6 +134,9 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   let options = [
     Option<"view", "view", "std::string", "\"global\"",
            "what the captured batch is: global (all ranks' rows together), local (one rank's)">,
+    Option<"accumulate", "accumulate", "std::string", "\"sharded\"",
+           "gradients that outlive the step: sharded, reduced in each step that adds to them; unsharded, each rank has "
+           "a summand of its own">,
     Option<"gradientDivideFactor", "gradient-divide-factor", "double", "0",
            "with view=local, what sums of gradients are divided by; 0: the number of ranks">,
   ];
