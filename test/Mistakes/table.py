@@ -183,10 +183,10 @@ MISTAKES = [
             ("SpmdMemoryTests", "Execution/host/memory")),
 
     # Kernels of the step, and its plan
-    Mistake("partition-summand-home", "lib/Transforms/Partition/OwnerDomain.cpp",
-            "found == votes.end() || ⟦summands.contains(value)⟧", "false",
-            "A gradient that ranks have summands of is reduced before what the last call adds to it.",
-            ("Transforms/Partition/unsharded-gradients", "Python/test_accumulation")),
+    Mistake("partition-kept-summand", "lib/Transforms/Partition/OwnerDomain.cpp",
+            "user == body.getTerminator() ? ⟦kept.contains(&use)⟧", "false",
+            "What is multiplied on its way to a gradient that ranks have summands of is added up before.",
+            ("Transforms/Partition/unsharded-gradients",)),
     Mistake("state-sum-written", "lib/Runtime/Train/StateMap.cpp",
             "bool isNone = tensor.entry->isSum && ⟦rank != 0⟧;", "false",
             "Every rank gets all of a gradient that is the sum of what they have.",

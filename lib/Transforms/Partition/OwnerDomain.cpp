@@ -4,7 +4,6 @@
 
 #include "ListOps.h"
 #include "dialects/Aten/AtenInterfaces.h"
-#include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 
 using namespace mlir;
@@ -49,7 +48,7 @@ OwnerDomain::OwnerDomain(const Step &step) {
     if (!step.tableArguments.contains(value))
       home[value] = place;
   findDerived(step);
-  findSummands(step);
+  findKept(step);
   readReturn(step);
   wanted = home;
   Block &body = getBody(step);
@@ -72,16 +71,10 @@ void OwnerDomain::findDerived(const Step &step) {
       derived.insert_range(op.getResults());
 }
 
-/// What is added to a gradient that ranks have summands of is one, too: it is reduced once, where it is used.
-void OwnerDomain::findSummands(const Step &step) {
-  summands.insert_range(step.summands);
+/// What becomes a gradient that ranks have summands of is added up by nobody here.
+void OwnerDomain::findKept(const Step &step) {
   func::FuncOp func = step.func;
   Block &body = getBody(step);
-  for (Operation &op : body.without_terminator())
-    if (isa<aten::AddTensorOp>(op) &&
-        llvm::any_of(op.getOperands(), [&](Value operand) { return summands.contains(operand); }))
-      summands.insert(op.getResult(0));
-  // What is kept as one is added up by nobody here.
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, index));
     std::optional<unsigned> arg = update ? findArg(func, update.getArg()) : std::nullopt;
@@ -106,7 +99,7 @@ void OwnerDomain::readReturn(const Step &step) {
 
 void OwnerDomain::settle(Value value) {
   auto found = votes.find(value);
-  if (home.count(value) || found == votes.end() || summands.contains(value))
+  if (home.count(value) || found == votes.end())
     return;
   ArrayRef<std::optional<Place>> all = found->second;
   if (all.front() && llvm::all_equal(all))

@@ -56,7 +56,7 @@ private:
     return found == map.end() ? std::nullopt : std::optional(found->second);
   }
   void findDerived(const Step &step);
-  void findSummands(const Step &step);
+  void findKept(const Step &step);
   void readReturn(const Step &step);
   void voteOf(mlir::Operation *op);
   void settle(mlir::Value value);
@@ -69,8 +69,6 @@ private:
   /// Functions of the batch, of parameters or of their state, but for that which is one number for each parameter.
   llvm::DenseSet<mlir::Value> derived;
   llvm::DenseSet<mlir::Value> gradientBound, normed;
-  /// Gradients that ranks have summands of, and what is added to them.
-  llvm::DenseSet<mlir::Value> summands;
   /// Operands of the terminator that stay what ranks have summands of.
   llvm::DenseSet<mlir::OpOperand *> kept;
 };

@@ -19,15 +19,18 @@ func.func @step(
     %w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", trainable>},
     %g0: tensor<4x16xf32> {spmd.arg = #spmd.state<"grad", of = "w", init = 0.0>},
     %x: tensor<8x16xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
-    %d: tensor<8x4xf32> {spmd.arg = #spmd.batch<"d", dim = 0>})
+    %d: tensor<8x4xf32> {spmd.arg = #spmd.batch<"d", dim = 0>},
+    %scale: tensor<f32> {spmd.arg = #spmd.buffer<"scale">})
     -> (tensor<4x16xf32> {spmd.result = #spmd.update<#spmd.state<"grad", of = "w", init = 0.0>>}) {
   %dt = aten.permute %d {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<8x4xf32>) -> tensor<4x8xf32>
   // CHECK: %[[G:.*]] = aten.mm {{.*}} -> tensor<4x16xf32, #spmd.sharding<global = [4, 16], [partial<sum>]>>
   // CHECK-NOT: reduce
-  // CHECK: %[[SUM:.*]] = aten.add.Tensor %[[G0]], %[[G]] {{.*}} -> tensor<4x16xf32, #spmd.sharding<global = [4, 16], [partial<sum>]>>
+  // CHECK: %[[H:.*]] = aten.mul.Tensor %[[G]]
+  // CHECK: %[[SUM:.*]] = aten.add.Tensor %[[G0]], %[[H]] {{.*}} -> tensor<4x16xf32, #spmd.sharding<global = [4, 16], [partial<sum>]>>
   // CHECK-NEXT: return %[[SUM]]
   %g = aten.mm %dt, %x {spmd.segment = 1 : i64} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
-  %sum = aten.add.Tensor %g0, %g {spmd.segment = 1 : i64} : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %h = aten.mul.Tensor %g, %scale {spmd.segment = 1 : i64} : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %sum = aten.add.Tensor %g0, %h {spmd.segment = 1 : i64} : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   return %sum : tensor<4x16xf32>
 }
 }
