@@ -401,6 +401,7 @@ def test_goes_on_from_the_middle(cache, tmp_path, accumulate: str, saving: dict)
             compiled(model, optimizer, *data[number], *flags(number))
             if number in (2, 4):
                 compiled.save_checkpoint(tmp_path / f"at-{number}", **saving)
+        compiled.finish_checkpoint()
         expected = copy.deepcopy(model.state_dict())
         for begin in (3, 5):
             other, its_optimizer, resumed = made()
