@@ -256,5 +256,11 @@ std::string DataSet::describe() const {
   std::string what = c.tokens ? formatCount(c.tokens->size()) + " tokens, " + formatCount(c.samples) + " windows of " +
                                     formatCount(c.window)
                               : formatCount(c.samples) + (c.batchSize > 1 ? " samples" : " batches");
-  return what + ", " + (c.options.order.empty() ? "the same in every step" : c.options.order);
+  if (c.options.order.empty())
+    return what + ", the same in every step";
+  std::string same; // of inputs beside those that have samples
+  for (const Column &column : c.columns)
+    if (column.kind == Column::Kind::Same)
+      same += (same.empty() ? "" : ", ") + column.input->name;
+  return what + ", " + c.options.order + (same.empty() ? "" : " (the same in every step: " + same + ")");
 }

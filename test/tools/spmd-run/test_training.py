@@ -201,6 +201,7 @@ def test_an_input_without_samples_is_the_same_in_every_step(tmp_path) -> None:
     text = run(tmp_path, "s.spmd", "--data=x=x.npy,scale=scale.npy", "--steps=4")
     np.testing.assert_allclose([float(v) for v in losses(text).values()],
                                [(x[i % 3] * scale).sum() for i in range(4)], rtol=1e-6)
+    assert "data: 3 batches, sequential (the same in every step: scale), 3 steps per epoch" in text
 
 
 # -- Schedules ---------------------------------------------------------------------------------------------------------
