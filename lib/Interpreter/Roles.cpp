@@ -122,6 +122,11 @@ static Attribute withoutUpdate(Attribute role) {
   return update ? update.getArg() : role;
 }
 
+/// Ranks have summands of what the role says.
+static bool isSum(Attribute role, const AxisState &state) {
+  return isa<StateAttr>(role) && (state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum));
+}
+
 /// Each rank has the whole flat buffer of what the role says.
 static bool isWholeParameters(ShardUnitOp unit, ShardAttr role) {
   return unit.hasWholeParameters() && role.getState() == "param";
@@ -173,7 +178,7 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
       int64_t position = sharding.getStates().size() == 1 ? rank : coordinates[axis];
       if (state.isShard())
         result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, position);
-      else if (state.isPartial() && state.kind == ReduceKind::sum) // the first rank has all of the sum
+      else if (isSum(role, state)) // the first rank has all of it
         result[rank] = position == 0 ? result[rank] : Tensor(dtype, result[rank].shape());
       else if (!state.isReplicated() && !state.isVarying())
         return scope->emitError() << "an argument cannot be " << state.str() << ": " << role;
@@ -270,8 +275,10 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
           return failure();
       } else if (state.isShard()) {
         whole = joinRows(members, state.dim, state.pre, sharding.getGlobalShape()[state.dim] / state.pre);
+      } else if (isSum(role, state)) {
+        whole = combine(members, ReduceKind::sum, /*roundEach=*/false);
       } else if (state.isVarying()) {
-        // A state is each rank's own: reading gives the first one's.
+        // A buffer is each rank's own: reading gives the first one's.
         bool isResult = isa<LossAttr, OutputAttr>(role);
         whole = isResult && members[0].isFloating() && members[0].shape().empty() ? mean(members) : members[0];
       } else if (state.isPartial()) {

@@ -224,8 +224,6 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "view=" + options.view + ": expected global, local";
   if (!isOneOf(options.accumulate, {"sharded", "unsharded"}))
     return "accumulate=" + options.accumulate + ": expected sharded, unsharded";
-  if (options.accumulate == "unsharded" && options.view == "local")
-    return "accumulate=unsharded: is for view=global; with view=local gradients are averaged in each step";
   if (StringRef factor = options.gradientDivideFactor; !factor.empty()) {
     double value = 0;
     if (factor.getAsDouble(value) || !std::isfinite(value) || value <= 0)

@@ -894,9 +894,6 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         raise ValueError(f"view is {view!r}; allowed: global, local")
     if accumulate not in ("sharded", "unsharded"):
         raise ValueError(f"accumulate is {accumulate!r}; allowed: sharded, unsharded")
-    if accumulate == "unsharded" and view == "local":
-        raise ValueError("accumulate='unsharded' is for view='global'; with view='local' gradients are averaged in each "
-                         "call")
     if gradient_divide_factor is not None and view == "global":
         raise ValueError("gradient_divide_factor is for view='local'; with view='global' gradients are those of the "
                          "loss, on any number of ranks")

@@ -163,10 +163,11 @@ def reductions_of(program) -> int:
 @pytest.mark.parametrize("name, ranks, mode", [
     ("clear_after", 1, "fully_shard"), ("clear_after", 3, "fully_shard"), ("clear_first", 2, "replicate"),
     ("to_zero", 3, "shard_optimizer"), ("update_apart", 2, "fully_shard")])
-def test_unsharded_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
+@pytest.mark.parametrize("view", ["global", "local"])
+def test_unsharded_on_ranks(cache, name: str, ranks: int, mode: str, view: str) -> None:
     """Each rank adds up its own summands: calls that only add to gradients reduce none of them."""
     compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear",
-                                            "accumulate": "unsharded"}, count=6)
+                                            "accumulate": "unsharded", "view": view}, count=6)
     assert len({id(p.home) for p in compiled._programs}) == 1
     if ranks > 1:
         assert sorted(reductions_of(p) for p in compiled._programs)[-2:] == [0, 2]
@@ -188,9 +189,45 @@ def test_written_gradients_of_which_ranks_have_summands(cache) -> None:
     torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
 
 
-def test_unsharded_is_for_the_global_view() -> None:
-    with pytest.raises(ValueError, match="accumulate='unsharded' is for view='global'"):
-        spmd.compile(clear_after, view="local", accumulate="unsharded")
+@pytest.mark.parametrize("name", ["clear_after", "clear_first"])
+@pytest.mark.parametrize("factor", [None, 1.0, 5.0])
+def test_unsharded_sums_are_divided_as_sharded_ones(cache, name: str, factor: float | None) -> None:
+    """Seen as one rank's program, with a parameter whose gradient no row is in, and which all ranks have alike."""
+    flags, _ = branches(STEPS[name])
+
+    class Penalized(nn.Sequential):
+        def __init__(self):
+            super().__init__(*network())
+            self.free, self.alone = nn.Parameter(torch.ones(3)), nn.Parameter(torch.full((2,), 3.0))
+
+    def with_penalty(model, optimizer, x, y, begins: bool, ends: bool):
+        if begins and name == "clear_first":
+            optimizer.zero_grad()
+        loss = F.cross_entropy(model(x) + model.free.square().sum() * torch.arange(4.0), y) + model.alone.square().sum()
+        (loss / 3).backward()
+        if ends:
+            optimizer.step()
+            if name == "clear_after":
+                optimizer.zero_grad()
+        return loss
+
+    found = []
+    for accumulate in ("sharded", "unsharded"):
+        model = Penalized()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        compiled = spmd.compile(with_penalty, ranks=3, view="local", gradient_divide_factor=factor, accumulate=accumulate)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            _, seen = train(compiled, flags, model, optimizer, 6)
+        found.append((model.state_dict(), seen))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-6)
+    expected = torch.full((2,), 3.0)
+    for _ in range(2):
+        expected -= 0.1 * 2 * expected * 3 / (factor or 3)
+    torch.testing.assert_close(found[0][0]["alone"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_other_accumulators_are_refused() -> None:
     with pytest.raises(ValueError, match="accumulate is 'whole'; allowed: sharded, unsharded"):
         spmd.compile(clear_after, accumulate="whole")
 
@@ -484,7 +521,8 @@ def of_fsdp2(store, *arguments: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("sync, options", [("each", {"view": "local"}), ("last", {"accumulate": "unsharded"})])
+@pytest.mark.parametrize("sync, options", [
+    ("each", {"view": "local"}), ("last", {"accumulate": "unsharded"}), ("last", {"accumulate": "unsharded", "view": "local"})])
 def test_losses_of_fsdp2(cache, tmp_path, sync: str, options: dict) -> None:
     calls = 10
     theirs = of_fsdp2(tmp_path / "store", "2", "bfloat16", sync, str(calls))

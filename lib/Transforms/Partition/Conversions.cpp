@@ -67,6 +67,9 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
                                builder.getI64IntegerAttr(from.dim), builder.getI64IntegerAttr(from.pre),
                                builder.getI64IntegerAttr(type.getDimSize(from.dim) / from.pre));
   }
+  // A summand of a gradient, of which the reduction takes a factor more.
+  if (from.isPartial() && to.isVarying())
+    return create<aten::MulScalarOp>(getLocalType(type, to), local, builder.getF64FloatAttr(step.gradientDivideFactor));
   if (from.isVarying()) {
     if (!cannotConvert)
       emitVaryingError(current ? current : step.func.getOperation());
@@ -88,26 +91,42 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
 /// 1 on the first rank and 0 on the others: a sum that is 1.
 Value Partitioner::getOneOnFirst(Type dtype) {
   auto numbers = RankedTensorType::get({step.ranks}, builder.getI64Type());
-  AxisState cut = AxisState::shard(0, 1, 1);
+  AxisState cut = step.isLocalView ? AxisState::varying() : AxisState::shard(0, 1, 1);
+  RankedTensorType row = step.isLocalView ? numbers.clone({1}) : numbers;
   auto zero = builder.getI64IntegerAttr(0), one = builder.getI64IntegerAttr(1);
   Value all = create<aten::ArangeStartStepOp>(getLocalType(numbers, AxisState::replicated()), zero,
                                               builder.getI64IntegerAttr(step.ranks), one);
-  Value own = slice(all, numbers, cut);
-  Value isFirst = create<aten::EqScalarOp>(getLocalType(numbers.clone(builder.getI1Type()), cut), own, zero);
-  Value number = create<aten::ToCopyOp>(getLocalType(numbers.clone(dtype), cut), isFirst, TypeAttr::get(dtype));
-  return create<aten::SumDimIntListOp>(
-      getLocalType(RankedTensorType::get({}, dtype), AxisState::partial(ReduceKind::sum)), number,
-      builder.getDenseI64ArrayAttr({0}), /*keepdim=*/false, TypeAttr());
+  Value own = create<SliceOp>(getLocalType(row, cut), all, step.meshRef(), step.axes(), zero, one, one);
+  Value isFirst = create<aten::EqScalarOp>(getLocalType(row.clone(builder.getI1Type()), cut), own, zero);
+  Value number = create<aten::ToCopyOp>(getLocalType(row.clone(dtype), cut), isFirst, TypeAttr::get(dtype));
+  return create<aten::SumDimIntListOp>(getLocalType(RankedTensorType::get({}, dtype), getSummandState()), number,
+                                       builder.getDenseI64ArrayAttr({0}), /*keepdim=*/false, TypeAttr());
+}
+
+AxisState Partitioner::getSummandState() const {
+  return step.isLocalView ? AxisState::varying() : AxisState::partial(ReduceKind::sum);
 }
 
 Value Partitioner::getSummand(Value value) {
-  AxisState want = AxisState::partial(ReduceKind::sum);
-  if (llvm::any_of(locals[value], [&](const auto &entry) { return entry.first == want; }))
+  AxisState want = getSummandState();
+  RankedTensorType type = typeOf(value);
+  auto isHere = [&](AxisState state) {
+    return llvm::any_of(locals[value], [&](const auto &entry) { return entry.first == state; });
+  };
+  if (auto argument = dyn_cast<BlockArgument>(value); argument && step.summands.contains(value))
+    return locals[value].front().second; // as it came
+  if (isHere(want) && step.isLocalView)
+    return create<aten::DivScalarOp>(getLocalType(type, want), get(value, want),
+                                     builder.getF64FloatAttr(step.gradientDivideFactor));
+  if (isHere(want))
     return get(value, want);
   // What all ranks have is the first one's.
+  bool isReduced = getState(value).isVarying();
+  takeReduced(value);
   Value whole = get(value, AxisState::replicated());
-  return create<aten::MulTensorOp>(getLocalType(typeOf(value), want), whole,
-                                   getOneOnFirst(typeOf(value).getElementType()));
+  if (!isReduced)
+    whole = scaleSameGradient(value, whole);
+  return create<aten::MulTensorOp>(getLocalType(type, want), whole, getOneOnFirst(type.getElementType()));
 }
 
 Value Partitioner::allReduce(Value local, RankedTensorType global, const AxisState &state, FlatSymbolRefAttr unit) {

@@ -12,6 +12,9 @@
 // too; one that reads another varying value (a loss) is an error, since nothing says what the ranks' values should be
 // together.
 //
+// Of a gradient that outlives the step ranks have summands as in the global view, whose sum it is. So what a rank has
+// of its own gradients, which are added up and divided, is divided as it leaves and multiplied as it comes back.
+//
 // Results that vary stay so, and so do buffers: each rank has its own running statistics.
 //
 // Ranks draw numbers of their own: element i of rank r is number r * N + i of the N elements that each draws, so that
@@ -62,9 +65,11 @@ InFlightDiagnostic Partitioner::emitVaryingError(Operation *op) {
          << "); with view=local only gradients are averaged; use view=global, or compute it outside the step";
 }
 
-/// A varying value that ranks average is a gradient: none that they have of their own (an argument), and none that is
-/// computed after the last backward.
+/// A varying value that ranks average is a gradient: none that they have of their own (an argument, but a gradient that
+/// outlives the step), and none that is computed after the last backward.
 bool Partitioner::isAveraged(Value value) const {
+  if (step.summands.contains(value))
+    return true;
   Operation *op = value.getDefiningOp();
   auto number = op ? op->getAttrOfType<IntegerAttr>(kSegmentAttr) : IntegerAttr();
   if (!number)

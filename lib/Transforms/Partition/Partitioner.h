@@ -97,6 +97,8 @@ private:
   /// What this rank adds to the value.
   mlir::Value getSummand(mlir::Value value);
   mlir::Value getOneOnFirst(mlir::Type dtype);
+  /// The state of what ranks have of a gradient that outlives the step.
+  AxisState getSummandState() const;
   /// The value that `state`, a partial one, says to be in parts on the ranks.
   mlir::Value allReduce(mlir::Value local, mlir::RankedTensorType global, const AxisState &state,
                         mlir::FlatSymbolRefAttr unit);

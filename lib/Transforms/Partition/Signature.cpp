@@ -71,7 +71,7 @@ AxisState Partitioner::getArgumentState(BlockArgument argument) const {
   unsigned number = argument.getArgNumber();
   auto batch = getArgRole<BatchAttr>(step.func, number);
   if (step.summands.contains(argument))
-    return AxisState::partial(ReduceKind::sum);
+    return getSummandState();
   bool isCut = batch && batch.getDim() >= 0 && batch.getDim() < type.getRank();
   if (step.isLocalView) {
     bool isUpdated = getArgRole<BufferAttr>(step.func, number) && findUpdate(step.func, number);
@@ -91,6 +91,8 @@ void Partitioner::addOtherArguments() {
     BlockArgument arg =
         addArgument(getLocalType(type, state), step.func.getArgAttrDict(old.getArgNumber()), old.getLoc());
     setLocal(old, state, arg);
+    if (step.isLocalView && step.summands.contains(old))
+      locals[old].front().first = AxisState::partial(ReduceKind::sum); // not a gradient of the rank's own yet
   }
 }
 

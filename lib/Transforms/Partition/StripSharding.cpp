@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace spmd;
 
 static bool hasSummands(ShardingAttr layout) {
-  return llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isPartial(); });
+  return llvm::any_of(layout.getStates(), [](const AxisState &s) { return s.isPartial() || s.isVarying(); });
 }
 
 /// Remembers how batch inputs and results are cut over the ranks: the runtime cuts global batches, and joins outputs,

@@ -415,8 +415,10 @@ LogicalResult Verifier::verifyReturn() {
     bool isDone = chunk && state.isOwned() && state.outer != AxisState::Outer::partial;
     // A gradient that ranks have summands of stays one, and nothing else becomes one.
     std::optional<unsigned> arg = update ? findArg(step, update.getArg()) : std::nullopt;
-    bool hasSummands = arg && stateOf(step.getArgument(*arg)).isPartial();
-    if (hasSummands || (state.isPartial() && isa_and_nonnull<StateAttr>(update ? update.getArg() : Attribute()))) {
+    bool isState = isa_and_nonnull<StateAttr>(update ? update.getArg() : Attribute());
+    auto isSummand = [](AxisState of) { return of.isPartial() || of.isVarying(); };
+    bool hasSummands = isState && arg && isSummand(stateOf(step.getArgument(*arg)));
+    if (hasSummands || (isState && isSummand(state))) {
       if (!hasSummands || state != stateOf(step.getArgument(*arg)))
         return step.emitError() << "result " << index << " of @step is " << state.str() << ", and what it updates is "
                                 << (arg ? stateOf(step.getArgument(*arg)).str() : "no argument");

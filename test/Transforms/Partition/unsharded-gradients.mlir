@@ -1,17 +1,25 @@
 // RUN: spmd-opt %s --spmd-partition=accumulate=unsharded --spmd-verify-partition -split-input-file | FileCheck %s
 // RUN: spmd-opt %s --spmd-partition=accumulate=unsharded --spmd-strip-sharding -split-input-file | FileCheck %s --check-prefix=STRIPPED
+// RUN: spmd-opt %s --spmd-partition="accumulate=unsharded view=local gradient-divide-factor=5" --spmd-verify-partition -split-input-file | FileCheck %s --check-prefix=LOCAL
 // RUN: not spmd-opt %s --spmd-partition=accumulate=whole -split-input-file 2>&1 | FileCheck %s --check-prefix=WORD
 
 // WORD: error: accumulate 'whole' is not one of: sharded, unsharded
 
 // A step that adds to a gradient reduces nothing.
 // CHECK-LABEL: module @adds
-module @adds {
+module @adds attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
 spmd.mesh @mesh ["data" = 2]
 spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
   #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
 // CHECK: func.func @step(
 // CHECK-SAME: %[[G0:[a-z0-9]+]]: tensor<4x16xf32, #spmd.sharding<global = [4, 16], [partial<sum>]>> {spmd.arg = #spmd.state<"grad", of = "w", init = 0.000000e+00 : f64>}
+// LOCAL-LABEL: module @adds
+// LOCAL: func.func @step(%{{[^%]*}}%[[G0:[a-z0-9]+]]: tensor<4x16xf32, #spmd.sharding<global = [4, 16], [varying]>> {spmd.arg = #spmd.state<"grad"
+// A sum is of what ranks have of the gradient, which is divided by 5.
+// LOCAL: %[[OWN:.*]] = aten.mul.Scalar %[[G0]] {other = 5.0
+// LOCAL: %[[SUM:.*]] = aten.add.Tensor %[[OWN]]
+// LOCAL: %[[SUMMAND:.*]] = aten.div.Scalar %[[SUM]] {other = 5.0
+// LOCAL: return %[[SUMMAND]] : tensor<4x16xf32, #spmd.sharding<global = [4, 16], [varying]>>
 // STRIPPED-LABEL: module @adds
 // STRIPPED: tensor<4x16xf32> {spmd.arg = #spmd.state<"grad", {{[^}]*}}>, spmd.layout = #spmd.sharding<global = [4, 16], [partial<sum>]>}
 // STRIPPED-SAME: {spmd.layout = #spmd.sharding<global = [4, 16], [partial<sum>]>, spmd.result = #spmd.update<#spmd.state<"grad"
@@ -40,7 +48,12 @@ func.func @step(
 // The step that updates reduces the sum once, and what it leaves for the next one, which all ranks have alike, is the
 // first rank's.
 // CHECK-LABEL: module @updates
-module @updates {
+// LOCAL-LABEL: module @updates
+// LOCAL: aten.mul.Scalar %{{.*}} {other = 5.0
+// LOCAL: spmd.reduce_scatter sum
+// LOCAL: aten.div.Scalar %{{.*}} {other = 5.0
+// LOCAL-NOT: reduce
+module @updates attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
 spmd.mesh @mesh ["data" = 2]
 spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
   #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>

@@ -360,3 +360,17 @@ func.func @step(%g: tensor<3xf32, #R> {spmd.arg = #spmd.state<"grad", of = "w">}
   return %x : tensor<3xf32, #P>
 }
 }
+
+// -----
+
+// 8: seen as one rank's program, too
+#V = #spmd.sharding<global = [3], [varying]>
+#R = #spmd.sharding<global = [3], [replicated]>
+module {
+spmd.mesh @mesh ["data" = 2]
+// expected-error @+1 {{result 0 of @step is replicated, and what it updates is varying}}
+func.func @step(%g: tensor<3xf32, #V> {spmd.arg = #spmd.state<"grad", of = "w">}, %x: tensor<3xf32, #R>)
+    -> (tensor<3xf32, #R> {spmd.result = #spmd.update<#spmd.state<"grad", of = "w">>}) {
+  return %x : tensor<3xf32, #R>
+}
+}
