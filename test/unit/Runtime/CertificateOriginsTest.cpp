@@ -74,6 +74,39 @@ TEST_F(Origins, TableFromRows) {
   expectError("table step of embed f32 is the same on all ranks, but computed from batch x i64");
 }
 
+/// A gradient that outlives the step, of which ranks have summands, may differ, and must: else it would count once for
+/// each rank.
+TEST_F(Origins, ASumIsOfWhatRanksHaveApart) {
+  StateEntry sum;
+  sum.kind = StateEntry::Kind::Replicated;
+  sum.state = "grad";
+  sum.name = "w";
+  sum.isSum = true;
+  manifest.state.push_back(sum);
+  int32_t next = 0, rows = -1, hyper = -1;
+  for (const ValueEntry &entry : *manifest.values) {
+    if (entry.what.rfind("batch x", 0) == 0)
+      rows = next;
+    if (entry.what.rfind("hyper", 0) == 0)
+      hyper = next;
+    next += static_cast<int32_t>(entry.bytes.size());
+  }
+  ASSERT_TRUE(rows >= 0 && hyper >= 0);
+  ValueEntry target;
+  target.kind = ValueEntry::Kind::Target;
+  target.pointer = "/values/" + std::to_string(manifest.values->size());
+  target.what = bindingName(sum);
+  target.of = {rows};
+  manifest.values->push_back(target);
+  Status status = checkOrigins(manifest);
+  EXPECT_TRUE(status.ok()) << status.message;
+  manifest.state.back().isSum = false;
+  expectError("is the same on all ranks, but computed from batch x");
+  manifest.state.back().isSum = true;
+  manifest.values->back().of = {hyper};
+  expectError("is the sum of what ranks have, but computed from what all have alike");
+}
+
 TEST_F(Origins, OneRankHasEverything) {
   forget(line("all_reduce f32 sum 1"));
   manifest.ranks = 1;
