@@ -213,6 +213,28 @@ def test_the_gradient_of_a_penalty_alone(factor: float | None) -> None:
     torch.testing.assert_close(model.free.detach(), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("factor", [None, 1.0, 3.0])
+def test_a_second_gradient_is_divided_once(factor: float | None) -> None:
+    """Of two losses that are kept apart: the unit's one reduction takes the first, and the other is added up alone."""
+    def gradients(model, x, y):
+        losses = loss_of(model, x, y), model(x).square().mean()
+        return [torch.autograd.grad(loss, [model.first.weight], retain_graph=True)[0] for loss in losses]
+
+    def apart(model, optimizer, x, y):
+        both = gradients(model, x, y)
+        for gradient in both:
+            model.first.weight.grad = gradient
+            optimizer.step()
+        optimizer.zero_grad()
+        return both[0].new_zeros(())
+    model, optimizer = setup(lambda p: torch.optim.SGD(p, lr=0.1))
+    twin = copy.deepcopy(model)
+    x, y = next(batches(4))
+    spmd.compile(apart, ranks=4, view="local", gradient_divide_factor=factor)(model, optimizer, x, y)
+    one, other = (sum(each) / (factor or 4) for each in zip(*(gradients(twin, *rows) for rows in zip(x.chunk(4), y.chunk(4)))))
+    torch.testing.assert_close(model.first.weight, twin.first.weight - 0.1 * (one + other), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("words, why", [
     (["--gradient-divide-factor=2"], "is for view=local; with view=global gradients are those of the loss"),
     (["--view=local", "--gradient-divide-factor=0"], "gradient-divide-factor=0: expected a number above 0"),

@@ -108,25 +108,19 @@ AxisState Partitioner::getSummandState() const {
 }
 
 Value Partitioner::getSummand(Value value) {
-  AxisState want = getSummandState();
+  AxisState want = getSummandState(), sum = AxisState::partial(ReduceKind::sum);
   RankedTensorType type = typeOf(value);
   auto isHere = [&](AxisState state) {
     return llvm::any_of(locals[value], [&](const auto &entry) { return entry.first == state; });
   };
-  if (auto argument = dyn_cast<BlockArgument>(value); argument && step.summands.contains(value))
-    return locals[value].front().second; // as it came
-  if (isHere(want) && step.isLocalView)
+  if (isHere(sum))
+    return get(value, sum);
+  if (isHere(want)) // in the local view, where what is added up is divided
     return create<aten::DivScalarOp>(getLocalType(type, want), get(value, want),
                                      builder.getF64FloatAttr(step.gradientDivideFactor));
-  if (isHere(want))
-    return get(value, want);
   // What all ranks have is the first one's.
-  bool isReduced = getState(value).isVarying();
-  takeReduced(value);
-  Value whole = get(value, AxisState::replicated());
-  if (!isReduced)
-    whole = scaleSameGradient(value, whole);
-  return create<aten::MulTensorOp>(getLocalType(type, want), whole, getOneOnFirst(type.getElementType()));
+  return create<aten::MulTensorOp>(getLocalType(type, want), getWhole(value, type),
+                                   getOneOnFirst(type.getElementType()));
 }
 
 Value Partitioner::allReduce(Value local, RankedTensorType global, const AxisState &state, FlatSymbolRefAttr unit) {

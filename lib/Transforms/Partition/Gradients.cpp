@@ -106,7 +106,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
 /// alone.
 Value Partitioner::getWhole(Value value, RankedTensorType type) {
   auto own = cast<RankedTensorType>(value.getType());
-  bool fills = own.getShape() == type.getShape();
+  bool fills = own.getShape() == type.getShape(), isSame = getState(value).isReplicated();
   if (fills && getState(value).isVarying() && isAveraged(value) && !carriers.count(value)) {
     Value sum = allReduce(get(value, AxisState::varying()), own, AxisState::partial(ReduceKind::sum), {});
     locals.erase(value);
@@ -114,6 +114,8 @@ Value Partitioner::getWhole(Value value, RankedTensorType type) {
   }
   takeReduced(value);
   Value whole = get(value, AxisState::replicated());
+  if (isSame)
+    whole = scaleSameGradient(value, whole);
   if (fills)
     return whole;
   return create<aten::ExpandOp>(getLocalType(type, AxisState::replicated()), whole,
@@ -160,8 +162,7 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   for (const Member &member : members) {
     SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];
     auto type = RankedTensorType::get(segmentAttr.getShape(), dtype);
-    values.push_back(partial ? get(member.second, state)
-                             : scaleSameGradient(member.second, getWhole(member.second, type)));
+    values.push_back(partial ? get(member.second, state) : getWhole(member.second, type));
     if (reduceType)
       values.back() = getSourceOfType(values.back(), reduceType);
     hoistCast(values.back());

@@ -13,8 +13,8 @@
 //   cosine:T_max=1000,eta_min=1e-5                      CosineAnnealingLR
 //   restarts:T_0=100,T_mult=2,eta_min=1e-5              CosineAnnealingWarmRestarts
 //   onecycle:max_lr=0.01,total_steps=1000,...           OneCycleLR, which moves momentum or beta1, too
-//   sequential(warmup:total_iters=100;100;cosine:...)   SequentialLR: schedules, with the steps between where they
-//   change chained(A;B)                                        ChainedScheduler
+//   sequential(warmup:total_iters=100;100;cosine:...)   SequentialLR: schedules, and steps where they change
+//   chained(A;B)                                        ChainedScheduler
 //
 //===----------------------------------------------------------------------===//
 
