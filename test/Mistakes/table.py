@@ -188,7 +188,7 @@ MISTAKES = [
             "What is multiplied on its way to a gradient that ranks have summands of is added up before.",
             ("Transforms/Partition/unsharded-gradients",)),
     Mistake("state-sum-written", "lib/Runtime/Train/StateMap.cpp",
-            "bool isNone = tensor.entry->isSum && ⟦rank != 0⟧;", "false",
+            "const char *piece = (⟦getsZeros(tensor, rank)⟧ ?", "false",
             "Every rank gets all of a gradient that is the sum of what they have.",
             ("Python/test_accumulation",)),
     Mistake("certificate-group-axes", "lib/Runtime/Core/CertificateOrigins.cpp",

@@ -152,7 +152,7 @@ Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void 
 
 Status StateMap::write(const StateTensor &tensor, RankMemory &memory, const void *source) const {
   return forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
-    if (tensor.entry->isSum && rank != 0) // the first rank has all of it
+    if (getsZeros(tensor, rank))
       return memory.fill(rank, inArena, 0, bytes);
     return memory.copyIn(rank, inArena, static_cast<const char *>(source) + inTensor, bytes);
   });
@@ -172,8 +172,7 @@ Expected<bool> StateMap::replace(const StateTensor &tensor, const RankAccess &ra
   auto replacePiece = [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     if (!ranks.reaches(rank))
       return Status::success();
-    bool isNone = tensor.entry->isSum && rank != 0;
-    const char *piece = (isNone ? zeros.data() : static_cast<const char *>(source)) + inTensor;
+    const char *piece = (getsZeros(tensor, rank) ? zeros.data() : static_cast<const char *>(source)) + inTensor;
     present.resize(static_cast<size_t>(bytes));
     Status status = ranks.readReached(rank, inArena, present.data(), bytes);
     if (!status.ok() || std::memcmp(present.data(), piece, present.size()) == 0)

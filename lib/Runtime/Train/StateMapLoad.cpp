@@ -130,7 +130,7 @@ Status StateMap::load(const StateSource &source, RankMemory &memory) const {
     stored.resize(static_cast<size_t>(kElements * sizeOf(from)));
     converted.resize(static_cast<size_t>(kElements * sizeOf(to)));
     auto loadPiece = [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
-      if (tensor.entry->isSum && rank != 0) // the first rank has all of it
+      if (getsZeros(tensor, rank))
         return memory.fill(rank, inArena, 0, bytes);
       int64_t first = inTensor / sizeOf(to), count = bytes / sizeOf(to);
       Status status;

@@ -14,7 +14,8 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
-static bool hasSummands(ShardingAttr layout) {
+/// Each rank has a value of its own, or a summand.
+static bool isApart(ShardingAttr layout) {
   return llvm::any_of(layout.getStates(), [](const AxisState &s) { return s.isPartial() || s.isVarying(); });
 }
 
@@ -34,14 +35,12 @@ static void keepLayouts(func::FuncOp step) {
       step.setArgAttr(index, kLayoutAttr, own ? own : getLayout(type));
     }
   for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
-    if (getArgRole<StateAttr>(step, index) && getLayout(type) && hasSummands(getLayout(type)))
+    if (getArgRole<StateAttr>(step, index) && getLayout(type) && isApart(getLayout(type)))
       step.setArgAttr(index, kLayoutAttr, getLayout(type));
   for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
-    if (ShardingAttr layout = getLayout(type)) {
-      bool isOwn = llvm::any_of(layout.getStates(), [](const AxisState &state) { return state.isVarying(); });
-      if (isOwn || hasSummands(layout) || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
+    if (ShardingAttr layout = getLayout(type))
+      if (isApart(layout) || !isa_and_nonnull<UpdateAttr>(getResultRole(step, index)))
         step.setResultAttr(index, kLayoutAttr, layout);
-    }
 }
 
 namespace {

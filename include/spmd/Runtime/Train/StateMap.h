@@ -107,6 +107,8 @@ private:
   Status readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
   bool ranksDiffer(const StateTensor &tensor) const;
   bool isFirst(const StateTensor &tensor, int64_t rank) const;
+  /// Whether a rank gets zeros of a sum that is written, of which the first rank has all.
+  bool getsZeros(const StateTensor &tensor, int64_t rank) const { return tensor.entry->isSum && rank != 0; }
   const RankGroups &groupsOf(const Unit &unit) const;
 
   const Manifest &manifest;
