@@ -48,6 +48,8 @@ struct AxisState {
   bool isPartial() const { return tag == Tag::partial; }
   bool isOwned() const { return tag == Tag::owned; }
   bool isVarying() const { return tag == Tag::varying; }
+  /// Of a gradient: each rank has a summand of it, a partial sum or a value of its own.
+  bool isSummand() const { return isVarying() || (isPartial() && kind == ReduceKind::sum); }
 
   bool operator==(const AxisState &o) const {
     return tag == o.tag && dim == o.dim && pre == o.pre && chunk == o.chunk && kind == o.kind &&

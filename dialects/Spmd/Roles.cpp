@@ -1,6 +1,7 @@
 //===- Roles.cpp - arguments and results by role --------------------------===//
 
 #include "dialects/Spmd/Roles.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -68,12 +69,21 @@ std::optional<int64_t> getSegment(Operation *op) {
   return std::nullopt;
 }
 
-StringRef getPhase(ModuleOp module, int64_t segment) {
+std::optional<StepPhase> getPhase(ModuleOp module, int64_t segment) {
   auto phases = module->getAttrOfType<ArrayAttr>(kPhasesAttr);
   if (!phases || segment < 0 || segment >= static_cast<int64_t>(phases.size()))
-    return {};
+    return std::nullopt;
   auto phase = dyn_cast<StringAttr>(phases[segment]);
-  return phase ? phase.getValue() : StringRef();
+  return llvm::StringSwitch<std::optional<StepPhase>>(phase ? phase.getValue() : StringRef())
+      .Case("forward", StepPhase::forward)
+      .Case("backward", StepPhase::backward)
+      .Case("optimizer", StepPhase::optimizer)
+      .Default(std::nullopt);
+}
+
+std::optional<StepPhase> getPhase(Operation *op) {
+  std::optional<int64_t> segment = getSegment(op);
+  return segment ? getPhase(op->getParentOfType<ModuleOp>(), *segment) : std::nullopt;
 }
 
 } // namespace spmd

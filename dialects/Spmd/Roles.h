@@ -55,8 +55,11 @@ ShardingAttr getVaryingBatchLayout(BatchAttr batch, mlir::RankedTensorType type,
 
 /// The op's segment (see `spmd.segment`), if it has one.
 std::optional<int64_t> getSegment(mlir::Operation *op);
-/// Phase of a segment: "forward", "backward" or "optimizer"; empty if unknown.
-llvm::StringRef getPhase(mlir::ModuleOp module, int64_t segment);
+/// What a run of ops of the step is for.
+enum class StepPhase { forward, backward, optimizer };
+/// The phase of a segment (see `spmd.phases`), or of an op's; none where that isn't known.
+std::optional<StepPhase> getPhase(mlir::ModuleOp module, int64_t segment);
+std::optional<StepPhase> getPhase(mlir::Operation *op);
 
 } // namespace spmd
 

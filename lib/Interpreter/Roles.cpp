@@ -124,7 +124,7 @@ static Attribute withoutUpdate(Attribute role) {
 
 /// Ranks have summands of what the role says.
 static bool isSum(Attribute role, const AxisState &state) {
-  return isa<StateAttr>(role) && (state.isVarying() || (state.isPartial() && state.kind == ReduceKind::sum));
+  return isa<StateAttr>(role) && state.isSummand();
 }
 
 /// Each rank has the whole flat buffer of what the role says.

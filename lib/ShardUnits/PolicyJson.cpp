@@ -1,4 +1,4 @@
-//===- PolicyJson.cpp - policies, plan files and annotations as JSON ------===//
+//===- PolicyJson.cpp - policies and plan files as JSON ------------------===//
 
 #include "spmd/ShardUnits/ShardUnits.h"
 
@@ -126,28 +126,6 @@ Policy units::readRules(JsonValue json) {
   policy.text = "rules";
   json.forEach([&](JsonValue rule) { policy.parts.push_back(readRule(rule)); });
   return policy;
-}
-
-std::vector<Annotation> units::readAnnotations(JsonValue json) {
-  std::vector<Annotation> annotations;
-  json.forEach([&](JsonValue entry) {
-    Annotation &annotation = annotations.emplace_back();
-    entry.forEachMember([&](const std::string &key, JsonValue value) {
-      if (key == "modules")
-        annotation.modules = value.asStrings();
-      else if (key == "options")
-        annotation.options = readOptions(value);
-      else if (key == "ignored")
-        annotation.ignored = value.asStrings();
-      else if (key == "reached")
-        annotation.reached = value.asBool();
-      else
-        value.fail("unknown member of an annotation; allowed: modules, options, ignored, reached");
-    });
-    if (annotation.modules.empty())
-      entry.fail("names no modules");
-  });
-  return annotations;
 }
 
 void units::readPlan(JsonValue root, Request &request) {

@@ -270,8 +270,7 @@ void Finder::findMasks(Operation *op) {
 
 /// Ops of the optimizer and the scalars between them take something else of the same type.
 void Finder::findOptimizer(Operation *op) {
-  std::optional<int64_t> segment = getSegment(op);
-  bool isOptimizer = segment && getPhase(module, *segment) == "optimizer";
+  bool isOptimizer = getPhase(op) == StepPhase::optimizer;
   if (!isa<aten::AtenOpInterface>(op))
     return;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {

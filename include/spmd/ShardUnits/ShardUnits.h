@@ -13,6 +13,7 @@
 #ifndef SPMD_SHARDUNITS_SHARDUNITS_H
 #define SPMD_SHARDUNITS_SHARDUNITS_H
 
+#include "spmd/ShardUnits/Annotation.h"
 #include "spmd/ShardUnits/FlatLayout.h"
 #include "spmd/ShardUnits/Policy.h"
 
@@ -25,16 +26,6 @@ inline Policy automaticPolicy() {
   policy.text = "auto";
   return policy;
 }
-
-/// fully_shard and wrap of one unit: modules by path, options, and the parameters that stay out of it.
-struct Annotation {
-  std::vector<std::string> modules;
-  UnitOptions options;
-  std::vector<std::string> ignored;
-  /// Nobody said it: the step reaches the modules without an argument, and each is a unit beside those that annotations
-  /// or a policy choose.
-  bool reached = false;
-};
 
 /// What decides the units of a model.
 struct Request {
@@ -124,8 +115,6 @@ runtime::Expected<Choices> chooseModules(const ModuleTree &tree, const Request &
 /// Adds what a plan file says (docs/shard-units.md) to a request.
 void readPlan(runtime::JsonValue root, Request &request);
 runtime::Status readPlanFile(const std::string &path, Request &request);
-/// Reads [{"modules": [...], "options": {...}, "ignored": [...]}].
-std::vector<Annotation> readAnnotations(runtime::JsonValue json);
 
 } // namespace spmd::units
 

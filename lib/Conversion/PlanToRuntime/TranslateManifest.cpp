@@ -252,8 +252,7 @@ LogicalResult ManifestTranslator::addInputs() {
       if (state->kind == runtime::StateEntry::Kind::Replicated)
         state->aliases = aliasesOf(state->name);
       if (auto layout = dyn_cast_or_null<ShardingAttr>(input.getLayoutAttr()))
-        state->isSum =
-            llvm::any_of(layout.getStates(), [](const AxisState &s) { return s.isPartial() || s.isVarying(); });
+        state->isSum = llvm::any_of(layout.getStates(), [](const AxisState &s) { return s.isSummand(); });
       addPlace(*state, input.getRef());
       manifest.state.push_back(std::move(*state));
     } else if (auto *batch = std::get_if<runtime::BatchInput>(&*entry)) {

@@ -10,7 +10,7 @@
 #define SPMD_LIB_IMPORT_PACKAGE_STEPPACKAGE_H
 
 #include "spmd/Runtime/Core/Json.h"
-#include "spmd/ShardUnits/ShardUnits.h"
+#include "spmd/ShardUnits/Annotation.h"
 
 #include <optional>
 #include <string>

@@ -25,12 +25,6 @@ namespace {
 
 struct ReshardToGroupsPass : StepPass<spmd::impl::ReshardToGroupsBase<ReshardToGroupsPass>> {
   LogicalResult runOnStep(func::FuncOp step) override;
-
-private:
-  StringRef getPhaseOf(Operation *op) {
-    std::optional<int64_t> segment = getSegment(op);
-    return segment ? getPhase(getOperation(), *segment) : "";
-  }
 };
 
 } // namespace
@@ -93,13 +87,13 @@ LogicalResult ReshardToGroupsPass::runOnStep(func::FuncOp step) {
     if (!unit)
       continue;
     std::pair<Value, Type> sent = getSent(gather);
-    StringRef phase = getPhaseOf(gather);
+    std::optional<StepPhase> phase = getPhase(gather);
     auto *last = llvm::find_if(kept, [&](const Kept &entry) { return entry.sent == sent; });
-    if (phase == "forward") {
+    if (phase == StepPhase::forward) {
       if (last == kept.end())
         last = &kept.emplace_back();
       *last = {sent, gather, Value()};
-    } else if (phase == "backward" && last != kept.end()) {
+    } else if (phase == StepPhase::backward && last != kept.end()) {
       auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(gather, gather.getMeshAttr());
       ArrayAttr axes = ArrayAttr::get(&getContext(), mesh.getAxisNames().getValue().take_back());
       if (!last->piece)

@@ -29,10 +29,8 @@ namespace {
 class Chains {
 public:
   explicit Chains(func::FuncOp func) : func(func) {
-    auto module = func->getParentOfType<ModuleOp>();
     for (Operation &op : func.getBody().front()) {
-      std::optional<int64_t> segment = getSegment(&op);
-      if (!segment || getPhase(module, *segment) != "optimizer")
+      if (getPhase(&op) != StepPhase::optimizer)
         continue;
       if (canBeMapped(&op))
         candidates.push_back(&op);

@@ -16,10 +16,7 @@ using namespace mlir;
 
 namespace spmd::partition {
 
-static bool isOptimizer(Operation *op) {
-  std::optional<int64_t> segment = getSegment(op);
-  return segment && getPhase(op->getParentOfType<ModuleOp>(), *segment) == "optimizer";
-}
+static bool isOptimizer(Operation *op) { return getPhase(op) == StepPhase::optimizer; }
 
 /// The first op of forward or backward that reads the parameter otherwise than through a cast to `type`; `isCast`: one
 /// does cast it.

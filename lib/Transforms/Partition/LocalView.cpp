@@ -51,8 +51,7 @@ Value Partitioner::divideGradient(Value sum) {
 Value Partitioner::scaleSameGradient(Value value, Value whole) {
   auto ranks = static_cast<double>(step.ranks);
   Operation *op = value.getDefiningOp();
-  auto number = op ? op->getAttrOfType<IntegerAttr>(kSegmentAttr) : IntegerAttr();
-  bool isGradient = number && getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) == "backward";
+  bool isGradient = op && getPhase(op) == StepPhase::backward;
   if (!step.isLocalView || !isGradient || step.gradientDivideFactor == ranks)
     return whole;
   return create<aten::MulScalarOp>(whole.getType(), whole, builder.getF64FloatAttr(ranks / step.gradientDivideFactor));
@@ -76,9 +75,9 @@ bool Partitioner::isAveraged(Value value) const {
     return op != nullptr;
   auto module = step.func->getParentOfType<ModuleOp>();
   int64_t segment = number.getInt();
-  while (!getPhase(module, segment).empty() && getPhase(module, segment) != "backward")
+  while (getPhase(module, segment) && getPhase(module, segment) != StepPhase::backward)
     ++segment;
-  return !getPhase(module, segment).empty();
+  return getPhase(module, segment).has_value();
 }
 
 /// A gradient that has been reduced is what the chunk holds, and no rank's own value any more.
@@ -93,7 +92,7 @@ void Partitioner::takeReduced(Value value) {
 /// Whether an op of the optimizer is computed.
 bool Partitioner::isInOptimizer() const {
   auto number = dyn_cast_or_null<IntegerAttr>(segment);
-  return number && getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) == "optimizer";
+  return number && getPhase(step.func->getParentOfType<ModuleOp>(), number.getInt()) == StepPhase::optimizer;
 }
 
 /// The numbers of a rank's elements among those of all ranks, in the shape of `index`, which numbers its own.

@@ -416,9 +416,8 @@ LogicalResult Verifier::verifyReturn() {
     // A gradient that ranks have summands of stays one, and nothing else becomes one.
     std::optional<unsigned> arg = update ? findArg(step, update.getArg()) : std::nullopt;
     bool isState = isa_and_nonnull<StateAttr>(update ? update.getArg() : Attribute());
-    auto isSummand = [](AxisState of) { return of.isPartial() || of.isVarying(); };
-    bool hasSummands = isState && arg && isSummand(stateOf(step.getArgument(*arg)));
-    if (hasSummands || (isState && isSummand(state))) {
+    bool hasSummands = isState && arg && stateOf(step.getArgument(*arg)).isSummand();
+    if (hasSummands || (isState && state.isSummand())) {
       if (!hasSummands || state != stateOf(step.getArgument(*arg)))
         return step.emitError() << "result " << index << " of @step is " << state.str() << ", and what it updates is "
                                 << (arg ? stateOf(step.getArgument(*arg)).str() : "no argument");

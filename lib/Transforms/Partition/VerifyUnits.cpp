@@ -43,9 +43,8 @@ private:
   bool isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const;
   LogicalResult verifyReturn(Operation *terminator);
   bool isForwardOrBackward(Operation *op) const {
-    std::optional<int64_t> segment = getSegment(op);
-    StringRef phase = segment ? getPhase(step->getParentOfType<ModuleOp>(), *segment) : "";
-    return phase == "forward" || phase == "backward";
+    std::optional<StepPhase> phase = getPhase(op);
+    return phase == StepPhase::forward || phase == StepPhase::backward;
   }
   /// All operands that have a home have this one.
   LogicalResult expectHome(Operation *op, FlatSymbolRefAttr unit);
