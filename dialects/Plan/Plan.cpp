@@ -132,19 +132,41 @@ static void printRefList(OpAsmPrinter &printer, Operation *, ArrayAttr refs) {
   llvm::interleaveComma(refs.getAsRange<RefAttr>(), printer, [&](RefAttr ref) { printRefBody(printer, ref); });
 }
 
+static ParseResult parseKinds(OpAsmParser &parser, ArrayAttr &kinds) {
+  SmallVector<Attribute> list;
+  auto parseOne = [&]() -> ParseResult {
+    ReductionKindAttr kind;
+    if (parser.parseCustomAttributeWithFallback(kind, Type()))
+      return failure();
+    list.push_back(kind);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+    return failure();
+  kinds = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+static void printKinds(OpAsmPrinter &printer, Operation *, ArrayAttr kinds) {
+  printer << '[';
+  llvm::interleaveComma(kinds.getAsRange<ReductionKindAttr>(), printer,
+                        [&](ReductionKindAttr kind) { printer << stringifyReductionKind(kind.getValue()); });
+  printer << ']';
+}
+
 /// The parts of a product's epilogue that are there, each after its name.
-static ParseResult parseEpilogue(OpAsmParser &parser, RefAttr &bias, RefAttr &residual, StringAttr &activation,
+static ParseResult parseEpilogue(OpAsmParser &parser, RefAttr &bias, RefAttr &residual, ActivationAttr &activation,
                                  RefAttr &preActivation) {
   auto parseNamed = [&](StringRef name, RefAttr &ref) -> ParseResult {
     return failed(parser.parseOptionalKeyword(name)) ? ParseResult(success()) : parseRefBody(parser, ref);
   };
   if (parseNamed("bias", bias) || parseNamed("residual", residual))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("activation")) && parser.parseAttribute(activation))
+  if (succeeded(parser.parseOptionalKeyword("activation")) &&
+      parser.parseCustomAttributeWithFallback(activation, Type()))
     return failure();
   return parseNamed("pre_activation", preActivation);
 }
-static void printEpilogue(OpAsmPrinter &printer, Operation *, RefAttr bias, RefAttr residual, StringAttr activation,
+static void printEpilogue(OpAsmPrinter &printer, Operation *, RefAttr bias, RefAttr residual, ActivationAttr activation,
                           RefAttr preActivation) {
   auto printNamed = [&](StringRef name, RefAttr ref) {
     if (ref)
@@ -153,7 +175,7 @@ static void printEpilogue(OpAsmPrinter &printer, Operation *, RefAttr bias, RefA
   printNamed("bias", bias);
   printNamed("residual", residual);
   if (activation)
-    printer << " activation " << activation;
+    printer << " activation " << stringifyActivation(activation.getValue());
   printNamed("pre_activation", preActivation);
 }
 

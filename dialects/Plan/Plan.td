@@ -43,6 +43,31 @@ def Plan_Access : I32EnumAttr<"Access", "how a command uses a range of bytes", [
   let genSpecializedAttr = 0;
 }
 
+/// A queue of commands; in the order that the artifact has them.
+def Plan_Stream : I32Enum<"Stream", "stream", [
+    I32EnumCase<"compute", 0>, I32EnumCase<"gather", 1>, I32EnumCase<"reduce", 2>,
+    I32EnumCase<"scalar", 3>]> {
+  let cppNamespace = "::spmd::plan";
+}
+def Plan_StreamAttr : EnumAttr<Plan_Dialect, Plan_Stream, "stream"> {
+  let assemblyFormat = "``$value";
+}
+
+def Plan_ReductionKind : I32Enum<"ReductionKind", "reduction", [
+    I32EnumCase<"sum", 0>, I32EnumCase<"max", 1>, I32EnumCase<"min", 2>, I32EnumCase<"norm2", 3>]> {
+  let cppNamespace = "::spmd::plan";
+}
+def Plan_ReductionKindAttr : EnumAttr<Plan_Dialect, Plan_ReductionKind, "reduction"> {
+  let assemblyFormat = "``$value";
+}
+def Plan_ReductionKindArrayAttr : TypedArrayAttrBase<Plan_ReductionKindAttr, "array of reductions">;
+
+def Plan_Activation : I32Enum<"Activation", "activation", [
+    I32EnumCase<"relu", 0>, I32EnumCase<"gelu", 1>, I32EnumCase<"gelu_tanh", 2>]> {
+  let cppNamespace = "::spmd::plan";
+}
+def Plan_ActivationAttr : EnumAttr<Plan_Dialect, Plan_Activation, "activation">;
+
 def Plan_RefAttr : AttrDef<Plan_Dialect, "Ref"> {
   let mnemonic = "ref";
   let summary = "a range of bytes inside a buffer, and how it is used";

@@ -11,12 +11,12 @@ def Plan_CommandOpInterface : OpInterface<"CommandOpInterface"> {
     between its start and its event.
   }];
   let methods = [
-    InterfaceMethod<"The stream that the command runs on.", "::llvm::StringRef", "getStream">,
+    InterfaceMethod<"The stream that the command runs on.", "::spmd::plan::Stream", "getStream">,
     InterfaceMethod<"The event of its completion.", "::mlir::Value", "getEvent">,
     InterfaceMethod<"Every range of bytes that the command touches, in operand order.",
                     "::llvm::SmallVector<::spmd::plan::RefAttr>", "getRefs">,
-    InterfaceMethod<"The communicator of a collective; empty for every other command.", "::llvm::StringRef",
-                    "getCommunicator", (ins), "", "return \"\";">,
+    InterfaceMethod<"The communicator of a collective; null for every other command.", "::mlir::FlatSymbolRefAttr",
+                    "getCommunicator", (ins), "", "return {};">,
     InterfaceMethod<"The command that this one waits for on another stream; null for every other command.",
                     "::mlir::Value", "getAwaitedEvent", (ins), "", "return ::mlir::Value();">
   ];

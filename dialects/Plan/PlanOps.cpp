@@ -35,6 +35,12 @@ BufferOp ProgramOp::lookupBuffer(StringRef name) {
       mlir::SymbolTable::lookupSymbolIn(getOperation(), StringAttr::get(getContext(), name)));
 }
 
+LogicalResult CommunicatorOp::verify() {
+  if (getAxes() && getAxes()->empty())
+    return emitOpError("has no axes; leave them out where it connects all ranks");
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   if (static_cast<int64_t>(getOffset()) < 0 || static_cast<int64_t>(getBytes()) < 0)
     return emitOpError("has negative offset ") << getOffset() << " or size " << getBytes();
@@ -42,8 +48,6 @@ LogicalResult BufferOp::verify() {
 }
 
 LogicalResult GemmOp::verify() {
-  if (getActivation() && !llvm::is_contained({"relu", "gelu", "gelu_tanh"}, *getActivation()))
-    return emitOpError("has activation \"") << *getActivation() << "\"; expected relu, gelu, gelu_tanh";
   if (getPreActivation() && !getActivation())
     return emitOpError("has pre_activation, but no activation");
   if (getResidual() && !getBeta().isZero())
@@ -94,19 +98,14 @@ static LogicalResult verifyPlace(ProgramOp program, BufferOp buffer) {
 
 /// Constraints 2 and 4.
 static LogicalResult verifyCommand(ProgramOp program, CommandOpInterface command) {
-  auto isListed = [](ArrayAttr list, StringRef name) {
-    return llvm::is_contained(list.getAsValueRange<StringAttr>(), name);
-  };
-  if (!isListed(program.getStreams(), command.getStream()))
-    return command->emitOpError("runs on unknown stream \"") << command.getStream() << "\"";
-  StringRef comm = command.getCommunicator();
-  if (!comm.empty() && !isListed(program.getCommunicators(), comm))
-    return command->emitOpError("uses unknown communicator \"") << comm << "\"";
+  FlatSymbolRefAttr comm = command.getCommunicator();
+  if (comm && !isa_and_nonnull<CommunicatorOp>(SymbolTable::lookupSymbolIn(program, comm)))
+    return command->emitOpError("uses unknown communicator ") << comm;
   if (Value awaited = command.getAwaitedEvent()) {
     auto other = cast<CommandOpInterface>(awaited.getDefiningOp());
     if (other.getStream() == command.getStream()) {
-      InFlightDiagnostic diag = command->emitOpError("waits for a command of its own stream \"")
-                                << command.getStream() << "\"";
+      InFlightDiagnostic diag = command->emitOpError("waits for a command of its own stream ")
+                                << stringifyStream(command.getStream());
       diag.attachNote(other.getLoc()) << "the command";
       return diag;
     }
@@ -121,14 +120,6 @@ LogicalResult ProgramOp::verifyRegions() {
     if (failed(verifyPlace(*this, buffer)))
       return failure();
   }
-  // Constraint 5.
-  for (NamedAttribute entry : getAxesAttr() ? getAxesAttr().getValue() : ArrayRef<NamedAttribute>()) {
-    auto names = dyn_cast<ArrayAttr>(entry.getValue());
-    bool areNames = names && !names.empty() && llvm::all_of(names, llvm::IsaPred<StringAttr>);
-    if (!areNames || !llvm::is_contained(getCommunicators(), entry.getName()))
-      return emitOpError("has axes ") << entry.getValue() << " for " << entry.getName()
-                                      << ", expected names of axes for a communicator";
-  }
   int64_t ranks = getRanks();
   for (Operation &op : getBody().front()) {
     SmallVector<RefAttr> refs;
@@ -140,7 +131,7 @@ LogicalResult ProgramOp::verifyRegions() {
       refs.push_back(input.getRef());
     } else if (auto output = dyn_cast<OutputOp>(op)) {
       refs.push_back(output.getRef());
-    } else if (!isa<BufferOp>(op)) {
+    } else if (!isa<BufferOp, CommunicatorOp>(op)) {
       return op.emitOpError("does not belong in a plan");
     }
     for (RefAttr ref : refs)

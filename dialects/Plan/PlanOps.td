@@ -23,22 +23,17 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     of transient bytes that no placement of these buffers can go below, and `peak` says which classes of transient bytes
     are alive where most are.
 
-    `axes` has, by name, the mesh axes along which a communicator connects ranks that does not connect all of them.
-
     Constraints:
     1. every ref names a buffer of the program and lies inside it for every rank;
-    2. every command's stream is in `streams`, and its communicator in `communicators`;
+    2. every collective's communicator is one of the program's;
     3. a state buffer lies in the state part of the arena, every other one in the transient part;
-    4. a wait names a command of another stream;
-    5. `axes` are of communicators, and lists of names.
+    4. a wait names a command of another stream.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, StrArrayAttr:$streams, StrArrayAttr:$communicators,
-                       I64Attr:$state_bytes, I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak,
-                       OptionalAttr<DictionaryAttr>:$axes);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, I64Attr:$state_bytes,
+                       I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `ranks` $ranks `streams` $streams `communicators` $communicators
-    `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak
+    $sym_name `ranks` $ranks `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak
     attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
@@ -46,6 +41,21 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     /// The buffer called `name`, or null.
     ::spmd::plan::BufferOp lookupBuffer(::llvm::StringRef name);
   }];
+}
+
+def Plan_CommunicatorOp : Plan_Op<"communicator", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "ranks that meet in collectives";
+  let description = [{
+    All ranks, or with `axes` those that differ only in their coordinates on these axes of the mesh. Collectives of one
+    communicator are in the same order on all of its ranks.
+    ```mlir
+    plan.communicator @gather
+    plan.communicator @reduce.replicate axes ["replicate"]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrArrayAttr>:$axes);
+  let assemblyFormat = "$sym_name (`axes` $axes^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
@@ -99,7 +109,7 @@ class Plan_Command<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">,
 class Plan_Collective<string mnemonic> : Plan_Command<mnemonic> {
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();
-    ::llvm::StringRef getCommunicator() { return getComm(); }
+    ::mlir::FlatSymbolRefAttr getCommunicator() { return getCommAttr(); }
   }];
 }
 
@@ -109,11 +119,11 @@ def Plan_KernelOp : Plan_Command<"kernel"> {
     Calls `kernel(args, coords, begin, end)` until the iterations `[0, parallel)` are done, in pieces of at least
     `grain`.
     ```mlir
-    %2 = plan.kernel @k12(r @b0[0 : 512], w @b3[128 : 256]) parallel 512 grain 8 on "compute"
+    %2 = plan.kernel @k12(r @b0[0 : 512], w @b3[128 : 256]) parallel 512 grain 8 on compute
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Plan_RefArrayAttr:$args, I64Attr:$parallel, I64Attr:$grain,
-                       StrAttr:$stream);
+                       Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     $kernel `(` custom<RefList>($args) `)` `parallel` $parallel `grain` $grain `on` $stream attr-dict
   }];
@@ -130,14 +140,14 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
     to goes to `pre_activation`, which lies as C does.
     ```mlir
     %2 = plan.gemm(r @b0[0 : 128], r @b1[0 : 96], w @b2[0 : 192]) m 8 n 6 k 4 ld(4, 4, 6) trans_b
-        beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @b3[0 : 24] residual r @b4[0 : 192] on "compute"
+        beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @b3[0 : 24] residual r @b4[0 : 192] on compute
     ```
   }];
   let arguments = (ins Plan_RefAttr:$a, Plan_RefAttr:$b, Plan_RefAttr:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
                        I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc, UnitAttr:$trans_a, UnitAttr:$trans_b, F64Attr:$beta,
                        I64Attr:$batch, I64Attr:$stride_a, I64Attr:$stride_b, I64Attr:$stride_c, TypeAttr:$dtype,
                        OptionalAttr<Plan_RefAttr>:$bias, OptionalAttr<Plan_RefAttr>:$residual,
-                       OptionalAttr<StrAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation, StrAttr:$stream);
+                       OptionalAttr<Plan_ActivationAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($a) `,` custom<Ref>($b) `,` custom<Ref>($c) `)` `m` $m `n` $n `k` $k
     `ld` `(` $lda `,` $ldb `,` $ldc `)` (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? `beta` $beta
@@ -153,7 +163,7 @@ def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
     `count` elements are sent by each rank. A send range inside the receive buffer is the rank's own part of it.
   }];
   let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, TypeAttr:$dtype, StrAttr:$unit,
-                       StrAttr:$comm, StrAttr:$stream);
+                       FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
     `on` $stream attr-dict
@@ -163,8 +173,8 @@ def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
 def Plan_ReduceScatterOp : Plan_Collective<"reduce_scatter"> {
   let summary = "rank r gets part r of the reduction of what the ranks send";
   let description = [{ `count` elements are received by each rank. Reduced in the order of the ranks. }];
-  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, StrAttr:$kind, TypeAttr:$dtype,
-                       StrAttr:$unit, StrAttr:$comm, StrAttr:$stream);
+  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, Plan_ReductionKindAttr:$kind, TypeAttr:$dtype,
+                       StrAttr:$unit, FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     $kind `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
     `on` $stream attr-dict
@@ -173,10 +183,10 @@ def Plan_ReduceScatterOp : Plan_Collective<"reduce_scatter"> {
 
 def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
   let summary = "every rank gets the reduction of every buffer, in place, as one message";
-  let arguments = (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, StrArrayAttr:$kinds, TypeAttr:$dtype,
-                       StrAttr:$unit, StrAttr:$comm, StrAttr:$stream);
+  let arguments = (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, Plan_ReductionKindArrayAttr:$kinds, TypeAttr:$dtype,
+                       StrAttr:$unit, FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
-    $kinds `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm
+    custom<Kinds>($kinds) `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm
     `on` $stream attr-dict
   }];
   let hasVerifier = 1;
@@ -184,7 +194,7 @@ def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
 
 def Plan_WaitOp : Plan_Command<"wait"> {
   let summary = "holds a stream until a command of another stream has completed";
-  let arguments = (ins Plan_EventType:$awaited, StrAttr:$stream);
+  let arguments = (ins Plan_EventType:$awaited, Plan_StreamAttr:$stream);
   let assemblyFormat = "`for` $awaited `on` $stream attr-dict";
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs() { return {}; }
@@ -194,7 +204,7 @@ def Plan_WaitOp : Plan_Command<"wait"> {
 
 def Plan_CopyOp : Plan_Command<"copy"> {
   let summary = "copies bytes";
-  let arguments = (ins Plan_RefAttr:$src, Plan_RefAttr:$dst, StrAttr:$stream);
+  let arguments = (ins Plan_RefAttr:$src, Plan_RefAttr:$dst, Plan_StreamAttr:$stream);
   let assemblyFormat = "`(` custom<Ref>($src) `,` custom<Ref>($dst) `)` `on` $stream attr-dict";
   let hasVerifier = 1;
 }
@@ -204,11 +214,11 @@ def Plan_CheckIndexOp : Plan_Command<"check_index"> {
   let description = [{
     Every one of the `count` integers must lie in `[low, high)` or be `ignore_index`; `use` is the op that takes them.
     ```mlir
-    %4 = plan.check_index(r @b2[0 : 512]) count 64 : i64 in 0 to 65 for "embedding" on "compute"
+    %4 = plan.check_index(r @b2[0 : 512]) count 64 : i64 in 0 to 65 for "embedding" on compute
     ```
   }];
   let arguments = (ins Plan_RefAttr:$ids, I64Attr:$count, TypeAttr:$dtype, I64Attr:$low, I64Attr:$high,
-                       OptionalAttr<I64Attr>:$ignore_index, StrAttr:$use, StrAttr:$stream);
+                       OptionalAttr<I64Attr>:$ignore_index, StrAttr:$use, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($ids) `)` `count` $count `:` $dtype `in` $low `to` $high (`or` $ignore_index^)? `for` $use
     `on` $stream attr-dict
@@ -217,7 +227,7 @@ def Plan_CheckIndexOp : Plan_Command<"check_index"> {
 
 def Plan_FillOp : Plan_Command<"fill"> {
   let summary = "sets every byte of a range to `value`";
-  let arguments = (ins Plan_RefAttr:$dst, I64Attr:$value, StrAttr:$stream);
+  let arguments = (ins Plan_RefAttr:$dst, I64Attr:$value, Plan_StreamAttr:$stream);
   let assemblyFormat = "`(` custom<Ref>($dst) `)` `value` $value `on` $stream attr-dict";
 }
 

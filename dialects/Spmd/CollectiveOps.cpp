@@ -71,44 +71,69 @@ static LogicalResult verifyKinds(Operation *op, ArrayAttr kinds, TypeRange input
   return success();
 }
 
-static Type getOnlyResult(HandleType handle) {
-  return handle.getResults().size() == 1 ? handle.getResults().front() : Type();
-}
-
-/// C6 of starts: streams are named.
-static LogicalResult verifyStream(Operation *op, StringRef stream) {
-  if (stream != "gather" && stream != "reduce" && stream != "scalar")
-    return op->emitOpError() << "has stream \"" << stream << "\", expected gather, reduce or scalar";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
-// all_gather, reduce_scatter, all_reduce
+// all_gather, reduce_scatter, all_reduce, and their starts
 //===----------------------------------------------------------------------===//
 
-/// The methods of CollectiveOpInterface that are not accessors.
-#define SPMD_COLLECTIVE(OP, NAME, RECEIVED)                                                                            \
-  StringRef OP::getCollectiveName() { return NAME; }                                                                   \
-  SmallVector<Type> OP::getReceivedTypes() { return SmallVector<Type>(RECEIVED); }
-
-LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(*this, tables);
-  return success(succeeded(ranks) &&
-                 succeeded(verifyCut(*this, getType(), getInput().getType(), getDim(), getPre(), *ranks)) &&
-                 succeeded(verifyRows(*this, "total", getTotal(), getType(), getDim(), getPre())));
+Stream spmd::getNaturalStream(CollectiveKind kind, bool isOfUnit) {
+  if (kind == CollectiveKind::all_gather)
+    return Stream::gather;
+  return kind == CollectiveKind::reduce_scatter || isOfUnit ? Stream::reduce : Stream::scalar;
 }
 
-LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(*this, tables);
-  return success(succeeded(ranks) &&
-                 succeeded(verifyCut(*this, getInput().getType(), getType(), getDim(), getPre(), *ranks)) &&
-                 succeeded(verifyRows(*this, "chunk", getChunk(), getType(), getDim(), getPre())));
+/// The type of the one value that is received; of a start, what its handle says.
+static FailureOr<Type> getReceivedType(CollectiveOpInterface op) {
+  SmallVector<Type> types = op.getReceivedTypes();
+  if (types.size() != 1)
+    return op.emitOpError() << "must give a handle of one value";
+  return types.front();
 }
 
-LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return success(succeeded(verifySymbols(*this, tables)) &&
-                 succeeded(verifyKinds(*this, getKinds(), getInputs().getTypes(), getResultTypes())));
+template <typename OpTy>
+static LogicalResult verifyAllGather(OpTy op, SymbolTableCollection &tables) {
+  FailureOr<int64_t> ranks = verifySymbols(op, tables);
+  if (failed(ranks))
+    return failure();
+  FailureOr<Type> whole = getReceivedType(op);
+  return success(succeeded(whole) &&
+                 succeeded(verifyCut(op, *whole, op.getInput().getType(), op.getDim(), op.getPre(), *ranks)) &&
+                 succeeded(verifyRows(op, "total", op.getTotal(), *whole, op.getDim(), op.getPre())));
 }
+
+template <typename OpTy>
+static LogicalResult verifyReduceScatter(OpTy op, SymbolTableCollection &tables) {
+  FailureOr<int64_t> ranks = verifySymbols(op, tables);
+  if (failed(ranks))
+    return failure();
+  FailureOr<Type> piece = getReceivedType(op);
+  return success(succeeded(piece) &&
+                 succeeded(verifyCut(op, op.getInput().getType(), *piece, op.getDim(), op.getPre(), *ranks)) &&
+                 succeeded(verifyRows(op, "chunk", op.getChunk(), *piece, op.getDim(), op.getPre())));
+}
+
+template <typename OpTy>
+static LogicalResult verifyAllReduce(OpTy op, SymbolTableCollection &tables) {
+  SmallVector<Type> received = op.getReceivedTypes();
+  return success(succeeded(verifySymbols(op, tables)) &&
+                 succeeded(verifyKinds(op, op.getKinds(), op.getInputs().getTypes(), received)));
+}
+
+/// What the two ops of one collective have in common.
+#define SPMD_COLLECTIVE(NAME, KIND)                                                                                    \
+  CollectiveKind NAME##Op::getCollectiveKind() { return CollectiveKind::KIND; }                                        \
+  CollectiveKind NAME##StartOp::getCollectiveKind() { return CollectiveKind::KIND; }                                   \
+  Stream NAME##Op::getStreamKind() { return getNaturalStream(getCollectiveKind(), getUnitAttr() != nullptr); }         \
+  Stream NAME##StartOp::getStreamKind() { return getStream(); }                                                        \
+  SmallVector<Type> NAME##Op::getReceivedTypes() { return SmallVector<Type>(getOperation()->getResultTypes()); }       \
+  SmallVector<Type> NAME##StartOp::getReceivedTypes() {                                                                \
+    return SmallVector<Type>(getHandle().getType().getResults());                                                      \
+  }                                                                                                                    \
+  LogicalResult NAME##Op::verifySymbolUses(SymbolTableCollection &tables) { return verify##NAME(*this, tables); }      \
+  LogicalResult NAME##StartOp::verifySymbolUses(SymbolTableCollection &tables) { return verify##NAME(*this, tables); }
+SPMD_COLLECTIVE(AllGather, all_gather)
+SPMD_COLLECTIVE(ReduceScatter, reduce_scatter)
+SPMD_COLLECTIVE(AllReduce, all_reduce)
+#undef SPMD_COLLECTIVE
 
 //===----------------------------------------------------------------------===//
 // slice, mask
@@ -139,37 +164,8 @@ LogicalResult MaskOp::verifySymbolUses(SymbolTableCollection &tables) {
 }
 
 //===----------------------------------------------------------------------===//
-// Starts and waits
+// wait
 //===----------------------------------------------------------------------===//
-
-LogicalResult AllGatherStartOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(*this, tables);
-  Type result = getOnlyResult(getHandle().getType());
-  if (succeeded(ranks) && !result)
-    return emitOpError() << "must give a handle of one value";
-  return success(succeeded(ranks) &&
-                 succeeded(verifyCut(*this, result, getInput().getType(), getDim(), getPre(), *ranks)) &&
-                 succeeded(verifyRows(*this, "total", getTotal(), result, getDim(), getPre())) &&
-                 succeeded(verifyStream(*this, getStream())));
-}
-
-LogicalResult ReduceScatterStartOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(*this, tables);
-  Type result = getOnlyResult(getHandle().getType());
-  if (succeeded(ranks) && !result)
-    return emitOpError() << "must give a handle of one value";
-  return success(succeeded(ranks) &&
-                 succeeded(verifyCut(*this, getInput().getType(), result, getDim(), getPre(), *ranks)) &&
-                 succeeded(verifyRows(*this, "chunk", getChunk(), result, getDim(), getPre())) &&
-                 succeeded(verifyStream(*this, getStream())));
-}
-
-LogicalResult AllReduceStartOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return success(
-      succeeded(verifySymbols(*this, tables)) &&
-      succeeded(verifyKinds(*this, getKinds(), getInputs().getTypes(), getHandle().getType().getResults())) &&
-      succeeded(verifyStream(*this, getStream())));
-}
 
 LogicalResult WaitOp::verify() {
   // C1
@@ -177,13 +173,6 @@ LogicalResult WaitOp::verify() {
     return emitOpError() << "gives other types than its handle " << getHandle().getType();
   return success();
 }
-
-SPMD_COLLECTIVE(AllGatherOp, "all_gather", getOperation()->getResultTypes())
-SPMD_COLLECTIVE(ReduceScatterOp, "reduce_scatter", getOperation()->getResultTypes())
-SPMD_COLLECTIVE(AllReduceOp, "all_reduce", getOperation()->getResultTypes())
-SPMD_COLLECTIVE(AllGatherStartOp, "all_gather", getHandle().getType().getResults())
-SPMD_COLLECTIVE(ReduceScatterStartOp, "reduce_scatter", getHandle().getType().getResults())
-SPMD_COLLECTIVE(AllReduceStartOp, "all_reduce", getHandle().getType().getResults())
 
 #define GET_OP_CLASSES
 #include "dialects/Spmd/SpmdOps.cpp.inc"

@@ -34,6 +34,11 @@ struct ScheduleResource : mlir::SideEffects::Resource::Base<ScheduleResource> {
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Spmd/SpmdTypes.h.inc"
 
+namespace spmd {
+/// The stream on which a collective belongs; `isOfUnit`: it moves a unit's flat buffer.
+Stream getNaturalStream(CollectiveKind kind, bool isOfUnit);
+} // namespace spmd
+
 #include "dialects/Spmd/SpmdInterfaces.h.inc"
 
 #define GET_OP_CLASSES

@@ -14,6 +14,9 @@ class Spmd_Attr<string name, string attrMnemonic, list<Trait> traits = []>
 }
 
 def Spmd_ReduceKindAttr : EnumAttr<Spmd_Dialect, Spmd_ReduceKind, "reduce_kind">;
+def Spmd_StreamAttr : EnumAttr<Spmd_Dialect, Spmd_Stream, "stream"> {
+  let assemblyFormat = "``$value";
+}
 def Spmd_UnitModeAttr : EnumAttr<Spmd_Dialect, Spmd_UnitMode, "unit_mode">;
 
 //===----------------------------------------------------------------------===//

@@ -14,17 +14,42 @@ def Spmd_Scheduled
 def Spmd_KindArrayAttr
     : TypedArrayAttrBase<Spmd_ReduceKindAttr, "array of reduce kinds">;
 
-class Spmd_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Spmd_Op<mnemonic, traits # [
+/// One collective, synchronous or as a start on a stream: both have the same operands and attributes, and a start gives a
+/// handle for what the other gives. The text has the operands before the mesh and the attributes behind the unit.
+class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag received, string operandText,
+                        string ownText, string types>
+    : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # [
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface,
-            ["getCollectiveName", "getReceivedTypes"]>]>;
+        DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface, 
+            ["getCollectiveKind", "getStreamKind", "getReceivedTypes"]>]> {
+  let arguments = !con(operands,
+      (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit), own,
+      !if(isStart, (ins Spmd_StreamAttr:$stream), (ins)));
+  let results = !if(isStart, (outs Spmd_HandleType:$handle), received);
+  let assemblyFormat = operandText # " `on` $mesh $axes (`unit` $unit^)? " # ownText #
+                       !if(isStart, " `stream` $stream", "") # " attr-dict `:` " # types;
+}
+
+class Spmd_AllGather<bit isStart> : Spmd_CollectiveOp<"all_gather", isStart,
+    (ins AnyRankedTensor:$input), (ins I64Attr:$dim, I64Attr:$pre, I64Attr:$total), (outs AnyRankedTensor:$result),
+    "$input", "`dim` $dim `pre` $pre `total` $total",
+    "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)")>;
+
+class Spmd_ReduceScatter<bit isStart> : Spmd_CollectiveOp<"reduce_scatter", isStart,
+    (ins AnyRankedTensor:$input), (ins Spmd_ReduceKindAttr:$kind, I64Attr:$dim, I64Attr:$pre, I64Attr:$chunk),
+    (outs AnyRankedTensor:$result), "custom<Kind>($kind) $input", "`dim` $dim `pre` $pre `chunk` $chunk",
+    "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)")>;
+
+class Spmd_AllReduce<bit isStart> : Spmd_CollectiveOp<"all_reduce", isStart,
+    (ins Variadic<AnyRankedTensor>:$inputs), (ins Spmd_KindArrayAttr:$kinds), (outs Variadic<AnyRankedTensor>:$results),
+    "custom<Kinds>($kinds) $inputs", "",
+    "functional-type($inputs, " # !if(isStart, "$handle", "$results") # ")">;
 
 //===----------------------------------------------------------------------===//
 // Synchronous
 //===----------------------------------------------------------------------===//
 
-def Spmd_AllGatherOp : Spmd_CollectiveOp<"all_gather", [Pure]> {
+def Spmd_AllGatherOp : Spmd_AllGather<false> {
   let summary = "every rank gets the rows of all ranks";
   let description = [{
     Dimension `dim` of the operand is [pre][chunk]; of the result [pre][total], with
@@ -36,34 +61,17 @@ def Spmd_AllGatherOp : Spmd_CollectiveOp<"all_gather", [Pure]> {
         dim 0 pre 1 total 1024 : tensor<256xf32> -> tensor<1024xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       I64Attr:$dim, I64Attr:$pre, I64Attr:$total);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $input `on` $mesh $axes (`unit` $unit^)? `dim` $dim `pre` $pre `total` $total
-    attr-dict `:` type($input) `->` type($result)
-  }];
 }
 
-def Spmd_ReduceScatterOp : Spmd_CollectiveOp<"reduce_scatter", [Pure]> {
+def Spmd_ReduceScatterOp : Spmd_ReduceScatter<false> {
   let summary = "combines the ranks' values, each rank gets its rows";
   let description = [{
     Dimension `dim` of the operand is [pre][total], of the result [pre][chunk], with
     total <= chunk × ranks; missing rows are zero.
   }];
-  let arguments = (ins AnyRankedTensor:$input, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       Spmd_ReduceKindAttr:$kind, I64Attr:$dim, I64Attr:$pre,
-                       I64Attr:$chunk);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    custom<Kind>($kind) $input `on` $mesh $axes (`unit` $unit^)? `dim` $dim
-    `pre` $pre `chunk` $chunk attr-dict `:` type($input) `->` type($result)
-  }];
 }
 
-def Spmd_AllReduceOp : Spmd_CollectiveOp<"all_reduce", [Pure]> {
+def Spmd_AllReduceOp : Spmd_AllReduce<false> {
   let summary = "combines the ranks' values, every rank gets the result";
   let description = [{
     Several operands travel in one message; each has its own kind.
@@ -72,14 +80,6 @@ def Spmd_AllReduceOp : Spmd_CollectiveOp<"all_reduce", [Pure]> {
     %a, %b = spmd.all_reduce [sum, max] %x, %y on @mesh ["data"]
         : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
     ```
-  }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       Spmd_KindArrayAttr:$kinds);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = [{
-    custom<Kinds>($kinds) $inputs `on` $mesh $axes (`unit` $unit^)? attr-dict
-    `:` functional-type($inputs, $results)
   }];
 }
 
@@ -127,50 +127,17 @@ def Spmd_MaskOp : Spmd_Op<"mask",
 // Scheduled
 //===----------------------------------------------------------------------===//
 
-def Spmd_AllGatherStartOp
-    : Spmd_CollectiveOp<"all_gather_start", [Spmd_Scheduled]> {
+def Spmd_AllGatherStartOp : Spmd_AllGather<true> {
   let summary = "starts an all_gather on a stream; spmd.wait gives the result";
-  let description = [{
-    The operand must stay alive until the wait. `stream` names the stream and the
-    communicator: `gather`, `reduce` or `scalar`.
-  }];
-  let arguments = (ins AnyRankedTensor:$input, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       I64Attr:$dim, I64Attr:$pre, I64Attr:$total,
-                       StrAttr:$stream);
-  let results = (outs Spmd_HandleType:$handle);
-  let assemblyFormat = [{
-    $input `on` $mesh $axes (`unit` $unit^)? `dim` $dim `pre` $pre `total` $total
-    `stream` $stream attr-dict `:` type($input) `->` qualified(type($handle))
-  }];
+  let description = [{ The operand must stay alive until the wait. The stream is that of its communicator, too. }];
 }
 
-def Spmd_ReduceScatterStartOp
-    : Spmd_CollectiveOp<"reduce_scatter_start", [Spmd_Scheduled]> {
+def Spmd_ReduceScatterStartOp : Spmd_ReduceScatter<true> {
   let summary = "starts a reduce_scatter on a stream; spmd.wait gives the result";
-  let arguments = (ins AnyRankedTensor:$input, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       Spmd_ReduceKindAttr:$kind, I64Attr:$dim, I64Attr:$pre,
-                       I64Attr:$chunk, StrAttr:$stream);
-  let results = (outs Spmd_HandleType:$handle);
-  let assemblyFormat = [{
-    custom<Kind>($kind) $input `on` $mesh $axes (`unit` $unit^)? `dim` $dim
-    `pre` $pre `chunk` $chunk `stream` $stream attr-dict
-    `:` type($input) `->` qualified(type($handle))
-  }];
 }
 
-def Spmd_AllReduceStartOp
-    : Spmd_CollectiveOp<"all_reduce_start", [Spmd_Scheduled]> {
+def Spmd_AllReduceStartOp : Spmd_AllReduce<true> {
   let summary = "starts an all_reduce on a stream; spmd.wait gives the results";
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, FlatSymbolRefAttr:$mesh,
-                       StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit,
-                       Spmd_KindArrayAttr:$kinds, StrAttr:$stream);
-  let results = (outs Spmd_HandleType:$handle);
-  let assemblyFormat = [{
-    custom<Kinds>($kinds) $inputs `on` $mesh $axes (`unit` $unit^)?
-    `stream` $stream attr-dict `:` functional-type($inputs, $handle)
-  }];
 }
 
 def Spmd_WaitOp : Spmd_Op<"wait", [Spmd_Scheduled]> {

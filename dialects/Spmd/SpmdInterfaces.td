@@ -18,7 +18,9 @@ def Spmd_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     InterfaceMethod<"the unit whose flat buffer is communicated, null if none",
                     "::mlir::FlatSymbolRefAttr", "getUnitAttr">,
     InterfaceMethod<"all_gather, reduce_scatter or all_reduce",
-                    "::llvm::StringRef", "getCollectiveName">,
+                    "::spmd::CollectiveKind", "getCollectiveKind">,
+    InterfaceMethod<"the stream that it runs on: that of a start, or where one would be",
+                    "::spmd::Stream", "getStreamKind">,
     InterfaceMethod<"types of the values received",
                     "::llvm::SmallVector<::mlir::Type>", "getReceivedTypes">,
     InterfaceMethod<"bytes a rank hands in, padding of the send buffer included",
@@ -32,6 +34,9 @@ def Spmd_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       return bytes;
     }]>,
   ];
+  let extraSharedClassDeclaration = [{
+    ::llvm::StringRef getCollectiveName() { return ::spmd::stringifyCollectiveKind($_op.getCollectiveKind()); }
+  }];
 }
 
 #endif // SPMD_INTERFACES_TD

@@ -20,11 +20,11 @@ FailureOr<SmallVector<PerRank>> runCollective(CollectiveOpInterface op, ArrayRef
   SmallVector<PerRank> received(operands.size(), PerRank(mesh.numRanks()));
   auto integer = [&](llvm::StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); };
   for (ArrayRef<int64_t> group : mesh.groups(op.getAxesAttr())) {
-    if (op.getCollectiveName() == "all_gather") {
+    if (op.getCollectiveKind() == CollectiveKind::all_gather) {
       Tensor whole = joinRows(members(operands[0], group), integer("dim"), integer("pre"), integer("total"));
       for (int64_t rank : group)
         received[0][rank] = whole;
-    } else if (op.getCollectiveName() == "reduce_scatter") {
+    } else if (op.getCollectiveKind() == CollectiveKind::reduce_scatter) {
       auto kind = op->getAttrOfType<ReduceKindAttr>("kind").getValue();
       Tensor whole = combine(members(operands[0], group), kind, roundEach);
       for (auto [position, rank] : llvm::enumerate(group))

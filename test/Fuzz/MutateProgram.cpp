@@ -149,9 +149,10 @@ void Finder::findReductions(Operation *op) {
             Operation *again;
             if (isa<AllReduceStartOp>(ops[n])) {
               auto handle = HandleType::get(clone.getContext(), {whole.getType()});
-              auto start = AllReduceStartOp::create(builder, whole.getLoc(), handle, ValueRange{whole},
-                                                    collective.getMeshAttr(), collective.getAxesAttr(),
-                                                    FlatSymbolRefAttr(), kinds, builder.getStringAttr("scalar"));
+              auto start =
+                  AllReduceStartOp::create(builder, whole.getLoc(), handle, ValueRange{whole}, collective.getMeshAttr(),
+                                           collective.getAxesAttr(), FlatSymbolRefAttr(), kinds,
+                                           StreamAttr::get(clone.getContext(), Stream::scalar));
               again = WaitOp::create(builder, whole.getLoc(), TypeRange{whole.getType()}, start);
               whole.replaceAllUsesExcept(again->getResult(0), start);
             } else {
@@ -345,12 +346,13 @@ void Finder::findSchedule(Operation *op) {
         ops[n]->moveAfter(next);
     });
   }
-  if (auto stream = op->getAttrOfType<StringAttr>("stream"); stream && isa<CollectiveOpInterface>(op))
-    for (StringRef other : {"gather", "reduce", "scalar"})
+  if (auto stream = op->getAttrOfType<StreamAttr>("stream"))
+    for (Stream other : {Stream::gather, Stream::reduce, Stream::scalar})
       if (other != stream.getValue())
-        add("wrong-stream", op, "on " + other, [other, n = numbers[op]](ArrayRef<Operation *> ops, func::FuncOp clone) {
-          ops[n]->setAttr("stream", StringAttr::get(clone.getContext(), other));
-        });
+        add("wrong-stream", op, "on " + stringifyStream(other),
+            [other, n = numbers[op]](ArrayRef<Operation *> ops, func::FuncOp clone) {
+              ops[n]->setAttr("stream", StreamAttr::get(clone.getContext(), other));
+            });
 }
 
 /// Two values that collectives gave, of one type.

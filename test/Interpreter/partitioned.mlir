@@ -114,20 +114,20 @@ func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.shard<@unit0, "param">},
     -> (tensor<f32> {spmd.result = #spmd.loss<"">},
         tensor<128xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
         tensor<128xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "momentum_buffer", init = 0.0>>}) {
-  %h0 = spmd.all_gather_start %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather" : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+  %h0 = spmd.all_gather_start %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
   %flat = spmd.wait %h0 : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
   %full = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x8xf32>
   %wt = aten.permute %full {dims = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
   %y = aten.mm %x, %wt : (tensor<3x8xf32, #rows8>, tensor<8x4xf32>) -> tensor<3x4xf32, #rows4>
   spmd.release %flat : tensor<256xf32>
   %unreduced = aten.mse_loss %y, %t {reduction = 2 : i64} : (tensor<3x4xf32, #rows4>, tensor<3x4xf32, #rows4>) -> tensor<f32>
-  %h1 = spmd.all_reduce_start [sum] %unreduced on @mesh ["data"] stream "scalar" : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+  %h1 = spmd.all_reduce_start [sum] %unreduced on @mesh ["data"] stream scalar : (tensor<f32>) -> !spmd.handle<tensor<f32>>
   %one = aten.full {size = array<i64>, fill_value = 1.0 : f64} : () -> tensor<f32>
   %dy = aten.mse_loss_backward %one, %y, %t {reduction = 2 : i64} : (tensor<f32>, tensor<3x4xf32, #rows4>, tensor<3x4xf32, #rows4>) -> tensor<3x4xf32, #rows4>
   %dyt = aten.permute %dy {dims = array<i64: 1, 0>} : (tensor<3x4xf32, #rows4>) -> tensor<4x3xf32>
   %g = aten.mm %dyt, %x : (tensor<4x3xf32>, tensor<3x8xf32, #rows8>) -> tensor<4x8xf32>
   %packed = spmd.pack %g unit @unit0 ["w"] : (tensor<4x8xf32>) -> tensor<256xf32>
-  %h2 = spmd.reduce_scatter_start sum %packed on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream "reduce" : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
+  %h2 = spmd.reduce_scatter_start sum %packed on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream reduce : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
   %mine = spmd.wait %h2 : !spmd.handle<tensor<128xf32>> -> tensor<128xf32>
   %loss = spmd.wait %h1 : !spmd.handle<tensor<f32>> -> tensor<f32>
   %w1, %m1 = aten._fused_sgd %w, %mine, %m, %lr

@@ -10,8 +10,8 @@
 #include "Communicators.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <map>
 
 using namespace mlir;
 using namespace spmd;
@@ -21,7 +21,45 @@ using plan::RefAttr;
 
 namespace {
 
-constexpr StringLiteral kCompute = "compute";
+constexpr plan::Stream kCompute = plan::Stream::compute;
+
+plan::Stream translateStream(Stream stream) {
+  switch (stream) {
+  case Stream::gather:
+    return plan::Stream::gather;
+  case Stream::reduce:
+    return plan::Stream::reduce;
+  case Stream::scalar:
+    return plan::Stream::scalar;
+  }
+  llvm_unreachable("unknown stream");
+}
+
+plan::ReductionKind translateKind(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::sum:
+    return plan::ReductionKind::sum;
+  case ReduceKind::max:
+    return plan::ReductionKind::max;
+  case ReduceKind::min:
+    return plan::ReductionKind::min;
+  case ReduceKind::norm2:
+    return plan::ReductionKind::norm2;
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+plan::Activation translateActivation(kernel::Activation activation) {
+  switch (activation) {
+  case kernel::Activation::Relu:
+    return plan::Activation::relu;
+  case kernel::Activation::Gelu:
+    return plan::Activation::gelu;
+  case kernel::Activation::GeluTanh:
+    return plan::Activation::gelu_tanh;
+  }
+  llvm_unreachable("unknown activation");
+}
 
 class CommandEmitter {
 public:
@@ -38,8 +76,8 @@ private:
   void emitKernel(KernelOpInterface kernel);
   void emitGemm(kernel::GemmOp gemm);
   void emitPack(PackOp pack);
-  /// Emits the collective that `op` starts on `stream`, and returns its event.
-  FailureOr<Value> emitCollective(Operation *op, StringRef stream);
+  /// Emits the collective on its stream, and returns its event.
+  FailureOr<Value> emitCollective(CollectiveOpInterface collective);
   LogicalResult checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total, int64_t chunk);
 
   /// Creates a command and returns its event.
@@ -56,13 +94,13 @@ private:
   /// A range that a command is about to write; the padding of a packed buffer is filled before its first value.
   RefAttr writeRef(Slot slot, Location loc);
   void emitCopy(Slot from, Slot to, Location loc, const Twine &what);
-  void waitFor(Value event, StringRef stream, Location loc) {
+  void waitFor(Value event, plan::Stream stream, Location loc) {
     Value done = create<plan::WaitOp>(loc, event, stream);
     if (stream == kCompute)
       lastCompute = done;
   }
   /// Lets `stream` wait for all that the compute stream has been given; see [Note: gates].
-  void gate(StringRef stream, Location loc) {
+  void gate(plan::Stream stream, Location loc) {
     if (lastCompute && gates[stream] != lastCompute)
       waitFor(gates[stream] = lastCompute, stream, loc);
   }
@@ -72,7 +110,7 @@ private:
   plan::ProgramOp program;
   OpBuilder builder;
   Value lastCompute;
-  llvm::StringMap<Value> gates;
+  std::map<plan::Stream, Value> gates;
   DenseMap<Value, Value> events; ///< of started collectives, by handle
   DenseSet<unsigned> filled;     ///< packed buffers whose padding is written
 };
@@ -145,7 +183,7 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   RefAttr b = viewRef(gemm.getB(), transB ? n : k, transB ? k : n, gemm.getBOffset(), gemm.getLdb(), gemm.getBStride());
   Slot target = assignment.getSlot(gemm.getResult());
   RefAttr c = writeRef(target, loc), bias, residual, preActivation;
-  StringAttr activation;
+  plan::ActivationAttr activation;
   bool accumulate = gemm.getResidual() && assignment.getSlot(gemm.getResidual()) == target;
   if (accumulate)
     c = getRef(target, Access::ReadWrite);
@@ -154,7 +192,7 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   if (gemm.getBias())
     bias = readRef(gemm.getBias());
   if (gemm.getActivation())
-    activation = builder.getStringAttr(kernel::stringifyActivation(*gemm.getActivation()));
+    activation = plan::ActivationAttr::get(builder.getContext(), translateActivation(*gemm.getActivation()));
   if (gemm.getPreActivation())
     preActivation = writeRef(assignment.getSlot(gemm.getPreActivation()), loc);
   lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
@@ -189,9 +227,10 @@ LogicalResult CommandEmitter::checkFlat(Operation *op, Type whole, int64_t dim, 
          << " ranks); run spmd-flatten-collectives before the plan";
 }
 
-FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream) {
+FailureOr<Value> CommandEmitter::emitCollective(CollectiveOpInterface collective) {
+  Operation *op = collective;
   Location loc = op->getLoc();
-  auto collective = cast<CollectiveOpInterface>(op);
+  plan::Stream stream = translateStream(collective.getStreamKind());
   StringRef unit = collective.getUnitAttr() ? collective.getUnitAttr().getValue() : "";
   std::string comm = getCommunicatorName(collective);
   auto getResult = [&](unsigned index) -> Value {
@@ -217,10 +256,9 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
                          scatter.getChunk())))
       return failure();
     gate(stream, loc);
-    return create<plan::ReduceScatterOp>(loc, readRef(scatter.getInput()),
-                                         getRef(assignment.getSlot(getResult(0)), Access::Write),
-                                         received.getNumElements(), stringifyReduceKind(scatter.getKind()),
-                                         received.getElementType(), unit, comm, stream);
+    return create<plan::ReduceScatterOp>(
+        loc, readRef(scatter.getInput()), getRef(assignment.getSlot(getResult(0)), Access::Write),
+        received.getNumElements(), translateKind(scatter.getKind()), received.getElementType(), unit, comm, stream);
   };
   auto emitReduce = [&](auto reduce) -> FailureOr<Value> {
     SmallVector<Attribute> refs, kinds;
@@ -235,8 +273,8 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
       emitCopy(assignment.getSlot(input), slot, loc, "a value that is all-reduced and still read");
       refs.push_back(getRef(slot, Access::ReadWrite));
       counts.push_back(type.getNumElements());
-      kinds.push_back(
-          builder.getStringAttr(stringifyReduceKind(cast<ReduceKindAttr>(reduce.getKinds()[index]).getValue())));
+      auto kind = cast<ReduceKindAttr>(reduce.getKinds()[index]);
+      kinds.push_back(plan::ReductionKindAttr::get(builder.getContext(), translateKind(kind.getValue())));
     }
     gate(stream, loc);
     return create<plan::AllReduceOp>(loc, builder.getArrayAttr(refs), ArrayRef<int64_t>(counts),
@@ -254,15 +292,6 @@ FailureOr<Value> CommandEmitter::emitCollective(Operation *op, StringRef stream)
 
 LogicalResult CommandEmitter::emitOp(Operation *op) {
   Location loc = op->getLoc();
-  auto emitStart = [&](auto start) -> LogicalResult {
-    if (!start.getHandle().hasOneUse())
-      return op->emitOpError("must have exactly one wait");
-    FailureOr<Value> event = emitCollective(op, start.getStream());
-    if (failed(event))
-      return failure();
-    events[start.getHandle()] = *event;
-    return success();
-  };
   if (auto check = dyn_cast<kernel::CheckIndexOp>(op)) {
     auto ids = cast<RankedTensorType>(check.getIds().getType());
     lastCompute = create<plan::CheckIndexOp>(loc, readRef(check.getIds()), ids.getNumElements(), ids.getElementType(),
@@ -272,17 +301,17 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
     emitGemm(gemm);
   } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
     emitKernel(kernel);
-  } else if (isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op)) {
-    FailureOr<Value> event = emitCollective(op, getStreamName(cast<CollectiveOpInterface>(op)));
+  } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+    bool isStart = !isMemoryEffectFree(op);
+    if (isStart && !op->hasOneUse())
+      return op->emitOpError("must have exactly one wait");
+    FailureOr<Value> event = emitCollective(collective);
     if (failed(event))
       return failure();
-    waitFor(*event, kCompute, loc);
-  } else if (auto gather = dyn_cast<AllGatherStartOp>(op)) {
-    return emitStart(gather);
-  } else if (auto scatter = dyn_cast<ReduceScatterStartOp>(op)) {
-    return emitStart(scatter);
-  } else if (auto reduce = dyn_cast<AllReduceStartOp>(op)) {
-    return emitStart(reduce);
+    if (isStart)
+      events[op->getResult(0)] = *event;
+    else
+      waitFor(*event, kCompute, loc);
   } else if (auto wait = dyn_cast<WaitOp>(op)) {
     waitFor(events.at(wait.getHandle()), kCompute, loc);
   } else if (auto pack = dyn_cast<PackOp>(op)) {

@@ -20,16 +20,8 @@ std::vector<std::string> getPartialAxes(CollectiveOpInterface op) {
 
 int64_t getGroupSize(CollectiveOpInterface op) { return getMesh(op).getNumRanks(op.getAxesAttr()); }
 
-StringRef getStreamName(CollectiveOpInterface op) {
-  if (auto stream = op->getAttrOfType<StringAttr>("stream"))
-    return stream.getValue();
-  if (op.getCollectiveName() == "all_gather")
-    return "gather";
-  return op.getCollectiveName() == "reduce_scatter" || op.getUnitAttr() ? "reduce" : "scalar";
-}
-
 std::string getCommunicatorName(CollectiveOpInterface op) {
-  std::string name = getStreamName(op).str();
+  std::string name = stringifyStream(op.getStreamKind()).str();
   for (const std::string &axis : getPartialAxes(op))
     name += "." + axis;
   return name;

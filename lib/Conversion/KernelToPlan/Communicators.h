@@ -15,9 +15,6 @@ std::vector<std::string> getPartialAxes(CollectiveOpInterface op);
 /// How many ranks it connects.
 int64_t getGroupSize(CollectiveOpInterface op);
 
-/// The stream, and so the beginning of the communicator's name, of a collective: the one that a schedule has given it.
-llvm::StringRef getStreamName(CollectiveOpInterface op);
-
 /// What the collective's communicator is called: as its stream, and the axes where these are not all: "gather.shard".
 std::string getCommunicatorName(CollectiveOpInterface op);
 

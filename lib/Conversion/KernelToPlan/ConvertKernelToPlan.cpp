@@ -33,28 +33,25 @@ static int64_t getNumRanks(ModuleOp module) {
   return ranks;
 }
 
-/// The names of all communicators, after their streams, and the axes of those that do not connect all ranks. On one axis
-/// there is one for each stream; on more, those that are used.
-static std::pair<ArrayAttr, DictionaryAttr> listCommunicators(ModuleOp module, func::FuncOp step) {
-  Builder builder(module.getContext());
-  SmallVector<StringRef> streams = {"gather", "reduce", "scalar"};
-  bool isOneAxis = llvm::all_of(module.getOps<MeshOp>(), [](MeshOp mesh) { return mesh.getAxisNames().size() == 1; });
-  if (isOneAxis)
-    return {builder.getStrArrayAttr(streams), DictionaryAttr()};
-  llvm::MapVector<StringAttr, ArrayAttr> used;
-  for (StringRef stream : streams)
-    step.walk([&](CollectiveOpInterface op) {
-      if (getStreamName(op) == stream)
-        used[builder.getStringAttr(getCommunicatorName(op))] = getPartialAxes(op).empty() ? ArrayAttr() : op.getAxesAttr();
-    });
-  SmallVector<Attribute> names;
-  NamedAttrList axes;
-  for (auto &[name, along] : used) {
-    names.push_back(name);
-    if (along)
-      axes.set(name, along);
+/// Adds the communicators, in the order of their streams. On one axis there is one for each stream; on more, those that
+/// are used.
+static void addCommunicators(func::FuncOp step, plan::ProgramOp program) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&program.getBody().front());
+  auto meshes = step->getParentOfType<ModuleOp>().getOps<MeshOp>();
+  bool isOneAxis = llvm::all_of(meshes, [](MeshOp mesh) { return mesh.getAxisNames().size() == 1; });
+  for (Stream stream : {Stream::gather, Stream::reduce, Stream::scalar}) {
+    llvm::MapVector<StringAttr, ArrayAttr> used;
+    if (isOneAxis)
+      used[builder.getStringAttr(stringifyStream(stream))] = ArrayAttr();
+    else
+      step.walk([&](CollectiveOpInterface op) {
+        if (op.getStreamKind() == stream)
+          used[builder.getStringAttr(getCommunicatorName(op))] =
+              getPartialAxes(op).empty() ? ArrayAttr() : op.getAxesAttr();
+      });
+    for (auto &[name, axes] : used)
+      plan::CommunicatorOp::create(builder, step.getLoc(), name, axes);
   }
-  return {builder.getArrayAttr(names), axes.getDictionary(module.getContext())};
 }
 
 LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
@@ -65,13 +62,11 @@ LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
     return failure();
 
   OpBuilder builder(step);
-  // The order of the streams is that of the artifact format.
-  ArrayAttr streams = builder.getStrArrayAttr({"compute", "gather", "reduce", "scalar"});
-  auto [communicators, axes] = listCommunicators(getOperation(), step);
-  auto program = plan::ProgramOp::create(
-      builder, step.getLoc(), "train_step", getNumRanks(getOperation()), streams, communicators,
-      /*state_bytes=*/0, /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}), axes);
+  auto program =
+      plan::ProgramOp::create(builder, step.getLoc(), "train_step", getNumRanks(getOperation()), /*state_bytes=*/0,
+                              /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}));
   program.getBody().emplaceBlock();
+  addCommunicators(step, program);
   if (failed(emitCommands(step, *assignment, program)))
     return failure();
   addDataflow(step);

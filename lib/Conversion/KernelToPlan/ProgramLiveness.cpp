@@ -8,35 +8,29 @@ using namespace mlir;
 using namespace spmd;
 using memory::HappensBefore;
 
-static SmallVector<StringRef> getStreams(plan::ProgramOp program) {
-  return llvm::to_vector(program.getStreams().getAsValueRange<StringAttr>());
-}
+static constexpr unsigned kNumStreams = plan::getMaxEnumValForStream() + 1;
 
-static unsigned getStreamNumber(ArrayRef<StringRef> streams, StringRef name) {
-  return llvm::find(streams, name) - streams.begin();
-}
+static unsigned getStreamNumber(plan::CommandOpInterface command) { return static_cast<unsigned>(command.getStream()); }
 
 static std::vector<memory::StreamCommand> collectCommands(plan::ProgramOp program) {
-  SmallVector<StringRef> streams = getStreams(program);
   DenseMap<Value, int64_t> ids;
   std::vector<memory::StreamCommand> commands;
   for (auto command : program.getOps<plan::CommandOpInterface>()) {
     ids[command.getEvent()] = commands.size();
     Value awaited = command.getAwaitedEvent();
-    commands.push_back({getStreamNumber(streams, command.getStream()), awaited ? ids.at(awaited) : -1});
+    commands.push_back({getStreamNumber(command), awaited ? ids.at(awaited) : -1});
   }
   return commands;
 }
 
 /// Every transient buffer with its uses, in the order of the buffers.
 static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
-  SmallVector<StringRef> streams = getStreams(program);
   SmallVector<TransientBuffer> buffers;
   llvm::StringMap<unsigned> numbers;
   for (auto buffer : program.getOps<plan::BufferOp>())
     if (!buffer.getState()) {
       numbers[buffer.getSymName()] = buffers.size();
-      buffers.push_back({buffer, memory::Uses(streams.size()), {}});
+      buffers.push_back({buffer, memory::Uses(kNumStreams), {}});
     }
   auto find = [&](plan::RefAttr ref) -> TransientBuffer * {
     auto it = numbers.find(ref.getBuffer().getValue());
@@ -53,7 +47,7 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
     } else if (auto command = dyn_cast<plan::CommandOpInterface>(op)) {
       for (plan::RefAttr ref : command.getRefs())
         if (TransientBuffer *buffer = find(ref)) {
-          buffer->uses.add(getStreamNumber(streams, command.getStream()), id);
+          buffer->uses.add(getStreamNumber(command), id);
           buffer->commands.push_back(static_cast<int32_t>(id));
         }
       ++id;
@@ -63,7 +57,7 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
 }
 
 ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
-    : buffers(collectUses(program)), commands(collectCommands(program)), numStreams(program.getStreams().size()),
+    : buffers(collectUses(program)), commands(collectCommands(program)), numStreams(kNumStreams),
       order(commands, numStreams) {
   int64_t end = commands.size() + 1;
   for (TransientBuffer &buffer : buffers) {

@@ -31,9 +31,7 @@ private:
   /// Appends what is there, and says where; -1 when nothing is.
   int32_t addOptionalRef(Command &command, std::optional<plan::RefAttr> ref);
   runtime::DType translateDType(Operation *op, Type type);
-  runtime::ReductionKind translateKind(Operation *op, StringRef kind);
-  int32_t numberOf(Operation *op, StringRef name, ArrayRef<std::string> names, StringRef what);
-  void addCollective(Command &command, Operation *op, StringRef communicator, StringRef unit, Type dtype);
+  void addCollective(Command &command, Operation *op, FlatSymbolRefAttr communicator, StringRef unit, Type dtype);
 
   void fill(Command &command, plan::KernelOp op);
   void fill(Command &command, plan::GemmOp op);
@@ -47,7 +45,7 @@ private:
 
   plan::ProgramOp program;
   runtime::Plan plan;
-  llvm::StringMap<int32_t> buffers;
+  llvm::StringMap<int32_t> buffers, communicators;
   DenseMap<Value, int32_t> commands;
   bool hasFailed = false;
 };
@@ -62,21 +60,32 @@ runtime::DType PlanTranslator::translateDType(Operation *op, Type type) {
   return runtime::DType::F32;
 }
 
-runtime::ReductionKind PlanTranslator::translateKind(Operation *op, StringRef kind) {
-  if (std::optional<runtime::ReductionKind> known = runtime::parseReductionKind(kind))
-    return *known;
-  hasFailed = true;
-  op->emitOpError("expected sum, max, min or norm2, found '") << kind << "'";
-  return runtime::ReductionKind::Sum;
+static runtime::ReductionKind translateKind(plan::ReductionKind kind) {
+  switch (kind) {
+  case plan::ReductionKind::sum:
+    return runtime::ReductionKind::Sum;
+  case plan::ReductionKind::max:
+    return runtime::ReductionKind::Max;
+  case plan::ReductionKind::min:
+    return runtime::ReductionKind::Min;
+  case plan::ReductionKind::norm2:
+    return runtime::ReductionKind::Norm2;
+  }
+  llvm_unreachable("unknown reduction");
 }
 
-int32_t PlanTranslator::numberOf(Operation *op, StringRef name, ArrayRef<std::string> names, StringRef what) {
-  const std::string *found = llvm::find(names, name);
-  if (found != names.end())
-    return static_cast<int32_t>(found - names.begin());
-  hasFailed = true;
-  op->emitOpError("no ") << what << " is named '" << name << "'; there are: " << llvm::join(names, ", ");
-  return 0;
+static runtime::Activation translateActivation(std::optional<plan::Activation> activation) {
+  if (!activation)
+    return runtime::Activation::None;
+  switch (*activation) {
+  case plan::Activation::relu:
+    return runtime::Activation::Relu;
+  case plan::Activation::gelu:
+    return runtime::Activation::Gelu;
+  case plan::Activation::gelu_tanh:
+    return runtime::Activation::GeluTanh;
+  }
+  llvm_unreachable("unknown activation");
 }
 
 static runtime::Access translateAccess(plan::Access access) {
@@ -125,43 +134,36 @@ void PlanTranslator::fill(Command &command, plan::GemmOp op) {
   gemm.bias = addOptionalRef(command, op.getBias());
   gemm.residual = addOptionalRef(command, op.getResidual());
   gemm.preActivation = addOptionalRef(command, op.getPreActivation());
-  if (std::optional<StringRef> name = op.getActivation()) {
-    if (std::optional<runtime::Activation> activation = runtime::parseActivation(*name)) {
-      gemm.activation = *activation;
-    } else {
-      hasFailed = true;
-      op.emitOpError("expected relu, gelu or gelu_tanh, found '") << *name << "'";
-    }
-  }
+  gemm.activation = translateActivation(op.getActivation());
 }
 
-void PlanTranslator::addCollective(Command &command, Operation *op, StringRef communicator, StringRef unit,
+void PlanTranslator::addCollective(Command &command, Operation *op, FlatSymbolRefAttr communicator, StringRef unit,
                                    Type dtype) {
-  command.communicator = numberOf(op, communicator, plan.communicators, "communicator");
+  command.communicator = communicators.lookup(communicator.getValue());
   command.unit = unit.str();
   command.dtype = translateDType(op, dtype);
 }
 
 void PlanTranslator::fill(Command &command, plan::AllGatherOp op) {
   command.kind = CommandKind::AllGather;
-  addCollective(command, op, op.getComm(), op.getUnit(), op.getDtype());
+  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
   command.counts = {static_cast<int64_t>(op.getCount())};
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
 }
 
 void PlanTranslator::fill(Command &command, plan::ReduceScatterOp op) {
   command.kind = CommandKind::ReduceScatter;
-  addCollective(command, op, op.getComm(), op.getUnit(), op.getDtype());
-  command.kinds = {translateKind(op, op.getKind())};
+  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
+  command.kinds = {translateKind(op.getKind())};
   command.counts = {static_cast<int64_t>(op.getCount())};
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
 }
 
 void PlanTranslator::fill(Command &command, plan::AllReduceOp op) {
   command.kind = CommandKind::AllReduce;
-  addCollective(command, op, op.getComm(), op.getUnit(), op.getDtype());
-  for (StringRef kind : op.getKinds().getAsValueRange<StringAttr>())
-    command.kinds.push_back(translateKind(op, kind));
+  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
+  for (auto kind : op.getKinds().getAsRange<plan::ReductionKindAttr>())
+    command.kinds.push_back(translateKind(kind.getValue()));
   command.counts = op.getCounts().vec();
   addRefs(command, op.getBuffers());
 }
@@ -196,7 +198,7 @@ void PlanTranslator::fill(Command &command, plan::CheckIndexOp op) {
 
 Command PlanTranslator::translateCommand(plan::CommandOpInterface op) {
   Command command;
-  command.stream = numberOf(op, op.getStream(), plan.streams, "stream");
+  command.stream = static_cast<int32_t>(op.getStream());
   command.location = describeSource(op.getLoc());
   llvm::TypeSwitch<Operation *>(op)
       .Case<plan::KernelOp, plan::GemmOp, plan::AllGatherOp, plan::ReduceScatterOp, plan::AllReduceOp, plan::WaitOp,
@@ -217,13 +219,16 @@ runtime::Buffer PlanTranslator::translateBuffer(plan::BufferOp op) {
 }
 
 FailureOr<runtime::Plan> PlanTranslator::translate() {
-  for (StringRef name : program.getStreams().getAsValueRange<StringAttr>())
-    plan.streams.push_back(name.str());
-  for (StringRef name : program.getCommunicators().getAsValueRange<StringAttr>())
-    plan.communicators.push_back(name.str());
-  for (NamedAttribute entry : program.getAxesAttr() ? program.getAxesAttr().getValue() : ArrayRef<NamedAttribute>())
-    for (StringRef axis : cast<ArrayAttr>(entry.getValue()).getAsValueRange<StringAttr>())
-      plan.axes[entry.getName().str()].push_back(axis.str());
+  for (unsigned stream = 0; stream <= plan::getMaxEnumValForStream(); ++stream)
+    plan.streams.push_back(stringifyStream(static_cast<plan::Stream>(stream)).str());
+  for (auto communicator : program.getOps<plan::CommunicatorOp>()) {
+    std::string name = communicator.getSymName().str();
+    communicators[name] = static_cast<int32_t>(plan.communicators.size());
+    if (communicator.getAxes())
+      for (StringRef axis : communicator.getAxesAttr().getAsValueRange<StringAttr>())
+        plan.axes[name].push_back(axis.str());
+    plan.communicators.push_back(std::move(name));
+  }
   for (auto buffer : program.getOps<plan::BufferOp>()) {
     plan.buffers.push_back(translateBuffer(buffer));
     buffers[buffer.getSymName()] = plan.buffers.back().id;

@@ -35,19 +35,18 @@ private:
 static Operation *createStart(OpBuilder &builder, CollectiveOpInterface op) {
   Location loc = op.getLoc();
   auto handle = HandleType::get(builder.getContext(), SmallVector<Type>(op->getResultTypes()));
+  auto stream = StreamAttr::get(builder.getContext(), op.getStreamKind());
   if (auto gather = dyn_cast<AllGatherOp>(*op))
     return AllGatherStartOp::create(builder, loc, handle, gather.getInput(), gather.getMeshAttr(), gather.getAxesAttr(),
                                     gather.getUnitAttr(), gather.getDimAttr(), gather.getPreAttr(),
-                                    gather.getTotalAttr(), builder.getStringAttr("gather"));
+                                    gather.getTotalAttr(), stream);
   if (auto scatter = dyn_cast<ReduceScatterOp>(*op))
     return ReduceScatterStartOp::create(builder, loc, handle, scatter.getInput(), scatter.getMeshAttr(),
                                         scatter.getAxesAttr(), scatter.getUnitAttr(), scatter.getKindAttr(),
-                                        scatter.getDimAttr(), scatter.getPreAttr(), scatter.getChunkAttr(),
-                                        builder.getStringAttr("reduce"));
+                                        scatter.getDimAttr(), scatter.getPreAttr(), scatter.getChunkAttr(), stream);
   auto reduce = cast<AllReduceOp>(*op);
   return AllReduceStartOp::create(builder, loc, handle, reduce.getInputs(), reduce.getMeshAttr(), reduce.getAxesAttr(),
-                                  reduce.getUnitAttr(), reduce.getKindsAttr(),
-                                  builder.getStringAttr(reduce.getUnitAttr() ? "reduce" : "scalar"));
+                                  reduce.getUnitAttr(), reduce.getKindsAttr(), stream);
 }
 
 /// Replaces the op by a start in its place and a wait before its first use.

@@ -31,15 +31,12 @@ static LogicalResult verifyStart(CollectiveOpInterface op) {
     return diag;
   }
   // 5
-  StringRef stream = op->getAttrOfType<StringAttr>("stream").getValue();
-  bool isGather = isa<AllGatherStartOp>(*op);
-  if (isGather != (stream == "gather"))
-    return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream
-                           << "\", gathers and only gathers belong on \"gather\"";
-  StringRef expected = isa<ReduceScatterStartOp>(*op) || op.getUnitAttr() ? "reduce" : "scalar";
-  if (!isGather && stream != expected)
-    return op->emitError() << "'" << op->getName() << "' is on stream \"" << stream << "\", it belongs on \""
-                           << expected << "\": small all_reduces are on \"scalar\", other reductions on \"reduce\"";
+  Stream expected = getNaturalStream(op.getCollectiveKind(), op.getUnitAttr() != nullptr);
+  if (op.getStreamKind() != expected)
+    return op->emitError() << "'" << op->getName() << "' is on stream " << stringifyStream(op.getStreamKind())
+                           << ", it belongs on " << stringifyStream(expected)
+                           << ": gathers, and only they, are on gather, small all_reduces on scalar, other reductions "
+                              "on reduce";
   return success();
 }
 

@@ -34,14 +34,14 @@ func.func @gradients(%x: tensor<32x8xf32>, %g: tensor<32x16xf32>, %b: tensor<16x
 // CHECK:             = %[[P]] at
 // CHECK:             = %[[R]]#1 at
 func.func @regather(%shard: tensor<256xf32>, %x: tensor<32x8xf32>, %g: tensor<32x8xf32>) -> (tensor<32x16xf32>, tensor<32x16xf32>) {
-  %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 512 stream "gather" {spmd.segment = 0 : i64} : tensor<256xf32> -> !spmd.handle<tensor<512xf32>>
+  %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 512 stream gather {spmd.segment = 0 : i64} : tensor<256xf32> -> !spmd.handle<tensor<512xf32>>
   %flat = spmd.wait %h {spmd.segment = 0 : i64} : !spmd.handle<tensor<512xf32>> -> tensor<512xf32>
   %w, %b = spmd.unpack %flat unit @unit0 ["w", "b"] {spmd.segment = 0 : i64} : tensor<512xf32> -> tensor<16x8xf32>, tensor<16xf32>
   %wt = aten.permute %w {dims = array<i64: 1, 0>, spmd.segment = 0 : i64} : (tensor<16x8xf32>) -> tensor<8x16xf32>
   %y = aten.addmm %b, %x, %wt {spmd.segment = 0 : i64} : (tensor<16xf32>, tensor<32x8xf32>, tensor<8x16xf32>) -> tensor<32x16xf32>
   %a = aten.relu %y {spmd.segment = 0 : i64} : (tensor<32x16xf32>) -> tensor<32x16xf32>
   spmd.release %flat {spmd.segment = 0 : i64} : tensor<512xf32>
-  %h1 = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 512 stream "gather" {spmd.segment = 1 : i64} : tensor<256xf32> -> !spmd.handle<tensor<512xf32>>
+  %h1 = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 512 stream gather {spmd.segment = 1 : i64} : tensor<256xf32> -> !spmd.handle<tensor<512xf32>>
   %flat1 = spmd.wait %h1 {spmd.segment = 1 : i64} : !spmd.handle<tensor<512xf32>> -> tensor<512xf32>
   %w1 = spmd.unpack %flat1 unit @unit0 ["w"] {spmd.segment = 1 : i64} : tensor<512xf32> -> tensor<16x8xf32>
   %w1t = aten.permute %w1 {dims = array<i64: 1, 0>, spmd.segment = 1 : i64} : (tensor<16x8xf32>) -> tensor<8x16xf32>

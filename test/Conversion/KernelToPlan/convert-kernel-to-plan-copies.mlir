@@ -6,7 +6,7 @@
 // CHECK-LABEL: plan.program
 // CHECK: plan.kernel @k0(r @b0[0 : 512], w @[[NEW:.*]][0 : 512])
 // CHECK: plan.kernel @k1(r @b0[0 : 512], w @[[LOSS:.*]][0 : 4])
-// CHECK: plan.copy(r @[[NEW]][0 : 512], w @b0[0 : 512]) on "compute"
+// CHECK: plan.copy(r @[[NEW]][0 : 512], w @b0[0 : 512]) on compute
 func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.param<"w", trainable>})
     -> (tensor<f32> {spmd.result = #spmd.loss<"">},
         tensor<128xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
@@ -28,7 +28,7 @@ func.func @step(%w: tensor<128xf32> {spmd.arg = #spmd.param<"w", trainable>})
 // Each element is read after another has taken its place: a kernel does not overwrite what it reads elsewhere.
 // CHECK-LABEL: plan.program
 // CHECK: plan.kernel @k0(r @b0[0 : 64], w @[[NEW:b[^0].*]][0 : 64])
-// CHECK: plan.copy(r @[[NEW]][0 : 64], w @b0[0 : 64]) on "compute"
+// CHECK: plan.copy(r @[[NEW]][0 : 64], w @b0[0 : 64]) on compute
 func.func @step(%w: tensor<4x4xf32> {spmd.arg = #spmd.param<"w", trainable>})
     -> (tensor<4x4xf32> {spmd.result = #spmd.update<#spmd.param<"w", trainable>>}) {
   // expected-remark @+1 {{the new value of w is copied: 64 bytes}}
@@ -90,7 +90,7 @@ func.func @step(%x: tensor<128xi1> {spmd.arg = #spmd.batch<"x", dim = 0>})
 // CHECK-LABEL: plan.program
 // CHECK: plan.kernel @k0(r @b0[0 : 8], w @[[V:.*]][0 : 4])
 // CHECK: plan.copy(r @[[V]][0 : 4], w @[[SUM:.*]][0 : 4])
-// CHECK: plan.all_reduce ["sum"](rw @[[SUM]][0 : 4])
+// CHECK: plan.all_reduce [sum](rw @[[SUM]][0 : 4])
 // CHECK: plan.kernel @k1(r @[[V]][0 : 4], r @[[SUM]][0 : 4], w @[[V]][0 : 4])
 spmd.mesh @mesh ["data" = 2]
 func.func @step(%x: tensor<2xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})

@@ -33,9 +33,9 @@ module attributes {spmd.step = {name = "linear"}} {
           tensor<128xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "param">>},
           tensor<128xf32> {spmd.result = #spmd.update<#spmd.shard<@unit0, "momentum_buffer", init = 0.0>>}) {
     // The gather reads the shard where it persists; nothing has run that it could wait for.
-    // CHECK: %[[AG:.*]] = plan.all_gather(r @b0[0 : 512], w @[[W]][0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
-    // CHECK-NEXT: plan.wait for %[[AG]] on "compute"
-    %h = spmd.all_gather_start %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+    // CHECK: %[[AG:.*]] = plan.all_gather(r @b0[0 : 512], w @[[W]][0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
+    // CHECK-NEXT: plan.wait for %[[AG]] on compute
+    %h = spmd.all_gather_start %w on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather
         : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
     %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
     %wf, %bf = spmd.unpack %flat unit @unit0 ["w", "b"] : tensor<256xf32> -> tensor<4x16xf32>, tensor<4xf32>
@@ -54,8 +54,8 @@ module attributes {spmd.step = {name = "linear"}} {
     }
     spmd.release %flat : tensor<256xf32>
     // The first gradient that is written makes the padding zero, and is written where the reduce-scatter reads it.
-    // CHECK-NEXT: plan.fill(w @[[G]][256 : 256]) value 0 on "compute"
-    // CHECK-NEXT: plan.fill(w @[[G]][528 : 496]) value 0 on "compute"
+    // CHECK-NEXT: plan.fill(w @[[G]][256 : 256]) value 0 on compute
+    // CHECK-NEXT: plan.fill(w @[[G]][528 : 496]) value 0 on compute
     // CHECK-NEXT: plan.gemm(r @[[Y]][0 : 64], r @b3[0 : 256], w @[[G]][0 : 256]) m 4 n 16 k 4 ld(4, 16, 16) trans_a
     %gw = kernel.gemm m 4 n 16 k 4 a(%dy ld 4 trans : tensor<4x4xf32>) b(%x ld 16 : tensor<4x16xf32>) -> tensor<4x16xf32>
     // CHECK-NEXT: %[[LAST:.*]] = plan.kernel @k1(r @[[Y]][0 : 64], w @[[G]][512 : 16])
@@ -66,15 +66,15 @@ module attributes {spmd.step = {name = "linear"}} {
       kernel.yield %q : f32
     }
     %g = spmd.pack %gw, %gb unit @unit0 ["w", "b"] : (tensor<4x16xf32>, tensor<4xf32>) -> tensor<256xf32>
-    // CHECK-NEXT: plan.wait for %[[LAST]] on "reduce"
-    // CHECK-NEXT: %[[RS:.*]] = plan.reduce_scatter "sum"(r @[[G]][0 : 1024], w @[[S:.*]][0 : 512]) count 128 : f32 unit "unit0" comm "reduce" on "reduce"
-    %hg = spmd.reduce_scatter_start sum %g on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream "reduce"
+    // CHECK-NEXT: plan.wait for %[[LAST]] on reduce
+    // CHECK-NEXT: %[[RS:.*]] = plan.reduce_scatter sum(r @[[G]][0 : 1024], w @[[S:.*]][0 : 512]) count 128 : f32 unit "unit0" comm @reduce on reduce
+    %hg = spmd.reduce_scatter_start sum %g on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream reduce
         : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
-    // CHECK-NEXT: plan.wait for %[[LAST]] on "scalar"
-    // CHECK-NEXT: %[[AR:.*]] = plan.all_reduce ["sum"](rw @[[LOSS]][0 : 4]) counts [1] : f32 unit "" comm "scalar" on "scalar"
-    %hl = spmd.all_reduce_start [sum] %lp on @mesh ["data"] stream "scalar" : (tensor<f32>) -> !spmd.handle<tensor<f32>>
-    // CHECK-NEXT: plan.wait for %[[RS]] on "compute"
-    // CHECK-NEXT: plan.wait for %[[AR]] on "compute"
+    // CHECK-NEXT: plan.wait for %[[LAST]] on scalar
+    // CHECK-NEXT: %[[AR:.*]] = plan.all_reduce [sum](rw @[[LOSS]][0 : 4]) counts [1] : f32 unit "" comm @scalar on scalar
+    %hl = spmd.all_reduce_start [sum] %lp on @mesh ["data"] stream scalar : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+    // CHECK-NEXT: plan.wait for %[[RS]] on compute
+    // CHECK-NEXT: plan.wait for %[[AR]] on compute
     %gs = spmd.wait %hg : !spmd.handle<tensor<128xf32>> -> tensor<128xf32>
     %l = spmd.wait %hl : !spmd.handle<tensor<f32>> -> tensor<f32>
     // Parameter and momentum are updated where they are.

@@ -17,9 +17,9 @@ func.func @step(%x: tensor<4x3xf32> {spmd.arg = #spmd.batch<"x", dim = 1>},
   %s = spmd.reduce_scatter sum %g on @mesh ["data"] dim 0 pre 1 chunk 3 : tensor<6x10xf32> -> tensor<3x10xf32>
   %f = spmd.all_gather %s on @mesh ["data"] dim 0 pre 1 total 6 : tensor<3x10xf32> -> tensor<6x10xf32>
   // CHECK: %[[SORTED:.*]] = kernel.copy %{{.*}} pieces [#kernel.piece<0 [6, 5, 1]
-  // CHECK: %[[H:.*]] = spmd.reduce_scatter_start sum %[[SORTED]] on @mesh ["data"] dim 0 pre 1 chunk 6 stream "reduce" : tensor<12x5xf32> -> !spmd.handle<tensor<6x5xf32>>
+  // CHECK: %[[H:.*]] = spmd.reduce_scatter_start sum %[[SORTED]] on @mesh ["data"] dim 0 pre 1 chunk 6 stream reduce : tensor<12x5xf32> -> !spmd.handle<tensor<6x5xf32>>
   // CHECK: spmd.wait %[[H]]
-  %h = spmd.reduce_scatter_start sum %g on @mesh ["data"] dim 1 pre 1 chunk 5 stream "reduce"
+  %h = spmd.reduce_scatter_start sum %g on @mesh ["data"] dim 1 pre 1 chunk 5 stream reduce
       : tensor<6x10xf32> -> !spmd.handle<tensor<6x5xf32>>
   %w = spmd.wait %h : !spmd.handle<tensor<6x5xf32>> -> tensor<6x5xf32>
   return %y, %f, %w, %s : tensor<4x5xf32>, tensor<6x10xf32>, tensor<6x5xf32>, tensor<3x10xf32>

@@ -5,11 +5,11 @@
 // a residual and lies elsewhere. What an activation is applied to has bytes of its own.
 
 // CHECK: plan.gemm(r @[[X:.*]][0 : 128], r @[[W:.*]][0 : 192], w @[[Y:.*]][0 : 96]) m 4 n 6 k 8
-// CHECK-SAME: beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @[[B:.*]][0 : 24] residual r @[[R:.*]][0 : 96] on "compute"
+// CHECK-SAME: beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @[[B:.*]][0 : 24] residual r @[[R:.*]][0 : 96] on compute
 // CHECK-NEXT: plan.gemm(r @[[X]][0 : 128], r @[[W]][0 : 192], rw @[[Y]][0 : 96])
-// CHECK-SAME: beta 1.000000e+00 batch 1 strides(0, 0, 0) : f32 on "compute"
+// CHECK-SAME: beta 1.000000e+00 batch 1 strides(0, 0, 0) : f32 on compute
 // CHECK-NEXT: plan.gemm({{.*}}, w @[[Z:.*]][0 : 96])
-// CHECK-SAME: beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 residual r @[[Y]][0 : 96] activation "gelu_tanh" pre_activation w @[[H:.*]][0 : 96] on "compute"
+// CHECK-SAME: beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 residual r @[[Y]][0 : 96] activation gelu_tanh pre_activation w @[[H:.*]][0 : 96] on compute
 // CHECK-NEXT: plan.kernel @k0(r @[[Y]][0 : 96], r @[[Z]][0 : 96], r @[[H]][0 : 96]
 
 // JSON: "op":"gemm"

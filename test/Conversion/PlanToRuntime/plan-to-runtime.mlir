@@ -11,7 +11,7 @@ module attributes {
     #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
   // PLAN: "format": "spmd-plan",
   // PLAN-NEXT: "version": 1,
-  // PLAN-NEXT: "streams": ["compute","gather"],
+  // PLAN-NEXT: "streams": ["compute","gather","reduce","scalar"],
   // PLAN-NEXT: "communicators": ["gather"],
   // PLAN-NEXT: "buffers": [
   // PLAN-NEXT: {"id":0,"name":"unit0 param","class":"parameters","offset":0,"bytes":512,"state":true,"loc":"{{.*}}"},
@@ -62,8 +62,8 @@ module attributes {
     plan.target %l is #spmd.loss<"loss"> type tensor<f32> : <4>
     plan.target %g is #spmd.table<@unit0, "step", init = 0.0> type tensor<2xf32> : <16>
   }
-  plan.program @train_step ranks 2 streams ["compute", "gather"] communicators ["gather"] state 576 transient 1344
-      lower_bound 1344 peak {gathered = 1024 : i64} {
+  plan.program @train_step ranks 2 state 576 transient 1344 lower_bound 1344 peak {gathered = 1024 : i64} {
+    plan.communicator @gather
     plan.buffer @p parameters at 0 bytes 512 state "unit0 param"
     plan.buffer @t optimizer_state at 512 bytes 8 state "unit0 step"
     plan.buffer @x io at 576 bytes 128 "x"
@@ -78,13 +78,13 @@ module attributes {
     plan.output r @l[64 : 4] as #spmd.loss<"loss"> type tensor<f32>
     // PLAN: "commands": [
     // PLAN-NEXT: {"op":"all_gather","stream":"gather","comm":"gather","unit":"unit0","dtype":"f32","count":128,"send":{"buffer":0,"offset":0,"bytes":512,"access":"r"},"recv":{"buffer":4,"offset":0,"bytes":1024,"access":"w"},"loc":"h.0, train.py:10"},
-    %0 = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
+    %0 = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
         loc(fused<#spmd.src<"h.0">>["train.py":10:3])
     // PLAN-NEXT: {"op":"wait","stream":"compute","for":0,"loc":"{{.*}}"},
-    %1 = plan.wait for %0 on "compute"
+    %1 = plan.wait for %0 on compute
     // PLAN-NEXT: {"op":"kernel","stream":"compute","kernel":"k0","parallel":4,"grain":1,"args":[{"buffer":4,"offset":64,"coord":[32],"bytes":64,"access":"r"},{"buffer":5,"offset":0,"bytes":128,"access":"w"}],"loc"
-    %2 = plan.kernel @k0(r @w[64 + 32 * c0 : 64], w @l[0 : 128]) parallel 4 grain 1 on "compute"
+    %2 = plan.kernel @k0(r @w[64 + 32 * c0 : 64], w @l[0 : 128]) parallel 4 grain 1 on compute
     // PLAN-NEXT: {"op":"fill","stream":"compute","bytes":4,"value":0,"dst":{"buffer":5,"offset":64,"bytes":4,"access":"w"},"loc"
-    %3 = plan.fill(w @l[64 : 4]) value 0 on "compute"
+    %3 = plan.fill(w @l[64 : 4]) value 0 on compute
   }
 }

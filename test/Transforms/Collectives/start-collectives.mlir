@@ -14,7 +14,7 @@ spmd.shard_unit @unit1 modules ["a"] mesh @mesh axes ["data"] fully_shard reshar
   #spmd.segment<"a.w", shape = [4, 4], group = 0, offset = 0, numel = 16, trainable = true>]>
 
 // AHEAD: func.func @step(%[[S0:.*]]: tensor<128xf32>, %[[S1:.*]]: tensor<128xf32>, %[[X:.*]]: tensor<2x16xf32>)
-// AHEAD-NEXT: %[[H0:.*]] = spmd.all_gather_start %[[S0]] on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+// AHEAD-NEXT: %[[H0:.*]] = spmd.all_gather_start %[[S0]] on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather
 // AHEAD-NEXT: %[[G0:.*]] = spmd.wait %[[H0]]
 // AHEAD-NEXT: %[[H1:.*]] = spmd.all_gather_start %[[S1]]
 // AHEAD-NEXT: %[[W0:.*]] = spmd.unpack %[[G0]]
@@ -28,9 +28,9 @@ spmd.shard_unit @unit1 modules ["a"] mesh @mesh axes ["data"] fully_shard reshar
 // AHEAD-NEXT: %{{.*}} = aten.permute
 // AHEAD-NEXT: %[[D:.*]] = aten.mm
 // AHEAD-NEXT: %[[P:.*]] = spmd.pack %[[D]]
-// AHEAD-NEXT: %[[HR:.*]] = spmd.reduce_scatter_start sum %[[P]] {{.*}} stream "reduce"
+// AHEAD-NEXT: %[[HR:.*]] = spmd.reduce_scatter_start sum %[[P]] {{.*}} stream reduce
 // AHEAD-NEXT: %[[L:.*]] = aten.sum.dim_IntList
-// AHEAD-NEXT: %[[HL:.*]] = spmd.all_reduce_start [sum] %[[L]] {{.*}} stream "scalar"
+// AHEAD-NEXT: %[[HL:.*]] = spmd.all_reduce_start [sum] %[[L]] {{.*}} stream scalar
 // AHEAD-NEXT: %[[R:.*]] = spmd.wait %[[HR]]
 // AHEAD-NEXT: %[[U:.*]] = aten.sub.Tensor %[[S0]], %[[R]]
 // AHEAD-NEXT: %[[LR:.*]] = spmd.wait %[[HL]]

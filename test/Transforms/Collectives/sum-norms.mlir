@@ -12,7 +12,7 @@ spmd.mesh @mesh ["data" = 2]
 
 // CHECK-LABEL: @mixed
 // CHECK: %[[SQUARE:.*]] = aten.mul.Tensor %arg0, %arg0 {spmd.segment = 1 : i64}
-// CHECK: %[[H:.*]] = spmd.all_reduce_start [sum, max] %[[SQUARE]], %arg1 on @mesh ["data"] stream "scalar" {spmd.segment = 1 : i64}
+// CHECK: %[[H:.*]] = spmd.all_reduce_start [sum, max] %[[SQUARE]], %arg1 on @mesh ["data"] stream scalar {spmd.segment = 1 : i64}
 // CHECK: %[[R:.*]]:2 = spmd.wait %[[H]]
 // CHECK: %[[ROOT:.*]] = aten.sqrt %[[R]]#0 {spmd.segment = 1 : i64}
 // CHECK: return %[[ROOT]], %[[R]]#1
@@ -20,7 +20,7 @@ spmd.mesh @mesh ["data" = 2]
 // KEPT: spmd.all_reduce_start [norm2, max] %arg0, %arg1
 // KEPT-NOT: aten
 func.func @mixed(%norm: tensor<f32>, %most: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
-  %h = spmd.all_reduce_start [norm2, max] %norm, %most on @mesh ["data"] stream "scalar" {spmd.segment = 1 : i64}
+  %h = spmd.all_reduce_start [norm2, max] %norm, %most on @mesh ["data"] stream scalar {spmd.segment = 1 : i64}
       : (tensor<f32>, tensor<f32>) -> !spmd.handle<tensor<f32>, tensor<f32>>
   %0:2 = spmd.wait %h {spmd.segment = 1 : i64}
       : !spmd.handle<tensor<f32>, tensor<f32>> -> tensor<f32>, tensor<f32>
@@ -36,7 +36,7 @@ func.func @mixed(%norm: tensor<f32>, %most: tensor<f32>) -> (tensor<f32>, tensor
 // CHECK: %[[NARROW:.*]] = aten._to_copy %[[ROOT]] {{.*}} -> tensor<4xbf16>
 // CHECK: return %[[NARROW]]
 func.func @half(%norm: tensor<4xbf16>) -> tensor<4xbf16> {
-  %h = spmd.all_reduce_start [norm2] %norm on @mesh ["data"] stream "scalar"
+  %h = spmd.all_reduce_start [norm2] %norm on @mesh ["data"] stream scalar
       : (tensor<4xbf16>) -> !spmd.handle<tensor<4xbf16>>
   %0 = spmd.wait %h : !spmd.handle<tensor<4xbf16>> -> tensor<4xbf16>
   return %0 : tensor<4xbf16>

@@ -3,9 +3,13 @@
 // Every op of the dialect, printed and parsed again. The number of an event is the id of its command.
 
 // CHECK-LABEL: plan.program @train_step ranks 2
-plan.program @train_step ranks 2 streams ["compute", "gather", "reduce", "scalar"]
-    communicators ["gather", "reduce", "scalar"] state 1024 transient 4096 lower_bound 4000
+plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
     peak {activations = 1024 : i64, gathered = 1024 : i64} {
+  // CHECK-NEXT: plan.communicator @gather{{$}}
+  plan.communicator @gather
+  // CHECK-NEXT: plan.communicator @reduce.replicate axes ["replicate"]
+  plan.communicator @reduce.replicate axes ["replicate"]
+  plan.communicator @scalar
   // CHECK: plan.buffer @p parameters at 0 bytes 512 state "unit0 param"
   plan.buffer @p parameters at 0 bytes 512 state "unit0 param"
   // CHECK: plan.buffer @m optimizer_state at 512 bytes 512 state "unit0 momentum_buffer"
@@ -19,29 +23,29 @@ plan.program @train_step ranks 2 streams ["compute", "gather", "reduce", "scalar
   plan.input r @x[0 : 1024] as "batch" type tensor<16x16xf32> layout "rows" {ignore_index = -100 : i64, index_bound = 65 : i64}
   // CHECK: plan.output r @y[0 : 4] as "loss" type tensor<f32>
   plan.output r @y[0 : 4] as "loss" type tensor<f32>
-  // CHECK: %[[C0:.*]] = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
-  %0 = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
-  // CHECK: plan.wait for %[[C0]] on "compute"
-  %1 = plan.wait for %0 on "compute"
-  // CHECK: plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_b beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on "compute"
+  // CHECK: %[[C0:.*]] = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
+  %0 = plan.all_gather(r @p[0 : 512], w @w[0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
+  // CHECK: plan.wait for %[[C0]] on compute
+  %1 = plan.wait for %0 on compute
+  // CHECK: plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_b beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on compute
   %2 = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_b
-      beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on "compute"
-  // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024] activation "gelu_tanh" pre_activation w @h[0 : 1024] on "compute"
+      beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 on compute
+  // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024] activation gelu_tanh pre_activation w @h[0 : 1024] on compute
   %epilogue = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @g[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024]
-      activation "gelu_tanh" pre_activation w @h[0 : 1024] on "compute"
-  // CHECK: plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on "compute"
-  %3 = plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on "compute"
-  // CHECK: plan.fill(w @g[1020 : 4]) value 0 on "compute"
-  %4 = plan.fill(w @g[1020 : 4]) value 0 on "compute"
-  %5 = plan.wait for %4 on "reduce"
-  // CHECK: plan.reduce_scatter "sum"(r @g[0 : 1024], w @g[0 + 512 * c0 : 512]) count 128 : f32 unit "unit0" comm "reduce" on "reduce"
-  %6 = plan.reduce_scatter "sum"(r @g[0 : 1024], w @g[0 + 512 * c0 : 512]) count 128 : f32 unit "unit0" comm "reduce" on "reduce"
-  %7 = plan.wait for %4 on "scalar"
-  // CHECK: plan.all_reduce ["sum", "norm2"](rw @y[0 : 4], rw @y[64 : 4]) counts [1, 1] : f32 unit "" comm "scalar" on "scalar"
-  %8 = plan.all_reduce ["sum", "norm2"](rw @y[0 : 4], rw @y[64 : 4]) counts [1, 1] : f32 unit "" comm "scalar" on "scalar"
-  // CHECK: plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on "compute"
-  %9 = plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on "compute"
+      activation gelu_tanh pre_activation w @h[0 : 1024] on compute
+  // CHECK: plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
+  %3 = plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
+  // CHECK: plan.fill(w @g[1020 : 4]) value 0 on compute
+  %4 = plan.fill(w @g[1020 : 4]) value 0 on compute
+  %5 = plan.wait for %4 on reduce
+  // CHECK: plan.reduce_scatter sum(r @g[0 : 1024], w @g[0 + 512 * c0 : 512]) count 128 : f32 unit "unit0" comm @reduce.replicate on reduce
+  %6 = plan.reduce_scatter sum(r @g[0 : 1024], w @g[0 + 512 * c0 : 512]) count 128 : f32 unit "unit0" comm @reduce.replicate on reduce
+  %7 = plan.wait for %4 on scalar
+  // CHECK: plan.all_reduce [sum, norm2](rw @y[0 : 4], rw @y[64 : 4]) counts [1, 1] : f32 unit "" comm @scalar on scalar
+  %8 = plan.all_reduce [sum, norm2](rw @y[0 : 4], rw @y[64 : 4]) counts [1, 1] : f32 unit "" comm @scalar on scalar
+  // CHECK: plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on compute
+  %9 = plan.copy(r @g[0 + 512 * c0 : 512], w @m[0 : 512]) on compute
 }
 
 // What the plan computes. Values are told by their bytes alone.

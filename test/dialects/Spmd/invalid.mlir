@@ -143,8 +143,9 @@ func.func @f(%x: tensor<4xf32>) {
 // C6
 spmd.mesh @mesh ["data" = 2]
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{has stream "side", expected gather, reduce or scalar}}
-  %0 = spmd.all_gather_start %x on @mesh ["data"] dim 0 pre 1 total 8 stream "side" : tensor<4xf32> -> !spmd.handle<tensor<8xf32>>
+  // expected-error @+2 {{expected one of [gather, reduce, scalar] for stream, got: side}}
+  // expected-error @+1 {{failed to parse Spmd_StreamAttr parameter}}
+  %0 = spmd.all_gather_start %x on @mesh ["data"] dim 0 pre 1 total 8 stream side : tensor<4xf32> -> !spmd.handle<tensor<8xf32>>
   return
 }
 

@@ -74,14 +74,14 @@ module @linear attributes {spmd.phases = ["forward", "backward", "optimizer"], s
 
   // CHECK: func.func @scheduled
   func.func @scheduled(%shard: tensor<128xf32>, %p: tensor<f32>) {
-    // CHECK: spmd.all_gather_start %{{.*}} on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather" : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
-    %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather" : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+    // CHECK: spmd.all_gather_start %{{.*}} on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
+    %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
     // CHECK: spmd.wait %{{.*}} : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
     %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
-    // CHECK: spmd.reduce_scatter_start sum %{{.*}} on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream "reduce" : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
-    %h1 = spmd.reduce_scatter_start sum %flat on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream "reduce" : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
-    // CHECK: spmd.all_reduce_start [sum] %{{.*}} on @mesh ["data"] stream "scalar" : (tensor<f32>) -> !spmd.handle<tensor<f32>>
-    %h2 = spmd.all_reduce_start [sum] %p on @mesh ["data"] stream "scalar" : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+    // CHECK: spmd.reduce_scatter_start sum %{{.*}} on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream reduce : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
+    %h1 = spmd.reduce_scatter_start sum %flat on @mesh ["data"] unit @unit0 dim 0 pre 1 chunk 128 stream reduce : tensor<256xf32> -> !spmd.handle<tensor<128xf32>>
+    // CHECK: spmd.all_reduce_start [sum] %{{.*}} on @mesh ["data"] stream scalar : (tensor<f32>) -> !spmd.handle<tensor<f32>>
+    %h2 = spmd.all_reduce_start [sum] %p on @mesh ["data"] stream scalar : (tensor<f32>) -> !spmd.handle<tensor<f32>>
     // CHECK: spmd.release %{{.*}} : tensor<256xf32>
     spmd.release %flat : tensor<256xf32>
     return

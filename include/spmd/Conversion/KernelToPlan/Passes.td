@@ -54,17 +54,18 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     spmd.mesh @mesh ["data" = 2]
     spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
       #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
-    plan.program @train_step ranks 2
-        streams ["compute", "gather", "reduce", "scalar"] communicators ["gather", "reduce", "scalar"]
-        state 512 transient 1088 lower_bound 1088 peak {gathered = 1024, io = 64} {
+    plan.program @train_step ranks 2 state 512 transient 1088 lower_bound 1088 peak {gathered = 1024, io = 64} {
+      plan.communicator @gather
+      plan.communicator @reduce
+      plan.communicator @scalar
       plan.buffer @b0 parameters at 0 bytes 512 state "unit0 param"
       plan.buffer @b1 gathered at 512 bytes 1024 "unit0 gathered"
       plan.buffer @b2 io at 1536 bytes 4 "cluster"
       plan.input r @b0[0 : 512] as #spmd.shard<@unit0, "param"> type tensor<128xf32>
       plan.output r @b2[0 : 4] as #spmd.loss<""> type tensor<f32>
-      %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm "gather" on "gather"
-      %1 = plan.wait for %0 on "compute"
-      %2 = plan.kernel @k0(r @b1[0 : 256], w @b2[0 : 4]) parallel 1 grain 1 on "compute"
+      %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
+      %1 = plan.wait for %0 on compute
+      %2 = plan.kernel @k0(r @b1[0 : 256], w @b2[0 : 4]) parallel 1 grain 1 on compute
     }
     plan.dataflow {
       %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : <512>
@@ -136,13 +137,12 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
 
     ```mlir
     // spmd-opt --spmd-verify-plan
-    plan.program @train_step ranks 1 streams ["compute"] communicators []
-        state 0 transient 128 lower_bound 128 peak {} {
+    plan.program @train_step ranks 1 state 0 transient 128 lower_bound 128 peak {} {
       plan.buffer @x io at 0 bytes 64 "x"
       plan.buffer @y activations at 0 bytes 64 "y"  // the bytes of @x
       plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
-      %0 = plan.fill(w @y[0 : 64]) value 0 on "compute"
-      %1 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on "compute"
+      %0 = plan.fill(w @y[0 : 64]) value 0 on compute
+      %1 = plan.copy(r @x[0 : 64], w @y[0 : 64]) on compute
     }
     // fails with: certificate rule 2: command 1 (copy): operands overlap
     ```

@@ -210,7 +210,7 @@ def StartCollectives : Pass<"spmd-start-collectives", "::mlir::ModuleOp"> {
     spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
       #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
     func.func @step(%shard: tensor<128xf32>, %x: tensor<2x4xf32>) -> tensor<2x16xf32> {
-      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather
           : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
       %0 = aten.relu %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
       %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
@@ -253,7 +253,7 @@ def VerifySchedule : Pass<"spmd-verify-schedule", "::mlir::ModuleOp"> {
     spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
       #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
     func.func @step(%shard: tensor<128xf32>, %x: tensor<2x4xf32>) -> tensor<2x16xf32> {
-      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream "gather"
+      %h = spmd.all_gather_start %shard on @mesh ["data"] unit @unit0 dim 0 pre 1 total 256 stream gather
           : tensor<128xf32> -> !spmd.handle<tensor<256xf32>>
       %flat = spmd.wait %h : !spmd.handle<tensor<256xf32>> -> tensor<256xf32>
       %w = spmd.unpack %flat unit @unit0 ["w"] : tensor<256xf32> -> tensor<4x16xf32>
@@ -283,7 +283,7 @@ def SumNorms : Pass<"spmd-sum-norms", "::mlir::ModuleOp"> {
     // spmd-opt --spmd-sum-norms=enable=true
     spmd.mesh @mesh ["data" = 2]
     func.func @step(%norm: tensor<f32>) -> tensor<f32> {
-      %h = spmd.all_reduce_start [norm2] %norm on @mesh ["data"] stream "scalar"
+      %h = spmd.all_reduce_start [norm2] %norm on @mesh ["data"] stream scalar
           : (tensor<f32>) -> !spmd.handle<tensor<f32>>
       %all = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
       return %all : tensor<f32>
@@ -292,7 +292,7 @@ def SumNorms : Pass<"spmd-sum-norms", "::mlir::ModuleOp"> {
     spmd.mesh @mesh ["data" = 2]
     func.func @step(%norm: tensor<f32>) -> tensor<f32> {
       %square = aten.mul.Tensor %norm, %norm : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      %h = spmd.all_reduce_start [sum] %square on @mesh ["data"] stream "scalar"
+      %h = spmd.all_reduce_start [sum] %square on @mesh ["data"] stream scalar
           : (tensor<f32>) -> !spmd.handle<tensor<f32>>
       %sum = spmd.wait %h : !spmd.handle<tensor<f32>> -> tensor<f32>
       %all = aten.sqrt %sum : (tensor<f32>) -> tensor<f32>
