@@ -109,7 +109,7 @@ LogicalResult Compiler::read() {
   std::string policy =
       pipeline.policyFile.empty() ? pipeline.policy : ("file " + llvm::sys::path::filename(pipeline.policyFile)).str();
   (*module)->setAttr("spmd.compile", builder.getDictionaryAttr({text("mode", pipeline.mode), text("policy", policy),
-                                                                text("target", getTargetName(options.target.kind)),
+                                                                text("target", options.target->getName()),
                                                                 text("view", pipeline.view)}));
   return success();
 }
@@ -233,10 +233,8 @@ LogicalResult Compiler::finish(TimingScope &timing) {
 LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   showProgress("artifact");
   TimingScope scope = timing.nest("artifact");
-  PackagingOptions packaging{options.output,   options.resumes ? "" : options.input,
-                             getLibraries(),   options.target,
-                             options.cpus,     options.cuda,
-                             options.emulation};
+  PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.code};
+  packaging.code.libraries = getLibraries();
   if (failed(compileFirstStep(packaging.firstStep)))
     return failure();
   llvm::scope_exit cleanup([&] {
@@ -247,8 +245,8 @@ LogicalResult Compiler::writeArtifact(TimingScope &timing) {
 }
 
 std::string Compiler::getLibraries() const {
-  if (!options.libraries.empty() || options.resumes)
-    return options.libraries;
+  if (!options.code.libraries.empty() || options.resumes)
+    return options.code.libraries;
   SmallString<256> folder(options.input);
   llvm::sys::path::append(folder, runtime::kLibraryFolder);
   return folder.str().str();
@@ -263,7 +261,7 @@ LogicalResult Compiler::compileFirstStep(std::string &artifact) {
   CompilerOptions first = options;
   first.input = step.str().str();
   first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
-  first.libraries = getLibraries();
+  first.code.libraries = getLibraries();
   first.quiet = true;
   first.json.reset();
   first.dumpFolder.clear();

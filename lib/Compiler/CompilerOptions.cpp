@@ -31,7 +31,7 @@ public:
     phase = *findPhase(value);
     return true;
   }
-  bool target(StringRef text, kernel::Target &target);
+  bool target(StringRef text, std::shared_ptr<const Target> &target);
   bool policy(ArrayRef<std::string> values, std::string &policy);
   bool batchDim(StringRef text, std::vector<std::pair<std::string, int64_t>> &dims);
   bool after(StringRef text, CompilerOptions &options);
@@ -44,13 +44,10 @@ public:
 
 } // namespace
 
-bool Checker::target(StringRef text, kernel::Target &target) {
+bool Checker::target(StringRef text, std::shared_ptr<const Target> &target) {
   std::string problem;
-  std::optional<kernel::Target> parsed = kernel::parseTarget(text, problem);
-  if (!parsed)
-    return fail("--target=" + text + ": " + problem);
-  target = *parsed;
-  return true;
+  target = parseTarget(text, problem);
+  return target || fail("--target=" + text + ": " + problem);
 }
 
 bool Checker::policy(ArrayRef<std::string> values, std::string &policy) {
@@ -114,23 +111,19 @@ bool Checker::pipeline(const OptionTexts &texts, CompilerOptions &options) {
   pipeline.strictTied = texts.strictTied;
   if (!policy(texts.policies, pipeline.policy) || !target(texts.target, options.target))
     return false;
-  kernel::GemmEpilogues available = kernel::getGemmEpilogues(options.target.kind);
-  pipeline.targetEpilogues = available.epilogues.str();
-  pipeline.epilogueDtypes = available.dtypes.str();
-  pipeline.reductionBlocks = kernel::getReductionBlocks(options.target);
-  pipeline.sumNorms = pipeline.clampIndices = options.target.kind != kernel::Target::Kind::host;
+  options.target->configure(pipeline);
   return true;
 }
 
 bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   options.input = texts.input;
   options.output = texts.output;
-  options.cuda.toolkit = texts.cuda;
-  options.emulation = texts.emulation;
+  options.code.cuda.toolkit = texts.cuda;
+  options.code.emulation = texts.emulation;
   if (texts.kernelCache != "none")
-    options.cuda.cache = texts.kernelCache.empty() ? kernel::getUserKernelCache() : texts.kernelCache;
+    options.code.cuda.cache = texts.kernelCache.empty() ? kernel::getUserKernelCache() : texts.kernelCache;
   options.dumpFolder = texts.dumpFolder;
-  options.libraries = texts.libraries;
+  options.code.libraries = texts.libraries;
   options.timing = texts.timing;
   options.quiet = texts.quiet;
   options.plugins = texts.plugins;
@@ -147,7 +140,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   for (StringRef cpu : texts.cpus) {
     if (!oneOf("cpu", cpu, kernel::getKernelCpus()))
       return false;
-    options.cpus.push_back(cpu.str());
+    options.code.cpus.push_back(cpu.str());
   }
   if (std::string bad = findBadOption(options.pipeline); !bad.empty())
     return fail("--" + bad);
@@ -156,14 +149,11 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
                (texts.budget.empty() || size(texts.budget, options.memoryBudget));
   if (!valid || !all_of(texts.after, [&](StringRef text) { return after(text, options); }))
     return false;
-  bool isCuda = options.target.kind == kernel::Target::Kind::cuda;
-  if (!options.cpus.empty() && isCuda)
-    return fail("--cpu chooses code of targets host and emulate, not of --target=" + texts.target);
-  if (options.emulation && !isCuda)
-    return fail("--emulation is for --target=cuda:CHIP, not for --target=" + texts.target);
-  if (isCuda && options.to == Phase::artifact)
-    if (std::string found = kernel::findCudaProblem(options.cuda); !found.empty())
-      return fail("--target=" + texts.target + ": " + found);
+  if (std::string bad = options.target->findBadOption(options.code); !bad.empty())
+    return fail(bad);
+  if (options.to == Phase::artifact)
+    if (std::string missing = options.target->findMissingTool(options.code); !missing.empty())
+      return fail("--target=" + texts.target + ": " + missing);
   if (!texts.policies.empty() && !texts.policyFile.empty())
     return fail("--policy and --policy-file exclude each other");
   if (options.input.empty())

@@ -430,6 +430,12 @@ MISTAKES = [
             "What a product keeps before its activation gets bytes of something that is still read.",
             ("dialects/Plan", "Conversion/KernelToPlan/gemm-epilogues", "Python/test_gemm_epilogues")),
 
+    # Artifact
+    Mistake("artifact-library-hash", "lib/Pipelines/Targets/HostTarget.cpp",
+            "bytes ? ⟦runtime::checkHash(file, *bytes, op.getHash()->str())⟧ : bytes.error();", "runtime::Status()",
+            "A library that changed since the step was captured goes into the artifact.",
+            ("Python/test_custom_kernels",)),
+
     # Python
     Mistake("python-alias", "python-bindings/spmd/livestate.py",
             "for slot in here:\n            if ⟦slot.has_alias()⟧:", "False",

@@ -136,6 +136,15 @@ def test_an_artifact_has_the_library(library, tmp_path) -> None:
     assert done.returncode == 2 and "/operators/0/library" in done.stderr, done.stderr
 
 
+def test_a_library_that_changed_is_refused(tmp_path) -> None:
+    step = saved(tmp_path)
+    file = step / "libraries" / "libgained.so"
+    file.write_bytes(file.read_bytes() + b"\0")
+    done = run("spmd-compile", step, "-o", tmp_path / "gained.spmd", "--ranks=2", "--quiet")
+    assert done.returncode == 2 and "'gained' of 'libgained.so' is called here" in done.stderr, done.stderr
+    assert not (tmp_path / "gained.spmd").exists()
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_in_the_interpreter(ranks: int, tmp_path) -> None:
     """Partitioned, and as kernels, it is what PyTorch recorded; its declaration is right."""

@@ -8,8 +8,8 @@
 #define SPMD_COMPILER_COMPILEROPTIONS_H
 
 #include "spmd/Kernels/Cubin.h"
-#include "spmd/Kernels/Target.h"
 #include "spmd/Pipelines/Pipeline.h"
+#include "spmd/Pipelines/Target.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -118,17 +118,14 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
 struct CompilerOptions {
   std::string input, output;
   PipelineOptions pipeline;
-  kernel::Target target;
-  std::vector<std::string> cpus, plugins, passPlugins;
-  kernel::CudaOptions cuda;
-  bool emulation = false;                                 ///< beside cubins
+  std::shared_ptr<const Target> target;
+  CodeOptions code;
+  std::vector<std::string> plugins, passPlugins;
   std::vector<std::pair<std::string, int64_t>> batchDims; // -1: none
   Phase from = Phase::import, to = Phase::artifact;
   /// True when the input is IR (--compile-from), not a step package.
   bool resumes = false;
   std::string dumpFolder;
-  /// Where shared libraries of operators are; empty: in the step package.
-  std::string libraries;
   bool timing = false, quiet = false, remarks = false;
   std::optional<int64_t> memoryBudget;
   /// The file for the report as JSON; - is standard output, in the place of the tables.

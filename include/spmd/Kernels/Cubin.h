@@ -28,6 +28,11 @@ std::string getUserKernelCache();
 /// does.
 std::string findCudaProblem(const CudaOptions &options);
 
+/// Chips that GPU kernels can be generated for, oldest first.
+llvm::SmallVector<llvm::StringRef> getKernelChips();
+/// Of one of them.
+int64_t getMultiprocessors(llvm::StringRef chip);
+
 /// One kernel for one chip: how it is launched, and what ptxas says of it.
 struct GpuKernel {
   std::string symbol;

@@ -3,8 +3,7 @@
 #define SPMD_PIPELINES_PACKAGING_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "spmd/Kernels/Cubin.h"
-#include "spmd/Kernels/Target.h"
+#include "spmd/Pipelines/Target.h"
 #include <string>
 #include <vector>
 
@@ -15,15 +14,8 @@ struct PackagingOptions {
   std::string path;
   /// The step package whose weights and reference go into the artifact; empty for none.
   std::string step;
-  /// Where the libraries are whose functions kernels call.
-  std::string libraries;
-  kernel::Target target;
-  /// CPUs to generate kernels for; empty for all.
-  std::vector<std::string> cpus;
-  /// For target cuda.
-  kernel::CudaOptions cuda = {};
-  /// For target cuda: also the same kernels emulated, for checks on machines without a GPU.
-  bool emulation = false;
+  std::shared_ptr<const Target> target;
+  CodeOptions code;
   /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.
   std::string firstStep = "";
 };

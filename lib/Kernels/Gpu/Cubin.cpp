@@ -7,7 +7,6 @@
 #include "Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
-#include "spmd/Kernels/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/Parallel.h"

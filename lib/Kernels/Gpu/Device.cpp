@@ -1,7 +1,7 @@
 //===- Device.cpp - GPUs that kernels are generated for -------------------===//
 
 #include "Device.h"
-#include "spmd/Kernels/Target.h"
+#include "spmd/Kernels/Cubin.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -50,5 +50,7 @@ int64_t Device::getBlocksPerSM(int64_t threads, int64_t sharedBytes, int64_t reg
 SmallVector<StringRef> getKernelChips() {
   return map_to_vector(getDevices(), [](const Device &device) -> StringRef { return device.chip; });
 }
+
+int64_t getMultiprocessors(StringRef chip) { return findDevice(chip)->sms; }
 
 } // namespace spmd::kernel

@@ -3,8 +3,8 @@
 #include "ConvertToNVVM.h"
 #include "Ptx.h"
 #include "WriteFile.h"
+#include "spmd/Kernels/Cubin.h"
 #include "spmd/Kernels/Passes.h"
-#include "spmd/Kernels/Target.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

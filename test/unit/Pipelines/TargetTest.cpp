@@ -1,15 +1,15 @@
 //===- TargetTest.cpp - the value of --target -----------------------------===//
 
-#include "spmd/Kernels/Target.h"
+#include "spmd/Pipelines/Target.h"
 #include <gtest/gtest.h>
 
-using namespace spmd::kernel;
+using namespace spmd;
 
 namespace {
 
 std::string parse(const std::string &text) {
   std::string error;
-  std::optional<Target> target = parseTarget(text, error);
+  std::shared_ptr<const Target> target = parseTarget(text, error);
   return target ? target->getText() : "error: " + error;
 }
 

@@ -1,0 +1,69 @@
+//===- Target.h - what code is generated for ---------------------*- C++ -*-===//
+#ifndef SPMD_PIPELINES_TARGET_H
+#define SPMD_PIPELINES_TARGET_H
+
+#include "dialects/Kernel/Kernel.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
+#include "spmd/Kernels/Cubin.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spmd {
+
+class ArtifactFolder;
+struct PipelineOptions;
+
+/// What may be chosen for the code of a target.
+struct CodeOptions {
+  /// CPUs to generate kernels for; empty for all. Of targets host and emulate.
+  std::vector<std::string> cpus;
+  /// Of target cuda.
+  kernel::CudaOptions cuda;
+  /// Of target cuda: also the same kernels emulated, for checks on machines without a GPU.
+  bool emulation = false;
+  /// Where the libraries and cubins are that kernels of the user's are in.
+  std::string libraries;
+};
+
+/// The value of `--target`:
+///
+///   host                       kernels for this machine's kind of CPU
+///   cuda:CHIP[,CHIP...]        cubin and PTX of GPU kernels, for each chip
+///   emulate:CHIP               the GPU kernels of that chip, built for the CPU
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// What manifests call it: "host".
+  virtual llvm::StringRef getName() const = 0;
+  /// As it was given, chips in order.
+  virtual std::string getText() const = 0;
+
+  /// Sets what the pipeline does for it: which epilogues its GEMM library has, into how many blocks reductions are cut,
+  /// and what its commands cannot do.
+  virtual void configure(PipelineOptions &options) const = 0;
+  /// What of the options it does not have, as "--cpu chooses …"; empty when nothing.
+  virtual std::string findBadOption(const CodeOptions &options) const = 0;
+  /// What keeps this machine from making its kernels; empty when nothing does.
+  virtual std::string findMissingTool(const CodeOptions &) const { return ""; }
+
+  /// Checks that the kernels that the user declared run here and are at hand; an error at the op where one does not.
+  virtual mlir::LogicalResult checkUserKernels(mlir::ModuleOp module, const CodeOptions &options) const;
+  /// Writes the kernels of `module`, and what they need, into the artifact.
+  virtual mlir::LogicalResult writeKernels(mlir::ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+                                           ArtifactKernels &kernels) const = 0;
+  /// Changes how the plan launches kernels, where that is another unit than the dialect's parallel iterations.
+  virtual void adjustLaunches(runtime::Plan &, const ArtifactKernels &) const {}
+
+protected:
+  /// Checks one kernel of the user's, but for what is in its file.
+  virtual mlir::LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const = 0;
+};
+
+/// Reads a target. Null when it is none; `error` then says what is allowed.
+std::shared_ptr<const Target> parseTarget(llvm::StringRef text, std::string &error);
+
+} // namespace spmd
+
+#endif // SPMD_PIPELINES_TARGET_H

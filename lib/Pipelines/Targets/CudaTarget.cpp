@@ -1,0 +1,112 @@
+//===- CudaTarget.cpp - cubins and PTX for GPUs ---------------------------===//
+
+#include "../ArtifactFolder.h"
+#include "Targets.h"
+#include "spmd/Kernels/EmulatedObject.h"
+#include "spmd/Kernels/KernelTable.h"
+#include "spmd/Kernels/SharedObject.h"
+#include "spmd/Pipelines/Pipeline.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+class CudaTarget : public Target {
+public:
+  explicit CudaTarget(std::vector<std::string> chips) : chips(std::move(chips)) {}
+
+  StringRef getName() const override { return "cuda"; }
+  std::string getText() const override { return "cuda:" + llvm::join(chips, ","); }
+
+  void configure(PipelineOptions &options) const override {
+    // cuBLASLt: BIAS, RELU_BIAS, GELU_AUX_BIAS (by tanh), and C beside D.
+    options.targetEpilogues = "bias,residual,relu,gelu_tanh";
+    options.epilogueDtypes = "f32,bf16";
+    options.reductionBlocks = getReductionBlocks(chips);
+    options.sumNorms = options.clampIndices = true;
+  }
+
+  std::string findBadOption(const CodeOptions &options) const override {
+    return options.cpus.empty() ? "" : "--cpu chooses code of targets host and emulate, not of --target=" + getText();
+  }
+
+  std::string findMissingTool(const CodeOptions &options) const override {
+    return kernel::findCudaProblem(options.cuda);
+  }
+
+  LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const override {
+    if (!op.getLaunch())
+      return emitUserKernelError(op) << "runs on CPUs; for GPUs, declare a kernel by spmd.register_kernel(cubins=…, "
+                                        "launch=…), or what the operator computes by spmd.register_decomposition";
+    return checkHasLibraries(op, options);
+  }
+
+  LogicalResult checkUserKernels(ModuleOp module, const CodeOptions &options) const override {
+    if (failed(Target::checkUserKernels(module, options)))
+      return failure();
+    for (const std::string &chip : chips)
+      if (failed(kernel::readUserKernels(module, chip, options.libraries)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+                             ArtifactKernels &kernels) const override {
+    for (const std::string &chip : chips)
+      if (failed(writeCubins(chip, module, options, folder, kernels)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult writeCubins(StringRef chip, ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+                            ArtifactKernels &kernels) const;
+  LogicalResult writeEmulation(ModuleOp code, ModuleOp module, StringRef file, const ArtifactKernels &kernels) const;
+
+  std::vector<std::string> chips;
+};
+} // namespace
+
+/// Cubins for one chip, and the PTX they were made from, which newer chips run.
+LogicalResult CudaTarget::writeCubins(StringRef chip, ModuleOp module, const CodeOptions &options,
+                                      ArtifactFolder &folder, ArtifactKernels &kernels) const {
+  FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
+  FailureOr<kernel::UserKernels> user = kernel::readUserKernels(module, chip, options.libraries);
+  if (failed(lowered) || failed(user))
+    return failure();
+  std::string stem = ("kernels." + chip).str();
+  OwningOpRef<ModuleOp> emulated;
+  if (options.emulation)
+    emulated = (*lowered)->clone();
+  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda, std::move(*user));
+  if (failed(archive))
+    return failure();
+  FailureOr<std::string> table = kernel::getKernelTable(module, {});
+  if (failed(table))
+    return failure();
+  for (const kernel::GpuKernel &kernel : archive->kernels)
+    *table += formatLaunch(chip, kernel);
+  kernel::addKernelTable(*archive, *table);
+  runtime::KernelFile entry{"", chip.str(), stem + ".a", "", stem + ".ptx", ""};
+  if (failed(folder.writeCode(entry.file, archive->code, entry.hash)) ||
+      failed(folder.writeCode(entry.ptx, archive->ptx, entry.ptxHash)))
+    return failure();
+  kernels.files.push_back(std::move(entry));
+  for (kernel::GpuKernel &kernel : archive->kernels)
+    kernels.launches.push_back({chip.str(), std::move(kernel)});
+  return emulated ? writeEmulation(*emulated, module, folder.pathOf(stem + ".emulated.so"), kernels) : success();
+}
+
+/// What stands in for the cubins on a machine without a GPU (test/StandIn). The manifest does not know of it.
+LogicalResult CudaTarget::writeEmulation(ModuleOp code, ModuleOp module, StringRef file,
+                                         const ArtifactKernels &kernels) const {
+  FailureOr<std::string> table = kernel::getKernelTable(module, getBlocks(kernels));
+  if (failed(table))
+    return failure();
+  return kernel::emitEmulatedObject(code, kernel::getKernelCpus().front(), file, /*checkedOnly=*/false, *table);
+}
+
+std::shared_ptr<const Target> spmd::makeCudaTarget(std::vector<std::string> chips) {
+  return std::make_shared<CudaTarget>(std::move(chips));
+}

@@ -1,0 +1,69 @@
+//===- EmulateTarget.cpp - GPU kernels that run on CPUs -------------------===//
+
+#include "../ArtifactFolder.h"
+#include "Targets.h"
+#include "spmd/Kernels/EmulatedObject.h"
+#include "spmd/Kernels/KernelTable.h"
+#include "spmd/Pipelines/Pipeline.h"
+
+using namespace mlir;
+using namespace spmd;
+
+namespace {
+class EmulateTarget : public Target {
+public:
+  explicit EmulateTarget(std::string chip) : chip(std::move(chip)) {}
+
+  StringRef getName() const override { return "emulate"; }
+  std::string getText() const override { return "emulate:" + chip; }
+
+  void configure(PipelineOptions &options) const override {
+    // Products are those of CPUs, kernels and collectives those of the GPU.
+    options.targetEpilogues = "bias,residual";
+    options.epilogueDtypes = "f32";
+    options.reductionBlocks = getReductionBlocks(chip);
+    options.sumNorms = options.clampIndices = true;
+  }
+
+  std::string findBadOption(const CodeOptions &options) const override {
+    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + getText() : "";
+  }
+
+  LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &) const override {
+    return emitUserKernelError(op) << "cannot be emulated, as the compiler's own kernels can; declare what the "
+                                      "operator computes by spmd.register_decomposition";
+  }
+
+  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+                             ArtifactKernels &kernels) const override {
+    FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
+    if (failed(lowered))
+      return failure();
+    for (kernel::GpuKernel &kernel : kernel::describeGpuKernels(**lowered))
+      kernels.launches.push_back({chip, std::move(kernel)});
+    FailureOr<std::string> table = kernel::getKernelTable(module, getBlocks(kernels));
+    if (failed(table))
+      return failure();
+    return writeSharedObjects(folder, kernels, options, chip, [&](StringRef cpu, StringRef file) {
+      return kernel::emitEmulatedObject(**lowered, cpu, file, /*checkedOnly=*/false, *table);
+    });
+  }
+
+  /// The iterations of an emulated kernel are the blocks of its grid.
+  void adjustLaunches(runtime::Plan &plan, const ArtifactKernels &kernels) const override {
+    llvm::StringMap<int64_t> blocks = getBlocks(kernels);
+    for (runtime::Command &command : plan.commands)
+      if (command.kind == runtime::CommandKind::Kernel) {
+        command.parallel = blocks.lookup(command.kernel);
+        command.grain = 1;
+      }
+  }
+
+private:
+  std::string chip;
+};
+} // namespace
+
+std::shared_ptr<const Target> spmd::makeEmulateTarget(std::string chip) {
+  return std::make_shared<EmulateTarget>(std::move(chip));
+}
