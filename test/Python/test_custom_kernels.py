@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -137,12 +138,16 @@ def test_an_artifact_has_the_library(library, tmp_path) -> None:
 
 
 def test_a_library_that_changed_is_refused(tmp_path) -> None:
-    step = saved(tmp_path)
+    step, ir, artifact = saved(tmp_path), tmp_path / "kernels.mlir", tmp_path / "gained.spmd"
+    assert run("spmd-compile", step, "-o", ir, "--compile-to=kernels", "--ranks=2", "--quiet").returncode == 0
+    resumed = ["spmd-compile", ir, "-o", artifact, "--compile-from=kernels", f"--libraries={step / 'libraries'}", "--quiet"]
+    assert run(*resumed).returncode == 0
+    shutil.rmtree(artifact)
     file = step / "libraries" / "libgained.so"
     file.write_bytes(file.read_bytes() + b"\0")
-    done = run("spmd-compile", step, "-o", tmp_path / "gained.spmd", "--ranks=2", "--quiet")
+    done = run(*resumed)
     assert done.returncode == 2 and "'gained' of 'libgained.so' is called here" in done.stderr, done.stderr
-    assert not (tmp_path / "gained.spmd").exists()
+    assert not artifact.exists()
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])

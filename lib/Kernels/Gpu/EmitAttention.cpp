@@ -142,8 +142,10 @@ LogicalResult ForwardEmitter::emit() {
   return success();
 }
 
-LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device &device) {
+static LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device &device) {
   return ForwardEmitter(b, op, device).emit();
 }
+
+void addGpuAttentionEmitters(GpuEmitters &emitters) { emitters.add(emitGpuAttention); }
 
 } // namespace spmd::kernel

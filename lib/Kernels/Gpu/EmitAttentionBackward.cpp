@@ -331,8 +331,10 @@ LogicalResult BackwardEmitter::emit() {
   return success();
 }
 
-LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device) {
+static LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device) {
   return BackwardEmitter(b, op, device).emit();
 }
+
+void addGpuAttentionBackwardEmitters(GpuEmitters &emitters) { emitters.add(emitGpuAttentionBackward); }
 
 } // namespace spmd::kernel

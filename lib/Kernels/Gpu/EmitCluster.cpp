@@ -24,7 +24,8 @@ FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, const G
   return emitThreads(b, op, arguments, device);
 }
 
-LogicalResult emitGpuCluster(GpuBuilder &b, ClusterOp op, const Device &device) {
+static LogicalResult emitGpuCluster(GpuBuilder &b, ClusterOp op, const Device &device) {
+  b.addMovedBytes(op.getBytesMoved());
   GpuClusterArguments arguments = {{}, {}, b.getBlock()};
   for (unsigned i = 0; i < op.getInputs().size(); ++i)
     arguments.operands.push_back(b.getPointer(i));
@@ -36,5 +37,7 @@ LogicalResult emitGpuCluster(GpuBuilder &b, ClusterOp op, const Device &device) 
   b.finish(shape->block, shape->grid);
   return success();
 }
+
+void addGpuClusterEmitters(GpuEmitters &emitters) { emitters.add(emitGpuCluster); }
 
 } // namespace spmd::kernel

@@ -14,7 +14,8 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device) {
+static LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device) {
+  b.addMovedBytes(op.getBytesMoved());
   struct Piece {
     scf::IfOp guard;
     LaunchShape shape;
@@ -53,5 +54,7 @@ LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device) {
   b.finish(threads, grid);
   return success();
 }
+
+void addGpuCopyEmitters(GpuEmitters &emitters) { emitters.add(emitGpuCopy); }
 
 } // namespace spmd::kernel

@@ -24,7 +24,7 @@ static void forElements(GpuBuilder &b, int64_t total, const Device &device, llvm
   b.finish(threads, llvm::divideCeil(total, threads));
 }
 
-LogicalResult emitGpuGroupedGemm(GpuBuilder &b, GroupedGemmOp op, const Device &device) {
+static LogicalResult emitGpuGroupedGemm(GpuBuilder &b, GroupedGemmOp op, const Device &device) {
   Type element = getElementTypeOrSelf(op.getA().getType());
   int64_t m = op.getM(), n = op.getN(), k = op.getK(), groups = op.getNumGroups();
   forElements(b, m * n, device, [&](Value i) {
@@ -44,7 +44,7 @@ LogicalResult emitGpuGroupedGemm(GpuBuilder &b, GroupedGemmOp op, const Device &
   return success();
 }
 
-LogicalResult emitGpuGroupedOuter(GpuBuilder &b, GroupedOuterOp op, const Device &device) {
+static LogicalResult emitGpuGroupedOuter(GpuBuilder &b, GroupedOuterOp op, const Device &device) {
   Type element = getElementTypeOrSelf(op.getA().getType());
   int64_t m = op.getM(), n = op.getN(), total = static_cast<int64_t>(op.getNumGroups()) * m * n;
   forElements(b, total, device, [&](Value i) {
@@ -63,6 +63,11 @@ LogicalResult emitGpuGroupedOuter(GpuBuilder &b, GroupedOuterOp op, const Device
     storeSum(b, sum, element, b.getResultPointer(0), i);
   });
   return success();
+}
+
+void addGpuGroupedEmitters(GpuEmitters &emitters) {
+  emitters.add(emitGpuGroupedGemm);
+  emitters.add(emitGpuGroupedOuter);
 }
 
 } // namespace spmd::kernel

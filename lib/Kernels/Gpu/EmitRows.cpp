@@ -31,7 +31,8 @@ static int64_t getThreads(const Device &device) { return device.threadsPerSM / 8
 // Gather
 //===----------------------------------------------------------------------===//
 
-LogicalResult emitGpuGatherRows(GpuBuilder &b, GatherRowsOp op, const Device &device) {
+static LogicalResult emitGpuGatherRows(GpuBuilder &b, GatherRowsOp op, const Device &device) {
+  b.addMovedBytes(op.getBytesMoved());
   Type element = getElementTypeOrSelf(op.getTable().getType()), idType = op.getIds().getType();
   int64_t size = op.getRowSize(), rows = op.getNumRows(), ids = getNumElements(idType);
   int64_t idsPerTable = ids / static_cast<int64_t>(op.getBatch());
@@ -305,9 +306,14 @@ void ScatterEmitter::emit() {
   b.finish(threads, batch * perTable);
 }
 
-LogicalResult emitGpuScatterRows(GpuBuilder &b, ScatterRowsOp op, const Device &device) {
+static LogicalResult emitGpuScatterRows(GpuBuilder &b, ScatterRowsOp op, const Device &device) {
   ScatterEmitter(b, op, device).emit();
   return success();
+}
+
+void addGpuRowsEmitters(GpuEmitters &emitters) {
+  emitters.add(emitGpuGatherRows);
+  emitters.add(emitGpuScatterRows);
 }
 
 } // namespace spmd::kernel

@@ -210,8 +210,11 @@ void SegmentedEmitter::emitPieces() {
   b.finish(threads, trips);
 }
 
-LogicalResult emitGpuSegmented(GpuBuilder &b, SegmentedOp op, const Device &device) {
+static LogicalResult emitGpuSegmented(GpuBuilder &b, SegmentedOp op, const Device &device) {
+  b.addMovedBytes(op.getBytesMoved());
   return SegmentedEmitter(b, op, device).emit();
 }
+
+void addGpuSegmentedEmitters(GpuEmitters &emitters) { emitters.add(emitGpuSegmented); }
 
 } // namespace spmd::kernel

@@ -153,9 +153,11 @@ void SortEmitter::emit() {
   b.finish(threads, llvm::divideCeil(rows, blockRows));
 }
 
-LogicalResult emitGpuSort(GpuBuilder &b, SortOp op, const Device &device) {
+static LogicalResult emitGpuSort(GpuBuilder &b, SortOp op, const Device &device) {
   SortEmitter(b, op, device).emit();
   return success();
 }
+
+void addGpuSortEmitters(GpuEmitters &emitters) { emitters.add(emitGpuSort); }
 
 } // namespace spmd::kernel

@@ -1,16 +1,19 @@
 //===- GpuEmitters.h - the GPU kernel of each kernel op ---------*- C++ -*-===//
 //
-// Each fills the kernel that `b` has started with the code of its op and ends it with its launch shape.
+// An emitter fills the kernel that its builder has started with the code of its op and ends it with its launch shape.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef SPMD_LIB_KERNELS_GPU_GPUEMITTERS_H
 #define SPMD_LIB_KERNELS_GPU_GPUEMITTERS_H
 
+#include "../EmitterTable.h"
 #include "Device.h"
 #include "GpuBuilder.h"
 
 namespace spmd::kernel {
+
+using GpuEmitters = EmitterTable<GpuBuilder, const Device &>;
 
 /// Threads of a block, and blocks.
 struct LaunchShape {
@@ -28,16 +31,14 @@ struct GpuClusterArguments {
 mlir::FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
                                                   const Device &device);
 
-mlir::LogicalResult emitGpuCluster(GpuBuilder &b, ClusterOp op, const Device &device);
-mlir::LogicalResult emitGpuSegmented(GpuBuilder &b, SegmentedOp op, const Device &device);
-mlir::LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device &device);
-mlir::LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device);
-mlir::LogicalResult emitGpuGatherRows(GpuBuilder &b, GatherRowsOp op, const Device &device);
-mlir::LogicalResult emitGpuScatterRows(GpuBuilder &b, ScatterRowsOp op, const Device &device);
-mlir::LogicalResult emitGpuGroupedGemm(GpuBuilder &b, GroupedGemmOp op, const Device &device);
-mlir::LogicalResult emitGpuGroupedOuter(GpuBuilder &b, GroupedOuterOp op, const Device &device);
-mlir::LogicalResult emitGpuSort(GpuBuilder &b, SortOp op, const Device &device);
-mlir::LogicalResult emitGpuCopy(GpuBuilder &b, CopyOp op, const Device &device);
+void addGpuAttentionEmitters(GpuEmitters &emitters);
+void addGpuAttentionBackwardEmitters(GpuEmitters &emitters);
+void addGpuClusterEmitters(GpuEmitters &emitters);
+void addGpuCopyEmitters(GpuEmitters &emitters);
+void addGpuGroupedEmitters(GpuEmitters &emitters);
+void addGpuRowsEmitters(GpuEmitters &emitters);
+void addGpuSegmentedEmitters(GpuEmitters &emitters);
+void addGpuSortEmitters(GpuEmitters &emitters);
 
 } // namespace spmd::kernel
 

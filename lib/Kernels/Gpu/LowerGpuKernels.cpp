@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "spmd/Kernels/Passes.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -18,23 +17,21 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_LOWERGPUKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
+static const GpuEmitters &getGpuEmitters() {
+  static const GpuEmitters emitters = [] {
+    GpuEmitters all;
+    for (auto *add :
+         {addGpuAttentionEmitters, addGpuAttentionBackwardEmitters, addGpuClusterEmitters, addGpuCopyEmitters,
+          addGpuGroupedEmitters, addGpuRowsEmitters, addGpuSegmentedEmitters, addGpuSortEmitters})
+      add(all);
+    return all;
+  }();
+  return emitters;
+}
+
 LogicalResult lowerGpuKernel(Operation *op, gpu::GPUModuleOp target, const Device &device) {
   GpuBuilder b(target, cast<KernelOpInterface>(op).getSymbolAttr().getValue(), op);
-  // What every kernel moves at least; a skeleton that reads an operand twice adds the second read to it.
-  if (isa<ClusterOp, SegmentedOp, CopyOp, GatherRowsOp>(op))
-    b.addMovedBytes(cast<KernelOpInterface>(op).getBytesMoved());
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](ClusterOp cluster) { return emitGpuCluster(b, cluster, device); })
-      .Case([&](SegmentedOp segmented) { return emitGpuSegmented(b, segmented, device); })
-      .Case([&](AttentionOp attention) { return emitGpuAttention(b, attention, device); })
-      .Case([&](AttentionBackwardOp backward) { return emitGpuAttentionBackward(b, backward, device); })
-      .Case([&](GatherRowsOp gather) { return emitGpuGatherRows(b, gather, device); })
-      .Case([&](ScatterRowsOp scatter) { return emitGpuScatterRows(b, scatter, device); })
-      .Case([&](GroupedGemmOp gemm) { return emitGpuGroupedGemm(b, gemm, device); })
-      .Case([&](GroupedOuterOp outer) { return emitGpuGroupedOuter(b, outer, device); })
-      .Case([&](SortOp sort) { return emitGpuSort(b, sort, device); })
-      .Case([&](CopyOp copy) { return emitGpuCopy(b, copy, device); })
-      .Default([](Operation *op) { return op->emitOpError("has no code generation for GPUs"); });
+  return getGpuEmitters().emit(b, op, "GPUs", device);
 }
 
 FailureOr<OwningOpRef<ModuleOp>> lowerGpuKernels(ModuleOp module, const Device &device) {

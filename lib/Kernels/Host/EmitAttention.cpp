@@ -184,6 +184,8 @@ LogicalResult ForwardEmitter::emit() {
   return checkStack(op);
 }
 
-LogicalResult emitAttention(KernelBuilder &b, AttentionOp op) { return ForwardEmitter(b, op).emit(); }
+static LogicalResult emitAttention(KernelBuilder &b, AttentionOp op) { return ForwardEmitter(b, op).emit(); }
+
+void addAttentionEmitters(HostEmitters &emitters) { emitters.add(emitAttention); }
 
 } // namespace spmd::kernel

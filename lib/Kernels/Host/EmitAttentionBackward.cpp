@@ -252,6 +252,10 @@ LogicalResult BackwardEmitter::emit() {
   return checkStack(op);
 }
 
-LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op) { return BackwardEmitter(b, op).emit(); }
+static LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op) {
+  return BackwardEmitter(b, op).emit();
+}
+
+void addAttentionBackwardEmitters(HostEmitters &emitters) { emitters.add(emitAttentionBackward); }
 
 } // namespace spmd::kernel

@@ -337,7 +337,7 @@ void ClusterEmitter::emitInnermost(const Roots &all, Value low, Value high) {
   }
 }
 
-LogicalResult emitCluster(KernelBuilder &b, ClusterOp op) {
+static LogicalResult emitCluster(KernelBuilder &b, ClusterOp op) {
   ClusterArguments arguments = {{}, {}, b.getBegin(), b.getEnd()};
   for (unsigned i = 0; i < op.getInputs().size(); ++i)
     arguments.operands.push_back(b.getPointer(i));
@@ -349,5 +349,7 @@ LogicalResult emitCluster(KernelBuilder &b, ClusterOp op) {
 LogicalResult emitClusterLoops(KernelBuilder &b, ClusterOp op, const ClusterArguments &arguments) {
   return ClusterEmitter(b, op, arguments).emit();
 }
+
+void addClusterEmitters(HostEmitters &emitters) { emitters.add(emitCluster); }
 
 } // namespace spmd::kernel

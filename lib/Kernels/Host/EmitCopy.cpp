@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-LogicalResult emitCopy(KernelBuilder &b, CopyOp op) {
+static LogicalResult emitCopy(KernelBuilder &b, CopyOp op) {
   int64_t first = 0;
   for (auto piece : op.getPieces().getAsRange<PieceAttr>()) {
     OwningOpRef<ClusterOp> cluster = getPieceCluster(op, piece);
@@ -29,5 +29,7 @@ LogicalResult emitCopy(KernelBuilder &b, CopyOp op) {
   }
   return success();
 }
+
+void addCopyEmitters(HostEmitters &emitters) { emitters.add(emitCopy); }
 
 } // namespace spmd::kernel

@@ -90,7 +90,7 @@ void TensorWriter::writeNumbers(Value array, unsigned index, Attribute argument)
   }
 }
 
-LogicalResult emitCustomCall(KernelBuilder &b, CustomCallOp op) {
+static LogicalResult emitCustomCall(KernelBuilder &b, CustomCallOp op) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   std::string name = getPointerName(op);
   auto functions = b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
@@ -123,5 +123,7 @@ LogicalResult emitCustomCall(KernelBuilder &b, CustomCallOp op) {
   });
   return success();
 }
+
+void addCustomCallEmitters(HostEmitters &emitters) { emitters.add(emitCustomCall); }
 
 } // namespace spmd::kernel

@@ -69,7 +69,7 @@ static void multiplyByColumns(KernelBuilder &b, GroupedGemmOp op, Value row, Val
   });
 }
 
-LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op) {
+static LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op) {
   Type element = getElementTypeOrSelf(op.getA().getType());
   int64_t n = op.getN(), groups = op.getNumGroups();
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value row) {
@@ -87,7 +87,7 @@ LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op) {
   return success();
 }
 
-LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op) {
+static LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op) {
   Type element = getElementTypeOrSelf(op.getA().getType()), sum = getSumType(element);
   int64_t m = op.getM(), n = op.getN();
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
@@ -113,6 +113,11 @@ LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op) {
     });
   });
   return success();
+}
+
+void addGroupedEmitters(HostEmitters &emitters) {
+  emitters.add(emitGroupedGemm);
+  emitters.add(emitGroupedOuter);
 }
 
 } // namespace spmd::kernel

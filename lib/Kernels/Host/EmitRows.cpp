@@ -19,7 +19,7 @@ static void forRow(KernelBuilder &b, int64_t size, llvm::function_ref<void(Value
   b.loop(b.i64(whole), b.i64(size), 1, [&](Value i) { body(i, 1); });
 }
 
-LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
+static LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op) {
   Type element = getElementTypeOrSelf(op.getTable().getType());
   int64_t size = op.getRowSize(), rows = op.getNumRows(), batch = op.getBatch();
   int64_t idsPerTable = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
@@ -124,7 +124,7 @@ static void countScattered(KernelBuilder &b, ScatterRowsOp op) {
 
 /// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
 /// in the order of src whoever runs the trip. Narrow floats are summed in f32, one row at a time, and rounded once.
-LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
+static LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
   Type element = getElementTypeOrSelf(op.getSrc().getType());
   int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getTripsPerTable(), batch = op.getBatch();
   int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
@@ -182,6 +182,11 @@ LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
     });
   });
   return success();
+}
+
+void addRowsEmitters(HostEmitters &emitters) {
+  emitters.add(emitGatherRows);
+  emitters.add(emitScatterRows);
 }
 
 } // namespace spmd::kernel

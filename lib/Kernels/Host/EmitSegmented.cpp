@@ -103,6 +103,8 @@ void SegmentedEmitter::countMoved() {
     b.addMovedBytes(countBytesReadAgain());
 }
 
-LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op) { return SegmentedEmitter(b, op).emit(); }
+static LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op) { return SegmentedEmitter(b, op).emit(); }
+
+void addSegmentedEmitters(HostEmitters &emitters) { emitters.add(emitSegmented); }
 
 } // namespace spmd::kernel

@@ -96,7 +96,7 @@ static void countSifted(KernelBuilder &b, SortOp op) {
   b.addMovedBytes(rows * (size + size / 2) * levels * 4 * entry);
 }
 
-LogicalResult emitSort(KernelBuilder &b, SortOp op) {
+static LogicalResult emitSort(KernelBuilder &b, SortOp op) {
   Type element = getElementTypeOrSelf(op.getSelf().getType());
   int64_t size = op.getSize();
   countSifted(b, op);
@@ -119,5 +119,7 @@ LogicalResult emitSort(KernelBuilder &b, SortOp op) {
   });
   return success();
 }
+
+void addSortEmitters(HostEmitters &emitters) { emitters.add(emitSort); }
 
 } // namespace spmd::kernel

@@ -1,27 +1,28 @@
 //===- Emitters.h - loops of each kernel op ---------------------*- C++ -*-===//
 //
-// Each fills the function that `b` has started with the loops of its op, for trips [begin, end).
+// An emitter fills the function that its builder has started with the loops of its op, for trips [begin, end).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef SPMD_LIB_KERNELS_HOST_EMITTERS_H
 #define SPMD_LIB_KERNELS_HOST_EMITTERS_H
 
+#include "../EmitterTable.h"
 #include "KernelBuilder.h"
 
 namespace spmd::kernel {
 
-mlir::LogicalResult emitCluster(KernelBuilder &b, ClusterOp op);
-mlir::LogicalResult emitSegmented(KernelBuilder &b, SegmentedOp op);
-mlir::LogicalResult emitAttention(KernelBuilder &b, AttentionOp op);
-mlir::LogicalResult emitAttentionBackward(KernelBuilder &b, AttentionBackwardOp op);
-mlir::LogicalResult emitGatherRows(KernelBuilder &b, GatherRowsOp op);
-mlir::LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op);
-mlir::LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op);
-mlir::LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op);
-mlir::LogicalResult emitSort(KernelBuilder &b, SortOp op);
-mlir::LogicalResult emitCustomCall(KernelBuilder &b, CustomCallOp op);
-mlir::LogicalResult emitCopy(KernelBuilder &b, CopyOp op);
+using HostEmitters = EmitterTable<KernelBuilder>;
+
+void addAttentionEmitters(HostEmitters &emitters);
+void addAttentionBackwardEmitters(HostEmitters &emitters);
+void addClusterEmitters(HostEmitters &emitters);
+void addCopyEmitters(HostEmitters &emitters);
+void addCustomCallEmitters(HostEmitters &emitters);
+void addGroupedEmitters(HostEmitters &emitters);
+void addRowsEmitters(HostEmitters &emitters);
+void addSegmentedEmitters(HostEmitters &emitters);
+void addSortEmitters(HostEmitters &emitters);
 
 /// Where a cluster finds its operands and results, and which trips to run.
 struct ClusterArguments {

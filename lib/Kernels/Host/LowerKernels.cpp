@@ -9,7 +9,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "spmd/Kernels/Passes.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -18,24 +17,24 @@ namespace spmd::kernel {
 #define GEN_PASS_DEF_LOWERKERNELS
 #include "spmd/Kernels/Passes.h.inc"
 
+static const HostEmitters &getHostEmitters() {
+  static const HostEmitters emitters = [] {
+    HostEmitters all;
+    for (auto *add :
+         {addAttentionEmitters, addAttentionBackwardEmitters, addClusterEmitters, addCopyEmitters,
+          addCustomCallEmitters, addGroupedEmitters, addRowsEmitters, addSegmentedEmitters, addSortEmitters})
+      add(all);
+    return all;
+  }();
+  return emitters;
+}
+
 LogicalResult lowerKernel(Operation *op, ModuleOp target, const Cpu &cpu) {
   auto kernelOp = cast<KernelOpInterface>(op);
   KernelBuilder b(target, kernelOp.getSymbolAttr().getValue(), op, cpu);
   // Emitters add what is moved again.
   b.addMovedBytes(kernelOp.getBytesMoved());
-  LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                             .Case([&](ClusterOp cluster) { return emitCluster(b, cluster); })
-                             .Case([&](SegmentedOp segmented) { return emitSegmented(b, segmented); })
-                             .Case([&](AttentionOp attention) { return emitAttention(b, attention); })
-                             .Case([&](AttentionBackwardOp backward) { return emitAttentionBackward(b, backward); })
-                             .Case([&](GatherRowsOp gather) { return emitGatherRows(b, gather); })
-                             .Case([&](ScatterRowsOp scatter) { return emitScatterRows(b, scatter); })
-                             .Case([&](GroupedGemmOp gemm) { return emitGroupedGemm(b, gemm); })
-                             .Case([&](GroupedOuterOp outer) { return emitGroupedOuter(b, outer); })
-                             .Case([&](SortOp sort) { return emitSort(b, sort); })
-                             .Case([&](CustomCallOp call) { return emitCustomCall(b, call); })
-                             .Case([&](CopyOp copy) { return emitCopy(b, copy); })
-                             .Default([](Operation *op) { return op->emitOpError("has no code generation for CPUs"); });
+  LogicalResult result = getHostEmitters().emit(b, op, "CPUs");
   b.finish();
   return result;
 }
