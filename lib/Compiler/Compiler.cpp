@@ -129,10 +129,11 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   pm.enableTiming(scope);
   std::string failedPass;
   pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
-  auto *add = onlyVerifiers ? addVerifiers : addPhase;
   std::string problem;
   llvm::raw_string_ostream os(problem);
-  if (failed(add(pm, phase, options.pipeline, os))) {
+  if (onlyVerifiers) {
+    addVerifiers(pm, phase, options.pipeline);
+  } else if (failed(addPhase(pm, phase, options.pipeline, os))) {
     isInternal = true;
     return error(StringRef(problem).rtrim());
   }

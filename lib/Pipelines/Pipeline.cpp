@@ -5,7 +5,15 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "spmd/Conversion/AtenToKernel/Epilogues.h"
+#include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Conversion/KernelToPlan/Passes.h"
+#include "spmd/Import/Passes.h"
 #include "spmd/ShardUnits/UnitOptions.h"
+#include "spmd/Transforms/Collectives/Passes.h"
+#include "spmd/Transforms/Movement/Passes.h"
+#include "spmd/Transforms/Optimizer/Passes.h"
+#include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Units/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -22,150 +30,158 @@ enum class Kind { required, optimization, report, verifier };
 struct PassEntry {
   Phase phase;
   Kind kind;
-  StringRef name;
-  /// The pass's options as text.
-  std::string (*options)(const PipelineOptions &);
+  /// The pass, with what these options say to it.
+  std::unique_ptr<Pass> (*create)(const PipelineOptions &);
   StringRef why;
 };
 
-std::string none(const PipelineOptions &) { return ""; }
+/// A pass without options.
+template <std::unique_ptr<Pass> (*create)()>
+std::unique_ptr<Pass> make(const PipelineOptions &) {
+  return create();
+}
+
 template <Phase phase>
-std::string verifyOptions(const PipelineOptions &) {
-  return "phase=" + getPhaseName(phase).str();
+std::unique_ptr<Pass> verifyStep(const PipelineOptions &) {
+  return createVerifyStep({getPhaseName(phase).str()});
 }
 
-/// What pass options would take apart, in quotes.
-std::string quote(const std::string &text) {
-  if (text.find_first_of(" {}'\"") == std::string::npos)
-    return text;
-  const char *mark = text.find('\'') == std::string::npos ? "'" : "\"";
-  return mark + text + mark;
-}
-
-std::string unitOptions(const PipelineOptions &options) {
-  std::string text = "policy=" + quote(options.policy);
-  if (!options.policyFile.empty())
-    text += " policy-file=" + quote(options.policyFile);
-  if (!options.ignoredModules.empty())
-    text += " ignored-modules=" + llvm::join(options.ignoredModules, ",");
-  if (!options.ignoredParameters.empty())
-    text += " ignored-parameters=" + llvm::join(options.ignoredParameters, ",");
-  if (options.strictTied)
-    text += " strict-tied=true";
-  if (!options.precision.empty())
-    text += " precision=" + quote(options.precision);
-  if (!options.mesh.empty())
-    text += " mesh=" + options.mesh;
-  if (!options.reshardAfterForward.empty())
-    text += " reshard-after-forward=" + options.reshardAfterForward;
+std::unique_ptr<Pass> assignShardUnits(const PipelineOptions &options) {
+  AssignShardUnitsOptions pass;
+  pass.policy = options.policy;
+  pass.policyFile = options.policyFile;
+  pass.ignoredModules.assign(options.ignoredModules.begin(), options.ignoredModules.end());
+  pass.ignoredParameters.assign(options.ignoredParameters.begin(), options.ignoredParameters.end());
+  pass.strictTied = options.strictTied;
+  pass.precision = options.precision;
+  pass.mesh = options.mesh;
+  pass.reshardAfterForward = options.reshardAfterForward;
   if (options.ranks != units::kRanksNotSaid || options.mesh.empty())
-    text += " ranks=" + std::to_string(options.ranks == units::kRanksNotSaid ? 1 : options.ranks);
-  return text + " mode=" + options.mode;
-}
-std::string guardOptions(const PipelineOptions &options) {
-  runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh);
-  return std::string("enable=") + (options.clampIndices ? "true" : "false") + " view=" + options.view +
-         " ranks=" + std::to_string(mesh ? mesh->ranks() : 1);
-}
-std::string partitionOptions(const PipelineOptions &options) {
-  std::string factor = options.gradientDivideFactor;
-  return "view=" + options.view + " accumulate=" + options.accumulate +
-         (factor.empty() ? "" : " gradient-divide-factor=" + factor);
-}
-std::string startOptions(const PipelineOptions &options) { return "prefetch=" + std::to_string(options.prefetch); }
-std::string fuseOptions(const PipelineOptions &options) {
-  return std::string("fuse=") + (options.fuse ? "true" : "false") +
-         " reduction-blocks=" + std::to_string(options.reductionBlocks) +
-         " clamp-indices=" + (options.clampIndices ? "true" : "false");
-}
-std::string normOptions(const PipelineOptions &options) {
-  return std::string("enable=") + (options.sumNorms ? "true" : "false");
+    pass.ranks = options.ranks == units::kRanksNotSaid ? 1 : options.ranks;
+  pass.mode = options.mode;
+  return createAssignShardUnits(std::move(pass));
 }
 
-std::string epilogueOptions(const PipelineOptions &options) {
+std::unique_ptr<Pass> guardUpdates(const PipelineOptions &options) {
+  runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh);
+  GuardUpdatesPassOptions pass;
+  pass.enable = options.clampIndices;
+  pass.view = options.view;
+  pass.ranks = mesh ? mesh->ranks() : 1;
+  return createGuardUpdatesPass(std::move(pass));
+}
+
+std::unique_ptr<Pass> partition(const PipelineOptions &options) {
+  PartitionOptions pass;
+  pass.view = options.view;
+  pass.accumulate = options.accumulate;
+  if (StringRef factor = options.gradientDivideFactor; !factor.empty())
+    factor.getAsDouble(pass.gradientDivideFactor);
+  return createPartition(std::move(pass));
+}
+
+std::unique_ptr<Pass> startCollectives(const PipelineOptions &options) {
+  StartCollectivesOptions pass;
+  pass.prefetch = options.prefetch;
+  return createStartCollectives(pass);
+}
+
+std::unique_ptr<Pass> sumNorms(const PipelineOptions &options) {
+  SumNormsOptions pass;
+  pass.enable = options.sumNorms;
+  return createSumNorms(pass);
+}
+
+std::unique_ptr<Pass> convertAtenToKernel(const PipelineOptions &options) {
+  ConvertAtenToKernelPassOptions pass;
+  pass.fuse = options.fuse;
+  pass.reductionBlocks = options.reductionBlocks;
+  pass.clampIndices = options.clampIndices;
+  return createConvertAtenToKernelPass(pass);
+}
+
+std::unique_ptr<Pass> fuseGemmEpilogues(const PipelineOptions &options) {
+  FuseGemmEpiloguesPassOptions pass;
   bool isAuto = options.epilogues == "auto";
-  return "epilogues=" + (isAuto ? options.fuse ? options.targetEpilogues : "none" : options.epilogues) +
-         " dtypes=" + options.epilogueDtypes;
+  pass.epilogues = isAuto ? options.fuse ? options.targetEpilogues : "none" : options.epilogues;
+  pass.dtypes = options.epilogueDtypes;
+  return createFuseGemmEpiloguesPass(std::move(pass));
 }
 
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
-    {Phase::import, Kind::required, "spmd-fold-empty-tensors", none,
+    {Phase::import, Kind::required, make<createFoldEmptyTensorsPass>,
      "no kernel takes a tensor without elements, and what it adds to a step is known"},
-    {Phase::import, Kind::required, "spmd-widen-step-counters", none,
+    {Phase::import, Kind::required, make<createWidenStepCountersPass>,
      "eager computes bias corrections in Python's doubles; in f32 their differences keep few digits"},
-    {Phase::import, Kind::required, "spmd-infer-index-bounds", none,
+    {Phase::import, Kind::required, make<createInferIndexBoundsPass>,
      "token ids of a batch are checked by the runtime before a step, so that the step need not check them again"},
-    {Phase::import, Kind::optimization, "spmd-unsort-rows", none,
+    {Phase::import, Kind::optimization, make<createUnsortRowsPass>,
      "tokens that are sorted by expert would be needed whole by every rank; each depends on itself and its expert"},
-    {Phase::import, Kind::required, "spmd-guard-updates", guardOptions,
+    {Phase::import, Kind::required, guardUpdates,
      "a GPU cannot end a step at a bad row number, but can leave the state as it was"},
-    {Phase::import, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::import>,
+    {Phase::import, Kind::verifier, verifyStep<Phase::import>,
      "every argument and result has a role, every op a segment"},
 
-    {Phase::units, Kind::required, "spmd-merge-optimizer-lists", none,
+    {Phase::units, Kind::required, make<createMergeOptimizerLists>,
      "one optimizer op per flat buffer needs one list over all parameters, not one per param group"},
-    {Phase::units, Kind::required, "spmd-assign-shard-units", unitOptions,
+    {Phase::units, Kind::required, assignShardUnits,
      "everything after this speaks of units; as symbols they can be read and edited first"},
-    {Phase::units, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::units>,
-     "every parameter lies in exactly one unit"},
+    {Phase::units, Kind::verifier, verifyStep<Phase::units>, "every parameter lies in exactly one unit"},
 
-    {Phase::partition, Kind::required, "spmd-split-means", none,
+    {Phase::partition, Kind::required, make<createSplitMeans>,
      "the mean of the ranks' means is not the mean; as a sum and a division by the global count it partitions exactly"},
-    {Phase::partition, Kind::required, "spmd-partition", partitionOptions,
+    {Phase::partition, Kind::required, partition,
      "turns the global step into the program of one rank, with a collective at every use"},
-    {Phase::partition, Kind::report, "spmd-record-values", none,
+    {Phase::partition, Kind::report, make<createRecordValues>,
      "what only moves communication must leave gradients and results what they are; verifiers compare"},
-    {Phase::partition, Kind::optimization, "spmd-dedup-collectives", none,
+    {Phase::partition, Kind::optimization, make<createDedupCollectives>,
      "one gather per unit and direction instead of one per use"},
-    {Phase::partition, Kind::optimization, "spmd-cast-before-gather", none,
+    {Phase::partition, Kind::optimization, make<createCastBeforeGather>,
      "a unit whose parameters are all cast is gathered in the narrow type, and the wide buffer never exists"},
-    {Phase::partition, Kind::optimization, "spmd-reshard-to-groups", none,
+    {Phase::partition, Kind::optimization, make<createReshardToGroups>,
      "a unit that keeps its parameters over a group of ranks is gathered again within it, not across all"},
-    {Phase::partition, Kind::report, "spmd-list-replicated-values", none,
+    {Phase::partition, Kind::report, make<createListReplicatedValues>,
      "what more ranks do not make smaller; only here do types say so"},
-    {Phase::partition, Kind::verifier, "spmd-verify-partition", none,
+    {Phase::partition, Kind::verifier, make<createVerifyPartition>,
      "no partial value reaches an op that is not linear in it, every gradient is reduced once"},
 
-    {Phase::decompose, Kind::required, "spmd-drop-anchors", none,
+    {Phase::decompose, Kind::required, make<createDropAnchors>,
      "places with names are for passes behind the partition"},
-    {Phase::decompose, Kind::required, "spmd-decompose-optimizer", none,
+    {Phase::decompose, Kind::required, make<createDecomposeOptimizer>,
      "optimizers become arithmetic on flat chunks, which fuses like any other"},
-    {Phase::decompose, Kind::report, "spmd-record-values", none, "the optimizer's arithmetic is new"},
-    {Phase::decompose, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::decompose>, "no list op is left"},
-    {Phase::decompose, Kind::verifier, "spmd-verify-partition", none,
-     "arithmetic on chunks is still what ranks may do"},
+    {Phase::decompose, Kind::report, make<createRecordValues>, "the optimizer's arithmetic is new"},
+    {Phase::decompose, Kind::verifier, verifyStep<Phase::decompose>, "no list op is left"},
+    {Phase::decompose, Kind::verifier, make<createVerifyPartition>, "arithmetic on chunks is still what ranks may do"},
 
-    {Phase::collectives, Kind::optimization, "spmd-bucket-collectives", none,
+    {Phase::collectives, Kind::optimization, make<createBucketCollectives>,
      "scalar all-reduces that are ready together travel in one message"},
-    {Phase::collectives, Kind::required, "spmd-start-collectives", startOptions,
+    {Phase::collectives, Kind::required, startCollectives,
      "start and wait let communication run beside computation; block order is the schedule from here on"},
-    {Phase::collectives, Kind::verifier, "spmd-verify-schedule", none,
+    {Phase::collectives, Kind::verifier, make<createVerifySchedule>,
      "every start has one wait, and no gathered buffer is read after its release"},
 
-    {Phase::kernels, Kind::required, "spmd-strip-sharding", none,
+    {Phase::kernels, Kind::required, make<createStripSharding>,
      "states have served; what follows is plain local computation"},
-    {Phase::kernels, Kind::required, "spmd-sum-norms", normOptions,
-     "NCCL adds up no norms; square and root fuse with their neighbours"},
-    {Phase::kernels, Kind::optimization, "spmd-share-key-value-heads", none,
+    {Phase::kernels, Kind::required, sumNorms, "NCCL adds up no norms; square and root fuse with their neighbours"},
+    {Phase::kernels, Kind::optimization, make<createShareKeyValueHeads>,
      "heads that a model repeats for its query heads are read where they are, and their gradients summed where made"},
-    {Phase::kernels, Kind::optimization, "spmd-join-slice-gradients", none,
+    {Phase::kernels, Kind::optimization, make<createJoinSliceGradients>,
      "gradients of slices side by side are one tensor, not a sum of tensors filled up with zeros"},
-    {Phase::kernels, Kind::required, "spmd-convert-aten-to-kernel", fuseOptions,
+    {Phase::kernels, Kind::required, convertAtenToKernel,
      "light ops become clusters, heavy ones kernels of their own, views become access maps"},
-    {Phase::kernels, Kind::optimization, "spmd-fuse-gemm-epilogues", epilogueOptions,
+    {Phase::kernels, Kind::optimization, fuseGemmEpilogues,
      "what the target's library adds to a product on the way, no cluster has to read again"},
-    {Phase::kernels, Kind::required, "spmd-flatten-collectives", none,
+    {Phase::kernels, Kind::required, make<createFlattenCollectivesPass>,
      "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
-    {Phase::kernels, Kind::required, "spmd-outline-kernels", none,
+    {Phase::kernels, Kind::required, make<createOutlineKernelsPass>,
      "code is generated once per kernel, and blocks of one kind share theirs"},
-    {Phase::kernels, Kind::verifier, "spmd-verify-step", verifyOptions<Phase::kernels>,
-     "no aten op and no sharding state is left"},
-    {Phase::kernels, Kind::verifier, "spmd-verify-schedule", none, "kernels keep to the schedule"},
+    {Phase::kernels, Kind::verifier, verifyStep<Phase::kernels>, "no aten op and no sharding state is left"},
+    {Phase::kernels, Kind::verifier, make<createVerifySchedule>, "kernels keep to the schedule"},
 
-    {Phase::plan, Kind::required, "spmd-convert-kernel-to-plan", none,
+    {Phase::plan, Kind::required, make<createConvertKernelToPlanPass>,
      "values get bytes of the arena, ops become commands on streams"},
-    {Phase::plan, Kind::verifier, "spmd-verify-plan", none,
+    {Phase::plan, Kind::verifier, make<createVerifyPlanPass>,
      "the loader's own certificate, before there is an artifact"},
 };
 
@@ -243,36 +259,22 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
 }
 
 /// Adds the passes of `phase` that are of these kinds.
-static LogicalResult addPasses(OpPassManager &pm, Phase phase, ArrayRef<Kind> kinds, const PipelineOptions &options,
-                               raw_ostream &os) {
-  for (const PassEntry &entry : kPipeline) {
-    if (entry.phase != phase || !llvm::is_contained(kinds, entry.kind))
-      continue;
-    const PassInfo *pass = PassInfo::lookup(entry.name);
-    if (!pass) {
-      os << "error: pass " << entry.name << " of phase " << getPhaseName(phase) << " is not in this build\n";
-      return failure();
-    }
-    auto report = [&](const Twine &message) {
-      os << "error: " << entry.name << ": " << message << '\n';
-      return failure();
-    };
-    if (failed(pass->addToPipeline(pm, entry.options(options), report)))
-      return failure();
-  }
-  return success();
+static void addPasses(OpPassManager &pm, Phase phase, ArrayRef<Kind> kinds, const PipelineOptions &options) {
+  for (const PassEntry &entry : kPipeline)
+    if (entry.phase == phase && llvm::is_contained(kinds, entry.kind))
+      pm.addPass(entry.create(options));
 }
 
 LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
-  if (failed(addPasses(pm, phase, {Kind::required, Kind::optimization, Kind::report, Kind::verifier}, options, os)))
-    return failure();
+  addPasses(pm, phase, {Kind::required, Kind::optimization, Kind::report, Kind::verifier}, options);
   for (const auto &[where, passes] : options.after) {
     if (where != phase)
       continue;
     // What the program computes from here on is what later phases are held to.
-    if (failed(parsePassPipeline(passes, pm, os)) || failed(addPasses(pm, phase, Kind::report, options, os)) ||
-        failed(addPasses(pm, phase, Kind::verifier, options, os)))
+    if (failed(parsePassPipeline(passes, pm, os)))
       return failure();
+    addPasses(pm, phase, Kind::report, options);
+    addPasses(pm, phase, Kind::verifier, options);
   }
   return success();
 }
@@ -290,14 +292,13 @@ std::string spmd::findBadPasses(const PipelineOptions &options) {
   return "";
 }
 
-LogicalResult spmd::addVerifiers(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
-  return addPasses(pm, phase, Kind::verifier, options, os);
+void spmd::addVerifiers(OpPassManager &pm, Phase phase, const PipelineOptions &options) {
+  addPasses(pm, phase, Kind::verifier, options);
 }
 
 LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
                                   raw_ostream &os) {
-  if (failed(addVerifiers(pm, from, options, os)))
-    return failure();
+  addVerifiers(pm, from, options);
   for (Phase phase : kPhases)
     if (from < phase && phase <= to && failed(addPhase(pm, phase, options, os)))
       return failure();
@@ -310,9 +311,8 @@ void spmd::printPipeline(const PipelineOptions &options, raw_ostream &os) {
     if (current != entry.phase)
       os << getPhaseName(entry.phase) << '\n';
     current = entry.phase;
-    std::string text = entry.options(options);
-    os << "  " << entry.name << (text.empty() ? "" : "{" + text + "}") << " (" << getKindName(entry.kind) << ")\n"
-       << "    " << entry.why << '\n';
+    entry.create(options)->printAsTextualPipeline(os << "  ");
+    os << " (" << getKindName(entry.kind) << ")\n    " << entry.why << '\n';
   }
 }
 

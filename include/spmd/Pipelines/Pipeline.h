@@ -111,7 +111,7 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
 std::string findBadOption(const PipelineOptions &options);
 
 /// Adds the passes of one phase, then those that a user has behind it, each time with the phase's verifiers. Fails,
-/// with an error on `os`, when a pass refuses its options.
+/// with an error on `os`, when one of the user's is not known or refuses its options.
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
                              llvm::raw_ostream &os);
 
@@ -119,8 +119,7 @@ mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const Pipelin
 std::string findBadPasses(const PipelineOptions &options);
 
 /// Adds the verifiers of a phase alone: what must hold of IR that is said to have been through it.
-mlir::LogicalResult addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
-                                 llvm::raw_ostream &os);
+void addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options);
 
 /// Adds the verifiers of `from`, and the passes of all phases after it up to and including `to`.
 mlir::LogicalResult buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,

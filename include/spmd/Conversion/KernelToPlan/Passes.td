@@ -87,6 +87,37 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
   let dependentDialects = ["::spmd::plan::PlanDialect"];
 }
 
+def OutlineKernelsPass : Pass<"spmd-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Names the kernel each kernel op runs";
+  let description = [{
+    Gives every op that code is generated for the attribute `symbol`: k0, k1, ... in program order of the first of its
+    kind. Ops that differ only in their operands and locations get the same symbol, so the blocks of a transformer share
+    their kernels.
+
+    Input: kernel ops, symbols ignored. Output: the same ops, each generated one with a symbol.
+
+    Why: code is generated once per symbol, and the plan names kernels by it.
+
+    ```mlir
+    // spmd-opt --spmd-outline-kernels
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>)
+        -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+      %0 = kernel.gather_rows %t, %a : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      %1 = kernel.gather_rows %t, %b : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
+    }
+    // becomes
+    func.func @step(%t: tensor<65x16xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>)
+        -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+      %0 = kernel.gather_rows %t, %a {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      %1 = kernel.gather_rows %t, %b {symbol = "k0"} : (tensor<65x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+      return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::spmd::kernel::KernelDialect"];
+}
+
 def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives over rows inside a tensor become contiguous ones and copies";
   let description = [{

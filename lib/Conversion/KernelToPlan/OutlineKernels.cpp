@@ -2,15 +2,17 @@
 
 #include "dialects/Kernel/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "spmd/Kernels/Passes.h"
+#include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "llvm/ADT/Hashing.h"
 
+namespace spmd {
+#define GEN_PASS_DEF_OUTLINEKERNELSPASS
+#include "spmd/Conversion/KernelToPlan/Passes.h.inc"
+} // namespace spmd
+
 using namespace mlir;
-
-namespace spmd::kernel {
-
-#define GEN_PASS_DEF_OUTLINEKERNELS
-#include "spmd/Kernels/Passes.h.inc"
+using namespace spmd;
+using kernel::KernelOpInterface;
 
 /// Whether the same operands of `a` and of `b` are one tensor: what a kernel reads in two places, it reads once.
 static bool repeatSameOperands(Operation *a, Operation *b) {
@@ -46,7 +48,7 @@ static llvm::hash_code hashKernel(Operation *op) {
 }
 
 namespace {
-struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
+struct OutlineKernelsPass : spmd::impl::OutlineKernelsPassBase<OutlineKernelsPass> {
   void runOnOperation() override {
     // Only looked up, never iterated over: the order of symbols is that of the program.
     DenseMap<size_t, SmallVector<Operation *>> byHash;
@@ -74,5 +76,3 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
   }
 };
 } // namespace
-
-} // namespace spmd::kernel
