@@ -33,7 +33,8 @@ protected:
   /// Shows all members the call and its buffers (send and receive, or all of an all-reduce), which stay as they are until
   /// the collective has ended.
   virtual Status publish(const Collective &call, void *const *buffers, size_t count) = 0;
-  /// Waits until all members have come this far.
+  /// Waits until all members have come this far: counts this rank's meeting (`meetingsOf`) first. Ends with the abort's
+  /// status when that is raised, and after `timeout` with `timedOut(call)`, which it raises.
   virtual Status meet(const Collective &call) = 0;
   /// What a member has published.
   virtual const char *bufferOf(int64_t other, size_t index) const = 0;

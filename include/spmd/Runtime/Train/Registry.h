@@ -1,6 +1,6 @@
 //===- Registry.h - The backends and communicators of a program ---*- C++ -*-===//
 //
-// Programs register what they link (registerHost), and plug-ins themselves. What
+// Programs register what they link (registerHost), and programs of other trees theirs. What
 // is registered under a name first stays.
 //
 //===----------------------------------------------------------------------===//
