@@ -15,6 +15,7 @@ import numpy as np
 
 from . import native
 from .arrays import NUMPY, to_torch
+from .remarks import remark
 from .runerror import RunError
 from .tensorinfo import TensorInfo
 from .tools import find_runtime
@@ -159,7 +160,6 @@ def to_safetensors(file: str | os.PathLike, target: str | os.PathLike) -> None:
 def _convert(file: str | os.PathLike, target: Path, model: torch.nn.Module | None, optimizer: Any,
              with_optimizer: bool = True) -> StateFile:
     from safetensors.torch import save_file
-    from .remarks import remark
     from .statefile import StateFile
     found = StateFile(file)
     if model is not None:

@@ -23,7 +23,6 @@ from .capture.baked_values import baked_values, slots_of
 from .capture.call import StepCall, name_of, takes
 from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
-from .capture.fakes import tensor_names
 from .capture.gradients import with_gradient
 from .capture.held import named_modules, whole
 from .capture.left import check_reads_nothing_left
@@ -42,6 +41,7 @@ from .livestate import LiveState, StateLostError, Valueless
 from .loading import check_groups, load_into, name_list, notes_of, objects_file, read_objects, take_groups
 from .looking import local_shards, select, state_dict, unshard
 from .meshes import count_ranks, mesh_text
+from .models import tensor_names
 from .native import FAILED, OTHER_STATE
 from .planning import Plan, read_plan
 from .overrides import Overrides

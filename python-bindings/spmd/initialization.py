@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Mapping
 import torch
 
 from .annotations import annotation_of
-from .capture.fakes import tensor_names
+from .models import tensor_names
 
 Initialize = Callable[[torch.nn.Module], Any]
 

@@ -32,10 +32,10 @@ from .away import slots
 from .capture.fakes import copy_hooks
 from .capture.gradients import Gradients
 from .capture.held import Held, whole
-from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .interrupts import uninterrupted
+from .models import DTYPES
 from .runtime import RunError, TensorInfo, Trainer
 
 _no_torch_function = torch._C.DisableTorchFunctionSubclass

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .capture.normalize import DTYPES
 from .capture.optimizers import Optimizers
+from .models import DTYPES
 from .remarks import remark
 from .statefile import Revised, StateFile
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .capture.fakes import tensor_names
-from .capture.normalize import DTYPES
+from .models import DTYPES, tensor_names
 from .remarks import remark
 from .tensorinfo import TensorInfo
 

@@ -14,12 +14,12 @@ from typing import Any, Callable, Collection, Literal, Sequence
 import torch
 
 from ..away import fetch
+from ..models import tensor_names
 from ..precision import Precision
 from ..torch_versions import why_not
 from .build import build_package
 from .call import StepCall
 from .errors import CaptureError, error_at
-from .fakes import tensor_names
 from .gradients import fetch_gradients
 from .optimizer_state import first_step_differs
 from .package import StepPackage

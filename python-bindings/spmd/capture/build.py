@@ -13,14 +13,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..annotations import annotations_of
+from ..models import DTYPES, class_name, module_tree, tensor_names
 from .call import StepCall
 from .casts import is_used, regions
 from .custom_ops import kernels_of
 from .errors import CaptureError, Frame
-from .fakes import Input, tensor_names
+from .fakes import Input
 from .held import named_modules, whole
-from .modules import class_name, module_tree
-from .normalize import DTYPES, Values, describe, node_record
+from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
 from .trace import Empty, Output, Trace, loss_output

@@ -15,11 +15,11 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _foreach_utils
 
 from ..away import slots
+from ..models import DTYPES, tensor_names
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
 from .host_state import copied
-from .normalize import DTYPES
 from .optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
@@ -40,20 +40,6 @@ class Input:
     init: float | None = None
     group: int | None = None
     value: float | int | None = None
-
-
-def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, list[str]]]:
-    """Every parameter and buffer once, by id, in registration order: (kind, tensor, all its names). Complex buffers are
-    constants of a step (complex_numbers.py)."""
-    found: dict[int, tuple[str, torch.Tensor, list[str]]] = {}
-    for kind in ("param", "buffer"):
-        for path, module in model.named_modules(remove_duplicate=False):
-            own = module._parameters if kind == "param" else module._buffers
-            for name, tensor in own.items():
-                if tensor is not None and not (kind == "buffer" and tensor.is_complex()):
-                    names = found.setdefault(id(tensor), (kind, tensor, []))[2]
-                    names.append(f"{path}.{name}" if path else name)
-    return found
 
 
 class FakeStep:

@@ -15,8 +15,8 @@ from typing import Any, Callable, Container, Iterable, Iterator
 
 import torch
 
+from ..models import DTYPES
 from .errors import CaptureError
-from .normalize import DTYPES
 from .reached import Place, Reached
 
 

@@ -8,13 +8,9 @@ from typing import Any, Callable, Iterator
 import torch
 import torch.fx
 
+from ..models import DTYPES
 from .errors import Frame, depends_on_values, error_at, writes_constant
 from .provenance import Provenance
-
-DTYPES = {
-    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
-}
 
 # What places a tensor somewhere is no part of the graph: the same step for another device is the same graph.
 # mask_gradient (of spmd::sdpa_backward) says what the presence of the fourth result says.

@@ -8,19 +8,18 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
 import torch
 from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
+from ..planning import Plan, plan_package
 from .gradients import Gradients
 from .held import Held
 from .left import Left
 from .optimizer_numbers import OptimizerNumbers
 
-if TYPE_CHECKING:
-    from ..planning import Plan
 
 FORMAT, VERSION = "spmd-step", 6
 
@@ -88,7 +87,6 @@ class StepPackage:
           MemoryBudgetError: when the arena is larger; its `plan` is the plan.
           CompileError: when the step cannot be planned.
         """
-        from ..planning import plan_package
         return plan_package(self, ranks=ranks, policy=policy, mode=mode, memory_budget=memory_budget, options=options,
                             mesh=mesh)
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterator, Literal, Sequence
 import torch
 from torch.utils import _pytree as pytree
 
+from ..models import tensor_names
 from .build import StepPackage
 from .call import StepCall
 from .casts import is_used
@@ -14,7 +15,6 @@ from .checkpoint import inline_checkpoints
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError
-from .fakes import tensor_names
 from .held import whole
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched

@@ -13,6 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from ..away import fetch_tensors
+from ..models import DTYPES, tensor_names
 from ..torch_versions import make_fx_options
 from . import custom_ops
 from .adafactor import traceable_adafactor
@@ -24,14 +25,14 @@ from .complex_numbers import ComplexNumbers, reach_pairs
 from .composites import one_op_composites
 from .draws import Draws
 from .errors import CaptureError, explain
-from .fakes import FakeStep, Input, tensor_names
+from .fakes import FakeStep, Input
 from .gradients import Gradients, first_use, has_values, names_of
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
 from .left import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .no_sync import tell_if_within, told_of_no_sync
-from .normalize import DTYPES, check_pure, is_view_of_any, provenance
+from .normalize import check_pure, is_view_of_any, provenance
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode

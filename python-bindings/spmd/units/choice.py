@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from ..capture.modules import class_name
+from ..models import class_name
 from ..precision import Precision
 from .assign import ShardUnits, overrides_of, shard_units, split_ignored
 from .describe import ModelDescription

@@ -5,9 +5,7 @@ from typing import Iterable
 
 import torch
 
-from ..capture.fakes import tensor_names
-from ..capture.modules import class_name, module_tree
-from ..capture.normalize import describe
+from ..models import DTYPES, class_name, module_tree, tensor_names
 
 
 class ModelDescription:
@@ -22,8 +20,12 @@ class ModelDescription:
         parameters = [(t, names) for kind, t, names in tensor_names(model).values() if kind == "param"]
         self.parameter_names = {id(t): names[0] for t, names in parameters}
         self.tree = module_tree(model)
-        self.parameters = [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
-                           for t, names in parameters]
+        for tensor, names in parameters:
+            if tensor.dtype not in DTYPES:
+                raise ValueError(f"parameter '{names[0]}' is of dtype {tensor.dtype}, which has no counterpart\n  cure: use one of "
+                                 + ", ".join(map(str, DTYPES)))
+        self.parameters = [{"name": names[0], "aliases": names[1:], "shape": list(t.shape), "dtype": DTYPES[t.dtype],
+                            "trainable": t.requires_grad} for t, names in parameters]
         self._class_names: dict[type, str] = {}
         self._describe_classes(classes)
 

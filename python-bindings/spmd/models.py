@@ -1,11 +1,16 @@
-"""The module tree of step.json: classes with their bases, for wrap policies; tied parameters under each of their
-names."""
+"""A model's modules and tensors by name: the module tree of step.json, classes with their bases, for wrap policies;
+tied parameters under each of their names; types of elements."""
 from __future__ import annotations
 
 import os
 import sys
 
 import torch
+
+DTYPES = {
+    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
+}
 
 
 def class_name(cls: type) -> str:
@@ -32,3 +37,17 @@ def module_tree(model: torch.nn.Module) -> list[dict]:
             "buffers": [full(path, n) for n, b in module._buffers.items() if b is not None],
             "children": [seen[id(m)] for m in module.children()]})
     return tree
+
+
+def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, list[str]]]:
+    """Every parameter and buffer once, by id, in registration order: (kind, tensor, all its names). Complex buffers are
+    constants of a step (complex_numbers.py)."""
+    found: dict[int, tuple[str, torch.Tensor, list[str]]] = {}
+    for kind in ("param", "buffer"):
+        for path, module in model.named_modules(remove_duplicate=False):
+            own = module._parameters if kind == "param" else module._buffers
+            for name, tensor in own.items():
+                if tensor is not None and not (kind == "buffer" and tensor.is_complex()):
+                    names = found.setdefault(id(tensor), (kind, tensor, []))[2]
+                    names.append(f"{path}.{name}" if path else name)
+    return found
