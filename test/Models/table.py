@@ -35,6 +35,7 @@ and line.
 Mixtures of experts are as their configs come, with transformers' `grouped_mm`, which sorts tokens by expert; compiled
 for ranks nothing is sorted, and each rank keeps its own tokens (`spmd-unsort-rows`; `test/Models/test_experts.py` trains
 them in f32, two of them in bf16, one on the emulated GPU). So are torchtitan's (`test/Python/test_grouped_products.py`).
+Longformer is given no `attention_mask`: which way its code goes depends on a mask's values, and a step is captured once.
 
 {passed} of {total} pass, {failed} fail{missing}.
 

@@ -223,6 +223,7 @@ CASES = [
     encoder("MobileBertForMaskedLM", "MobileBertConfig", "MobileBertLayer", embedding_size=12,
             intra_bottleneck_size=16),
     encoder("LayoutLMForMaskedLM", "LayoutLMConfig", "LayoutLMLayer"),
+    encoder("LongformerForMaskedLM", "LongformerConfig", "LongformerLayer", causal, attention_window=[4, 4], pad_token_id=0),
     Case("DistilBertForMaskedLM", "DistilBertConfig", dict(
         vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=20, max_position_embeddings=24, dropout=0.0,
         attention_dropout=0.0), masked, "TransformerBlock"),

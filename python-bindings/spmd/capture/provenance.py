@@ -23,9 +23,11 @@ from . import collectives
 from .complex_numbers import ComplexNumbers
 from .custom_ops import check_kernel, decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
+from .known_values import KnownValues
 from .optimizers import Optimizers
 from .prims import in_atens_words
 from .refusals import Refusals
+from .strides import in_order_of_memory
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
 _AUTOGRAD = os.path.join(_TORCH_ROOT, "autograd", "__init__.py")
@@ -72,6 +74,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
+        self._known = KnownValues()
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
         self.met_foreign: int | None = None  # the real tensor that the trace has ended at
@@ -131,8 +134,10 @@ class ProvenanceMode(TorchDispatchMode):
         self._refuse(func, leaves, stack)
         self._refuse_writes(func, args, kwargs, stack)
         check_kernel(func, leaves, stack)
+        if (number := self._known.answer(func, args)) is not None:
+            return number
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
-            or in_atens_words(func, leaves, self) \
+            or in_atens_words(func, leaves, self) or in_order_of_memory(func, args, self) \
             or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
@@ -142,6 +147,7 @@ class ProvenanceMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
         self._note_views(func, leaves, made)
+        self._known.note(func, args, kwargs, result)
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
             raise depends_on_values(stamp.stack, str(func), stamp.module)
