@@ -38,7 +38,7 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       The results share memory with an operand, as the schema says: what lies in
       a buffer is read there.
     }], "bool", "isView", (ins), [{}], [{
-      return $_op.getSchema().contains("-> Tensor(a)");
+      return ::spmd::aten::returnsView($_op.getSchema());
     }]>,
     InterfaceMethod<[{
       Every element of every result depends only on the elements of the operands

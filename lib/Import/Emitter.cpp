@@ -1,9 +1,9 @@
 //===- Emitter.cpp - Creating aten ops for captured calls -----------------===//
 
 #include "Emitter.h"
-#include "Schema.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/Schema.h"
 #include "dialects/Aten/TypePromotion.h"
 #include "dialects/Spmd/Roles.h"
 
@@ -134,7 +134,7 @@ Operation *Emitter::createFromSchema(Call &call) {
   SmallVector<Value> operands;
   SmallVector<int32_t> operandSegments, resultSegments;
   SmallVector<NamedAttribute> attrs;
-  for (const SchemaArg &schemaArg : parseSchemaArgs(interface->getSchema())) {
+  for (const aten::SchemaArg &schemaArg : aten::parseSchemaArgs(interface->getSchema())) {
     BoundArg *arg = call.find(schemaArg.name);
     if (schemaArg.isTensor()) {
       size_t before = operands.size();

@@ -3,6 +3,7 @@
 #include "spmd/Interpreter/Evaluator.h"
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/Schema.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -11,27 +12,17 @@ using namespace mlir;
 
 namespace spmd::interp {
 
-/// The tensor-typed arguments of a PyTorch schema, in order. Operands of an aten
-/// op are exactly these, under the same names; learning rates of fused optimizers
-/// are floats in the schema and tensors here.
+/// Operands of an aten op are the tensors of its schema, under the same names;
+/// learning rates of fused optimizers are floats in the schema and tensors here.
 OperandGroups getOperandGroups(Operation *op) {
   OperandGroups groups;
   auto aten = dyn_cast<aten::AtenOpInterface>(op);
   if (!aten)
     return groups;
-  // No default value before the last tensor argument contains a comma followed
-  // by something that looks like a tensor type, so a plain split is enough.
-  llvm::StringRef arguments = aten.getSchema().split('(').second.rsplit("->").first.rtrim().drop_back();
-  SmallVector<llvm::StringRef> parts;
-  arguments.split(parts, ',');
-  for (llvm::StringRef part : parts) {
-    part = part.trim();
-    bool isRate = part == "float lr";
-    if (!part.starts_with("Tensor") && !isRate)
-      continue;
-    auto [type, name] = part.split('=').first.rtrim().rsplit(' ');
-    bool isVariable = isRate || type.ends_with("[]") || type.ends_with("?");
-    groups.groups.push_back({name.str(), isVariable});
+  for (const aten::SchemaArg &arg : aten::parseSchemaArgs(aten.getSchema())) {
+    bool isRate = arg.type == "float" && arg.name == "lr";
+    if (arg.isTensor() || isRate)
+      groups.groups.push_back({arg.name.str(), isRate || arg.isList() || arg.isOptional()});
   }
   return groups;
 }

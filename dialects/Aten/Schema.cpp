@@ -1,6 +1,6 @@
 //===- Schema.cpp - Arguments of a PyTorch schema -------------------------===//
 
-#include "Schema.h"
+#include "dialects/Aten/Schema.h"
 
 using namespace llvm;
 
@@ -22,7 +22,7 @@ static SmallVector<StringRef> splitTopLevel(StringRef text) {
   return parts;
 }
 
-SmallVector<spmd::SchemaArg> spmd::parseSchemaArgs(StringRef schema) {
+SmallVector<spmd::aten::SchemaArg> spmd::aten::parseSchemaArgs(StringRef schema) {
   StringRef inside = schema.split('(').second;
   inside = inside.take_front(inside.rfind(") -> "));
   SmallVector<SchemaArg> args;
@@ -30,10 +30,12 @@ SmallVector<spmd::SchemaArg> spmd::parseSchemaArgs(StringRef schema) {
     if (part.empty() || part == "*")
       continue;
     // The name is the last word before a default value; the type is what
-    // stands before it, up to an alias mark "(a)" and with what follows that.
+    // stands before it.
     part = part.take_front(part.find('='));
     auto [type, name] = part.rsplit(' ');
     args.push_back({type, name});
   }
   return args;
 }
+
+bool spmd::aten::returnsView(StringRef schema) { return schema.rsplit(" -> ").second.starts_with("Tensor(a)"); }
