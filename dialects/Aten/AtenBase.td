@@ -65,7 +65,9 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 
 // Trait and base of all ops. `rule` and `flops` are C++ expressions over the
 // operation `op`, calls of functions in AtenRules.h; `localizer` also sees the
-// wanted `types`. `verifier` calls a function in AtenVerify.h.
+// wanted `types`. `verifier` calls a function in AtenVerify.h. `rowNumbers` is
+// an expression over the OpOperand `operand` and the op's accessors
+// (RowNumbers.h).
 //
 // `body` is one element of the result, if the op has a scalar body: a C++
 // expression, or statements that return, over a ScalarBuilder `s` and one
@@ -87,6 +89,8 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string movesElements = viewLike;
   string pointwise = "false";
   string heavy = "false";
+  string matrixProduct = "false";
+  string rowNumbers = "std::nullopt";
   string verifier = "noConstraints(op)";
   string resultType = "";
   string computeIn = "result";
@@ -112,6 +116,9 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "bool movesElements() { return " # movesElements # "; }\n" #
       "bool isPointwise() { return " # pointwise # "; }\n" #
       "bool isHeavy() { return " # heavy # "; }\n" #
+      "bool isMatrixProduct() { return " # matrixProduct # "; }\n" #
+      "std::optional<::spmd::aten::RowNumbers> getRowNumbers("
+      "::mlir::OpOperand &operand);\n" #
       "double getFlops();\n" #
       "::llvm::LogicalResult localize(::mlir::TypeRange types);\n" #
       "::mlir::Type getPointwiseType();\n" #
@@ -134,6 +141,10 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #
       "  return " # flops # ";\n}\n" #
+      "std::optional<::spmd::aten::RowNumbers> $cppClass::getRowNumbers("
+      "[[maybe_unused]] ::mlir::OpOperand &operand) {\n" #
+      "  using namespace ::spmd::aten;\n" #
+      "  return " # rowNumbers # ";\n}\n" #
       "::llvm::LogicalResult $cppClass::localize(::mlir::TypeRange types) {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #

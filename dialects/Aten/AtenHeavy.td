@@ -10,6 +10,7 @@ class Aten_ContractionOp<string mnemonic, string torchSchema, string sum>
     : Aten_Op<mnemonic, torchSchema, sum> {
   let results = (outs Aten_Tensor:$result);
   let heavy = "true";
+  let matrixProduct = "true";
   let flops = "contractionFlops(op)";
   let verifier = "verifyContraction(op)";
 }
@@ -53,6 +54,7 @@ class Aten_GroupedOp<string mnemonic, string torchSchema, string sum>
     : Aten_Op<mnemonic, torchSchema, sum> {
   let results = (outs Aten_Tensor:$result);
   let heavy = "true";
+  let matrixProduct = "true";
   let flops = "groupedFlops(op)";
   let verifier = "verifyGrouped(op)";
 }
@@ -118,6 +120,7 @@ def Aten_EmbeddingOp
   let heavy = "true";
   let flops = "noFlops(op)";
   let rule = "embeddingRule(op)";
+  let rowNumbers = "rowNumbersIn(getIndicesMutable(), operand, getWeight().getType().getDimSize(0))";
   let verifier = "verifyEmbedding(op)";
 }
 def Aten_EmbeddingDenseBackwardOp
@@ -132,6 +135,7 @@ def Aten_EmbeddingDenseBackwardOp
   let heavy = "true";
   let flops = "operandElements(op)";
   let rule = "embeddingBackwardRule(op)";
+  let rowNumbers = "rowNumbersIn(getIndicesMutable(), operand, getNumWeights())";
   let verifier = "verifyEmbedding(op)";
 }
 
@@ -177,6 +181,7 @@ def Aten_NllLossForwardOp
                    I64Attr:$ignore_index);
   let results = (outs Aten_Tensor:$output, Aten_Tensor:$total_weight);
   let rule = "nllLossRule(op)";
+  let rowNumbers = "rowNumbersIn(getTargetMutable(), operand, getSelf().getType().getShape().back(), getIgnoreIndex())";
   let verifier = "verifyNllLoss(op)";
 }
 def Aten_NllLossBackwardOp
@@ -190,6 +195,7 @@ def Aten_NllLossBackwardOp
                    Aten_Tensor:$total_weight);
   let results = (outs Aten_Tensor:$result);
   let rule = "nllLossBackwardRule(op)";
+  let rowNumbers = "rowNumbersIn(getTargetMutable(), operand, getSelf().getType().getShape().back(), getIgnoreIndex())";
   let verifier = "verifyNllLoss(op)";
 }
 def Aten_MseLossOp
@@ -226,6 +232,7 @@ def Aten_SdpaOp
                    Aten_False:$enable_gqa);
   let results = (outs Aten_Tensor:$out, Aten_Tensor:$logsumexp);
   let heavy = "true";
+  let matrixProduct = "true";
   let rule = "attentionRule(op)";
   let flops = "attentionFlops(op)";
   let verifier = "verifyAttention(op)";
@@ -245,6 +252,7 @@ def Aten_SdpaBackwardOp
   let results = (outs Aten_Tensor:$grad_query, Aten_Tensor:$grad_key,
                  Aten_Tensor:$grad_value, Optional<Aten_Tensor>:$grad_mask);
   let heavy = "true";
+  let matrixProduct = "true";
   let rule = "attentionRule(op)";
   let flops = "attentionFlops(op)";
   let verifier = "verifyAttention(op)";

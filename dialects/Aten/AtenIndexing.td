@@ -21,6 +21,7 @@ def Aten_GatherRowsOp
   let heavy = "true";
   let flops = "noFlops(op)";
   let rule = "gatherRowsRule(op)";
+  let rowNumbers = "rowNumbersIn(getIndexMutable(), operand, getSelf().getType().getDimSize(getBatchDims()))";
   let verifier = "verifyGatherRows(op)";
 }
 
@@ -38,6 +39,7 @@ def Aten_ScatterRowsOp
   let heavy = "true";
   let flops = "scatterFlops(op)";
   let rule = "scatterRowsRule(op)";
+  let rowNumbers = "rowNumbersIn(getIndexMutable(), operand, getRows())";
   let verifier = "verifyScatterRows(op)";
 }
 
@@ -52,6 +54,7 @@ def Aten_CheckIndexOp
   let heavy = "true";
   let flops = "noFlops(op)";
   let rule = "checkIndexRule(op)";
+  let rowNumbers = "rowNumbersIn(getSelfMutable(), operand, getHigh(), getIgnoreIndex())";
   let verifier = "verifyCheckIndex(op)";
 }
 

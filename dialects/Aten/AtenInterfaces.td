@@ -64,6 +64,20 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       products, attention, row gathers and scatters.
     }], "bool", "isHeavy">,
     InterfaceMethod<[{
+      Its operations are multiply-adds of matrix products: what a rank should
+      not do that another does as well.
+    }], "bool", "isMatrixProduct", (ins), [{}], [{
+      return false;
+    }]>,
+    InterfaceMethod<[{
+      What the elements of `operand` may be, if they are numbers of rows or of
+      classes that the op looks up; nothing if they are not. The bound is that
+      of the present shapes.
+    }], "::std::optional<::spmd::aten::RowNumbers>", "getRowNumbers",
+      (ins "::mlir::OpOperand &":$operand), [{}], [{
+      return ::std::nullopt;
+    }]>,
+    InterfaceMethod<[{
       Floating-point operations on the present shapes; an estimate for ops that
       are not matrix products (one per element and elementary function).
     }], "double", "getFlops">,

@@ -22,10 +22,9 @@ LogicalResult Lockstep::checkSupported() {
     return fail(Failure::input);
   }
   for (Operation &op : function.getBody().front()) {
-    llvm::StringRef name = op.getName().getStringRef();
     if (isa<CollectiveOpInterface, WaitOp, ReleaseOp, func::ReturnOp>(op) || findEvaluator(&op))
       continue;
-    InFlightDiagnostic diag = op.emitError() << "the interpreter has no evaluator of '" << name << "'";
+    InFlightDiagnostic diag = op.emitError() << "the interpreter has no evaluator of '" << op.getName() << "'";
     std::string source = describeSource(op.getLoc());
     if (!source.empty())
       diag << " (" << source << ")";
@@ -187,10 +186,10 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
 }
 
 void Lockstep::countFlops(Operation &op, const Operands &operands) {
-  llvm::StringRef name = op.getName().stripDialect();
-  if (name != "mm" && name != "bmm" && name != "addmm" && name != "baddbmm" && !name.starts_with("sdpa"))
+  auto product = dyn_cast<aten::AtenOpInterface>(op);
+  if (!product || !product.isMatrixProduct())
     return;
-  double flops = cast<aten::AtenOpInterface>(op).getFlops() * mesh.numRanks();
+  double flops = product.getFlops() * mesh.numRanks();
   stats.matmulFlops += flops;
   bool replicated = mesh.numRanks() > 1 && llvm::all_of(operands, [](const PerRank &tensors) {
                       return llvm::all_of(tensors, [&](const Tensor &tensor) { return tensor.identical(tensors[0]); });
