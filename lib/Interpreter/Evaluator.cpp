@@ -143,17 +143,15 @@ void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
 Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const { return evaluators.lookup(name); }
 
 Evaluator findEvaluator(Operation *op) {
-  if (Evaluator own = EvaluatorRegistry::get().lookup(op->getName().getStringRef()))
-    return own;
   auto aten = dyn_cast<aten::AtenOpInterface>(op);
-  return aten && aten.hasScalarBody() ? &evaluateScalarBody : nullptr;
+  if (aten && aten.hasScalarBody())
+    return &evaluateScalarBody;
+  return EvaluatorRegistry::get().lookup(op->getName().getStringRef());
 }
 
 const EvaluatorRegistry &EvaluatorRegistry::get() {
   static const EvaluatorRegistry registry = [] {
     EvaluatorRegistry r;
-    registerPointwise(r);
-    registerPointwiseBackward(r);
     registerViews(r);
     registerSlices(r);
     registerFactories(r);

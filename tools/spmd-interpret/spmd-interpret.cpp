@@ -66,7 +66,8 @@ static cl::list<std::string> plugins("load-dialect-plugin", cl::cat(category), c
                                      cl::desc("shared library with further ops"));
 static cl::opt<std::string> libraries("libraries", cl::cat(category), cl::value_desc("folder"),
                                       cl::desc("where shared libraries of operators are (default: in --weights)"));
-static cl::opt<bool> listOps("list-ops", cl::cat(category), cl::desc("print the ops that can be run and stop"));
+static cl::opt<bool> listOps("list-ops", cl::cat(category),
+                             cl::desc("print the ops that can be run, and which by their scalar bodies, and stop"));
 
 static int exitCode(Failure failure) {
   switch (failure) {
@@ -205,19 +206,22 @@ static int runRuleChecks(ModuleOp module) {
   return kDone;
 }
 
-static int printOps() {
-  SmallVector<llvm::StringRef> names;
-  for (const auto &entry : EvaluatorRegistry::get().all())
-    names.push_back(entry.first());
-  llvm::sort(names);
-  for (llvm::StringRef name : names)
-    llvm::outs() << name << "\n";
+/// A line per op: its name and, if that is what is run, "(scalar body)".
+static int printOps(MLIRContext &context) {
+  context.loadAllAvailableDialects();
+  for (RegisteredOperationName name : context.getRegisteredOperations()) {
+    // An op is asked, not its name: an empty one of its kind answers.
+    Operation *op = Operation::create(OperationState(UnknownLoc::get(&context), name));
+    if (Evaluator evaluator = findEvaluator(op))
+      llvm::outs() << name << (evaluator == &evaluateScalarBody ? " (scalar body)" : "") << "\n";
+    op->destroy();
+  }
   return kDone;
 }
 
 static int run(MLIRContext &context) {
   if (listOps)
-    return printOps();
+    return printOps(context);
   if (inputFile.empty()) {
     llvm::errs() << "spmd-interpret: no program given\n";
     return kBadInput;

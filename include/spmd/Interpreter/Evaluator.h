@@ -79,7 +79,7 @@ Tensor emptyResult(OpCall &call, unsigned i);
 
 using Evaluator = mlir::LogicalResult (*)(OpCall &);
 
-/// Evaluators of all ops that a rank executes alone, by op name.
+/// Evaluators of the ops that a rank executes alone and that have no scalar body, by op name.
 class EvaluatorRegistry {
 public:
   /// The registry with every family of ops.
@@ -94,7 +94,8 @@ private:
   llvm::StringMap<Evaluator> evaluators;
 };
 
-/// How `op` is evaluated: by its entry in the registry, or by its scalar body. Null when it has neither.
+/// How `op` is evaluated: by its scalar body, if it has one, and only else by its entry in the registry. Null when it
+/// has neither.
 Evaluator findEvaluator(mlir::Operation *op);
 
 /// Evaluates any op that has a scalar body, in float64 and in whole integers, by running the body for every element.
@@ -106,8 +107,6 @@ OperandGroups getOperandGroups(mlir::Operation *op);
 /// Where the libraries of operators are, whose functions custom calls run.
 void setLibraryFolder(std::string folder);
 
-void registerPointwise(EvaluatorRegistry &registry);
-void registerPointwiseBackward(EvaluatorRegistry &registry);
 void registerViews(EvaluatorRegistry &registry);
 void registerSlices(EvaluatorRegistry &registry);
 void registerFactories(EvaluatorRegistry &registry);

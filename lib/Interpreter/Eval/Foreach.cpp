@@ -1,8 +1,9 @@
 //===- Foreach.cpp - elementwise list ops ---------------------------------===//
 
-#include "Activations.h"
+#include "Lerp.h"
 #include "ListArguments.h"
 #include "Map.h"
+#include "mlir/IR/TypeUtilities.h"
 #include <array>
 #include <cmath>
 
@@ -115,27 +116,32 @@ LogicalResult evaluateMap(OpCall &call) {
   if (failed(form))
     return failure();
   std::string name = ("aten." + call.string("op")).str();
-  Evaluator evaluator = EvaluatorRegistry::get().lookup(name);
-  if (!evaluator)
-    return call.error() << "there is no evaluator of '" << name << "'";
   auto options = call.op->getAttrOfType<DictionaryAttr>("options");
   size_t size = call.op->getNumResults();
   for (size_t i = 0; i < size; ++i) {
     SmallVector<Tensor> at;
-    for (size_t operand = i; operand < call.operands().size(); operand += size)
+    SmallVector<Type> elementTypes;
+    for (size_t operand = i; operand < call.operands().size(); operand += size) {
       at.push_back(call.operands()[operand]);
+      elementTypes.push_back(getElementTypeOrSelf(call.op->getOperand(operand)));
+    }
     if (llvm::any_of(at, [&](const Tensor &t) { return form->isChunk(t); }))
       for (Tensor &tensor : at)
         tensor = form->spread(tensor);
-    // An op of its own to read attributes and result type from.
-    OperationState state(call.op->getLoc(), name, ValueRange(), call.op->getResult(i).getType(),
+    // An op of its own to read types and attributes from.
+    Block block;
+    for (auto [tensor, type] : llvm::zip_equal(at, elementTypes))
+      block.addArgument(RankedTensorType::get(tensor.shape(), type), call.op->getLoc());
+    OperationState state(call.op->getLoc(), name, block.getArguments(), call.op->getResult(i).getType(),
                          options ? options.getValue() : ArrayRef<NamedAttribute>());
     Operation *op = Operation::create(state);
+    block.push_back(op);
+    Evaluator evaluator = findEvaluator(op);
+    if (!evaluator)
+      return call.error() << "there is no evaluator of '" << name << "'";
     OperandGroups groups = getOperandGroups(op);
     OpCall inner(op, groups, at, call.context);
-    LogicalResult result = evaluator(inner);
-    op->destroy();
-    if (failed(result))
+    if (failed(evaluator(inner)))
       return call.error() << "'" << name << "' failed at position " << i;
     call.result(form->keepPadding(std::move(inner.results.front()), Tensor()));
   }

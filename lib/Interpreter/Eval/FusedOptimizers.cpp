@@ -4,7 +4,7 @@
 // group; `groups` maps list positions or segments to groups.
 //===----------------------------------------------------------------------===//
 
-#include "Activations.h"
+#include "Lerp.h"
 #include "ListArguments.h"
 #include <cmath>
 

@@ -30,21 +30,6 @@ inline Stream<double> realStream(const Tensor &tensor, ShapeRef shape) {
   return {std::move(own), data, full.numel() == 1 ? 0 : 1};
 }
 
-/// Keeps the tensor alive beside the stream over its integers.
-struct IntegerStream {
-  Tensor tensor;
-  const int64_t *data;
-  int64_t step;
-  int64_t operator[](int64_t i) const { return data[i * step]; }
-};
-
-inline IntegerStream integerStream(const Tensor &tensor, ShapeRef shape) {
-  Tensor full = tensor.numel() == 1 ? tensor : broadcastTo(tensor, shape);
-  const int64_t *data = full.integers().data();
-  int64_t step = full.numel() == 1 ? 0 : 1;
-  return {std::move(full), data, step};
-}
-
 template <typename F, typename Streams, size_t... I>
 auto applyAt(F &f, const Streams &streams, int64_t i, std::index_sequence<I...>) {
   return f(streams[I][i]...);
@@ -53,7 +38,7 @@ auto applyAt(F &f, const Streams &streams, int64_t i, std::index_sequence<I...>)
 } // namespace detail
 
 /// The common broadcast shape of `operands`, or an error at the op.
-mlir::FailureOr<Shape> commonShape(OpCall &call, std::initializer_list<const Tensor *> operands);
+mlir::FailureOr<Shape> commonShape(OpCall &call, llvm::ArrayRef<const Tensor *> operands);
 
 /// f(operands...) elementwise in double, whatever the operand types, as `type`.
 template <typename F, typename... T>
@@ -83,26 +68,6 @@ mlir::LogicalResult mapReals(OpCall &call, F f, const T &...operands) {
   if (failed(result))
     return mlir::failure();
   call.result(std::move(*result));
-  return mlir::success();
-}
-
-/// result = f(operands...) elementwise: in int64 when operands and result are
-/// all integers (so that 64-bit values stay exact), else in double. `f` takes
-/// either.
-template <typename F, typename... T>
-mlir::LogicalResult mapElements(OpCall &call, F f, const T &...operands) {
-  DType type = call.resultType();
-  if (isFloating(type) || (operands.isFloating() || ...))
-    return mapReals(call, f, operands...);
-  mlir::FailureOr<Shape> shape = commonShape(call, {&operands...});
-  if (failed(shape))
-    return mlir::failure();
-  Tensor result(type, *shape);
-  std::array streams = {detail::integerStream(operands, *shape)...};
-  int64_t *out = result.integerData();
-  for (int64_t i = 0, e = result.numel(); i < e; ++i)
-    out[i] = wrapTo(type, detail::applyAt(f, streams, i, std::index_sequence_for<T...>()));
-  call.result(std::move(result));
   return mlir::success();
 }
 

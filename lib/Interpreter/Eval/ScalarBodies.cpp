@@ -2,10 +2,12 @@
 //
 // The op's own body is built for float64 (its constants are not rounded to the
 // program's types) and run for every element; the harness of test/Coverage
-// compares the values with PyTorch's.
+// compares the values with PyTorch's, and test/unit/Interpreter/ScalarBodiesTest.cpp
+// bits with what the op is in C++.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Map.h"
 #include "ScalarCode.h"
 #include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,16 +28,29 @@ static RankedTensorType getEvaluationTensor(Value value) {
   return RankedTensorType::get(type.getShape(), getEvaluationType(type.getElementType()));
 }
 
-/// The elements of a tensor, repeated to the shape; one alone stays one.
-static TypedLanes readLanes(const Tensor &tensor, ShapeRef shape) {
-  Tensor full = tensor.numel() == 1 ? tensor : broadcastTo(tensor, shape);
+/// Elements of a tensor; one alone is the same everywhere.
+static TypedLanes readLanes(const Tensor &tensor, size_t begin, size_t count) {
   TypedLanes lanes;
-  lanes.isInteger = !full.isFloating();
+  lanes.isInteger = !tensor.isFloating();
+  bool isOne = tensor.numel() == 1;
+  auto read = [&](auto elements, auto &into) {
+    auto part = isOne ? elements : elements.slice(begin, count);
+    into.assign(part.begin(), part.end());
+  };
   if (lanes.isInteger)
-    lanes.integers = full.integers();
+    read(tensor.integers(), lanes.integers);
   else
-    lanes.reals = full.reals();
+    read(tensor.reals(), lanes.reals);
   return lanes;
+}
+
+/// Writes `count` elements of an array, or one that many times.
+template <typename T>
+static void writeLanes(const std::vector<T> &lanes, T *into, size_t count) {
+  if (lanes.size() == 1)
+    std::fill_n(into, count, lanes.front());
+  else
+    std::copy_n(lanes.begin(), count, into);
 }
 
 LogicalResult evaluateScalarBody(OpCall &call) {
@@ -57,23 +72,31 @@ LogicalResult evaluateScalarBody(OpCall &call) {
   Value value = cast<aten::AtenOpInterface>(twin).buildScalarBody(builder, scalars.getArguments());
   func::ReturnOp::create(builder, value);
 
-  auto type = cast<RankedTensorType>(call.op->getResult(0).getType());
-  std::vector<TypedLanes> arguments;
-  for (const Tensor &operand : call.operands())
-    arguments.push_back(readLanes(operand, type.getShape()));
-  auto yielded = runScalarCode(scalars, std::move(arguments));
-  if (failed(yielded))
+  FailureOr<Shape> shape =
+      commonShape(call, llvm::map_to_vector(call.operands(), [](const Tensor &operand) { return &operand; }));
+  if (failed(shape))
     return failure();
-
-  Tensor result(call.resultType(), type.getShape());
-  const TypedLanes &lanes = yielded->front();
-  bool isOne = lanes.size() == 1;
-  for (int64_t i = 0, e = result.numel(); i < e; ++i) {
-    if (lanes.isInteger)
-      result.integerData()[i] = wrapTo(result.dtype(), lanes.integers[isOne ? 0 : i]);
+  SmallVector<Tensor> full;
+  for (const Tensor &operand : call.operands())
+    full.push_back(operand.numel() == 1 ? operand : broadcastTo(operand, *shape));
+  auto read = [&](size_t begin, size_t count) {
+    std::vector<TypedLanes> lanes;
+    for (const Tensor &tensor : full)
+      lanes.push_back(readLanes(tensor, begin, count));
+    return lanes;
+  };
+  Tensor result(call.resultType(), *shape);
+  auto write = [&](size_t begin, size_t count, const TypedLanes &value) {
+    if (value.isInteger)
+      writeLanes(value.integers, result.integerData() + begin, count);
     else
-      result.realData()[i] = lanes.reals[isOne ? 0 : i];
-  }
+      writeLanes(value.reals, result.realData() + begin, count);
+  };
+  if (failed(runScalarCode(scalars, result.numel(), read, write)))
+    return failure();
+  if (!result.isFloating())
+    for (int64_t i = 0, e = result.numel(); i < e; ++i)
+      result.integerData()[i] = wrapTo(result.dtype(), result.integerData()[i]);
   call.result(std::move(result));
   return success();
 }

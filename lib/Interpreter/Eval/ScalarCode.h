@@ -42,8 +42,12 @@ struct ScalarContext {
 mlir::FailureOr<std::vector<Lanes>> runScalarCode(mlir::Block &block, std::vector<Lanes> arguments,
                                                   const ScalarContext &context);
 
-/// The same for code that knows of no kernel: arith and math alone.
-mlir::FailureOr<std::vector<TypedLanes>> runScalarCode(mlir::Block &block, std::vector<TypedLanes> arguments);
+/// Runs a block that knows of no kernel and yields one value, arith and math alone, for `size` points: some at a time,
+/// so that values in between stay in the cache. `read` gives the arguments at `count` points, `write` gets the value
+/// there; one lane is the same at all of them.
+mlir::LogicalResult runScalarCode(mlir::Block &block, size_t size,
+                                  llvm::function_ref<std::vector<TypedLanes>(size_t begin, size_t count)> read,
+                                  llvm::function_ref<void(size_t begin, size_t count, const TypedLanes &value)> write);
 
 /// Combines two values of a reduction.
 double combine(kernel::ReduceKind kind, double a, double b);

@@ -52,10 +52,10 @@ LogicalResult evaluateMask(OpCall &call) {
   const Tensor &input = call.operands()[0];
   double fill = op.getFill().convertToDouble();
   Tensor result = gatherStrided(input, input.shape(), contiguousStrides(input.shape()));
-  int64_t inner = contiguousStrides(input.shape())[op.getDim()];
+  int64_t inner = contiguousStrides(input.shape())[op.getDim()], chunk = op.getChunk();
+  int64_t present = static_cast<int64_t>(op.getTotal()) - *position * chunk;
   for (int64_t i = 0, e = input.numel(); i < e; ++i) {
-    int64_t row = i / inner % op.getChunk();
-    if (*position * static_cast<int64_t>(op.getChunk()) + row < static_cast<int64_t>(op.getTotal()))
+    if (i / inner % chunk < present)
       continue;
     if (result.isFloating())
       result.realData()[i] = fill;

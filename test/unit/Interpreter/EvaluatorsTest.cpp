@@ -4,6 +4,7 @@
 #include "spmd/Interpreter/Evaluator.h"
 
 #include "dialects/Aten/AtenDialect.h"
+#include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringSet.h"
@@ -12,7 +13,7 @@
 using namespace mlir;
 using namespace spmd::interp;
 
-TEST(Evaluators, EveryAtenOpHasOneAndNoOtherExists) {
+TEST(Evaluators, EveryAtenOpHasOneOrAScalarBodyAndNoOtherExists) {
   DialectRegistry registry;
   spmd::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -25,6 +26,9 @@ TEST(Evaluators, EveryAtenOpHasOneAndNoOtherExists) {
     OperationState state(UnknownLoc::get(&context), name.getStringRef());
     Operation *op = Operation::create(state);
     EXPECT_TRUE(findEvaluator(op)) << name.getStringRef().str();
+    // What has a scalar body is defined by nothing else.
+    if (cast<spmd::aten::AtenOpInterface>(op).hasScalarBody())
+      EXPECT_FALSE(EvaluatorRegistry::get().lookup(name.getStringRef())) << name.getStringRef().str();
     op->destroy();
   }
   for (const auto &evaluator : EvaluatorRegistry::get().all())
