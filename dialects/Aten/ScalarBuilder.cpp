@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
@@ -260,18 +261,28 @@ Value ScalarBuilder::pow(Value x, Value y) {
     return math::PowFOp::create(b, x, y);
   if (type.isInteger(1))
     return bitOr(x, logicalNot(y));
-  // By squaring; six bits of the exponent say all that fits in 64 bits, but for powers of 0, 1 and -1.
+  // By squaring; products wrap around, as PyTorch's do.
   Value one = constant(1), result = one, square = x;
-  for (int bit = 0; bit < 6; ++bit) {
+  auto forEachBit = [&](int bits, auto multiply) {
+    for (int bit = 0; bit < bits; ++bit) {
+      multiply(bit);
+      if (bit < bits - 1)
+        square = mul(square, square);
+    }
+  };
+  llvm::APInt known;
+  if (matchPattern(y, m_ConstantInt(&known)) && known.isNonNegative()) {
+    forEachBit(known.getActiveBits(), [&](int bit) { result = known[bit] ? mul(result, square) : result; });
+    return result;
+  }
+  forEachBit(type.getIntOrFloatBitWidth(), [&](int bit) {
     Value isSet = truth(bitAnd(shiftRight(y, constant(bit)), one));
     result = select(isSet, mul(result, square), result);
-    if (bit < 5)
-      square = mul(square, square);
-  }
-  // What is beyond, and inverses, are 0; those of 1 and -1 follow the exponent's parity.
+  });
+  // Inverses are 0, but for those of 1 and -1, which follow the exponent's parity.
   Value parity = select(truth(bitAnd(y, one)), x, one);
-  Value beyond = select(compare("eq", abs(x), 1), parity, constant(0));
-  return select(bitOr(compare("lt", y, 0), compare("gt", y, 63)), beyond, result);
+  Value inverse = select(compare("eq", abs(x), 1), parity, constant(0));
+  return select(compare("lt", y, 0), inverse, result);
 }
 
 Value ScalarBuilder::atan2(Value y, Value x) { return math::Atan2Op::create(b, y, x); }

@@ -1,4 +1,4 @@
-"""Quotients and remainders of whole numbers: by zero they are errors of the step that name op and line, of the smallest
+"""Quotients, remainders and powers of whole numbers: by zero they are errors of the step that name op and line, of the smallest
 number by -1 they are PyTorch's; on every target and in the interpreter."""
 from __future__ import annotations
 
@@ -103,3 +103,17 @@ def test_padded_rows_are_no_divisors(monkeypatch, tmp_path) -> None:
         expected, expected_quotient = train_step(model, optimizer, x, y)
         torch.testing.assert_close(loss, expected)
         assert torch.equal(quotient, expected_quotient)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_powers_wrap_around(dtype: torch.dtype, target: str, tmp_path) -> None:
+    info = torch.iinfo(dtype)
+    x = torch.tensor([0, 1, 2, 3, 5, 7, info.max, info.min, info.max // 3], dtype=dtype)
+    exponents = torch.tensor([0, 1, 7, 8, 31, 63, 64, 65, 100, 127], dtype=dtype)
+    base, exponent = (column.contiguous() for column in torch.cartesian_prod(x, exponents).unbind(1))
+
+    def powers(base, exponent):
+        return base ** exponent, base ** 64, base ** 101, 3 ** exponent, base ** 2
+    for ours, expected in zip(compute(powers, (base, exponent), tmp_path, target), powers(base, exponent), strict=True):
+        assert ours.dtype == expected.dtype and torch.equal(ours, expected)

@@ -54,7 +54,7 @@ const std::vector<int64_t> kIntegers = {0,
                                         (int64_t(1) << 53) + 1,
                                         std::numeric_limits<int64_t>::max(),
                                         std::numeric_limits<int64_t>::min()};
-const std::vector<int64_t> kExponents = {0, 1, 2, 3, 7, 31, 63, -1, -2, -3};
+const std::vector<int64_t> kExponents = {0, 1, 2, 3, 7, 31, 63, 64, 65, 100, 127, -1, -2, -3};
 
 /// What is tried of each operand: values of its type, without those that wrap to others.
 Tensor valuesFor(DType dtype, char operand, bool isModerate) {

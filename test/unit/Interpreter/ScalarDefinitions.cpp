@@ -56,7 +56,7 @@ double power(double x, double exponent) {
     return 1 / (x * x);
   return std::pow(x, exponent);
 }
-/// Of a negative exponent, what is left of a fraction. Exponents above 63 are not tried.
+/// Of a negative exponent, what is left of a fraction.
 int64_t power(int64_t x, int64_t exponent) {
   if (exponent < 0)
     return x == 1 ? 1 : x == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
@@ -147,7 +147,7 @@ std::vector<ScalarDefinition> makeDefinitions() {
        INTEGERS(power(v[0], v[1])),
        {"exponent"},
        {"{exponent = 0 : i64}", "{exponent = 1 : i64}", "{exponent = 2 : i64}", "{exponent = 3 : i64}",
-        "{exponent = 7 : i64}", "{exponent = 63 : i64}"}},
+        "{exponent = 7 : i64}", "{exponent = 63 : i64}", "{exponent = 64 : i64}", "{exponent = 101 : i64}"}},
       {"pow.Scalar",
        "t",
        "f",
@@ -155,6 +155,13 @@ std::vector<ScalarDefinition> makeDefinitions() {
        nullptr,
        {"self"},
        {"{self = 0 : i64}", "{self = 1 : i64}", "{self = 9.000000e-01 : f64}", "{self = -2 : i64}"}},
+      {"pow.Scalar",
+       "e",
+       "i",
+       nullptr,
+       INTEGERS(power(v[1], v[0])),
+       {"self"},
+       {"{self = 0 : i64}", "{self = 3 : i64}", "{self = -2 : i64}", "{self = -1 : i64}"}},
       {"pow.Tensor_Tensor", "tt", "f", REALS(std::pow(v[0], v[1])), nullptr},
       {"pow.Tensor_Tensor", "te", "i", nullptr, INTEGERS(power(v[0], v[1]))},
       {"addcmul", "ttt", "f", REALS(v[0] + v[3] * v[1] * v[2]), nullptr, {"value"}, values},
