@@ -62,12 +62,12 @@ void runRanks(const Job &job, const std::string &communicators, double times[kKi
   CommunicatorOptions options;
   options.threads = here.count;
   int64_t chunk = job.bytes / job.ranks;
-  auto call = [&](CommandKind kind, DType dtype, int32_t id) {
-    return Collective({kind, dtype, {chunk / sizeOf(dtype)}, {ReductionKind::Sum}, "unit"}, id, 1, "");
+  auto call = [&](CollectiveKind kind, DType dtype, int32_t id) {
+    return Collective({{kind, dtype, {chunk / sizeOf(dtype)}, {ReductionKind::Sum}, "unit"}, {}}, id, 1, "");
   };
-  const Collective calls[kKinds] = {call(CommandKind::AllGather, DType::F32, 0),
-                                    call(CommandKind::ReduceScatter, DType::F32, 1),
-                                    call(CommandKind::ReduceScatter, DType::BF16, 2)};
+  const Collective calls[kKinds] = {call(CollectiveKind::AllGather, DType::F32, 0),
+                                    call(CollectiveKind::ReduceScatter, DType::F32, 1),
+                                    call(CollectiveKind::ReduceScatter, DType::BF16, 2)};
   auto group = orExit(factory->make("gather", here, abort, options));
   std::vector<std::thread> threads;
   for (int64_t rank = here.first; rank < here.end(); ++rank)

@@ -227,7 +227,8 @@ def Plan_CheckIndexOp : Plan_Command<"check_index"> {
 
 def Plan_FillOp : Plan_Command<"fill"> {
   let summary = "sets every byte of a range to `value`";
-  let arguments = (ins Plan_RefAttr:$dst, I64Attr:$value, Plan_StreamAttr:$stream);
+  let arguments = (ins Plan_RefAttr:$dst, ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<255>]>:$value,
+                   Plan_StreamAttr:$stream);
   let assemblyFormat = "`(` custom<Ref>($dst) `)` `value` $value `on` $stream attr-dict";
 }
 

@@ -41,7 +41,7 @@ struct cublasLtMatmulPreferenceOpaque {
 namespace {
 
 struct Task {
-  Command command;
+  GemmCommand product;
   uint64_t a, b, c, added, bias, aux;
   int epilogue;
   int64_t auxLd, auxStride;
@@ -69,8 +69,8 @@ void forEach(const GemmShape &g, const Visit &visit) {
 
 /// In f32, element by element: for what the runtime's products do not have.
 void runSlowly(const Task &task, void *a, void *b, void *c, void *added, void *bias, void *aux) {
-  const GemmShape &g = task.command.gemm;
-  DType dtype = task.command.dtype;
+  const GemmShape &g = task.product.shape;
+  DType dtype = task.product.dtype;
   forEach(g, [&](int64_t i, int64_t row, int64_t column) {
     float sum = 0;
     for (int64_t k = 0; k < g.k; ++k) {
@@ -99,18 +99,18 @@ int run(void *context, uint64_t) {
   auto reach = [](uint64_t address) { return address ? standInReach(address) : nullptr; };
   void *a = reach(task.a), *b = reach(task.b), *c = reach(task.c), *added = reach(task.added), *bias = reach(task.bias),
        *aux = reach(task.aux);
-  const GemmShape &g = task.command.gemm;
+  const GemmShape &g = task.product.shape;
   bool isPlain = !bias && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue) && (!added || added == c);
-  bool adds = task.command.dtype == DType::F32 && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue);
-  if (!isPlain && !adds && task.command.dtype != DType::F32) {
+  bool adds = task.product.dtype == DType::F32 && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue);
+  if (!isPlain && !adds && task.product.dtype != DType::F32) {
     runSlowly(task, a, b, c, added, bias, aux);
     return 1;
   }
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
   static thread_local bool isReady[16];
-  if (!std::exchange(isReady[static_cast<int>(task.command.dtype)], true))
-    prepareGemmThread(task.command.dtype);
+  if (!std::exchange(isReady[static_cast<int>(task.product.dtype)], true))
+    prepareGemmThread(task.product.dtype);
   static WorkerPool pool(1, 0, "");
   spmd::runtime::Epilogue epilogue;
   epilogue.bias = static_cast<const float *>(bias);
@@ -119,7 +119,7 @@ int run(void *context, uint64_t) {
     epilogue.ldr = g.ldc;
     epilogue.strideR = g.strideC;
   }
-  runGemm(task.command, a, b, c, epilogue, pool);
+  runGemm(task.product, a, b, c, epilogue, pool);
   if (adds || isPlain)
     return 1;
   auto *out = static_cast<float *>(c);
@@ -275,9 +275,8 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
     return kInvalidValue; // the runtime chooses algorithms when it loads
   // The transposed product, row-major: D^T = op(B)^T op(A)^T.
   auto *task = new Task{};
-  GemmShape &g = task->command.gemm;
-  task->command.kind = CommandKind::Gemm;
-  task->command.dtype = dtypeOf(dLayout->type);
+  GemmShape &g = task->product.shape;
+  task->product.dtype = dtypeOf(dLayout->type);
   g.m = static_cast<int64_t>(dLayout->columns);
   g.n = static_cast<int64_t>(dLayout->rows);
   g.k = static_cast<int64_t>(description->transA ? aLayout->rows : aLayout->columns);
@@ -305,7 +304,7 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   size_t count = 3;
   if (adds)
     ranges[count++] = rangeOf(c, *cLayout, 0);
-  auto element = static_cast<uint64_t>(sizeOf(task->command.dtype));
+  auto element = static_cast<uint64_t>(sizeOf(task->product.dtype));
   if (task->bias)
     ranges[count++] = {task->bias, dLayout->rows * element, 0};
   if (task->aux) {

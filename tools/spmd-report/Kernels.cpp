@@ -88,11 +88,11 @@ static void printKernels(const Artifact &artifact) {
   std::printf("%s: target %s\n", manifest.step.c_str(), manifest.target.c_str());
   std::map<std::string, Use> uses;
   for (const Command &command : artifact.plan.commands)
-    if (command.kind == CommandKind::Kernel) {
-      Use &use = uses[command.kernel];
+    if (const auto *kernel = command.as<KernelCommand>()) {
+      Use &use = uses[kernel->symbol];
       ++use.launches;
-      use.parallel = command.parallel;
-      use.grain = command.grain;
+      use.parallel = kernel->parallel;
+      use.grain = kernel->grain;
     }
   std::vector<std::string> chips;
   for (const KernelFile &file : manifest.kernels)

@@ -50,13 +50,14 @@ static void printCollectives(const Plan &plan) {
   Rows rows = {{"command", "op", "unit", "communicator", "dtype", "bytes per rank", "location"}};
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
-    if (!command.isCollective())
+    const auto *collective = command.as<CollectiveCommand>();
+    if (!collective)
       continue;
-    std::string op = nameOf(command.kind);
-    for (ReductionKind kind : command.kinds)
+    std::string op = nameOf(command);
+    for (ReductionKind kind : collective->kinds)
       op += std::string(" ") + nameOf(kind);
-    rows.push_back({std::to_string(id), op, command.unit.empty() ? "-" : command.unit,
-                    plan.communicators[static_cast<size_t>(command.communicator)], nameOf(command.dtype),
+    rows.push_back({std::to_string(id), op, collective->unit.empty() ? "-" : collective->unit,
+                    plan.communicators[static_cast<size_t>(collective->communicator)], nameOf(collective->dtype),
                     formatCount(command.sentBytes()), command.location});
   }
   if (rows.size() == 1)
@@ -67,7 +68,7 @@ static void printCollectives(const Plan &plan) {
 static void printCommands(const Plan &plan) {
   std::map<std::string, int64_t> counts;
   for (const Command &command : plan.commands)
-    ++counts[nameOf(command.kind)];
+    ++counts[nameOf(command)];
   std::printf("\ncommands: %zu on %zu streams\n", plan.commands.size(), plan.streams.size());
   Rows rows;
   for (const auto &[name, count] : counts)

@@ -121,8 +121,8 @@ static double coarsestEpsilon(const Trainer &trainer) {
     if (tensor.state == "param")
       coarsest = std::max(coarsest, epsilon(tensor.dtype));
   for (const Command &command : trainer.artifact().plan.commands)
-    if (command.kind == CommandKind::Gemm)
-      coarsest = std::max(coarsest, epsilon(command.dtype));
+    if (const auto *gemm = command.as<GemmCommand>())
+      coarsest = std::max(coarsest, epsilon(gemm->dtype));
   return coarsest;
 }
 

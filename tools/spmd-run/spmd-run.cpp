@@ -46,8 +46,8 @@ static void printCollectives(const Plan &plan) {
   };
   std::map<std::string, Total> totals;
   for (const Command &command : plan.commands)
-    if (command.isCollective()) {
-      Total &total = totals[nameOf(command.kind)];
+    if (command.is<CollectiveCommand>()) {
+      Total &total = totals[nameOf(command)];
       ++total.count;
       total.bytes += command.sentBytes();
     }

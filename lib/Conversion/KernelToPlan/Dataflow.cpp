@@ -20,7 +20,6 @@ using namespace spmd;
 using kernel::KernelOpInterface;
 using runtime::Access;
 using runtime::Command;
-using runtime::CommandKind;
 
 namespace {
 
@@ -199,8 +198,7 @@ static ArrayAttr findAxesOfRank(Operation *kernel, MeshOp mesh) {
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
   Command command;
-  command.kind = CommandKind::Kernel;
-  command.kernel = kernel.getSymbolAttr().getValue().str();
+  command.action = runtime::KernelCommand{kernel.getSymbolAttr().getValue().str()};
   command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
   auto cluster = dyn_cast<kernel::ClusterOp>(op);
   SmallVector<int32_t> byRank = findByRank(op);
@@ -216,10 +214,7 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
   int64_t size = sizeOf(type);
-  Command command;
-  command.kind = CommandKind::Gemm;
-  command.dtype = dtypeOf(gemm.getResult());
-  runtime::GemmShape &shape = command.gemm;
+  runtime::GemmShape shape;
   shape.m = gemm.getM(), shape.n = gemm.getN(), shape.k = gemm.getK(), shape.batch = gemm.getBatch();
   shape.lda = gemm.getLda(), shape.ldb = gemm.getLdb(), shape.ldc = shape.n;
   shape.transA = gemm.getTransA(), shape.transB = gemm.getTransB();
@@ -252,19 +247,22 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
     shape.preActivation = operands.size();
     results.push_back(gemm.getPreActivation());
   }
+  Command command;
+  command.action = runtime::GemmCommand{shape, dtypeOf(gemm.getResult())};
   compute(command, operands, results, gemm.getLoc());
 }
 
 void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
   auto ids = cast<RankedTensorType>(check.getIds().getType());
-  Command command;
-  command.kind = CommandKind::CheckIndex;
-  command.dtype = dtypeOf(check.getIds());
-  command.counts = {ids.getNumElements()};
-  command.low = check.getLow(), command.high = check.getHigh();
+  runtime::CheckIndexCommand checked;
+  checked.dtype = dtypeOf(check.getIds());
+  checked.count = ids.getNumElements();
+  checked.low = check.getLow(), checked.high = check.getHigh();
   if (auto ignored = check.getIgnoreIndexAttr())
-    command.ignoreIndex = ignored.getInt();
-  command.use = check.getUse().str();
+    checked.ignoreIndex = ignored.getInt();
+  checked.use = check.getUse().str();
+  Command command;
+  command.action = std::move(checked);
   compute(command, {values.at(check.getIds())}, {}, check.getLoc());
 }
 
@@ -283,25 +281,25 @@ void DataflowBuilder::addCollective(Operation *op) {
   SmallVector<Value> results(op->getResults());
   if (isa<HandleType>(op->getResult(0).getType()))
     results = llvm::to_vector(ValueRange(op->getResult(0).getUsers().begin()->getResults()));
-  Command command;
+  runtime::CollectiveCommand collective;
   if (auto unit = cast<CollectiveOpInterface>(op).getUnitAttr())
-    command.unit = unit.getValue().str();
+    collective.unit = unit.getValue().str();
   auto addGather = [&](auto gather) {
-    command.kind = CommandKind::AllGather;
-    command.counts = {cast<RankedTensorType>(gather.getInput().getType()).getNumElements()};
+    collective.kind = runtime::CollectiveKind::AllGather;
+    collective.counts = {cast<RankedTensorType>(gather.getInput().getType()).getNumElements()};
     return SmallVector<Value>{gather.getInput()};
   };
   auto addScatter = [&](auto scatter) {
-    command.kind = CommandKind::ReduceScatter;
-    command.counts = {cast<RankedTensorType>(results[0].getType()).getNumElements()};
-    command.kinds = {kindOf(scatter.getKind())};
+    collective.kind = runtime::CollectiveKind::ReduceScatter;
+    collective.counts = {cast<RankedTensorType>(results[0].getType()).getNumElements()};
+    collective.kinds = {kindOf(scatter.getKind())};
     return SmallVector<Value>{scatter.getInput()};
   };
   auto addReduce = [&](auto reduce) {
-    command.kind = CommandKind::AllReduce;
+    collective.kind = runtime::CollectiveKind::AllReduce;
     for (auto [input, kind] : llvm::zip_equal(reduce.getInputs(), reduce.getKinds())) {
-      command.counts.push_back(cast<RankedTensorType>(input.getType()).getNumElements());
-      command.kinds.push_back(kindOf(cast<ReduceKindAttr>(kind).getValue()));
+      collective.counts.push_back(cast<RankedTensorType>(input.getType()).getNumElements());
+      collective.kinds.push_back(kindOf(cast<ReduceKindAttr>(kind).getValue()));
     }
     return SmallVector<Value>(reduce.getInputs());
   };
@@ -309,7 +307,9 @@ void DataflowBuilder::addCollective(Operation *op) {
                                   .Case<AllGatherOp, AllGatherStartOp>(addGather)
                                   .Case<ReduceScatterOp, ReduceScatterStartOp>(addScatter)
                                   .Case<AllReduceOp, AllReduceStartOp>(addReduce);
-  command.dtype = dtypeOf(inputs[0]);
+  collective.dtype = dtypeOf(inputs[0]);
+  Command command;
+  command.action = std::move(collective);
   compute(command, lookup(inputs), results, op->getLoc(), {}, {}, getPartialAxes(cast<CollectiveOpInterface>(op)));
 }
 

@@ -295,7 +295,8 @@ LogicalResult ManifestTranslator::addOutputs() {
 void ManifestTranslator::addOutsideArena() {
   auto multiplies = [&](std::optional<runtime::DType> dtype) {
     return llvm::any_of(plan.commands, [&](const runtime::Command &command) {
-      return command.kind == runtime::CommandKind::Gemm && (!dtype || command.dtype == *dtype);
+      const auto *gemm = command.as<runtime::GemmCommand>();
+      return gemm && (!dtype || gemm->dtype == *dtype);
     });
   };
   bool hasBF16 = multiplies(runtime::DType::BF16), hasF16 = multiplies(runtime::DType::F16);

@@ -9,7 +9,6 @@
 using namespace mlir;
 using namespace spmd;
 using runtime::Command;
-using runtime::CommandKind;
 
 namespace {
 
@@ -31,17 +30,19 @@ private:
   /// Appends what is there, and says where; -1 when nothing is.
   int32_t addOptionalRef(Command &command, std::optional<plan::RefAttr> ref);
   runtime::DType translateDType(Operation *op, Type type);
-  void addCollective(Command &command, Operation *op, FlatSymbolRefAttr communicator, StringRef unit, Type dtype);
+  runtime::CollectiveCommand makeCollective(Operation *op, runtime::CollectiveKind kind, FlatSymbolRefAttr communicator,
+                                            StringRef unit, Type dtype);
 
-  void fill(Command &command, plan::KernelOp op);
-  void fill(Command &command, plan::GemmOp op);
-  void fill(Command &command, plan::AllGatherOp op);
-  void fill(Command &command, plan::ReduceScatterOp op);
-  void fill(Command &command, plan::AllReduceOp op);
-  void fill(Command &command, plan::WaitOp op);
-  void fill(Command &command, plan::CopyOp op);
-  void fill(Command &command, plan::FillOp op);
-  void fill(Command &command, plan::CheckIndexOp op);
+  // What an op does; its references go to `command`.
+  runtime::KernelCommand translate(Command &command, plan::KernelOp op);
+  runtime::GemmCommand translate(Command &command, plan::GemmOp op);
+  runtime::CollectiveCommand translate(Command &command, plan::AllGatherOp op);
+  runtime::CollectiveCommand translate(Command &command, plan::ReduceScatterOp op);
+  runtime::CollectiveCommand translate(Command &command, plan::AllReduceOp op);
+  runtime::WaitCommand translate(Command &command, plan::WaitOp op);
+  runtime::CopyCommand translate(Command &command, plan::CopyOp op);
+  runtime::FillCommand translate(Command &command, plan::FillOp op);
+  runtime::CheckIndexCommand translate(Command &command, plan::CheckIndexOp op);
 
   plan::ProgramOp program;
   runtime::Plan plan;
@@ -112,88 +113,85 @@ int32_t PlanTranslator::addOptionalRef(Command &command, std::optional<plan::Ref
   return static_cast<int32_t>(command.refs.size()) - 1;
 }
 
-void PlanTranslator::fill(Command &command, plan::KernelOp op) {
-  command.kind = CommandKind::Kernel;
-  command.kernel = op.getKernel().str();
-  command.parallel = op.getParallel();
-  command.grain = op.getGrain();
+runtime::KernelCommand PlanTranslator::translate(Command &command, plan::KernelOp op) {
   addRefs(command, op.getArgs());
+  return {op.getKernel().str(), static_cast<int64_t>(op.getParallel()), static_cast<int64_t>(op.getGrain())};
 }
 
-void PlanTranslator::fill(Command &command, plan::GemmOp op) {
-  command.kind = CommandKind::Gemm;
-  command.dtype = translateDType(op, op.getDtype());
+runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op) {
   command.refs = {translateRef(op.getA()), translateRef(op.getB()), translateRef(op.getC())};
-  runtime::GemmShape &gemm = command.gemm;
-  gemm.m = op.getM(), gemm.n = op.getN(), gemm.k = op.getK();
-  gemm.lda = op.getLda(), gemm.ldb = op.getLdb(), gemm.ldc = op.getLdc();
-  gemm.transA = op.getTransA(), gemm.transB = op.getTransB();
-  gemm.beta = op.getBeta().convertToDouble();
-  gemm.batch = op.getBatch();
-  gemm.strideA = op.getStrideA(), gemm.strideB = op.getStrideB(), gemm.strideC = op.getStrideC();
-  gemm.bias = addOptionalRef(command, op.getBias());
-  gemm.residual = addOptionalRef(command, op.getResidual());
-  gemm.preActivation = addOptionalRef(command, op.getPreActivation());
-  gemm.activation = translateActivation(op.getActivation());
+  runtime::GemmShape shape;
+  shape.m = op.getM(), shape.n = op.getN(), shape.k = op.getK();
+  shape.lda = op.getLda(), shape.ldb = op.getLdb(), shape.ldc = op.getLdc();
+  shape.transA = op.getTransA(), shape.transB = op.getTransB();
+  shape.beta = op.getBeta().convertToDouble();
+  shape.batch = op.getBatch();
+  shape.strideA = op.getStrideA(), shape.strideB = op.getStrideB(), shape.strideC = op.getStrideC();
+  shape.bias = addOptionalRef(command, op.getBias());
+  shape.residual = addOptionalRef(command, op.getResidual());
+  shape.preActivation = addOptionalRef(command, op.getPreActivation());
+  shape.activation = translateActivation(op.getActivation());
+  return {shape, translateDType(op, op.getDtype())};
 }
 
-void PlanTranslator::addCollective(Command &command, Operation *op, FlatSymbolRefAttr communicator, StringRef unit,
-                                   Type dtype) {
-  command.communicator = communicators.lookup(communicator.getValue());
-  command.unit = unit.str();
-  command.dtype = translateDType(op, dtype);
+runtime::CollectiveCommand PlanTranslator::makeCollective(Operation *op, runtime::CollectiveKind kind,
+                                                          FlatSymbolRefAttr communicator, StringRef unit, Type dtype) {
+  runtime::CollectiveCommand collective;
+  collective.kind = kind;
+  collective.communicator = communicators.lookup(communicator.getValue());
+  collective.unit = unit.str();
+  collective.dtype = translateDType(op, dtype);
+  return collective;
 }
 
-void PlanTranslator::fill(Command &command, plan::AllGatherOp op) {
-  command.kind = CommandKind::AllGather;
-  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
-  command.counts = {static_cast<int64_t>(op.getCount())};
+runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllGatherOp op) {
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
+  runtime::CollectiveCommand gather =
+      makeCollective(op, runtime::CollectiveKind::AllGather, op.getCommAttr(), op.getUnit(), op.getDtype());
+  gather.counts = {static_cast<int64_t>(op.getCount())};
+  return gather;
 }
 
-void PlanTranslator::fill(Command &command, plan::ReduceScatterOp op) {
-  command.kind = CommandKind::ReduceScatter;
-  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
-  command.kinds = {translateKind(op.getKind())};
-  command.counts = {static_cast<int64_t>(op.getCount())};
+runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::ReduceScatterOp op) {
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
+  runtime::CollectiveCommand scatter =
+      makeCollective(op, runtime::CollectiveKind::ReduceScatter, op.getCommAttr(), op.getUnit(), op.getDtype());
+  scatter.kinds = {translateKind(op.getKind())};
+  scatter.counts = {static_cast<int64_t>(op.getCount())};
+  return scatter;
 }
 
-void PlanTranslator::fill(Command &command, plan::AllReduceOp op) {
-  command.kind = CommandKind::AllReduce;
-  addCollective(command, op, op.getCommAttr(), op.getUnit(), op.getDtype());
-  for (auto kind : op.getKinds().getAsRange<plan::ReductionKindAttr>())
-    command.kinds.push_back(translateKind(kind.getValue()));
-  command.counts = op.getCounts().vec();
+runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllReduceOp op) {
   addRefs(command, op.getBuffers());
+  runtime::CollectiveCommand reduce =
+      makeCollective(op, runtime::CollectiveKind::AllReduce, op.getCommAttr(), op.getUnit(), op.getDtype());
+  for (auto kind : op.getKinds().getAsRange<plan::ReductionKindAttr>())
+    reduce.kinds.push_back(translateKind(kind.getValue()));
+  reduce.counts = op.getCounts().vec();
+  return reduce;
 }
 
-void PlanTranslator::fill(Command &command, plan::WaitOp op) {
-  command.kind = CommandKind::Wait;
-  command.waitFor = commands.at(op.getAwaited());
-}
+runtime::WaitCommand PlanTranslator::translate(Command &, plan::WaitOp op) { return {commands.at(op.getAwaited())}; }
 
-void PlanTranslator::fill(Command &command, plan::CopyOp op) {
-  command.kind = CommandKind::Copy;
-  command.bytes = op.getDst().getBytes();
+runtime::CopyCommand PlanTranslator::translate(Command &command, plan::CopyOp op) {
   command.refs = {translateRef(op.getSrc()), translateRef(op.getDst())};
+  return {op.getDst().getBytes()};
 }
 
-void PlanTranslator::fill(Command &command, plan::FillOp op) {
-  command.kind = CommandKind::Fill;
-  command.bytes = op.getDst().getBytes();
-  command.value = static_cast<int32_t>(op.getValue());
+runtime::FillCommand PlanTranslator::translate(Command &command, plan::FillOp op) {
   command.refs = {translateRef(op.getDst())};
+  return {op.getDst().getBytes(), static_cast<uint8_t>(op.getValue())};
 }
 
-void PlanTranslator::fill(Command &command, plan::CheckIndexOp op) {
-  command.kind = CommandKind::CheckIndex;
-  command.counts = {static_cast<int64_t>(op.getCount())};
-  command.dtype = translateDType(op, op.getDtype());
-  command.low = op.getLow(), command.high = op.getHigh();
-  command.ignoreIndex = op.getIgnoreIndex();
-  command.use = op.getUse().str();
+runtime::CheckIndexCommand PlanTranslator::translate(Command &command, plan::CheckIndexOp op) {
   command.refs = {translateRef(op.getIds())};
+  runtime::CheckIndexCommand check;
+  check.count = op.getCount();
+  check.dtype = translateDType(op, op.getDtype());
+  check.low = op.getLow(), check.high = op.getHigh();
+  check.ignoreIndex = op.getIgnoreIndex();
+  check.use = op.getUse().str();
+  return check;
 }
 
 Command PlanTranslator::translateCommand(plan::CommandOpInterface op) {
@@ -202,7 +200,7 @@ Command PlanTranslator::translateCommand(plan::CommandOpInterface op) {
   command.location = describeSource(op.getLoc());
   llvm::TypeSwitch<Operation *>(op)
       .Case<plan::KernelOp, plan::GemmOp, plan::AllGatherOp, plan::ReduceScatterOp, plan::AllReduceOp, plan::WaitOp,
-            plan::CopyOp, plan::FillOp, plan::CheckIndexOp>([&](auto op) { fill(command, op); });
+            plan::CopyOp, plan::FillOp, plan::CheckIndexOp>([&](auto op) { command.action = translate(command, op); });
   return command;
 }
 

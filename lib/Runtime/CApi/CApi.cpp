@@ -121,7 +121,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
     handle->inputs.resize(made.manifest().batch.size());
     const std::vector<Command> &commands = made.artifact().plan.commands;
     for (size_t i = 0; i < commands.size(); ++i)
-      if (commands[i].isCollective())
+      if (commands[i].is<CollectiveCommand>())
         handle->collectives.push_back(i);
     *trainer = handle.release();
     return Status::success();
@@ -218,9 +218,10 @@ int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collecti
       return missing("collective", index, trainer->collectives.size());
     const Plan &plan = trainer->trainer->artifact().plan;
     const Command &command = plan.commands[trainer->collectives[index]];
-    info->op = nameOf(command.kind);
-    info->communicator = plan.communicators[static_cast<size_t>(command.communicator)].c_str();
-    info->unit = command.unit.c_str();
+    const auto *collective = command.as<CollectiveCommand>();
+    info->op = nameOf(command);
+    info->communicator = plan.communicators[static_cast<size_t>(collective->communicator)].c_str();
+    info->unit = collective->unit.c_str();
     info->location = command.location.c_str();
     info->command = static_cast<int32_t>(trainer->collectives[index]);
     info->bytes = command.sentBytes();
@@ -243,8 +244,15 @@ int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, sp
     Profile::Span span;
     if (profile)
       span = profile->latest(rank, static_cast<int32_t>(index));
-    *info = {nameOf(command.kind), command.kernel.c_str(), command.location.c_str(), command.stream,
-             bytesOf(artifact, command), flopsOf(command), span.begin, span.end};
+    const auto *kernel = command.as<KernelCommand>();
+    *info = {nameOf(command),
+             kernel ? kernel->symbol.c_str() : "",
+             command.location.c_str(),
+             command.stream,
+             bytesOf(artifact, command),
+             flopsOf(command),
+             span.begin,
+             span.end};
     return Status::success();
   });
 }

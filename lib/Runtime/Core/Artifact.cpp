@@ -22,14 +22,15 @@ static Status checkLaunches(const Manifest &manifest, const Plan &plan) {
   for (const KernelFile &file : manifest.kernels)
     for (size_t id = 0; !file.chip.empty() && id < plan.commands.size(); ++id) {
       const Command &command = plan.commands[id];
-      if (command.kind != CommandKind::Kernel)
+      const auto *kernel = command.as<KernelCommand>();
+      if (!kernel)
         continue;
       std::string place = "/commands/" + std::to_string(id) + "/kernel: ";
-      const KernelLaunch *launch = manifest.findLaunch(command.kernel, file.chip);
+      const KernelLaunch *launch = manifest.findLaunch(kernel->symbol, file.chip);
       if (!launch)
-        return Status::badInput(place + "the manifest has no launch of '" + command.kernel + "' on " + file.chip);
+        return Status::badInput(place + "the manifest has no launch of '" + kernel->symbol + "' on " + file.chip);
       if (launch->pointers != static_cast<int64_t>(command.refs.size()))
-        return Status::badInput(place + "'" + command.kernel + "' takes " + std::to_string(launch->pointers) +
+        return Status::badInput(place + "'" + kernel->symbol + "' takes " + std::to_string(launch->pointers) +
                                 " pointers on " + file.chip + ", not " + std::to_string(command.refs.size()));
       for (size_t i = 0; i < command.refs.size(); ++i)
         if (!isAligned(plan, command.refs[i]))

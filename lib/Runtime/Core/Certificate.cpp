@@ -31,14 +31,21 @@ private:
   Status checkBuffer(const Buffer &buffer) const;
   Status checkRef(int32_t id, const Ref &ref) const;
   Status checkOperands(int32_t id) const;
-  Status checkGemm(int32_t id) const;
-  Status checkCollective(int32_t id) const;
+  // What the references of a command must be, by its kind.
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const KernelCommand &kernel) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const CollectiveCommand &collective) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const WaitCommand &wait) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const CopyCommand &copy) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const FillCommand &fill) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const CheckIndexCommand &check) const;
+  Status checkMoved(int32_t id, const std::vector<Ref> &refs, int64_t bytes) const;
   Status checkDisjoint(int32_t id, const Ref &a, const Ref &b) const;
   Status checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const;
   Status checkAxes() const;
-  Status checkWait(int32_t id) const;
+  Status checkWait(int32_t id, const WaitCommand &wait) const;
   struct Reduction;
-  Status checkReduction(int32_t id, const Unit &unit, Reduction &done) const;
+  Status checkReduction(int32_t id, const CollectiveCommand &reduce, const Unit &unit, Reduction &done) const;
   Status checkReductions() const;
 
   Status error(int32_t id, int rule, const std::string &message) const {
@@ -129,9 +136,8 @@ Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const
   return Status::success();
 }
 
-Status StructureChecker::checkGemm(int32_t id) const {
-  const Command &command = plan.commands[static_cast<size_t>(id)];
-  const GemmShape &g = command.gemm;
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const {
+  const GemmShape &g = gemm.shape;
   auto checkMatrix = [&](const char *name, const Ref &ref, int64_t rows, int64_t columns, int64_t ld,
                          int64_t stride) -> Status {
     if (rows == 0 || columns == 0 || g.batch == 0)
@@ -141,30 +147,28 @@ Status StructureChecker::checkGemm(int32_t id) const {
                    std::string("ld") + name + " " + std::to_string(ld) + " is less than a row of " +
                        std::to_string(columns));
     __int128 needed = (static_cast<__int128>(rows - 1) * ld + columns + static_cast<__int128>(g.batch - 1) * stride) *
-                      sizeOf(command.dtype);
+                      sizeOf(gemm.dtype);
     if (needed > ref.bytes)
       return error(id, 2,
                    std::string("matrix ") + name + " needs " + std::to_string(static_cast<int64_t>(needed)) +
                        " bytes, its reference has " + std::to_string(ref.bytes));
     return Status::success();
   };
-  if (Status s = checkMatrix("a", command.refs[0], g.transA ? g.k : g.m, g.transA ? g.m : g.k, g.lda, g.strideA);
-      !s.ok())
+  if (Status s = checkMatrix("a", refs[0], g.transA ? g.k : g.m, g.transA ? g.m : g.k, g.lda, g.strideA); !s.ok())
     return s;
-  if (Status s = checkMatrix("b", command.refs[1], g.transB ? g.n : g.k, g.transB ? g.k : g.n, g.ldb, g.strideB);
-      !s.ok())
+  if (Status s = checkMatrix("b", refs[1], g.transB ? g.n : g.k, g.transB ? g.k : g.n, g.ldb, g.strideB); !s.ok())
     return s;
-  if (Status s = checkMatrix("c", command.refs[2], g.m, g.n, g.ldc, g.strideC); !s.ok())
+  if (Status s = checkMatrix("c", refs[2], g.m, g.n, g.ldc, g.strideC); !s.ok())
     return s;
   // Threads share out the batch.
   if (g.batch > 1 && g.m > 0 && g.n > 0 && g.strideC < static_cast<__int128>(g.m - 1) * g.ldc + g.n)
     return error(id, 2, "stride_c " + std::to_string(g.strideC) + ": matrices of the batch overlap");
   // What is written may overlap nothing that is read.
-  for (size_t i = 0; i < command.refs.size(); ++i)
+  for (size_t i = 0; i < refs.size(); ++i)
     if (i != 2)
-      if (Status s = checkDisjoint(id, command.refs[i], command.refs[2]); !s.ok())
+      if (Status s = checkDisjoint(id, refs[i], refs[2]); !s.ok())
         return s;
-  auto partOf = [&](int32_t index) -> const Ref & { return command.refs[static_cast<size_t>(index)]; };
+  auto partOf = [&](int32_t index) -> const Ref & { return refs[static_cast<size_t>(index)]; };
   if (g.bias >= 0)
     if (Status s = checkMatrix("bias", partOf(g.bias), 1, g.n, g.n, 0); !s.ok())
       return s;
@@ -179,9 +183,9 @@ Status StructureChecker::checkGemm(int32_t id) const {
   return checkMatrix("pre_activation", partOf(g.preActivation), g.m, g.n, g.ldc, g.strideC);
 }
 
-Status StructureChecker::checkCollective(int32_t id) const {
-  const Command &command = plan.commands[static_cast<size_t>(id)];
-  int64_t size = sizeOf(command.dtype);
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs,
+                                   const CollectiveCommand &collective) const {
+  int64_t size = sizeOf(collective.dtype);
   auto checkBytes = [&](const char *name, const Ref &ref, __int128 elements) -> Status {
     if (elements * size != ref.bytes)
       return error(id, 2,
@@ -189,23 +193,23 @@ Status StructureChecker::checkCollective(int32_t id) const {
                        std::to_string(static_cast<int64_t>(elements * size)));
     return Status::success();
   };
-  if (!command.unit.empty() && !manifest.findUnit(command.unit))
-    return error(id, 2, "no unit is named '" + command.unit + "'");
-  if (command.kind == CommandKind::AllReduce) {
-    for (size_t i = 0; i < command.refs.size(); ++i) {
-      if (Status s = checkBytes("a buffer", command.refs[i], command.counts[i]); !s.ok())
+  if (!collective.unit.empty() && !manifest.findUnit(collective.unit))
+    return error(id, 2, "no unit is named '" + collective.unit + "'");
+  if (collective.kind == CollectiveKind::AllReduce) {
+    for (size_t i = 0; i < refs.size(); ++i) {
+      if (Status s = checkBytes("a buffer", refs[i], collective.counts[i]); !s.ok())
         return s;
       for (size_t j = 0; j < i; ++j)
-        if (Status s = checkDisjoint(id, command.refs[j], command.refs[i]); !s.ok())
+        if (Status s = checkDisjoint(id, refs[j], refs[i]); !s.ok())
           return s;
     }
     return Status::success();
   }
-  const RankGroups &ranks = groups[static_cast<size_t>(command.communicator)];
-  __int128 count = command.counts[0];
-  bool isGather = command.kind == CommandKind::AllGather;
-  const Ref &part = command.refs[isGather ? 0 : 1];
-  const Ref &whole = command.refs[isGather ? 1 : 0];
+  const RankGroups &ranks = groups[static_cast<size_t>(collective.communicator)];
+  __int128 count = collective.counts[0];
+  bool isGather = collective.kind == CollectiveKind::AllGather;
+  const Ref &part = refs[isGather ? 0 : 1];
+  const Ref &whole = refs[isGather ? 1 : 0];
   if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
     return s;
   if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * ranks.size()); !s.ok())
@@ -213,35 +217,51 @@ Status StructureChecker::checkCollective(int32_t id) const {
   return checkInPlace(id, ranks, whole, part);
 }
 
+Status StructureChecker::checkRefs(int32_t, const std::vector<Ref> &, const KernelCommand &) const {
+  return Status::success(); // rule 9
+}
+
+Status StructureChecker::checkRefs(int32_t, const std::vector<Ref> &, const WaitCommand &) const {
+  return Status::success();
+}
+
+Status StructureChecker::checkMoved(int32_t id, const std::vector<Ref> &refs, int64_t bytes) const {
+  for (const Ref &ref : refs)
+    if (ref.bytes != bytes)
+      return error(id, 2, "moves " + std::to_string(bytes) + " bytes, its reference has " + std::to_string(ref.bytes));
+  return Status::success();
+}
+
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const CopyCommand &copy) const {
+  if (Status s = checkMoved(id, refs, copy.bytes); !s.ok())
+    return s;
+  return checkDisjoint(id, refs[0], refs[1]);
+}
+
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const FillCommand &fill) const {
+  return checkMoved(id, refs, fill.bytes);
+}
+
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const CheckIndexCommand &check) const {
+  if (static_cast<__int128>(check.count) * sizeOf(check.dtype) != refs[0].bytes)
+    return error(id, 2,
+                 "checks " + std::to_string(check.count) + " integers, its reference has " +
+                     std::to_string(refs[0].bytes) + " bytes");
+  return Status::success();
+}
+
 Status StructureChecker::checkOperands(int32_t id) const {
   const Command &command = plan.commands[static_cast<size_t>(id)];
   for (const Ref &ref : command.refs)
     if (Status s = checkRef(id, ref); !s.ok())
       return s;
-  if (command.isCollective())
-    return checkCollective(id);
-  if (command.kind == CommandKind::Gemm)
-    return checkGemm(id);
-  if (command.kind == CommandKind::Copy || command.kind == CommandKind::Fill)
-    for (const Ref &ref : command.refs)
-      if (ref.bytes != command.bytes)
-        return error(
-            id, 2, "moves " + std::to_string(command.bytes) + " bytes, its reference has " + std::to_string(ref.bytes));
-  if (command.kind == CommandKind::CheckIndex &&
-      static_cast<__int128>(command.counts[0]) * sizeOf(command.dtype) != command.refs[0].bytes)
-    return error(id, 2,
-                 "checks " + std::to_string(command.counts[0]) + " integers, its reference has " +
-                     std::to_string(command.refs[0].bytes) + " bytes");
-  if (command.kind == CommandKind::Copy)
-    return checkDisjoint(id, command.refs[0], command.refs[1]);
-  return Status::success();
+  return command.visit([&](const auto &action) { return checkRefs(id, command.refs, action); });
 }
 
-Status StructureChecker::checkWait(int32_t id) const {
-  const Command &command = plan.commands[static_cast<size_t>(id)];
-  if (command.waitFor >= id)
+Status StructureChecker::checkWait(int32_t id, const WaitCommand &wait) const {
+  if (wait.awaited >= id)
     return error(id, 3, "waits for a command that is not before it");
-  if (plan.commands[static_cast<size_t>(command.waitFor)].stream == command.stream)
+  if (plan.commands[static_cast<size_t>(wait.awaited)].stream == plan.commands[static_cast<size_t>(id)].stream)
     return error(id, 3, "waits for a command of its own stream");
   return Status::success();
 }
@@ -264,9 +284,9 @@ struct StructureChecker::Reduction {
   bool isScattered = false;
 };
 
-Status StructureChecker::checkReduction(int32_t id, const Unit &unit, Reduction &done) const {
-  const Command &command = plan.commands[static_cast<size_t>(id)];
-  std::vector<std::string> axes = plan.axesOf(command.communicator);
+Status StructureChecker::checkReduction(int32_t id, const CollectiveCommand &reduce, const Unit &unit,
+                                        Reduction &done) const {
+  std::vector<std::string> axes = plan.axesOf(reduce.communicator);
   if (axes.empty())
     for (const MeshAxis &axis : manifest.mesh)
       axes.push_back(axis.name);
@@ -276,18 +296,18 @@ Status StructureChecker::checkReduction(int32_t id, const Unit &unit, Reduction 
                    "the gradients of " + unit.name + " are reduced again" +
                        (manifest.mesh.size() > 1 ? " along '" + axis + "'" : "") + ", first by " +
                        describeCommand(plan, done.last));
-  bool isScatter = command.kind == CommandKind::ReduceScatter;
+  bool isScatter = reduce.kind == CollectiveKind::ReduceScatter;
   if (isScatter && !unit.axes.empty() && axes != unit.axes)
     return error(id, 7, "scatters along other axes than those along which " + unit.name + " is cut");
   done.axes.insert(done.axes.end(), axes.begin(), axes.end());
   done.last = id;
   done.isScattered |= isScatter;
-  int64_t elements = command.messageBytes() / sizeOf(command.dtype);
+  int64_t elements = reduce.messageBytes() / sizeOf(reduce.dtype);
   int64_t wanted = done.isScattered ? unit.chunk : unit.padded;
   if (elements != wanted)
     return error(id, 7,
                  "reduces " + std::to_string(elements) + " elements, " + unit.name + " has " + std::to_string(wanted));
-  for (ReductionKind kind : command.kinds)
+  for (ReductionKind kind : reduce.kinds)
     if (kind != ReductionKind::Sum)
       return error(id, 7, std::string("gradients are summed, not reduced by ") + nameOf(kind));
   return Status::success();
@@ -298,10 +318,10 @@ Status StructureChecker::checkReductions() const {
   for (const Unit &unit : manifest.units) {
     Reduction done;
     for (size_t i = 0; i < plan.commands.size(); ++i) {
-      const Command &command = plan.commands[i];
-      if (command.unit != unit.name || !command.isCollective() || command.kind == CommandKind::AllGather)
+      const auto *collective = plan.commands[i].as<CollectiveCommand>();
+      if (!collective || collective->unit != unit.name || collective->kind == CollectiveKind::AllGather)
         continue;
-      if (Status s = checkReduction(static_cast<int32_t>(i), unit, done); !s.ok())
+      if (Status s = checkReduction(static_cast<int32_t>(i), *collective, unit, done); !s.ok())
         return s;
     }
     if (!unit.isTrainable() || unit.wholeGradient || manifest.ranks == 1)
@@ -334,17 +354,19 @@ Status StructureChecker::check() {
     auto id = static_cast<int32_t>(i);
     if (Status s = checkOperands(id); !s.ok())
       return s;
-    if (command.kind == CommandKind::Wait)
-      if (Status s = checkWait(id); !s.ok())
+    if (const auto *wait = command.as<WaitCommand>())
+      if (Status s = checkWait(id, *wait); !s.ok())
         return s;
-    if (!command.isCollective())
+    const auto *collective = command.as<CollectiveCommand>();
+    if (!collective)
       continue;
-    int32_t &last = lastUse[static_cast<size_t>(command.communicator)];
+    auto communicator = static_cast<size_t>(collective->communicator);
+    int32_t &last = lastUse[communicator];
     if (last >= 0 && plan.commands[static_cast<size_t>(last)].stream != command.stream)
       return error(id, 3,
-                   "communicator '" + plan.communicators[static_cast<size_t>(command.communicator)] +
-                       "' is used on stream '" + plan.streams[static_cast<size_t>(command.stream)] + "' and, by " +
-                       describeCommand(plan, last) + ", on stream '" +
+                   "communicator '" + plan.communicators[communicator] + "' is used on stream '" +
+                       plan.streams[static_cast<size_t>(command.stream)] + "' and, by " + describeCommand(plan, last) +
+                       ", on stream '" +
                        plan.streams[static_cast<size_t>(plan.commands[static_cast<size_t>(last)].stream)] +
                        "': ranks could issue its collectives in different orders");
     last = id;

@@ -207,7 +207,7 @@ Axes OriginChecker::axesOf(const ValueEntry &entry) const {
 
 /// What a unit's collectives may take.
 Status OriginChecker::checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const {
-  bool isGather = entry.what.rfind(nameOf(CommandKind::AllGather), 0) == 0;
+  bool isGather = entry.what.rfind(nameOf(CollectiveKind::AllGather), 0) == 0;
   Axes unitAxes = axesOf(unit.axes);
   if (isGather) {
     bool isPiece = origin.chunk.empty() && !origin.piece.empty();
@@ -242,8 +242,8 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin
   std::string op = entry.what.substr(0, entry.what.find(' '));
   size_t of = entry.what.rfind(" of ");
   std::string unit = of == std::string::npos ? "" : entry.what.substr(of + 4);
-  bool isGather = op == nameOf(CommandKind::AllGather), isScatter = op == nameOf(CommandKind::ReduceScatter);
-  bool isCollective = isGather || isScatter || op == nameOf(CommandKind::AllReduce);
+  bool isGather = op == nameOf(CollectiveKind::AllGather), isScatter = op == nameOf(CollectiveKind::ReduceScatter);
+  bool isCollective = isGather || isScatter || op == nameOf(CollectiveKind::AllReduce);
   Origin ofCollective;
   if (isCollective) {
     Axes axes = axesOf(entry);

@@ -259,7 +259,8 @@ std::string ValueChecker::explain(const std::string &what, const std::vector<Con
 
 Status ValueChecker::runOperation(int32_t id) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  std::string what = command.isCollective() ? operationOf(command, plan.axesOf(command.communicator)) : operationOf(command);
+  const auto *collective = command.as<CollectiveCommand>();
+  std::string what = collective ? operationOf(command, plan.axesOf(collective->communicator)) : operationOf(command);
   std::vector<Content> operands;
   for (const Ref *ref : operandsOf(command))
     operands.push_back(read(*ref));
@@ -291,13 +292,13 @@ Status ValueChecker::run() {
   bindAll();
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
-    if (command.kind == CommandKind::Wait)
+    if (command.is<WaitCommand>())
       continue;
-    if (command.kind == CommandKind::Copy)
+    if (command.is<CopyCommand>())
       write(command.refs[1], read(command.refs[0]));
-    else if (command.kind == CommandKind::Fill)
+    else if (const auto *fill = command.as<FillCommand>())
       for (const Ref *ref : resultsOf(command))
-        write(*ref, Content(constantValue(command.value), ref->bytes));
+        write(*ref, Content(constantValue(fill->value), ref->bytes));
     else if (Status s = runOperation(static_cast<int32_t>(id)); !s.ok())
       return s;
   }

@@ -29,19 +29,13 @@ Collective::Collective(CollectiveKey given, int32_t id, uint64_t traceHash, std:
   hash = hashBytes(text + "\n" + key.unit + "\n" + std::to_string(id) + "\n" + std::to_string(traceHash));
 }
 
-static CollectiveKey keyOf(const Plan &plan, const Command &command) {
-  return {command.kind, command.dtype, command.counts, command.kinds, command.unit, plan.axesOf(command.communicator)};
-}
-
-Collective::Collective(const Plan &plan, int32_t id, uint64_t traceHash)
-    : Collective(keyOf(plan, plan.commands[static_cast<size_t>(id)]), id, traceHash,
-                 plan.commands[static_cast<size_t>(id)].location) {}
-
-int64_t Collective::messageBytes() const {
-  int64_t elements = 0;
-  for (int64_t count : key.counts)
-    elements += count;
-  return elements * sizeOf(key.dtype);
+std::vector<Collective> spmd::runtime::collectivesOf(const Plan &plan, uint64_t traceHash) {
+  std::vector<Collective> calls(plan.commands.size());
+  for (size_t id = 0; id < calls.size(); ++id)
+    if (const auto *collective = plan.commands[id].as<CollectiveCommand>())
+      calls[id] = Collective({*collective, plan.axesOf(collective->communicator)}, static_cast<int32_t>(id), traceHash,
+                             plan.commands[id].location);
+  return calls;
 }
 
 std::string Collective::describe() const {

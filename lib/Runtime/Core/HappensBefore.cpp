@@ -8,8 +8,10 @@ using namespace spmd::runtime;
 
 std::vector<ScheduledCommand> spmd::runtime::getSchedule(const Plan &plan) {
   std::vector<ScheduledCommand> commands;
-  for (const Command &command : plan.commands)
-    commands.push_back({command.stream, command.kind == CommandKind::Wait ? command.waitFor : -1});
+  for (const Command &command : plan.commands) {
+    const auto *wait = command.as<WaitCommand>();
+    commands.push_back({command.stream, wait ? wait->awaited : -1});
+  }
   return commands;
 }
 

@@ -46,17 +46,18 @@ Status spmd::runtime::checkKernelTable(const Plan &plan, std::string_view table)
   KernelTable kernels = parseKernelTable(table);
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
-    if (command.kind != CommandKind::Kernel)
+    const auto *launched = command.as<KernelCommand>();
+    if (!launched)
       continue;
     auto fail = [&](const std::string &message) {
       return certificateError(plan, static_cast<int32_t>(id), 9, message);
     };
-    auto found = kernels.find(command.kernel);
+    auto found = kernels.find(launched->symbol);
     if (found == kernels.end())
-      return fail("the file of kernels has no '" + command.kernel + "'");
+      return fail("the file of kernels has no '" + launched->symbol + "'");
     const KernelEntry &kernel = found->second;
-    if (kernel.parallel != command.parallel)
-      return fail("has " + std::to_string(command.parallel) + " iterations; the kernel was compiled for " +
+    if (kernel.parallel != launched->parallel)
+      return fail("has " + std::to_string(launched->parallel) + " iterations; the kernel was compiled for " +
                   std::to_string(kernel.parallel));
     if (kernel.arguments.size() != command.refs.size())
       return fail("has " + std::to_string(command.refs.size()) + " arguments; the kernel takes " +

@@ -4,7 +4,7 @@
 #include "spmd/Runtime/Core/Plan.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
 using namespace spmd::runtime;
 
@@ -19,9 +19,15 @@ public:
 private:
   void readBuffer(JsonValue value);
   void readCommand(JsonValue value);
-  void readGemm(JsonValue value, Command &command);
-  void readEpilogue(JsonValue value, Command &command);
-  void readCollective(JsonValue value, Command &command);
+  // The members of one kind of command, and its references.
+  void read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &refs);
+  void read(JsonValue value, GemmCommand &gemm, std::vector<Ref> &refs);
+  void read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs);
+  void read(JsonValue value, WaitCommand &wait, std::vector<Ref> &refs);
+  void read(JsonValue value, CopyCommand &copy, std::vector<Ref> &refs);
+  void read(JsonValue value, FillCommand &fill, std::vector<Ref> &refs);
+  void read(JsonValue value, CheckIndexCommand &check, std::vector<Ref> &refs);
+  void readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref> &refs);
   Ref readRef(JsonValue value);
   /// A reference whose access is given by the command, not by the file.
   Ref readRef(JsonValue value, Access access);
@@ -93,57 +99,65 @@ void PlanReader::readBuffer(JsonValue value) {
   plan.buffers.push_back(std::move(buffer));
 }
 
-void PlanReader::readGemm(JsonValue value, Command &command) {
-  GemmShape &gemm = command.gemm;
-  gemm.m = value["m"].asSize();
-  gemm.n = value["n"].asSize();
-  gemm.k = value["k"].asSize();
-  if (gemm.k == 0)
-    value["k"].fail("expected at least 1, found 0");
-  gemm.lda = value["lda"].asSize();
-  gemm.ldb = value["ldb"].asSize();
-  gemm.ldc = value["ldc"].asSize();
-  gemm.transA = value["trans_a"].asBool();
-  gemm.transB = value["trans_b"].asBool();
-  gemm.beta = value["beta"].asDouble();
-  if (gemm.beta != 0 && gemm.beta != 1)
-    value["beta"].fail("expected 0 or 1, found " + std::to_string(gemm.beta));
-  if (value.has("batch"))
-    gemm.batch = value["batch"].asSize();
-  if (value.has("stride_a"))
-    gemm.strideA = value["stride_a"].asSize();
-  if (value.has("stride_b"))
-    gemm.strideB = value["stride_b"].asSize();
-  if (value.has("stride_c"))
-    gemm.strideC = value["stride_c"].asSize();
-  command.dtype = value["dtype"].asDType();
-  if (!isFloating(command.dtype))
-    value["dtype"].fail(std::string("expected f32, f64, bf16 or f16, found ") + nameOf(command.dtype));
-  command.refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
-                  readRef(value["c"], gemm.beta != 0 ? Access::ReadWrite : Access::Write)};
-  readEpilogue(value, command);
+void PlanReader::read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &refs) {
+  kernel.symbol = value["kernel"].asString();
+  kernel.parallel = value["parallel"].asSize();
+  kernel.grain = value["grain"].asSize();
+  if (kernel.grain < 1)
+    value["grain"].fail("expected at least 1");
+  refs = readRefs(value["args"]);
 }
 
-void PlanReader::readEpilogue(JsonValue value, Command &command) {
-  GemmShape &gemm = command.gemm;
+void PlanReader::read(JsonValue value, GemmCommand &gemm, std::vector<Ref> &refs) {
+  GemmShape &shape = gemm.shape;
+  shape.m = value["m"].asSize();
+  shape.n = value["n"].asSize();
+  shape.k = value["k"].asSize();
+  if (shape.k == 0)
+    value["k"].fail("expected at least 1, found 0");
+  shape.lda = value["lda"].asSize();
+  shape.ldb = value["ldb"].asSize();
+  shape.ldc = value["ldc"].asSize();
+  shape.transA = value["trans_a"].asBool();
+  shape.transB = value["trans_b"].asBool();
+  shape.beta = value["beta"].asDouble();
+  if (shape.beta != 0 && shape.beta != 1)
+    value["beta"].fail("expected 0 or 1, found " + std::to_string(shape.beta));
+  if (value.has("batch"))
+    shape.batch = value["batch"].asSize();
+  if (value.has("stride_a"))
+    shape.strideA = value["stride_a"].asSize();
+  if (value.has("stride_b"))
+    shape.strideB = value["stride_b"].asSize();
+  if (value.has("stride_c"))
+    shape.strideC = value["stride_c"].asSize();
+  gemm.dtype = value["dtype"].asDType();
+  if (!isFloating(gemm.dtype))
+    value["dtype"].fail(std::string("expected f32, f64, bf16 or f16, found ") + nameOf(gemm.dtype));
+  refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
+          readRef(value["c"], shape.beta != 0 ? Access::ReadWrite : Access::Write)};
+  readEpilogue(value, shape, refs);
+}
+
+void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref> &refs) {
   auto readPart = [&](const char *key, Access access) -> int32_t {
     if (!value.has(key))
       return -1;
-    command.refs.push_back(readRef(value[key], access));
-    return static_cast<int32_t>(command.refs.size()) - 1;
+    refs.push_back(readRef(value[key], access));
+    return static_cast<int32_t>(refs.size()) - 1;
   };
-  gemm.bias = readPart("bias", Access::Read);
-  gemm.residual = readPart("residual", Access::Read);
-  gemm.preActivation = readPart("pre_activation", Access::Write);
+  shape.bias = readPart("bias", Access::Read);
+  shape.residual = readPart("residual", Access::Read);
+  shape.preActivation = readPart("pre_activation", Access::Write);
   if (value.has("activation")) {
     std::string text = value["activation"].asString();
-    gemm.activation = parseActivation(text).value_or(Activation::None);
-    if (gemm.activation == Activation::None)
+    shape.activation = parseActivation(text).value_or(Activation::None);
+    if (shape.activation == Activation::None)
       value["activation"].fail("expected relu, gelu or gelu_tanh, found '" + text + "'");
   }
-  if (gemm.preActivation >= 0 && gemm.activation == Activation::None)
+  if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");
-  if (gemm.residual >= 0 && gemm.beta != 0)
+  if (shape.residual >= 0 && shape.beta != 0)
     value["residual"].fail("beta is 1: c is added already");
 }
 
@@ -155,92 +169,84 @@ static ReductionKind readKind(JsonValue value) {
   return ReductionKind::Sum;
 }
 
-void PlanReader::readCollective(JsonValue value, Command &command) {
-  command.communicator = readName(value["comm"], plan.communicators, "communicator");
-  command.dtype = value["dtype"].asDType();
+void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs) {
+  collective.communicator = readName(value["comm"], plan.communicators, "communicator");
+  collective.dtype = value["dtype"].asDType();
   if (value.has("unit"))
-    command.unit = value["unit"].asString();
-  if (command.kind == CommandKind::AllReduce) {
-    value["buffers"].forEach([&](JsonValue entry) { command.refs.push_back(readRef(entry, Access::ReadWrite)); });
-    command.counts = value["counts"].asSizes();
-    value["kinds"].forEach([&](JsonValue entry) { command.kinds.push_back(readKind(entry)); });
-    if (command.counts.size() != command.refs.size())
+    collective.unit = value["unit"].asString();
+  if (collective.kind == CollectiveKind::AllReduce) {
+    value["buffers"].forEach([&](JsonValue entry) { refs.push_back(readRef(entry, Access::ReadWrite)); });
+    collective.counts = value["counts"].asSizes();
+    value["kinds"].forEach([&](JsonValue entry) { collective.kinds.push_back(readKind(entry)); });
+    if (collective.counts.size() != refs.size())
       value["counts"].fail("expected one per buffer");
-    if (command.kinds.size() != command.refs.size())
+    if (collective.kinds.size() != refs.size())
       value["kinds"].fail("expected one per buffer");
     return;
   }
-  command.refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
-  command.counts = {value["count"].asSize()};
-  if (command.kind == CommandKind::ReduceScatter)
-    command.kinds = {readKind(value["kind"])};
+  refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
+  collective.counts = {value["count"].asSize()};
+  if (collective.kind == CollectiveKind::ReduceScatter)
+    collective.kinds = {readKind(value["kind"])};
+}
+
+void PlanReader::read(JsonValue value, WaitCommand &wait, std::vector<Ref> &) {
+  wait.awaited = static_cast<int32_t>(std::min<int64_t>(value["for"].asSize(), INT32_MAX));
+}
+
+void PlanReader::read(JsonValue value, CopyCommand &copy, std::vector<Ref> &refs) {
+  copy.bytes = value["bytes"].asSize();
+  refs = {readRef(value["src"], Access::Read), readRef(value["dst"], Access::Write)};
+}
+
+void PlanReader::read(JsonValue value, FillCommand &fill, std::vector<Ref> &refs) {
+  fill.bytes = value["bytes"].asSize();
+  int64_t byte = value["value"].asSize();
+  if (byte > UINT8_MAX)
+    value["value"].fail("expected a byte, found " + std::to_string(byte));
+  fill.value = static_cast<uint8_t>(byte);
+  refs = {readRef(value["dst"], Access::Write)};
+}
+
+void PlanReader::read(JsonValue value, CheckIndexCommand &check, std::vector<Ref> &refs) {
+  check.dtype = value["dtype"].asDType();
+  if (isFloating(check.dtype))
+    value["dtype"].fail(std::string("expected integers, found ") + nameOf(check.dtype));
+  check.count = value["count"].asSize();
+  check.low = value["low"].asInt();
+  check.high = value["high"].asInt();
+  if (value.has("ignore_index"))
+    check.ignoreIndex = value["ignore_index"].asInt();
+  check.use = value["use"].asString();
+  refs = {readRef(value["ids"], Access::Read)};
+}
+
+static CollectiveCommand emptyCollective(CollectiveKind kind) {
+  CollectiveCommand collective;
+  collective.kind = kind;
+  return collective;
 }
 
 void PlanReader::readCommand(JsonValue value) {
-  static const std::map<std::string, CommandKind> kinds = {{"kernel", CommandKind::Kernel},
-                                                           {"gemm", CommandKind::Gemm},
-                                                           {"all_gather", CommandKind::AllGather},
-                                                           {"reduce_scatter", CommandKind::ReduceScatter},
-                                                           {"all_reduce", CommandKind::AllReduce},
-                                                           {"wait", CommandKind::Wait},
-                                                           {"copy", CommandKind::Copy},
-                                                           {"fill", CommandKind::Fill},
-                                                           {"check_index", CommandKind::CheckIndex}};
-  Command command;
+  static const Command::Action kinds[] = {KernelCommand(),
+                                          GemmCommand(),
+                                          emptyCollective(CollectiveKind::AllGather),
+                                          emptyCollective(CollectiveKind::ReduceScatter),
+                                          emptyCollective(CollectiveKind::AllReduce),
+                                          WaitCommand(),
+                                          CopyCommand(),
+                                          FillCommand(),
+                                          CheckIndexCommand()};
   std::string op = value["op"].asString();
-  auto found = kinds.find(op);
-  if (found == kinds.end())
+  auto found = std::find_if(std::begin(kinds), std::end(kinds), [&](const auto &kind) { return op == nameOf(kind); });
+  if (found == std::end(kinds))
     return value["op"].fail("unknown command '" + op + "'");
-  command.kind = found->second;
+  Command command;
+  command.action = *found;
   command.stream = readName(value["stream"], plan.streams, "stream");
   if (value.has("loc"))
     command.location = value["loc"].asString();
-
-  switch (command.kind) {
-  case CommandKind::Kernel:
-    command.kernel = value["kernel"].asString();
-    command.parallel = value["parallel"].asSize();
-    command.grain = value["grain"].asSize();
-    if (command.grain < 1)
-      value["grain"].fail("expected at least 1");
-    command.refs = readRefs(value["args"]);
-    break;
-  case CommandKind::Gemm:
-    readGemm(value, command);
-    break;
-  case CommandKind::AllGather:
-  case CommandKind::ReduceScatter:
-  case CommandKind::AllReduce:
-    readCollective(value, command);
-    break;
-  case CommandKind::Wait:
-    command.waitFor = static_cast<int32_t>(std::min<int64_t>(value["for"].asSize(), INT32_MAX));
-    break;
-  case CommandKind::Copy:
-    command.bytes = value["bytes"].asSize();
-    command.refs = {readRef(value["src"], Access::Read), readRef(value["dst"], Access::Write)};
-    break;
-  case CommandKind::Fill:
-    command.bytes = value["bytes"].asSize();
-    command.value = static_cast<int32_t>(value["value"].asSize());
-    if (command.value > 255)
-      value["value"].fail("expected a byte, found " + std::to_string(command.value));
-    command.refs = {readRef(value["dst"], Access::Write)};
-    break;
-  case CommandKind::CheckIndex:
-    command.dtype = value["dtype"].asDType();
-    if (command.dtype == DType::F64 || command.dtype == DType::F32 || command.dtype == DType::F16 ||
-        command.dtype == DType::BF16)
-      value["dtype"].fail(std::string("expected integers, found ") + nameOf(command.dtype));
-    command.counts = {value["count"].asSize()};
-    command.low = value["low"].asInt();
-    command.high = value["high"].asInt();
-    if (value.has("ignore_index"))
-      command.ignoreIndex = value["ignore_index"].asInt();
-    command.use = value["use"].asString();
-    command.refs = {readRef(value["ids"], Access::Read)};
-    break;
-  }
+  std::visit([&](auto &action) { read(value, action, command.refs); }, command.action);
   plan.commands.push_back(std::move(command));
 }
 

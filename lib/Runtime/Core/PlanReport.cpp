@@ -73,19 +73,20 @@ static void addMemory(const Manifest &manifest, const Plan &plan, PlanReport &re
     report.classes.push_back(entry);
 }
 
-static void addCollective(std::vector<PlanReport::Collectives> &list, const Command &command) {
-  auto entry = std::find_if(list.begin(), list.end(), [&](const auto &known) { return known.kind == command.kind; });
+static void addCollective(std::vector<PlanReport::Collectives> &list, const Command &command,
+                          const CollectiveCommand &collective) {
+  auto entry = std::find_if(list.begin(), list.end(), [&](const auto &known) { return known.kind == collective.kind; });
   if (entry == list.end()) {
-    list.push_back({command.kind, 0, 0, 0, 0});
+    list.push_back({collective.kind, 0, 0, 0, 0});
     entry = list.end() - 1;
   }
   int64_t largest = 0;
   for (const Ref &ref : command.refs)
     largest = std::max(largest, ref.bytes);
   ++entry->count;
-  entry->values += static_cast<int64_t>(command.counts.size());
+  entry->values += static_cast<int64_t>(collective.counts.size());
   entry->sentBytes += command.sentBytes();
-  entry->bytes += command.kind == CommandKind::AllReduce ? command.sentBytes() : largest;
+  entry->bytes += collective.kind == CollectiveKind::AllReduce ? command.sentBytes() : largest;
 }
 
 static void addUnits(const Manifest &manifest, const Plan &plan, PlanReport &report) {
@@ -104,11 +105,12 @@ static void addUnits(const Manifest &manifest, const Plan &plan, PlanReport &rep
     report.units.push_back(std::move(row));
   }
   for (const Command &command : plan.commands) {
-    if (!command.isCollective())
+    const auto *collective = command.as<CollectiveCommand>();
+    if (!collective)
       continue;
-    addCollective(report.collectives, command);
-    if (auto row = rows.find(command.unit); row != rows.end())
-      addCollective(report.units[row->second].collectives, command);
+    addCollective(report.collectives, command, *collective);
+    if (auto row = rows.find(collective->unit); row != rows.end())
+      addCollective(report.units[row->second].collectives, command, *collective);
   }
   std::sort(report.collectives.begin(), report.collectives.end(),
             [](const auto &a, const auto &b) { return std::string(nameOf(a.kind)) < nameOf(b.kind); });

@@ -28,7 +28,7 @@ static std::string formatModules(const std::vector<std::string> &modules) {
   return text;
 }
 
-static const PlanReport::Collectives *find(const std::vector<PlanReport::Collectives> &list, CommandKind kind) {
+static const PlanReport::Collectives *find(const std::vector<PlanReport::Collectives> &list, CollectiveKind kind) {
   auto found = std::find_if(list.begin(), list.end(), [&](const auto &entry) { return entry.kind == kind; });
   return found == list.end() ? nullptr : &*found;
 }
@@ -109,9 +109,9 @@ std::string spmd::runtime::formatUnits(const PlanReport &report) {
                                     formatCount(unit.parameters),
                                     formatCount(unit.elements),
                                     formatCount(unit.chunk),
-                                    formatCounts(find(unit.collectives, CommandKind::AllGather)),
-                                    formatCounts(find(unit.collectives, CommandKind::ReduceScatter))};
-    if (const auto *reduced = find(unit.collectives, CommandKind::AllReduce))
+                                    formatCounts(find(unit.collectives, CollectiveKind::AllGather)),
+                                    formatCounts(find(unit.collectives, CollectiveKind::ReduceScatter))};
+    if (const auto *reduced = find(unit.collectives, CollectiveKind::AllReduce))
       row.back() = "all_reduce " + formatCounts(reduced);
     std::vector<std::string> key(row.begin() + 2, row.end());
     key.push_back(formatPattern(row[1] + " "));

@@ -19,8 +19,13 @@ public:
 private:
   void writeBuffer(const Buffer &buffer);
   void writeCommand(const Command &command);
-  void writeGemm(const Command &command);
-  void writeCollective(const Command &command);
+  void write(const KernelCommand &kernel, const std::vector<Ref> &refs);
+  void write(const GemmCommand &gemm, const std::vector<Ref> &refs);
+  void write(const CollectiveCommand &collective, const std::vector<Ref> &refs);
+  void write(const WaitCommand &wait, const std::vector<Ref> &refs);
+  void write(const CopyCommand &copy, const std::vector<Ref> &refs);
+  void write(const FillCommand &fill, const std::vector<Ref> &refs);
+  void write(const CheckIndexCommand &check, const std::vector<Ref> &refs);
   void writeRef(const char *key, const Ref &ref) {
     json.object(key, [&] { writeRefBody(ref); });
   }
@@ -53,98 +58,92 @@ void PlanWriter::writeBuffer(const Buffer &buffer) {
   json.member("loc", buffer.location);
 }
 
-void PlanWriter::writeGemm(const Command &command) {
-  const GemmShape &gemm = command.gemm;
-  json.member("m", gemm.m);
-  json.member("n", gemm.n);
-  json.member("k", gemm.k);
-  json.member("lda", gemm.lda);
-  json.member("ldb", gemm.ldb);
-  json.member("ldc", gemm.ldc);
-  json.member("batch", gemm.batch);
-  json.member("stride_a", gemm.strideA);
-  json.member("stride_b", gemm.strideB);
-  json.member("stride_c", gemm.strideC);
-  json.member("trans_a", gemm.transA);
-  json.member("trans_b", gemm.transB);
-  json.member("beta", gemm.beta);
-  json.member("dtype", command.dtype);
+void PlanWriter::write(const KernelCommand &kernel, const std::vector<Ref> &refs) {
+  json.member("kernel", kernel.symbol);
+  json.member("parallel", kernel.parallel);
+  json.member("grain", kernel.grain);
+  writeRefs("args", refs);
+}
+
+void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {
+  const GemmShape &shape = gemm.shape;
+  json.member("m", shape.m);
+  json.member("n", shape.n);
+  json.member("k", shape.k);
+  json.member("lda", shape.lda);
+  json.member("ldb", shape.ldb);
+  json.member("ldc", shape.ldc);
+  json.member("batch", shape.batch);
+  json.member("stride_a", shape.strideA);
+  json.member("stride_b", shape.strideB);
+  json.member("stride_c", shape.strideC);
+  json.member("trans_a", shape.transA);
+  json.member("trans_b", shape.transB);
+  json.member("beta", shape.beta);
+  json.member("dtype", gemm.dtype);
   auto writePart = [&](const char *key, int32_t ref) {
     if (ref >= 0)
-      writeRef(key, command.refs[static_cast<size_t>(ref)]);
+      writeRef(key, refs[static_cast<size_t>(ref)]);
   };
   writePart("a", 0);
   writePart("b", 1);
   writePart("c", 2);
-  writePart("bias", gemm.bias);
-  writePart("residual", gemm.residual);
-  if (gemm.activation != Activation::None)
-    json.member("activation", nameOf(gemm.activation));
-  writePart("pre_activation", gemm.preActivation);
+  writePart("bias", shape.bias);
+  writePart("residual", shape.residual);
+  if (shape.activation != Activation::None)
+    json.member("activation", nameOf(shape.activation));
+  writePart("pre_activation", shape.preActivation);
 }
 
-void PlanWriter::writeCollective(const Command &command) {
-  json.member("comm", plan.communicators[static_cast<size_t>(command.communicator)]);
-  json.member("unit", command.unit);
+void PlanWriter::write(const CollectiveCommand &collective, const std::vector<Ref> &refs) {
+  json.member("comm", plan.communicators[static_cast<size_t>(collective.communicator)]);
+  json.member("unit", collective.unit);
   std::vector<std::string> kinds;
-  for (ReductionKind kind : command.kinds)
+  for (ReductionKind kind : collective.kinds)
     kinds.push_back(nameOf(kind));
-  if (command.kind == CommandKind::AllReduce) {
+  if (collective.kind == CollectiveKind::AllReduce) {
     json.member("kinds", kinds);
-    json.member("dtype", command.dtype);
-    json.member("counts", command.counts);
-    writeRefs("buffers", command.refs);
+    json.member("dtype", collective.dtype);
+    json.member("counts", collective.counts);
+    writeRefs("buffers", refs);
     return;
   }
-  if (command.kind == CommandKind::ReduceScatter)
+  if (collective.kind == CollectiveKind::ReduceScatter)
     json.member("kind", kinds[0]);
-  json.member("dtype", command.dtype);
-  json.member("count", command.counts[0]);
-  writeRef("send", command.refs[0]);
-  writeRef("recv", command.refs[1]);
+  json.member("dtype", collective.dtype);
+  json.member("count", collective.counts[0]);
+  writeRef("send", refs[0]);
+  writeRef("recv", refs[1]);
+}
+
+void PlanWriter::write(const WaitCommand &wait, const std::vector<Ref> &) { json.member("for", wait.awaited); }
+
+void PlanWriter::write(const CopyCommand &copy, const std::vector<Ref> &refs) {
+  json.member("bytes", copy.bytes);
+  writeRef("src", refs[0]);
+  writeRef("dst", refs[1]);
+}
+
+void PlanWriter::write(const FillCommand &fill, const std::vector<Ref> &refs) {
+  json.member("bytes", fill.bytes);
+  json.member("value", int32_t{fill.value});
+  writeRef("dst", refs[0]);
+}
+
+void PlanWriter::write(const CheckIndexCommand &check, const std::vector<Ref> &refs) {
+  json.member("count", check.count);
+  json.member("dtype", check.dtype);
+  json.member("low", check.low);
+  json.member("high", check.high);
+  json.optionalMember("ignore_index", check.ignoreIndex);
+  json.member("use", check.use);
+  writeRef("ids", refs[0]);
 }
 
 void PlanWriter::writeCommand(const Command &command) {
-  json.member("op", nameOf(command.kind));
+  json.member("op", nameOf(command));
   json.member("stream", plan.streams[static_cast<size_t>(command.stream)]);
-  switch (command.kind) {
-  case CommandKind::Kernel:
-    json.member("kernel", command.kernel);
-    json.member("parallel", command.parallel);
-    json.member("grain", command.grain);
-    writeRefs("args", command.refs);
-    break;
-  case CommandKind::Gemm:
-    writeGemm(command);
-    break;
-  case CommandKind::AllGather:
-  case CommandKind::ReduceScatter:
-  case CommandKind::AllReduce:
-    writeCollective(command);
-    break;
-  case CommandKind::Wait:
-    json.member("for", command.waitFor);
-    break;
-  case CommandKind::Copy:
-    json.member("bytes", command.bytes);
-    writeRef("src", command.refs[0]);
-    writeRef("dst", command.refs[1]);
-    break;
-  case CommandKind::Fill:
-    json.member("bytes", command.bytes);
-    json.member("value", command.value);
-    writeRef("dst", command.refs[0]);
-    break;
-  case CommandKind::CheckIndex:
-    json.member("count", command.counts[0]);
-    json.member("dtype", command.dtype);
-    json.member("low", command.low);
-    json.member("high", command.high);
-    json.optionalMember("ignore_index", command.ignoreIndex);
-    json.member("use", command.use);
-    writeRef("ids", command.refs[0]);
-    break;
-  }
+  command.visit([&](const auto &action) { write(action, command.refs); });
   json.member("loc", command.location);
 }
 

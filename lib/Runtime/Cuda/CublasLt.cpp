@@ -109,13 +109,13 @@ int32_t epilogueOf(const GemmShape &gemm) {
 
 // [Note: columns] The library's matrices are column-major: C^T = op(B)^T op(A)^T, so the operands change places, and
 // rows are columns.
-Expected<std::unique_ptr<Product>> Product::make(const Products &products, const Command &command,
+Expected<std::unique_ptr<Product>> Product::make(const Products &products, const GemmCommand &gemm,
                                                  const std::vector<Address> &addresses) {
   const CublasLt &lt = products.library();
-  const GemmShape &g = command.gemm;
-  cublas::Type type = typeOf(command.dtype);
+  const GemmShape &g = gemm.shape;
+  cublas::Type type = typeOf(gemm.dtype);
   std::unique_ptr<Product> product(new Product(products));
-  product->isDouble = command.dtype == DType::F64;
+  product->isDouble = gemm.dtype == DType::F64;
   SPMD_CUBLAS_TRY(lt, cublasLtMatmulDescCreate, &product->description,
                   product->isDouble ? cublas::kCompute64F : cublas::kCompute32F,
                   product->isDouble ? cublas::kF64 : cublas::kF32);
@@ -183,8 +183,8 @@ Expected<std::unique_ptr<Product>> Product::make(const Products &products, const
                       "cublasLtMatmulAlgoGetHeuristic");
   (void)lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status.ok() && found == 0)
-    status = Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
-                            command.describe());
+    status =
+        Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " + nameOf(gemm));
   if (!status.ok())
     return status;
   product->algorithm = best.algorithm;

@@ -58,7 +58,7 @@ private:
 class Product {
 public:
   /// `addresses`: what the command's references are on this rank. `products` outlives it.
-  static Expected<std::unique_ptr<Product>> make(const Products &products, const Command &command,
+  static Expected<std::unique_ptr<Product>> make(const Products &products, const GemmCommand &gemm,
                                                  const std::vector<Address> &addresses);
   ~Product();
 

@@ -12,12 +12,12 @@ namespace {
 
 bool hasProducts(const Plan &plan) {
   return std::any_of(plan.commands.begin(), plan.commands.end(),
-                     [](const Command &command) { return command.kind == CommandKind::Gemm; });
+                     [](const Command &command) { return command.is<GemmCommand>(); });
 }
 
 bool hasCollectives(const Plan &plan) {
   return std::any_of(plan.commands.begin(), plan.commands.end(),
-                     [](const Command &command) { return command.isCollective(); });
+                     [](const Command &command) { return command.is<CollectiveCommand>(); });
 }
 
 class CudaDevice final : public Device {
@@ -159,15 +159,19 @@ Status CudaBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
   for (const Command &command : plan.commands) {
     std::string problem;
-    for (ReductionKind kind : command.kinds)
-      if (kind == ReductionKind::Norm2)
-        problem = "adds up norms, which NCCL does not; compile the step again";
-    if (command.isCollective() && command.dtype == DType::I16 && command.kind != CommandKind::AllGather)
-      problem = "reduces i16, which NCCL does not";
-    if (command.kind == CommandKind::Gemm && command.gemm.k == 0)
-      problem = "sums over nothing, which cuBLASLt does not";
-    if (command.kind == CommandKind::Gemm && command.gemm.activation == Activation::Gelu)
-      problem = "applies GELU by erf, which cuBLASLt does not";
+    if (const auto *collective = command.as<CollectiveCommand>()) {
+      for (ReductionKind kind : collective->kinds)
+        if (kind == ReductionKind::Norm2)
+          problem = "adds up norms, which NCCL does not; compile the step again";
+      if (collective->dtype == DType::I16 && collective->kind != CollectiveKind::AllGather)
+        problem = "reduces i16, which NCCL does not";
+    }
+    if (const auto *gemm = command.as<GemmCommand>()) {
+      if (gemm->shape.k == 0)
+        problem = "sums over nothing, which cuBLASLt does not";
+      if (gemm->shape.activation == Activation::Gelu)
+        problem = "applies GELU by erf, which cuBLASLt does not";
+    }
     if (problem.empty())
       continue;
     auto id = static_cast<int32_t>(&command - plan.commands.data());

@@ -75,8 +75,8 @@ Status CudaExecutor::connect() {
   wanted.threads = here.count;
   std::vector<bool> isUsed(plan.communicators.size());
   for (const Command &command : plan.commands)
-    if (command.isCollective())
-      isUsed[static_cast<size_t>(command.communicator)] = true;
+    if (const auto *collective = command.as<CollectiveCommand>())
+      isUsed[static_cast<size_t>(collective->communicator)] = true;
   groups.resize(plan.communicators.size());
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!isUsed[i])
@@ -90,10 +90,7 @@ Status CudaExecutor::connect() {
     if (Status status = group(i).addArenas(memory); !status.ok())
       return status;
   }
-  calls.resize(plan.commands.size());
-  for (size_t id = 0; id < calls.size(); ++id)
-    if (plan.commands[id].isCollective())
-      calls[id] = Collective(plan, static_cast<int32_t>(id), code.artifact.traceHash);
+  calls = collectivesOf(plan, code.artifact.traceHash);
   return Status::success();
 }
 
@@ -270,10 +267,10 @@ Status CudaExecutor::noProgress() {
   for (std::unique_ptr<RankProgram> &program : programs)
     if (int32_t id = program->firstOpenCollective(); id >= 0) {
       const Command &command = plan.commands[static_cast<size_t>(id)];
+      auto communicator = static_cast<size_t>(command.as<CollectiveCommand>()->communicator);
       return Status::failed("time-out after " + formatNumber(seconds, 6) + " s on communicator '" +
-                                plan.communicators[static_cast<size_t>(command.communicator)] + "': rank " +
-                                std::to_string(program->rank()) + " waits in " +
-                                calls[static_cast<size_t>(id)].describe() + kMoreTime,
+                                plan.communicators[communicator] + "': rank " + std::to_string(program->rank()) +
+                                " waits in " + calls[static_cast<size_t>(id)].describe() + kMoreTime,
                             static_cast<int32_t>(program->rank()), id, command.location);
     }
   return madeNoProgress(here, seconds, -1, -1, nullptr);

@@ -72,8 +72,8 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     return status;
   std::vector<bool> isAwaited(plan.commands.size());
   for (const Command &command : plan.commands)
-    if (command.kind == CommandKind::Wait)
-      isAwaited[static_cast<size_t>(command.waitFor)] = true;
+    if (const auto *wait = command.as<WaitCommand>())
+      isAwaited[static_cast<size_t>(wait->awaited)] = true;
   items.resize(plan.commands.size());
   for (size_t id = 0; id < items.size(); ++id) {
     Item &item = items[id];
@@ -87,30 +87,30 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
       item.pointers.push_back(address);
     }
     Status status;
-    if (command.kind == CommandKind::Kernel)
-      status = resolveKernel(item, kernels, coordinates);
-    if (command.kind == CommandKind::Gemm && command.gemm.m && command.gemm.n && command.gemm.batch) {
-      Expected<std::unique_ptr<Product>> product = Product::make(*products, command, item.addresses);
+    if (const auto *kernel = command.as<KernelCommand>())
+      status = resolveKernel(item, kernel->symbol, kernels, coordinates);
+    if (const auto *gemm = command.as<GemmCommand>(); gemm && gemm->shape.m && gemm->shape.n && gemm->shape.batch) {
+      Expected<std::unique_ptr<Product>> product = Product::make(*products, *gemm, item.addresses);
       if (product)
         item.product = std::move(*product);
       else
         status = product.error();
     }
-    if (command.isCollective()) {
+    if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
-      item.communicator = &groups[static_cast<size_t>(command.communicator)]->endpoint(number);
+      item.communicator = &groups[static_cast<size_t>(collective->communicator)]->endpoint(number);
       if (status.ok())
         status = makeEvent(item.done, device);
     }
-    if (command.kind == CommandKind::CheckIndex && command.refs[0].bytes && status.ok()) {
+    if (command.is<CheckIndexCommand>() && command.refs[0].bytes && status.ok()) {
       Expected<OwnPinned> ids = OwnPinned::make(device, static_cast<size_t>(command.refs[0].bytes));
       if (ids)
         item.ids = std::move(*ids);
       else
         status = ids.error();
     }
-    if (command.kind == CommandKind::Wait)
-      item.awaited = items[static_cast<size_t>(command.waitFor)].event.get();
+    if (const auto *wait = command.as<WaitCommand>())
+      item.awaited = items[static_cast<size_t>(wait->awaited)].event.get();
     if (status.ok() && isAwaited[id])
       status = makeEvent(item.event, device);
     if (status.ok() && isTimed)
@@ -142,10 +142,11 @@ static std::vector<bool> findJoined(const Plan &plan) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Command &command : plan.commands) {
-      if (command.kind != CommandKind::Wait || !isJoined[static_cast<size_t>(command.stream)])
+      const auto *wait = command.as<WaitCommand>();
+      if (!wait || !isJoined[static_cast<size_t>(command.stream)])
         continue;
-      auto awaited = static_cast<size_t>(plan.commands[static_cast<size_t>(command.waitFor)].stream);
-      if (!isJoined[awaited] && last[awaited] == command.waitFor)
+      auto awaited = static_cast<size_t>(plan.commands[static_cast<size_t>(wait->awaited)].stream);
+      if (!isJoined[awaited] && last[awaited] == wait->awaited)
         isJoined[awaited] = changed = true;
     }
   }
@@ -167,7 +168,7 @@ Status RankProgram::makeStreams() {
       return stream.error();
     made.stream = std::make_unique<CudaStream>(device, *stream, /*owns=*/at != 0);
     // One that begins with a wait begins after whatever that waits for.
-    made.isForked = at != 0 && command.kind != CommandKind::Wait;
+    made.isForked = at != 0 && !command.is<WaitCommand>();
     if (!isJoined[at])
       if (Status status = makeEvent(made.joined, device); !status.ok())
         return status;
@@ -175,17 +176,17 @@ Status RankProgram::makeStreams() {
   return Status::success();
 }
 
-Status RankProgram::resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates) {
-  const Command &command = *item.command;
-  const CudaKernel *kernel = kernels.find(command.kernel);
+Status RankProgram::resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
+                                  const std::vector<int64_t> &coordinates) {
+  const CudaKernel *kernel = kernels.find(symbol);
   if (!kernel)
-    return Status::badInput("the kernels have no symbol '" + command.kernel + "', which command " +
-                            std::to_string(item.id) + " launches");
+    return Status::badInput("the kernels have no symbol '" + symbol + "', which command " + std::to_string(item.id) +
+                            " launches");
   const KernelLaunch &launch = *kernel->launch;
   if (launch.pointers != static_cast<int64_t>(item.addresses.size()) ||
       launch.coordinates > static_cast<int64_t>(coordinates.size()))
-    return Status::badInput("kernel '" + command.kernel + "' takes " + std::to_string(launch.pointers) +
-                            " addresses and " + std::to_string(launch.coordinates) + " coordinates, and command " +
+    return Status::badInput("kernel '" + symbol + "' takes " + std::to_string(launch.pointers) + " addresses and " +
+                            std::to_string(launch.coordinates) + " coordinates, and command " +
                             std::to_string(item.id) + " has " + std::to_string(item.addresses.size()) + " and " +
                             std::to_string(coordinates.size()));
   item.kernel = kernel->function;
@@ -248,57 +249,62 @@ Status RankProgram::joinStreams() {
   return Status::success();
 }
 
-Status RankProgram::issueItem(Item &item, bool isCapturing) {
-  const Driver &d = device->driver();
-  const Command &command = *item.command;
-  StreamHandle stream = streamOf(item);
-  CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
-  auto bytes = static_cast<size_t>(command.bytes);
-  switch (command.kind) {
-  case CommandKind::Kernel:
-    SPMD_CUDA_TRY(d, cuLaunchKernelEx, &item.config, item.kernel, item.parameters.data(), nullptr);
-    break;
-  case CommandKind::Gemm:
-    if (Status status = item.product ? item.product->issue(stream) : Status::success(); !status.ok())
-      return status;
-    break;
-  case CommandKind::AllGather:
-  case CommandKind::ReduceScatter:
-  case CommandKind::AllReduce: {
-    Status status = command.kind == CommandKind::AllGather
-                        ? item.communicator->allGather(*item.call, item.pointers[0], item.pointers[1], on)
-                    : command.kind == CommandKind::ReduceScatter
-                        ? item.communicator->reduceScatter(*item.call, item.pointers[0], item.pointers[1], on)
-                        : item.communicator->allReduce(*item.call, item.pointers.data(), on);
-    if (!status.ok())
-      return status;
-    SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, isCapturing ? kEventRecordExternal : 0);
-    break;
-  }
-  case CommandKind::Wait:
-    SPMD_CUDA_TRY(d, cuStreamWaitEvent, stream, item.awaited, 0);
-    break;
-  case CommandKind::Copy:
-    if (bytes)
-      SPMD_CUDA_TRY(d, cuMemcpyDtoDAsync, item.addresses[1], item.addresses[0], bytes, stream);
-    break;
-  case CommandKind::Fill:
-    if (bytes)
-      SPMD_CUDA_TRY(d, cuMemsetD8Async, item.addresses[0], static_cast<unsigned char>(command.value), bytes, stream);
-    break;
-  case CommandKind::CheckIndex: // the host looks when the step is over; kernels read inside whatever it finds
-    if (item.ids.get())
-      SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, item.ids.get(), item.addresses[0], static_cast<size_t>(command.refs[0].bytes),
-                    stream);
-    break;
+static Status issueCollective(Communicator &communicator, const Collective &call, const std::vector<void *> &pointers,
+                              CudaStream *stream) {
+  switch (call.key.kind) {
+  case CollectiveKind::AllGather:
+    return communicator.allGather(call, pointers[0], pointers[1], stream);
+  case CollectiveKind::ReduceScatter:
+    return communicator.reduceScatter(call, pointers[0], pointers[1], stream);
+  case CollectiveKind::AllReduce:
+    return communicator.allReduce(call, pointers.data(), stream);
   }
   return Status::success();
 }
 
+Status RankProgram::issueItem(Item &item, bool isCapturing) {
+  const Driver &d = device->driver();
+  const Command &command = *item.command;
+  StreamHandle stream = streamOf(item);
+  return command.visit(
+      [&](const KernelCommand &) {
+        SPMD_CUDA_TRY(d, cuLaunchKernelEx, &item.config, item.kernel, item.parameters.data(), nullptr);
+        return Status::success();
+      },
+      [&](const GemmCommand &) { return item.product ? item.product->issue(stream) : Status::success(); },
+      [&](const CollectiveCommand &) {
+        CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
+        if (Status status = issueCollective(*item.communicator, *item.call, item.pointers, on); !status.ok())
+          return status;
+        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, isCapturing ? kEventRecordExternal : 0);
+        return Status::success();
+      },
+      [&](const WaitCommand &) {
+        SPMD_CUDA_TRY(d, cuStreamWaitEvent, stream, item.awaited, 0);
+        return Status::success();
+      },
+      [&](const CopyCommand &copy) {
+        if (copy.bytes)
+          SPMD_CUDA_TRY(d, cuMemcpyDtoDAsync, item.addresses[1], item.addresses[0], static_cast<size_t>(copy.bytes),
+                        stream);
+        return Status::success();
+      },
+      [&](const FillCommand &fill) {
+        if (fill.bytes)
+          SPMD_CUDA_TRY(d, cuMemsetD8Async, item.addresses[0], fill.value, static_cast<size_t>(fill.bytes), stream);
+        return Status::success();
+      },
+      [&](const CheckIndexCommand &) { // the host looks when the step is over; kernels read inside whatever it finds
+        if (item.ids.get())
+          SPMD_CUDA_TRY(d, cuMemcpyDtoHAsync, item.ids.get(), item.addresses[0],
+                        static_cast<size_t>(command.refs[0].bytes), stream);
+        return Status::success();
+      });
+}
+
 /// What a look at a command may need of it: access is said of the arguments of kernels only.
 static bool isLookedAt(const Command &command, const Ref &ref) {
-  return command.kind == CommandKind::Kernel ? ref.writes()
-                                             : command.kind == CommandKind::Gemm || command.isCollective();
+  return command.is<KernelCommand>() ? ref.writes() : command.is<GemmCommand>() || command.is<CollectiveCommand>();
 }
 
 Status RankProgram::watch(FiniteWatch &watch) {
@@ -456,8 +462,8 @@ bool RankProgram::checksIndices() const {
 
 Status RankProgram::checkIndices(Status status) const {
   for (const Item &item : items)
-    if (item.ids.get())
-      if (Status bad = runCheckIndex(*item.command, item.id, number, item.ids.get()); !bad.ok()) {
+    if (const auto *check = item.command->as<CheckIndexCommand>(); check && item.ids.get())
+      if (Status bad = runCheckIndex(*check, item.id, item.command->location, number, item.ids.get()); !bad.ok()) {
         bad.message += "; GPUs go on with the nearest row, and nothing of this step is in the state";
         return bad;
       }

@@ -124,7 +124,8 @@ private:
   Status resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
                  const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed);
   Status makeStreams();
-  Status resolveKernel(Item &item, const CudaKernels &kernels, const std::vector<int64_t> &coordinates);
+  Status resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
+                       const std::vector<int64_t> &coordinates);
   Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
   Status issueItem(Item &item, bool isCapturing);
   /// Waits for an item, and brings what it wrote to the host.

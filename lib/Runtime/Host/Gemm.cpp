@@ -12,7 +12,7 @@ using namespace spmd::runtime;
 namespace {
 /// A gemm and how it is cut into pieces.
 struct Work {
-  const Command *command;
+  const GemmCommand *gemm;
   const void *a, *b;
   void *c;
   Epilogue epilogue;
@@ -25,7 +25,7 @@ struct Work {
 template <typename Element>
 static Product<Element> getPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column,
                                 int64_t columns) {
-  const GemmShape &g = work.command->gemm;
+  const GemmShape &g = work.gemm->shape;
   auto *a = static_cast<const Element *>(work.a) + product * g.strideA + (g.transA ? row : row * g.lda);
   auto *b = static_cast<const Element *>(work.b) + product * g.strideB + (g.transB ? column * g.ldb : column);
   auto *c = static_cast<Element *>(work.c) + product * g.strideC + row * g.ldc + column;
@@ -33,13 +33,13 @@ static Product<Element> getPart(const Work &work, int64_t product, int64_t row, 
 }
 
 static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  if (work.command->dtype == DType::BF16) {
+  if (work.gemm->dtype == DType::BF16) {
     static const UnitBF16 unit = getUnitBF16();
     return runProductBF16(getPart<uint16_t>(work, product, row, rows, column, columns), unit);
   }
-  if (work.command->dtype == DType::F16)
+  if (work.gemm->dtype == DType::F16)
     return runProductF16(getPart<uint16_t>(work, product, row, rows, column, columns));
-  if (work.command->dtype == DType::F32) {
+  if (work.gemm->dtype == DType::F32) {
     static const UnitF32 unit = getUnitF32();
     Epilogue epilogue = work.epilogue;
     if (epilogue.bias)
@@ -49,7 +49,7 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
     ProductF32 p{getPart<float>(work, product, row, rows, column, columns), epilogue};
     if (work.cut == Work::ByColumn) {
       p.columnPiece = column / work.piece;
-      p.columnPieces = (work.command->gemm.n + work.piece - 1) / work.piece;
+      p.columnPieces = (work.gemm->shape.n + work.piece - 1) / work.piece;
     }
     return runProductF32(p, unit);
   }
@@ -62,7 +62,7 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
 
 static void runPieces(void *context, int64_t begin, int64_t end) {
   const Work &work = *static_cast<const Work *>(context);
-  const GemmShape &g = work.command->gemm;
+  const GemmShape &g = work.gemm->shape;
   int64_t from = begin * work.piece, to = end * work.piece;
   if (work.cut == Work::ByBatch) {
     for (int64_t i = from; i < std::min(to, g.batch); ++i)
@@ -76,12 +76,12 @@ static void runPieces(void *context, int64_t begin, int64_t end) {
       runPart(work, i, 0, g.m, from, std::min(to, g.n) - from);
 }
 
-void spmd::runtime::runGemm(const Command &command, const void *a, const void *b, void *c, const Epilogue &epilogue,
+void spmd::runtime::runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, const Epilogue &epilogue,
                             WorkerPool &pool) {
-  const GemmShape &g = command.gemm;
+  const GemmShape &g = gemm.shape;
   if (g.m == 0 || g.n == 0 || g.batch == 0)
     return;
-  Work work{&command, a, b, c, epilogue, Work::ByRow, g.m};
+  Work work{&gemm, a, b, c, epilogue, Work::ByRow, g.m};
   // Below this many multiply-adds waking a helper costs more than it saves.
   constexpr double worthwhile = 1 << 16;
   double products = static_cast<double>(g.m * g.n) * static_cast<double>(g.k) * static_cast<double>(g.batch);
@@ -89,7 +89,7 @@ void spmd::runtime::runGemm(const Command &command, const void *a, const void *b
   int64_t extent = g.m;
   // Pieces by rows copy (or transpose) all of B each, pieces by columns only their part of it; but they write to the
   // same pages, side by side, which is not for short depths.
-  bool isByColumn = command.dtype == DType::F32 && !g.transA && g.k >= 256;
+  bool isByColumn = gemm.dtype == DType::F32 && !g.transA && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;
   if (g.batch >= threads && g.batch > 1) {

@@ -59,14 +59,17 @@ public:
 Status HostBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
   for (const Command &command : plan.commands) {
-    const GemmShape &gemm = command.gemm;
-    bool adds = gemm.bias >= 0 || gemm.residual >= 0;
-    if (gemm.activation == Activation::None && (!adds || command.dtype == DType::F32))
+    const auto *gemm = command.as<GemmCommand>();
+    if (!gemm)
+      continue;
+    const GemmShape &shape = gemm->shape;
+    bool adds = shape.bias >= 0 || shape.residual >= 0;
+    if (shape.activation == Activation::None && (!adds || gemm->dtype == DType::F32))
       continue;
     Status status =
         Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +
-                         "): on CPUs products of " + nameOf(command.dtype) +
-                         (gemm.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
+                         "): on CPUs products of " + nameOf(gemm->dtype) +
+                         (shape.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
     status.command = static_cast<int32_t>(&command - plan.commands.data());
     status.location = command.location;
     return status;

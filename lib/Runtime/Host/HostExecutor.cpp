@@ -59,7 +59,7 @@ private:
   void streamLoop(Rank &rank, size_t stream);
   Status runStream(Rank &rank, size_t stream, uint64_t step);
   Status runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step);
-  Status runKernel(Rank &rank, const ResolvedCommand &item, WorkerPool &pool);
+  Status runKernel(Rank &rank, const ResolvedCommand &item, const KernelCommand &kernel, WorkerPool &pool);
   Status injectFault(const Rank &rank, const ResolvedCommand &item);
   Status noProgress() const;
   uint64_t totalProgress() const;
@@ -89,8 +89,8 @@ private:
 static void prepareForProducts(const Plan &plan, size_t stream) {
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16})
     if (std::any_of(plan.commands.begin(), plan.commands.end(), [&](const Command &command) {
-          return command.kind == CommandKind::Gemm && command.dtype == dtype &&
-                 static_cast<size_t>(command.stream) == stream;
+          const auto *gemm = command.as<GemmCommand>();
+          return gemm && gemm->dtype == dtype && static_cast<size_t>(command.stream) == stream;
         }))
       prepareGemmThread(dtype);
 }
@@ -136,10 +136,7 @@ Status HostExecutor::connect(CommunicatorFactory &factory) {
       return group.error();
     communicators.push_back(std::move(*group));
   }
-  calls.resize(plan.commands.size());
-  for (size_t id = 0; id < calls.size(); ++id)
-    if (plan.commands[id].isCollective())
-      calls[id] = Collective(plan, static_cast<int32_t>(id), artifact.traceHash);
+  calls = collectivesOf(plan, artifact.traceHash);
   return Status::success();
 }
 
@@ -164,18 +161,18 @@ Status HostExecutor::resolve(const KernelLibrary &kernels, const RankMemory &mem
       for (const Ref &ref : command.refs)
         rank.pointers.push_back(memory.addressOf(rank.number, plan.buffers[static_cast<size_t>(ref.buffer)].offset +
                                                                   ref.offsetAt(rank.coordinates)));
-      if (command.kind == CommandKind::Kernel) {
-        item.kernel = kernels.find(command.kernel);
+      if (const auto *kernel = command.as<KernelCommand>()) {
+        item.kernel = kernels.find(kernel->symbol);
         if (!item.kernel)
-          return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + command.kernel +
+          return Status::badInput("the kernels for " + kernels.cpu() + " have no symbol '" + kernel->symbol +
                                   "', which command " + std::to_string(id) + " launches");
       }
-      if (command.isCollective()) {
+      if (const auto *collective = command.as<CollectiveCommand>()) {
         item.call = &calls[id];
-        item.communicator = &communicators[static_cast<size_t>(command.communicator)]->endpoint(rank.number);
+        item.communicator = &communicators[static_cast<size_t>(collective->communicator)]->endpoint(rank.number);
       }
-      if (command.kind == CommandKind::Wait) {
-        auto awaited = static_cast<size_t>(command.waitFor);
+      if (const auto *wait = command.as<WaitCommand>()) {
+        auto awaited = static_cast<size_t>(wait->awaited);
         item.waitStream = static_cast<size_t>(plan.commands[awaited].stream);
         item.waitCount = position[awaited] + 1;
       }
@@ -252,18 +249,18 @@ Status HostExecutor::injectFault(const Rank &rank, const ResolvedCommand &item) 
 }
 
 static Status runCollective(const ResolvedCommand &item) {
-  switch (item.command->kind) {
-  case CommandKind::AllGather:
+  switch (item.call->key.kind) {
+  case CollectiveKind::AllGather:
     return item.communicator->allGather(*item.call, item.pointers[0], item.pointers[1], nullptr);
-  case CommandKind::ReduceScatter:
+  case CollectiveKind::ReduceScatter:
     return item.communicator->reduceScatter(*item.call, item.pointers[0], item.pointers[1], nullptr);
-  default:
+  case CollectiveKind::AllReduce:
     return item.communicator->allReduce(*item.call, item.pointers, nullptr);
   }
+  return Status::success();
 }
 
-Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, WorkerPool &pool) {
-  const Command &command = *item.command;
+Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, const KernelCommand &kernel, WorkerPool &pool) {
   struct Launch {
     const ResolvedCommand &item;
     const int64_t *coordinates;
@@ -271,7 +268,7 @@ Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, WorkerPo
   // Races between blocks are found among those of one call.
   bool isWhole = emulation && emulation->isChecked();
   pool.parallelFor(
-      command.parallel, isWhole ? command.parallel : command.grain,
+      kernel.parallel, isWhole ? kernel.parallel : kernel.grain,
       [](void *context, int64_t begin, int64_t end) {
         const Launch &launch = *static_cast<Launch *>(context);
         launch.item.kernel(launch.item.pointers, launch.coordinates, begin, end);
@@ -286,8 +283,8 @@ Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, WorkerPo
   if (abort.isRaised())
     return abort.status();
   return Status::failed("rank " + std::to_string(rank.number) + ", command " + std::to_string(item.id) + " (" +
-                            command.describe() + "): " + message,
-                        static_cast<int32_t>(rank.number), item.id, command.location);
+                            item.command->describe() + "): " + message,
+                        static_cast<int32_t>(rank.number), item.id, item.command->location);
 }
 
 static Epilogue epilogueOf(const GemmShape &gemm, void *const *pointers) {
@@ -298,34 +295,30 @@ static Epilogue epilogueOf(const GemmShape &gemm, void *const *pointers) {
 Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step) {
   const Command &command = *item.command;
   WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
-  switch (command.kind) {
-  case CommandKind::Kernel:
-    return runKernel(rank, item, pool);
-  case CommandKind::Gemm:
-    runGemm(command, item.pointers[0], item.pointers[1], item.pointers[2], epilogueOf(command.gemm, item.pointers),
-            pool);
-    return Status::success();
-  case CommandKind::AllGather:
-  case CommandKind::ReduceScatter:
-  case CommandKind::AllReduce:
-    return runCollective(item);
-  case CommandKind::Wait: {
-    Stream &other = *rank.streams[item.waitStream];
-    uint64_t target = step * other.commands.size() + item.waitCount;
-    if (other.done.await(target, spins, abort) == WaitResult::Aborted)
-      return abort.status();
-    return Status::success();
-  }
-  case CommandKind::Copy:
-    std::memcpy(item.pointers[1], item.pointers[0], static_cast<size_t>(command.bytes));
-    return Status::success();
-  case CommandKind::Fill:
-    std::memset(item.pointers[0], command.value, static_cast<size_t>(command.bytes));
-    return Status::success();
-  case CommandKind::CheckIndex:
-    return runCheckIndex(command, item.id, rank.number, item.pointers[0]);
-  }
-  return Status::success();
+  return command.visit([&](const KernelCommand &kernel) { return runKernel(rank, item, kernel, pool); },
+                       [&](const GemmCommand &gemm) {
+                         runGemm(gemm, item.pointers[0], item.pointers[1], item.pointers[2],
+                                 epilogueOf(gemm.shape, item.pointers), pool);
+                         return Status::success();
+                       },
+                       [&](const CollectiveCommand &) { return runCollective(item); },
+                       [&](const WaitCommand &) {
+                         Stream &other = *rank.streams[item.waitStream];
+                         uint64_t target = step * other.commands.size() + item.waitCount;
+                         return other.done.await(target, spins, abort) == WaitResult::Aborted ? abort.status()
+                                                                                              : Status::success();
+                       },
+                       [&](const CopyCommand &copy) {
+                         std::memcpy(item.pointers[1], item.pointers[0], static_cast<size_t>(copy.bytes));
+                         return Status::success();
+                       },
+                       [&](const FillCommand &fill) {
+                         std::memset(item.pointers[0], fill.value, static_cast<size_t>(fill.bytes));
+                         return Status::success();
+                       },
+                       [&](const CheckIndexCommand &check) {
+                         return runCheckIndex(check, item.id, command.location, rank.number, item.pointers[0]);
+                       });
 }
 
 uint64_t HostExecutor::totalProgress() const {
@@ -341,7 +334,7 @@ Status HostExecutor::noProgress() const {
   const Rank *culprit = nullptr;
   const ResolvedCommand *at = nullptr;
   auto waitsForOthers = [](const ResolvedCommand &item) {
-    return item.command->kind == CommandKind::Wait || item.command->isCollective();
+    return item.command->is<WaitCommand>() || item.command->is<CollectiveCommand>();
   };
   for (const Rank &rank : ranks)
     for (const std::unique_ptr<Stream> &stream : rank.streams) {

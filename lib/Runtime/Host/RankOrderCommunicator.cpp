@@ -48,7 +48,7 @@ Status RankOrderCommunicator::allGather(const Collective &call, const void *send
   pair[1] = recv;
   if (Status status = begin(call, pair, 2); !status.ok())
     return status;
-  auto bytes = static_cast<size_t>(call.messageBytes());
+  auto bytes = static_cast<size_t>(call.key.messageBytes());
   // Each rank starts at its own chunk, so that ranks read different memory.
   for (int64_t i = 0; i < ranks; ++i) {
     int64_t other = (position + i) % ranks;
@@ -68,7 +68,7 @@ Status RankOrderCommunicator::reduceScatter(const Collective &call, const void *
   const CollectiveKey &key = call.key;
   // In place, a rank overwrites its own chunk, which no other rank reads.
   for (int64_t other = 0; other < ranks; ++other)
-    inputs[static_cast<size_t>(other)] = bufferOf(at(other), 0) + position * call.messageBytes();
+    inputs[static_cast<size_t>(other)] = bufferOf(at(other), 0) + position * call.key.messageBytes();
   reduceInOrder(key.dtype, key.kinds[0], inputs.data(), ranks, recv, key.counts[0]);
   return meet(call);
 }

@@ -312,7 +312,7 @@ Status HostsCommunicator::gatherParts(const Collective &call, const std::functio
   };
   const char *base = host.bufferOf(rank, buffer);
   for (int64_t member : host.members)
-    if (call.key.kind == CommandKind::AllGather)
+    if (call.key.kind == CollectiveKind::AllGather)
       copyFrom(member, host.bufferOf(member, 0), place(member));
     else if (member != rank)
       copyFrom(member, host.bufferOf(member, buffer) + (place(member) - base), place(member));
@@ -331,7 +331,7 @@ Status HostsCommunicator::allGather(const Collective &call, const void *send, vo
   pair[1] = recv;
   if (Status status = begin(call, pair, 2); !status.ok())
     return status;
-  int64_t bytes = call.messageBytes();
+  int64_t bytes = call.key.messageBytes();
   return gatherParts(
       call, [&](int64_t) { return bytes; }, 1, static_cast<const char *>(send),
       [&](int64_t owner) { return static_cast<char *>(recv) + positionOf(owner) * bytes; });
@@ -388,7 +388,7 @@ Status HostsCommunicator::reduceScatter(const Collective &call, const void *send
   pair[0] = const_cast<void *>(send);
   pair[1] = recv;
   Status status = begin(call, pair, 2);
-  int64_t bytes = call.messageBytes(), count = call.key.counts[0];
+  int64_t bytes = call.key.messageBytes(), count = call.key.counts[0];
   auto partOf = [&](int64_t owner) { return std::pair(positionOf(owner) * bytes, count); };
   // In place, a rank overwrites its own part, which no other rank reads.
   if (status.ok())
@@ -399,7 +399,7 @@ Status HostsCommunicator::reduceScatter(const Collective &call, const void *send
 /// Everybody gets everything.
 Status HostsCommunicator::reduceSmall(const Collective &call, void *const *buffers) {
   const CollectiveKey &key = call.key;
-  int64_t size = sizeOf(key.dtype), bytes = call.messageBytes();
+  int64_t size = sizeOf(key.dtype), bytes = call.key.messageBytes();
   // Own values and results behind the slots of the others, as all slices are far larger.
   char *mine = staging.data() + kSliceBytes, *results = mine + kSmallBytes;
   char *at = mine;
@@ -435,7 +435,7 @@ Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers
   const CollectiveKey &key = call.key;
   if (Status status = begin(call, buffers, key.counts.size()); !status.ok())
     return status;
-  if (call.messageBytes() <= kSmallBytes)
+  if (call.key.messageBytes() <= kSmallBytes)
     return reduceSmall(call, buffers);
   int64_t size = sizeOf(key.dtype);
   for (size_t i = 0; i < key.counts.size(); ++i) {

@@ -43,19 +43,19 @@ int64_t spmd::runtime::findBadIndex(const void *data, DType dtype, int64_t count
   }
 }
 
-Status spmd::runtime::runCheckIndex(const Command &command, int32_t id, int64_t rank, const void *ids) {
-  int64_t bad =
-      findBadIndex(ids, command.dtype, command.counts[0], command.low, command.high, command.ignoreIndex);
+Status spmd::runtime::runCheckIndex(const CheckIndexCommand &check, int32_t id, const std::string &location,
+                                    int64_t rank, const void *ids) {
+  int64_t bad = findBadIndex(ids, check.dtype, check.count, check.low, check.high, check.ignoreIndex);
   if (bad < 0)
     return Status::success();
   std::string place = " at position " + std::to_string(bad) + " of rank " + std::to_string(rank);
-  if (command.dtype == DType::I1)
-    return Status::failed(command.use + place, static_cast<int32_t>(rank), id, command.location);
-  int64_t value = command.dtype == DType::I64 ? static_cast<const int64_t *>(ids)[bad]
-                                              : static_cast<int64_t>(loadAsDouble(ids, command.dtype, bad));
-  std::string text = "'" + command.use + "': row number " + std::to_string(value) + place + " is not in [" +
-                     std::to_string(command.low) + ", " + std::to_string(command.high) + ")";
-  if (command.ignoreIndex)
-    text += " nor the ignored " + std::to_string(*command.ignoreIndex);
-  return Status::failed(text, static_cast<int32_t>(rank), id, command.location);
+  if (check.dtype == DType::I1)
+    return Status::failed(check.use + place, static_cast<int32_t>(rank), id, location);
+  int64_t value = check.dtype == DType::I64 ? static_cast<const int64_t *>(ids)[bad]
+                                            : static_cast<int64_t>(loadAsDouble(ids, check.dtype, bad));
+  std::string text = "'" + check.use + "': row number " + std::to_string(value) + place + " is not in [" +
+                     std::to_string(check.low) + ", " + std::to_string(check.high) + ")";
+  if (check.ignoreIndex)
+    text += " nor the ignored " + std::to_string(*check.ignoreIndex);
+  return Status::failed(text, static_cast<int32_t>(rank), id, location);
 }

@@ -35,38 +35,31 @@ void FiniteWatch::lookAt(const void *data, DType dtype, int64_t count, int32_t i
 
 void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  auto whole = [&](size_t ref) {
-    lookAt(pointers[ref], command.dtype, command.refs[ref].bytes / sizeOf(command.dtype), id, rank);
+  auto lookAtWhole = [&](size_t ref, DType dtype) {
+    lookAt(pointers[ref], dtype, command.refs[ref].bytes / sizeOf(dtype), id, rank);
   };
-  switch (command.kind) {
-  case CommandKind::Kernel: {
-    auto kernel = kernels.find(command.kernel);
-    for (size_t i = 0; kernel != kernels.end() && i < command.refs.size(); ++i)
-      if (std::optional<DType> dtype = parseDType(kernel->second.arguments[i].dtype); dtype && command.refs[i].writes())
-        lookAt(pointers[i], *dtype, command.refs[i].bytes / sizeOf(*dtype), id, rank);
-    return;
-  }
-  case CommandKind::Gemm: {
-    const GemmShape &gemm = command.gemm;
-    const char *c = static_cast<const char *>(pointers[2]);
-    for (int64_t batch = 0; batch < gemm.batch; ++batch)
-      for (int64_t row = 0; row < gemm.m; ++row) // between rows is what is not the product's
-        lookAt(c + (batch * gemm.strideC + row * gemm.ldc) * sizeOf(command.dtype), command.dtype, gemm.n, id, rank);
-    return;
-  }
-  case CommandKind::AllGather:
-  case CommandKind::ReduceScatter:
-    return whole(1);
-  case CommandKind::AllReduce:
-    for (size_t i = 0; i < command.refs.size(); ++i)
-      whole(i);
-    return;
-  case CommandKind::Wait:
-  case CommandKind::Copy:
-  case CommandKind::Fill:
-  case CommandKind::CheckIndex:
-    return;
-  }
+  command.visit(
+      [&](const KernelCommand &launched) {
+        auto kernel = kernels.find(launched.symbol);
+        for (size_t i = 0; kernel != kernels.end() && i < command.refs.size(); ++i)
+          if (std::optional<DType> dtype = parseDType(kernel->second.arguments[i].dtype);
+              dtype && command.refs[i].writes())
+            lookAtWhole(i, *dtype);
+      },
+      [&](const GemmCommand &gemm) {
+        const GemmShape &shape = gemm.shape;
+        const char *c = static_cast<const char *>(pointers[2]);
+        for (int64_t batch = 0; batch < shape.batch; ++batch)
+          for (int64_t row = 0; row < shape.m; ++row) // between rows is what is not the product's
+            lookAt(c + (batch * shape.strideC + row * shape.ldc) * sizeOf(gemm.dtype), gemm.dtype, shape.n, id, rank);
+      },
+      [&](const CollectiveCommand &collective) {
+        // Of others than all-reduces the first is what is sent.
+        for (size_t i = collective.kind == CollectiveKind::AllReduce ? 0 : 1; i < command.refs.size(); ++i)
+          lookAtWhole(i, collective.dtype);
+      },
+      [](const WaitCommand &) {}, [](const CopyCommand &) {}, [](const FillCommand &) {},
+      [](const CheckIndexCommand &) {});
 }
 
 Status FiniteWatch::describe() const {

@@ -38,29 +38,32 @@ int64_t Profile::countSteps() const {
 }
 
 int64_t spmd::runtime::bytesOf(const Artifact &artifact, const Command &command) {
-  if (command.kind == CommandKind::Kernel)
+  const auto *kernel = command.as<KernelCommand>();
+  if (kernel)
     for (const KernelInfo &info : artifact.manifest.kernelTable)
-      if (info.kernel == command.kernel)
+      if (info.kernel == kernel->symbol)
         return info.requiredBytes;
   int64_t bytes = 0;
   for (const Ref &ref : command.refs)
-    bytes += ref.bytes * (command.kind == CommandKind::Kernel && ref.access == Access::ReadWrite ? 2 : 1);
+    bytes += ref.bytes * (kernel && ref.access == Access::ReadWrite ? 2 : 1);
   return bytes;
 }
 
 double spmd::runtime::flopsOf(const Command &command) {
-  if (command.kind != CommandKind::Gemm)
+  const auto *gemm = command.as<GemmCommand>();
+  if (!gemm)
     return 0;
-  const GemmShape &g = command.gemm;
+  const GemmShape &g = gemm->shape;
   return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) *
          static_cast<double>(g.batch);
 }
 
 /// What is one row of the summary: a kernel, products of one shape, a kind.
 static std::string labelOf(const Command &command) {
-  if (command.kind != CommandKind::Gemm)
-    return command.isCollective() ? nameOf(command.kind) : command.describe();
-  const GemmShape &g = command.gemm;
+  const auto *gemm = command.as<GemmCommand>();
+  if (!gemm)
+    return command.is<CollectiveCommand>() ? nameOf(command) : command.describe();
+  const GemmShape &g = gemm->shape;
   std::string label = "gemm " + std::to_string(g.m) + "x" + std::to_string(g.n) + "x" + std::to_string(g.k);
   label += std::string(" ") + (g.transA ? "T" : "N") + (g.transB ? "T" : "N");
   return g.batch > 1 ? label + " x" + std::to_string(g.batch) : label;
@@ -78,7 +81,7 @@ std::string Profile::formatSummary() const {
   std::vector<size_t> rowOf;
   for (const Command &command : artifact.plan.commands) {
     // Waits of a stream are one row.
-    bool isWait = command.kind == CommandKind::Wait;
+    bool isWait = command.is<WaitCommand>();
     std::string label = isWait ? "wait" : labelOf(command);
     auto [entry, isNew] = numbers.try_emplace({label, command.stream}, rows.size());
     if (isNew)
@@ -117,7 +120,7 @@ std::string Profile::formatSummary() const {
       {"command", "stream", "calls", "ms", "share", "MB", "GB/s", "GFLOP/s", "where"}};
   for (const Row &row : rows) {
     bool timed = row.nanoseconds > 0;
-    bool isWait = row.command->kind == CommandKind::Wait;
+    bool isWait = row.command->is<WaitCommand>();
     std::string location = isWait ? "" : formatPattern(row.command->location);
     table.push_back({row.label, artifact.plan.streams[static_cast<size_t>(row.command->stream)], formatCount(row.calls),
                      fixed(row.nanoseconds * 1e-6, 3),

@@ -14,7 +14,7 @@ static Json describe(const Artifact &artifact, const Command &command, int64_t s
   Json about = {{"step", step}};
   if (!command.location.empty())
     about["where"] = command.location;
-  if (command.kind == CommandKind::Wait)
+  if (command.is<WaitCommand>())
     return about;
   int64_t bytes = bytesOf(artifact, command);
   about["bytes"] = bytes;
@@ -46,7 +46,7 @@ std::string Profile::formatEvents() const {
         // Times are in microseconds.
         events.push_back({{"ph", "X"},
                           {"name", command.describe()},
-                          {"cat", nameOf(command.kind)},
+                          {"cat", nameOf(command)},
                           {"pid", rank},
                           {"tid", stream},
                           {"ts", static_cast<double>(span.begin) * 1e-3},

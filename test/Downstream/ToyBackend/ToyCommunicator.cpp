@@ -117,7 +117,7 @@ void ToyCommunicator::combine(const Collective &call, size_t index, const Pieces
 
 Status ToyCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *stream) {
   return issue(stream, [this, &call, send, recv] {
-    auto bytes = static_cast<size_t>(call.messageBytes());
+    auto bytes = static_cast<size_t>(call.key.messageBytes());
     std::string own(static_cast<const char *>(ToyMemory::resolve(send)), bytes);
     Pieces pieces;
     if (Status status = exchange(
@@ -132,7 +132,7 @@ Status ToyCommunicator::allGather(const Collective &call, const void *send, void
 
 Status ToyCommunicator::reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) {
   return issue(stream, [this, &call, send, recv] {
-    auto bytes = static_cast<size_t>(call.messageBytes());
+    auto bytes = static_cast<size_t>(call.key.messageBytes());
     auto *all = static_cast<const char *>(ToyMemory::resolve(send));
     Pieces pieces;
     Status status = exchange(

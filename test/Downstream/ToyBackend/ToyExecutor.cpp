@@ -50,9 +50,9 @@ public:
 
 private:
   void issue(const Resolved &item);
-  void issueCollective(const Resolved &item, ToyStream &stream);
+  void issueCollective(const Resolved &item, const CollectiveCommand &collective, ToyStream &stream);
   Status run(const Resolved &item, uint64_t step);
-  Status runProduct(const Resolved &item);
+  void runProduct(const Resolved &item, const GemmCommand &gemm);
   Status injectFault(const Resolved &item);
   Status noticed(Status status);
   Status noProgress() const;
@@ -87,6 +87,7 @@ Status ToyExecutor::prepare(const KernelLibrary &kernels, CommunicatorFactory &f
       return group.error();
     communicators.push_back(std::move(*group));
   }
+  std::vector<Collective> calls = collectivesOf(plan, artifact.traceHash);
   std::vector<uint64_t> position(plan.commands.size());
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
@@ -98,12 +99,11 @@ Status ToyExecutor::prepare(const KernelLibrary &kernels, CommunicatorFactory &f
       item.addresses.push_back(memory.addressOf(rank, offset));
       item.pointers.push_back(ToyMemory::resolve(item.addresses.back()));
     }
-    if (command.kind == CommandKind::Kernel && !(item.kernel = kernels.find(command.kernel)))
-      return Status::badInput("no kernel '" + command.kernel + "'");
-    if (command.isCollective())
-      item.call = Collective(plan, item.id, artifact.traceHash);
-    if (command.kind == CommandKind::Wait) {
-      auto awaited = static_cast<size_t>(command.waitFor);
+    if (const auto *kernel = command.as<KernelCommand>(); kernel && !(item.kernel = kernels.find(kernel->symbol)))
+      return Status::badInput("no kernel '" + kernel->symbol + "'");
+    item.call = calls[id];
+    if (const auto *wait = command.as<WaitCommand>()) {
+      auto awaited = static_cast<size_t>(wait->awaited);
       item.awaitedStream = static_cast<size_t>(plan.commands[awaited].stream);
       item.awaitedCount = position[awaited] + 1;
     }
@@ -141,8 +141,8 @@ void ToyExecutor::issue(const Resolved &item) {
   const Fault &fault = options.fault;
   if (fault.kind != Fault::Kind::None && fault.rank == rank && fault.command == item.id)
     stream.issue([this, &item] { return noticed(injectFault(item)); });
-  else if (item.command->isCollective())
-    issueCollective(item, stream);
+  else if (const auto *collective = item.command->as<CollectiveCommand>())
+    issueCollective(item, *collective, stream);
   else
     stream.issue([this, &item, step = steps] { return noticed(abort.isRaised() ? abort.status() : run(item, step)); });
   stream.issue([this, &item, number] {
@@ -154,17 +154,18 @@ void ToyExecutor::issue(const Resolved &item) {
 }
 
 /// Failures of collectives are found in `abort`.
-void ToyExecutor::issueCollective(const Resolved &item, ToyStream &stream) {
-  Communicator &communicator = communicators[static_cast<size_t>(item.command->communicator)]->endpoint(rank);
-  switch (item.command->kind) {
-  case CommandKind::AllGather:
+void ToyExecutor::issueCollective(const Resolved &item, const CollectiveCommand &collective, ToyStream &stream) {
+  Communicator &communicator = communicators[static_cast<size_t>(collective.communicator)]->endpoint(rank);
+  switch (collective.kind) {
+  case CollectiveKind::AllGather:
     (void)communicator.allGather(item.call, item.addresses[0], item.addresses[1], &stream);
     break;
-  case CommandKind::ReduceScatter:
+  case CollectiveKind::ReduceScatter:
     (void)communicator.reduceScatter(item.call, item.addresses[0], item.addresses[1], &stream);
     break;
-  default:
+  case CollectiveKind::AllReduce:
     (void)communicator.allReduce(item.call, item.addresses.data(), &stream);
+    break;
   }
 }
 
@@ -182,39 +183,34 @@ Status ToyExecutor::injectFault(const Resolved &item) {
   return abort.isRaised() ? abort.status() : exitedOnPurpose(rank, item.id, *item.command);
 }
 
-Status ToyExecutor::runProduct(const Resolved &item) {
-  const GemmShape &gemm = item.command->gemm;
+void ToyExecutor::runProduct(const Resolved &item, const GemmCommand &gemm) {
   auto pointerTo = [&](int32_t ref) {
     return ref < 0 ? nullptr : static_cast<const float *>(item.pointers[static_cast<size_t>(ref)]);
   };
-  runGemm(*item.command, item.pointers[0], item.pointers[1], item.pointers[2],
-          {pointerTo(gemm.bias), pointerTo(gemm.residual), gemm.ldc, gemm.strideC}, pool);
-  return Status::success();
+  const GemmShape &shape = gemm.shape;
+  runGemm(gemm, item.pointers[0], item.pointers[1], item.pointers[2],
+          {pointerTo(shape.bias), pointerTo(shape.residual), shape.ldc, shape.strideC}, pool);
 }
 
 Status ToyExecutor::run(const Resolved &item, uint64_t step) {
   const Command &command = *item.command;
-  auto bytes = static_cast<size_t>(command.bytes);
-  switch (command.kind) {
-  case CommandKind::Kernel:
-    item.kernel(item.pointers.data(), coordinates.data(), 0, command.parallel);
-    return Status::success();
-  case CommandKind::Gemm:
-    return runProduct(item);
-  case CommandKind::Wait:
-    finished[item.awaitedStream]->await(step * commandsOf[item.awaitedStream].size() + item.awaitedCount, 0, abort);
-    return abort.status();
-  case CommandKind::Copy:
-    std::memcpy(item.pointers[1], item.pointers[0], bytes);
-    return Status::success();
-  case CommandKind::Fill:
-    std::memset(item.pointers[0], command.value, bytes);
-    return Status::success();
-  case CommandKind::CheckIndex:
-    return runCheckIndex(command, item.id, rank, item.pointers[0]);
-  default: // collectives are issued by their communicator
-    return Status::success();
-  }
+  Status status = Status::success();
+  command.visit(
+      [&](const KernelCommand &kernel) { item.kernel(item.pointers.data(), coordinates.data(), 0, kernel.parallel); },
+      [&](const GemmCommand &gemm) { runProduct(item, gemm); },
+      [&](const WaitCommand &) {
+        finished[item.awaitedStream]->await(step * commandsOf[item.awaitedStream].size() + item.awaitedCount, 0, abort);
+        status = abort.status();
+      },
+      [&](const CopyCommand &copy) {
+        std::memcpy(item.pointers[1], item.pointers[0], static_cast<size_t>(copy.bytes));
+      },
+      [&](const FillCommand &fill) { std::memset(item.pointers[0], fill.value, static_cast<size_t>(fill.bytes)); },
+      [&](const CheckIndexCommand &check) {
+        status = runCheckIndex(check, item.id, command.location, rank, item.pointers[0]);
+      },
+      [](const CollectiveCommand &) {}); // their communicator issues them
+  return status;
 }
 
 Status ToyExecutor::wait() {
@@ -244,7 +240,7 @@ Status ToyExecutor::noProgress() const {
     if (done >= commandsOf[i].size())
       continue;
     const Resolved &item = commands[commandsOf[i][done]];
-    if (!at || at->command->kind == CommandKind::Wait || at->command->isCollective())
+    if (!at || at->command->is<WaitCommand>() || at->command->is<CollectiveCommand>())
       at = &item;
   }
   return madeNoProgress(memory.ranks(), options.timeout.count(), rank, at ? at->id : -1, at ? at->command : nullptr);

@@ -63,6 +63,15 @@ plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
 
 // -----
 
+// A fill writes a byte.
+plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
+  plan.buffer @b io at 0 bytes 64 "x"
+  // expected-error @+1 {{attribute 'value' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 0 whose maximum value is 255}}
+  %0 = plan.fill(w @b[0 : 4]) value 256 on compute
+}
+
+// -----
+
 plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
   plan.buffer @b io at 0 bytes 64 "x"
   // expected-error @+1 {{expected access r, w or rw, found 'x'}}

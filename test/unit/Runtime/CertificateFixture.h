@@ -25,16 +25,33 @@ struct Certificate : ::testing::Test {
     std::abort();
   }
   Command &kernel(const std::string &name) {
-    return command([&](const Command &c) { return c.kernel == name; });
+    return command([&](const Command &c) {
+      const auto *kernel = c.as<KernelCommand>();
+      return kernel && kernel->symbol == name;
+    });
   }
-  Command &of(CommandKind kind, size_t nth = 0) {
-    return command([&](const Command &c) { return c.kind == kind; }, nth);
+  /// The `nth` command that does a `Kind`, and what it does.
+  template <typename Kind>
+  Command &of(size_t nth = 0) {
+    return command([](const Command &c) { return c.is<Kind>(); }, nth);
   }
-  Command &waitOn(const std::string &stream, size_t nth = 0) {
+  template <typename Kind>
+  Kind &actionOf(size_t nth = 0) {
+    return *of<Kind>(nth).template as<Kind>();
+  }
+  /// The `nth` collective of this kind.
+  Command &of(CollectiveKind kind, size_t nth = 0) {
     return command(
         [&](const Command &c) {
-          return c.kind == CommandKind::Wait && plan.streams[static_cast<size_t>(c.stream)] == stream;
+          const auto *collective = c.as<CollectiveCommand>();
+          return collective && collective->kind == kind;
         },
+        nth);
+  }
+  CollectiveCommand &actionOf(CollectiveKind kind, size_t nth = 0) { return *of(kind, nth).as<CollectiveCommand>(); }
+  Command &waitOn(const std::string &stream, size_t nth = 0) {
+    return command(
+        [&](const Command &c) { return c.is<WaitCommand>() && plan.streams[static_cast<size_t>(c.stream)] == stream; },
         nth);
   }
   Buffer &buffer(const std::string &name) {
@@ -45,11 +62,8 @@ struct Certificate : ::testing::Test {
     std::abort();
   }
   static void remove(Command &command) {
-    command.kind = CommandKind::Fill;
+    command.action = FillCommand();
     command.refs.clear();
-    command.bytes = 0;
-    command.kernel.clear();
-    command.unit.clear();
   }
 
   void expectError(int rule, const std::string &part) {

@@ -49,100 +49,100 @@ TEST_F(Certificate, Rule1MoreCoordinatesThanAxes) {
 }
 
 TEST_F(Certificate, Rule2CollectiveCount) {
-  of(CommandKind::AllGather).counts[0] -= 1;
+  actionOf(CollectiveKind::AllGather).counts[0] -= 1;
   expectError(2, "its count asks for");
 }
 
 TEST_F(Certificate, Rule2CollectiveDType) {
-  of(CommandKind::ReduceScatter).dtype = DType::F64;
+  actionOf(CollectiveKind::ReduceScatter).dtype = DType::F64;
   expectError(2, "its count asks for");
 }
 
 TEST_F(Certificate, Rule2InPlaceAtTheWrongChunk) {
-  Command &gather = of(CommandKind::AllGather);
+  Command &gather = of(CollectiveKind::AllGather);
   gather.refs[0].buffer = gather.refs[1].buffer; // chunk 0 on both ranks
   expectError(2, "not at the chunk of rank 1");
 }
 
 TEST_F(Certificate, Rule2GemmShape) {
-  of(CommandKind::Gemm).gemm.k += 1;
-  of(CommandKind::Gemm).gemm.lda += 1;
+  actionOf<GemmCommand>().shape.k += 1;
+  actionOf<GemmCommand>().shape.lda += 1;
   expectError(2, "matrix a needs");
 }
 
 TEST_F(Certificate, Rule2GemmRow) {
-  of(CommandKind::Gemm).gemm.ldc = 1;
+  actionOf<GemmCommand>().shape.ldc = 1;
   expectError(2, "ldc 1 is less than a row");
 }
 
 TEST_F(Certificate, Rule2GemmBatchOverItself) {
-  of(CommandKind::Gemm).gemm.batch = int64_t{1} << 50; // all of them in one place
+  actionOf<GemmCommand>().shape.batch = int64_t{1} << 50; // all of them in one place
   expectError(2, "stride_c 0: matrices of the batch overlap");
 }
 
 TEST_F(Certificate, Rule2GemmBatchBehindItsOperand) {
-  GemmShape &gemm = of(CommandKind::Gemm).gemm;
+  GemmShape &gemm = actionOf<GemmCommand>().shape;
   gemm.batch = 2;
   gemm.strideA = gemm.m * gemm.lda; // the second A begins where the reference ends
   expectError(2, "matrix a needs");
 }
 
 TEST_F(Certificate, Rule2GemmOverItsOperand) {
-  Command &gemm = of(CommandKind::Gemm);
+  Command &gemm = of<GemmCommand>();
   gemm.refs[2].buffer = gemm.refs[0].buffer;
   expectError(2, "operands overlap");
 }
 
 TEST_F(Certificate, Rule2GemmBias) {
-  Command &gemm = of(CommandKind::Gemm);
-  gemm.gemm.bias = static_cast<int32_t>(gemm.refs.size());
+  Command &gemm = of<GemmCommand>();
+  gemm.as<GemmCommand>()->shape.bias = static_cast<int32_t>(gemm.refs.size());
   gemm.refs.push_back(gemm.refs[0]);
   gemm.refs.back().bytes = 4;
   expectError(2, "matrix bias needs");
 }
 
 TEST_F(Certificate, Rule2GemmResidual) {
-  Command &gemm = of(CommandKind::Gemm);
-  gemm.gemm.residual = static_cast<int32_t>(gemm.refs.size());
+  Command &gemm = of<GemmCommand>();
+  gemm.as<GemmCommand>()->shape.residual = static_cast<int32_t>(gemm.refs.size());
   gemm.refs.push_back(gemm.refs[0]);
   gemm.refs.back().bytes = 4;
   expectError(2, "matrix residual needs");
 }
 
 TEST_F(Certificate, Rule2GemmOverItsResidual) {
-  Command &gemm = of(CommandKind::Gemm);
-  gemm.gemm.residual = static_cast<int32_t>(gemm.refs.size());
+  Command &gemm = of<GemmCommand>();
+  gemm.as<GemmCommand>()->shape.residual = static_cast<int32_t>(gemm.refs.size());
   gemm.refs.push_back(gemm.refs[2]);
   gemm.refs.back().access = Access::Read;
   expectError(2, "operands overlap");
 }
 
 TEST_F(Certificate, Rule2GemmPreActivationOverItsResult) {
-  Command &gemm = of(CommandKind::Gemm);
-  gemm.gemm.activation = Activation::Relu;
-  gemm.gemm.preActivation = static_cast<int32_t>(gemm.refs.size());
+  Command &gemm = of<GemmCommand>();
+  gemm.as<GemmCommand>()->shape.activation = Activation::Relu;
+  gemm.as<GemmCommand>()->shape.preActivation = static_cast<int32_t>(gemm.refs.size());
   gemm.refs.push_back(gemm.refs[2]);
   expectError(2, "operands overlap");
 }
 
 TEST_F(Certificate, Rule2CopyBytes) {
-  of(CommandKind::Copy).bytes += 4;
+  actionOf<CopyCommand>().bytes += 4;
   expectError(2, "moves");
 }
 
 TEST_F(Certificate, Rule2AllReduceBuffersOverlap) {
-  Command &reduce = of(CommandKind::AllReduce, 1);
+  Command &reduce = of(CollectiveKind::AllReduce, 1);
   reduce.refs[1] = reduce.refs[0];
   expectError(2, "operands overlap");
 }
 
 TEST_F(Certificate, Rule2UnknownUnit) {
-  of(CommandKind::AllGather).unit = "unit9";
+  actionOf(CollectiveKind::AllGather).unit = "unit9";
   expectError(2, "no unit is named 'unit9'");
 }
 
 TEST_F(Certificate, Rule3WaitForALaterCommand) {
-  waitOn("compute").waitFor = 30;
+  waitOn("compute").as<WaitCommand>()->awaited = 30;
   expectError(3, "waits for a command that is not before it");
 }
 
@@ -153,7 +153,7 @@ TEST_F(Certificate, Rule3WaitForItsOwnStream) {
 }
 
 TEST_F(Certificate, Rule3CommunicatorOnTwoStreams) {
-  of(CommandKind::AllGather, 1).stream = 3;
+  of(CollectiveKind::AllGather, 1).stream = 3;
   expectError(3, "communicator 'gather' is used on stream 'scalar' and, by "
                  "command 0 (all_gather of embed at train.py:100), on stream "
                  "'gather'");
@@ -173,17 +173,8 @@ TEST_F(Certificate, Rule4GatheredBufferOverwrittenBeforeItsLastRead) {
 TEST(HappensBeforeOfAPlan, WhoWaitsForAWaitSeesWhatThatOneWaitedFor) {
   Plan plan;
   plan.streams = {"reduce", "compute", "gather"};
-  auto add = [&](CommandKind kind, int32_t stream, int32_t waitFor) {
-    Command command;
-    command.kind = kind;
-    command.stream = stream;
-    command.waitFor = waitFor;
-    plan.commands.push_back(command);
-  };
-  add(CommandKind::Fill, 0, -1);
-  add(CommandKind::Wait, 1, 0);
-  add(CommandKind::Wait, 2, 1);
-  add(CommandKind::Fill, 2, -1);
+  plan.commands = {
+      {0, "", {}, FillCommand()}, {1, "", {}, WaitCommand{0}}, {2, "", {}, WaitCommand{1}}, {2, "", {}, FillCommand()}};
   HappensBefore order(plan);
   EXPECT_TRUE(order.ordered(0, 3));
   EXPECT_TRUE(order.ordered(1, 3));
@@ -231,7 +222,7 @@ TEST_F(Certificate, Rule5MissingWaitAfterTheNorm) {
 
 TEST_F(Certificate, Rule5RacesOfOneRankAreFound) {
   // Rank 1 writes where the copy stream of rank 1 reads; rank 0 does not.
-  Command &reduce = of(CommandKind::AllReduce, 0);
+  Command &reduce = of(CollectiveKind::AllReduce, 0);
   reduce.refs[0] = kernel("norm_embed").refs[1]; // norms[0], never written yet
   reduce.refs[0].access = Access::ReadWrite;
   reduce.refs[0].coord = {4};
@@ -239,14 +230,14 @@ TEST_F(Certificate, Rule5RacesOfOneRankAreFound) {
 }
 
 TEST_F(Certificate, Rule6PaddingNeverWritten) {
-  Command &fill = of(CommandKind::Fill, 1); // the gradients of fc
-  fill.bytes -= 4;
+  Command &fill = of<FillCommand>(1); // the gradients of fc
+  fill.as<FillCommand>()->bytes -= 4;
   fill.refs[0].bytes -= 4;
   expectError(6, "(reduce_scatter of fc): reads byte");
 }
 
 TEST_F(Certificate, Rule6OutputNeverWritten) {
-  remove(of(CommandKind::Copy));
+  remove(of<CopyCommand>());
   expectError(6, "the end of the step reads byte 0");
 }
 
@@ -256,33 +247,30 @@ TEST_F(Certificate, Rule6StateThatNobodyProvides) {
 }
 
 TEST_F(Certificate, Rule7NeverReduced) {
-  Command &reduce = of(CommandKind::ReduceScatter);
-  reduce.unit.clear();
+  actionOf(CollectiveKind::ReduceScatter).unit.clear();
   expectError(7, "the gradients of fc are never reduced");
 }
 
 TEST_F(Certificate, Rule7ReducedTwice) {
-  Command &reduce = of(CommandKind::AllReduce, 1);
-  reduce.unit = "embed";
+  actionOf(CollectiveKind::AllReduce, 1).unit = "embed";
   expectError(7, "are reduced again, first by command");
 }
 
 TEST_F(Certificate, Rule7NotSummed) {
-  of(CommandKind::ReduceScatter).kinds[0] = ReductionKind::Max;
+  actionOf(CollectiveKind::ReduceScatter).kinds[0] = ReductionKind::Max;
   expectError(7, "gradients are summed, not reduced by max");
 }
 
 TEST_F(Certificate, Rule7FrozenUnitsNeedNone) {
   for (Segment &segment : manifest.units[1].segments)
     segment.trainable = false;
-  of(CommandKind::ReduceScatter).unit.clear();
+  actionOf(CollectiveKind::ReduceScatter).unit.clear();
   manifest.values.reset(); // they say that it is reduced
   EXPECT_TRUE(checkCertificate(manifest, plan).ok());
 }
 
 TEST_F(Certificate, ErrorsCarryCommandAndLocation) {
-  Command &gather = of(CommandKind::AllGather, 1);
-  gather.counts[0] = 1;
+  actionOf(CollectiveKind::AllGather, 1).counts[0] = 1;
   Status status = checkCertificate(manifest, plan);
   EXPECT_EQ(status.command, 1);
   EXPECT_EQ(status.location, "train.py:101");
@@ -307,7 +295,6 @@ TEST(CertificateOfALargePlan, IsQuick) {
     plan.buffers.push_back(buffer);
     for (int i = 0; i < 8; ++i) {
       Command command;
-      command.kind = CommandKind::Kernel;
       command.refs = {{layer, 0, {}, size, Access::Write}};
       if (i > 0)
         command.refs[0].access = Access::Read;

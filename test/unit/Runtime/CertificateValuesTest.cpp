@@ -10,14 +10,14 @@ TEST_F(Certificate, Rule8OperandsExchanged) {
 }
 
 TEST_F(Certificate, Rule8OtherKernel) {
-  kernel("norm_embed").kernel = "norm_fc";
+  kernel("norm_embed").as<KernelCommand>()->symbol = "norm_fc";
   expectError(8, "operand 0 of 'kernel norm_fc rww' is");
 }
 
 /// Rule 9 compares how often a kernel runs with its file (KernelTableTest).
 TEST_F(Certificate, Rule8IterationsAreFree) {
-  kernel("sgd_fc").parallel -= 1;
-  kernel("sgd_fc").grain += 1;
+  kernel("sgd_fc").as<KernelCommand>()->parallel -= 1;
+  kernel("sgd_fc").as<KernelCommand>()->grain += 1;
   EXPECT_TRUE(checkCertificate(manifest, plan).ok());
 }
 
@@ -27,27 +27,27 @@ TEST_F(Certificate, Rule8Access) {
 }
 
 TEST_F(Certificate, Rule8GemmSizes) {
-  of(CommandKind::Gemm).gemm.k -= 1;
+  actionOf<GemmCommand>().shape.k -= 1;
   expectError(8, "has no operation 'gemm f32 4,5,5 ld");
 }
 
 TEST_F(Certificate, Rule8ReductionKind) {
-  of(CommandKind::AllReduce, 1).kinds[0] = ReductionKind::Sum;
+  actionOf(CollectiveKind::AllReduce, 1).kinds[0] = ReductionKind::Sum;
   expectError(8, "has no operation 'all_reduce f32 sum,max 2,2'");
 }
 
 TEST_F(Certificate, Rule8UnitOfAGather) {
-  of(CommandKind::AllGather).unit = "fc";
+  actionOf(CollectiveKind::AllGather).unit = "fc";
   expectError(8, "operand 0 of 'all_gather f32 48 of fc' is");
 }
 
 TEST_F(Certificate, Rule8PaddingIsZero) {
-  of(CommandKind::Fill, 1).value = 1;
+  actionOf<FillCommand>(1).value = 1;
   expectError(8, "(reduce_scatter of fc): operand 0");
 }
 
 TEST_F(Certificate, Rule8CopyOfOtherBytes) {
-  of(CommandKind::Copy).refs[0].buffer = buffer("t").id;
+  of<CopyCommand>().refs[0].buffer = buffer("t").id;
   expectError(8, "at the end of the step, output 1 f32 is 48 bytes from 0 on of batch t f32");
 }
 
@@ -57,7 +57,7 @@ TEST_F(Certificate, Rule8StateIsNotUpdated) {
 }
 
 TEST_F(Certificate, Rule8ReducedTwice) {
-  Command again = of(CommandKind::AllReduce, 1);
+  Command again = of(CollectiveKind::AllReduce, 1);
   Command &wait = waitOn("scalar", 1);
   again.stream = wait.stream;
   plan.commands.push_back(again);
@@ -80,7 +80,7 @@ TEST_F(Certificate, Rule8ParametersExchanged) {
 }
 
 TEST_F(Certificate, Rule8ComputingAgainIsFree) {
-  plan.commands.push_back(of(CommandKind::Copy));
+  plan.commands.push_back(of<CopyCommand>());
   Status status = checkCertificate(manifest, plan);
   EXPECT_TRUE(status.ok()) << status.message;
 }
@@ -138,14 +138,9 @@ struct CheckedRows : ::testing::Test {
       plan.buffers[static_cast<size_t>(id)].bytes = 64;
     }
     Command check, take;
-    check.kind = CommandKind::CheckIndex;
-    check.dtype = DType::I64;
-    check.counts = {8};
-    check.high = 65;
-    check.use = "embedding";
+    check.action = CheckIndexCommand{8, DType::I64, 0, 65, std::nullopt, "embedding"};
     check.refs = {{0, 0, {}, 64, Access::Read}};
-    take.kind = CommandKind::Kernel;
-    take.kernel = "take";
+    take.action = KernelCommand{"take", 1, 1};
     take.refs = {{0, 0, {}, 64, Access::Read}, {1, 0, {}, 64, Access::Write}};
     plan.commands = {check, take};
     manifest.values.emplace();
@@ -183,8 +178,7 @@ TEST_F(CheckedRows, AreCheckedAtAll) {
   manifest.values->back().of = {0};
   manifest.values->back().what = "output  f32";
   plan.commands.erase(plan.commands.begin());
-  plan.commands[0].kind = CommandKind::Copy;
-  plan.commands[0].bytes = 64;
+  plan.commands[0].action = CopyCommand{64};
   expectContains(checkCertificate(manifest, plan).message,
                  "certificate rule 8: 'check_index i64 8,0,65 for embedding' of the compiled step never runs");
 }

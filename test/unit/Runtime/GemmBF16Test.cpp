@@ -225,17 +225,16 @@ TEST_P(GemmBF16, SubnormalFactorsCountAsZero) {
 namespace {
 /// A batch of products as a command, with the unit of this machine.
 std::vector<uint16_t> runOnThreads(int64_t m, int64_t n, int64_t k, bool transA, bool transB, int64_t threads) {
-  Command command;
-  command.kind = CommandKind::Gemm;
-  command.dtype = DType::BF16;
-  GemmShape &g = command.gemm;
+  GemmCommand gemm;
+  gemm.dtype = DType::BF16;
+  GemmShape &g = gemm.shape;
   g.m = m, g.n = n, g.k = k, g.transA = transA, g.transB = transB, g.batch = 2;
   g.lda = transA ? m : k, g.ldb = transB ? k : n, g.ldc = n;
   g.strideA = m * k, g.strideB = k * n, g.strideC = m * n;
   std::vector<BFloat16> a = narrowNumbers(2 * g.strideA, 1), b = narrowNumbers(2 * g.strideB, 2);
   std::vector<uint16_t> c(static_cast<size_t>(2 * g.strideC));
   WorkerPool pool(threads, 50, "test");
-  runGemm(command, a.data(), b.data(), c.data(), pool);
+  runGemm(gemm, a.data(), b.data(), c.data(), pool);
   return c;
 }
 } // namespace

@@ -127,16 +127,15 @@ TEST_F(GemmF16, KeepsSubnormalNumbersAndOverflows) {
 namespace {
 /// A batch of products as a command.
 std::vector<Float16> runOnThreads(int64_t m, int64_t n, int64_t k, int64_t threads) {
-  Command command;
-  command.kind = CommandKind::Gemm;
-  command.dtype = DType::F16;
-  GemmShape &g = command.gemm;
+  GemmCommand gemm;
+  gemm.dtype = DType::F16;
+  GemmShape &g = gemm.shape;
   g.m = m, g.n = n, g.k = k, g.transB = true, g.batch = 2, g.lda = k, g.ldb = k, g.ldc = n;
   g.strideA = m * k, g.strideB = k * n, g.strideC = m * n;
   std::vector<Float16> a = numbers(2 * g.strideA, 1), b = numbers(2 * g.strideB, 2);
   std::vector<Float16> c(static_cast<size_t>(2 * g.strideC));
   WorkerPool pool(threads, 50, "test");
-  runGemm(command, a.data(), b.data(), c.data(), pool);
+  runGemm(gemm, a.data(), b.data(), c.data(), pool);
   return c;
 }
 } // namespace

@@ -241,9 +241,8 @@ namespace {
 /// A batch of products as a command.
 struct Batch {
   Batch(int64_t m, int64_t n, int64_t k, int64_t count, bool trans, bool accumulate) {
-    command.kind = CommandKind::Gemm;
-    command.dtype = DType::F32;
-    GemmShape &g = command.gemm;
+    gemm.dtype = DType::F32;
+    GemmShape &g = gemm.shape;
     g.m = m, g.n = n, g.k = k, g.batch = count, g.beta = accumulate ? 1 : 0, g.transA = g.transB = trans;
     g.lda = trans ? m : k, g.ldb = trans ? k : n, g.ldc = n;
     g.strideA = m * k, g.strideB = k * n, g.strideC = m * n;
@@ -256,10 +255,10 @@ struct Batch {
   std::vector<float> run(int64_t threads) const {
     WorkerPool pool(threads, 50, "test");
     std::vector<float> result = c;
-    runGemm(command, a.data(), b.data(), result.data(), epilogue, pool);
+    runGemm(gemm, a.data(), b.data(), result.data(), epilogue, pool);
     return result;
   }
-  Command command;
+  GemmCommand gemm;
   std::vector<float> a, b, c, bias, residual;
   Epilogue epilogue;
 };
@@ -283,7 +282,7 @@ TEST(GemmF32, BitsDoNotDependOnThreads) {
 TEST(GemmF32, ProductsOfABatchAreThoseAlone) {
   Batch batch(45, 70, 33, 5, false, false);
   std::vector<float> together = batch.run(2);
-  const GemmShape &g = batch.command.gemm;
+  const GemmShape &g = batch.gemm.shape;
   for (int64_t i = 0; i < g.batch; ++i) {
     std::vector<float> alone(static_cast<size_t>(g.strideC));
     ProductF32 p{{g.m, g.n, g.k, &batch.a[static_cast<size_t>(i * g.strideA)],

@@ -21,10 +21,9 @@ std::vector<T> numbers(int64_t count, int64_t seed) {
 
 template <typename T>
 void compareWithLoops(const Shape &s, bool transA, bool transB, double beta, WorkerPool &pool) {
-  Command command;
-  command.kind = CommandKind::Gemm;
-  command.dtype = sizeof(T) == 4 ? DType::F32 : DType::F64;
-  GemmShape &g = command.gemm;
+  GemmCommand gemm;
+  gemm.dtype = sizeof(T) == 4 ? DType::F32 : DType::F64;
+  GemmShape &g = gemm.shape;
   g.m = s.m, g.n = s.n, g.k = s.k, g.batch = s.batch, g.beta = beta;
   g.transA = transA, g.transB = transB;
   // Rows are longer than needed.
@@ -47,7 +46,7 @@ void compareWithLoops(const Shape &s, bool transA, bool transB, double beta, Wor
                  at(b, p * g.strideB + (transB ? j * g.ldb + l : l * g.ldb + j));
         expected[index] = sum;
       }
-  runGemm(command, a.data(), b.data(), c.data(), pool);
+  runGemm(gemm, a.data(), b.data(), c.data(), pool);
   EXPECT_EQ(c, expected) << s.m << "x" << s.n << "x" << s.k << " batch " << s.batch << (transA ? " A^T" : "")
                          << (transB ? " B^T" : "") << " beta " << beta << " threads " << pool.threads();
 }

@@ -10,16 +10,9 @@ struct KernelTableRule : ::testing::Test {
   const std::string table = "k0 16 r:f32:64 w:bf16:32\nk1 1\n";
 
   KernelTableRule() {
-    Command command;
-    command.kind = CommandKind::Kernel;
-    command.kernel = "k0";
-    command.parallel = 16;
-    command.refs = {{0, 0, {}, 64, Access::Read}, {0, 64, {}, 32, Access::Write}};
-    plan.commands = {command};
-    command.kernel = "k1";
-    command.parallel = 1;
-    command.refs.clear();
-    plan.commands.push_back(command);
+    plan.commands = {
+        {0, "", {{0, 0, {}, 64, Access::Read}, {0, 64, {}, 32, Access::Write}}, KernelCommand{"k0", 16, 1}},
+        {0, "", {}, KernelCommand{"k1", 1, 1}}};
   }
   void expectError(const std::string &part, const std::string &text) {
     Status status = checkKernelTable(plan, text);
@@ -40,7 +33,7 @@ TEST_F(KernelTableRule, NamesEveryKernel) {
 }
 
 TEST_F(KernelTableRule, Iterations) {
-  plan.commands[0].parallel = 17;
+  plan.commands[0].as<KernelCommand>()->parallel = 17;
   expectError("has 17 iterations; the kernel was compiled for 16", table);
 }
 

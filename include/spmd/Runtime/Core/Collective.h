@@ -8,12 +8,7 @@
 namespace spmd::runtime {
 
 /// A collective as all ranks must call it.
-struct CollectiveKey {
-  CommandKind kind = CommandKind::AllGather;
-  DType dtype = DType::F32;
-  std::vector<int64_t> counts;      ///< elements; one entry except for AllReduce
-  std::vector<ReductionKind> kinds; ///< one for each count where values are combined
-  std::string unit;
+struct CollectiveKey : Exchange {
   std::vector<std::string> axes; ///< of the mesh, along which the ranks meet; none: all ranks do
 };
 
@@ -35,15 +30,14 @@ struct Collective {
 
   Collective() = default;
   Collective(CollectiveKey key, int32_t id, uint64_t traceHash, std::string location);
-  Collective(const Plan &plan, int32_t id, uint64_t traceHash);
-
-  /// Bytes of the counts: of a reduce_scatter those a rank receives, of every other collective those it sends.
-  int64_t messageBytes() const;
 
   /// "all_gather of unit0 (command 4, f32 [8], at train.py:7)".
   std::string describe() const;
   CollectiveText toText() const { return {describe(), location, id, traceHash}; }
 };
+
+/// The calls of a plan's collectives, by the position of the command; of other commands they are empty.
+std::vector<Collective> collectivesOf(const Plan &plan, uint64_t traceHash);
 
 /// That two ranks made different calls on `communicator`. All communicators compare every rank with the first of its
 /// group and report the lowest one that differs, so that all ranks of the group say the same.

@@ -32,7 +32,7 @@ struct PlanReport {
   };
   /// The collectives of one kind, of a unit or of the step.
   struct Collectives {
-    CommandKind kind = CommandKind::AllGather;
+    CollectiveKind kind = CollectiveKind::AllGather;
     int64_t count = 0;
     int64_t values = 0;    ///< buffers in them: several scalars in one message
     int64_t sentBytes = 0; ///< what a rank hands over, of all of them

@@ -11,10 +11,11 @@ namespace spmd::runtime {
 
 /// Runs a gemm command (f32, f64, bf16 or f16) with operands a, b, c. C is divided over the pool by rows or columns; each
 /// piece is a product of GemmF32.h, GemmBF16.h or GemmF16.h, of f64 a call of serial BLAS. Only products of f32 have an epilogue.
-void runGemm(const Command &command, const void *a, const void *b, void *c, const Epilogue &epilogue, WorkerPool &pool);
+void runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, const Epilogue &epilogue,
+             WorkerPool &pool);
 
-inline void runGemm(const Command &command, const void *a, const void *b, void *c, WorkerPool &pool) {
-  runGemm(command, a, b, c, Epilogue(), pool);
+inline void runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, WorkerPool &pool) {
+  runGemm(gemm, a, b, c, Epilogue(), pool);
 }
 
 /// Gives the calling thread what products of `dtype` need, so that its first one

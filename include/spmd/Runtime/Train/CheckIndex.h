@@ -12,10 +12,11 @@ namespace spmd::runtime {
 int64_t findBadIndex(const void *data, DType dtype, int64_t count, int64_t low, int64_t high,
                      std::optional<int64_t> ignored);
 
-/// Runs a check_index command. The error names the op that takes the numbers,
+/// Runs a check_index command, number `id` at `location`. The error names the op that takes the numbers,
 /// where it comes from, the first bad number and its position; of truth values,
 /// none of which may hold, what it is that may not be.
-Status runCheckIndex(const Command &command, int32_t id, int64_t rank, const void *ids);
+Status runCheckIndex(const CheckIndexCommand &check, int32_t id, const std::string &location, int64_t rank,
+                     const void *ids);
 
 } // namespace spmd::runtime
 

@@ -18,9 +18,9 @@ protected:
 };
 SPMD_INSTANTIATE_CONFORMANCE(Communicators);
 
-CollectiveKey keyOf(CommandKind kind, std::vector<int64_t> counts, std::vector<ReductionKind> kinds = {},
+CollectiveKey keyOf(CollectiveKind kind, std::vector<int64_t> counts, std::vector<ReductionKind> kinds = {},
                     const std::string &unit = "unit0") {
-  return {kind, DType::F32, std::move(counts), std::move(kinds), unit, {}};
+  return {{kind, DType::F32, std::move(counts), std::move(kinds), unit}, {}};
 }
 
 constexpr int64_t kFloat = sizeof(float);
@@ -81,7 +81,7 @@ TEST_P(Communicators, AllGather) {
         for (bool inPlace : {false, true}) {
           int64_t recv = 1 << 16, send = inPlace ? recv + rank.number * count * kFloat : 0;
           rank.write(send, contributions(rank.number, count));
-          Status status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {count})), send, recv);
+          Status status = rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {count})), send, recv);
           ASSERT_TRUE(status.ok()) << status.message;
           // The call is over, so what was sent may change.
           if (!inPlace)
@@ -100,7 +100,7 @@ TEST_P(Communicators, ReduceScatter) {
           int64_t send = 1 << 16, recv = inPlace ? send + rank.number * count * kFloat : 0;
           rank.write(send, contributions(rank.number, count * rank.total));
           Status status = rank.reduceScatter(
-              rank.call(keyOf(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum})), send, recv);
+              rank.call(keyOf(CollectiveKind::ReduceScatter, {count}, {ReductionKind::Sum})), send, recv);
           ASSERT_TRUE(status.ok()) << status.message;
           ASSERT_EQ(rank.read(recv, count), combined(ReductionKind::Sum, rank.total, rank.number * count, count));
         }
@@ -115,7 +115,7 @@ TEST_P(Communicators, AllReduceOfABucket) {
     onAll(ranks, [&](Rank &rank) {
       for (size_t i = 0; i < counts.size(); ++i)
         rank.write(offsets[i], contributions(rank.number, counts[i]));
-      Status status = rank.allReduce(rank.call(keyOf(CommandKind::AllReduce, counts, kinds)), offsets);
+      Status status = rank.allReduce(rank.call(keyOf(CollectiveKind::AllReduce, counts, kinds)), offsets);
       ASSERT_TRUE(status.ok()) << status.message;
       for (size_t i = 0; i < counts.size(); ++i)
         EXPECT_EQ(rank.read(offsets[i], counts[i]), combined(kinds[i], rank.total, 0, counts[i]));
@@ -143,20 +143,20 @@ TEST_P(Communicators, GroupsAlongAxes) {
       ASSERT_EQ(members[static_cast<size_t>(position)], rank.number);
       for (int64_t count : {5, 3000}) {
         rank.write(send, contributions(rank.number, count));
-        Status status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {count})), send, recv);
+        Status status = rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {count})), send, recv);
         ASSERT_TRUE(status.ok()) << status.message;
         for (size_t other = 0; other < members.size(); ++other)
           ASSERT_EQ(rank.read(recv + static_cast<int64_t>(other) * count * kFloat, count),
                     contributions(members[other], count));
 
         rank.write(send, contributions(rank.number, count * groups.size()));
-        status = rank.reduceScatter(rank.call(keyOf(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum})), send,
-                                    recv);
+        status = rank.reduceScatter(rank.call(keyOf(CollectiveKind::ReduceScatter, {count}, {ReductionKind::Sum})),
+                                    send, recv);
         ASSERT_TRUE(status.ok()) << status.message;
         ASSERT_EQ(rank.read(recv, count), summed(members, position * count, count));
 
         rank.write(send, contributions(rank.number, count));
-        status = rank.allReduce(rank.call(keyOf(CommandKind::AllReduce, {count}, {ReductionKind::Sum})), {send});
+        status = rank.allReduce(rank.call(keyOf(CollectiveKind::AllReduce, {count}, {ReductionKind::Sum})), {send});
         ASSERT_TRUE(status.ok()) << status.message;
         ASSERT_EQ(rank.read(send, count), summed(members, 0, count));
       }
@@ -166,7 +166,7 @@ TEST_P(Communicators, GroupsAlongAxes) {
 TEST_P(Communicators, MismatchInOneGroupEndsAll) {
   onGroups({{"replicate", 2}, {"shard", 2}}, {"shard"}, std::chrono::seconds(20), [](Rank &rank, const RankGroups &) {
     int64_t count = rank.number == 3 ? 4 : 8;
-    const Collective &call = rank.call(keyOf(CommandKind::AllGather, {count}));
+    const Collective &call = rank.call(keyOf(CollectiveKind::AllGather, {count}));
     Status status = Status::success();
     // The others go on until they hear of it.
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
@@ -186,12 +186,13 @@ TEST_P(Communicators, BitsDoNotDependOnTiming) {
       // Three rounds, so that a fast rank could overtake a slow one.
       for (int32_t round = 0; round < 3; ++round) {
         sleepALittle(run * 100 + static_cast<uint32_t>(rank.number * 10 + round));
-        ASSERT_TRUE(
-            rank.reduceScatter(rank.call(keyOf(CommandKind::ReduceScatter, {count}, {ReductionKind::Sum}), 2 * round),
-                               data, chunk)
-                .ok());
+        ASSERT_TRUE(rank.reduceScatter(
+                            rank.call(keyOf(CollectiveKind::ReduceScatter, {count}, {ReductionKind::Sum}), 2 * round),
+                            data, chunk)
+                        .ok());
         sleepALittle(run * 100 + static_cast<uint32_t>(rank.number * 10 + round + 5));
-        ASSERT_TRUE(rank.allGather(rank.call(keyOf(CommandKind::AllGather, {count}), 2 * round + 1), chunk, data).ok());
+        ASSERT_TRUE(
+            rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {count}), 2 * round + 1), chunk, data).ok());
       }
       std::vector<float> result = rank.read(data, count * rank.total);
       if (run == 0)
@@ -205,8 +206,8 @@ TEST_P(Communicators, MismatchNamesBothCalls) {
   for (int64_t ranks : {2, 4})
     onAll(ranks, [](Rank &rank) {
       bool odd = rank.number == rank.total - 1;
-      const Collective &call = odd ? rank.call(keyOf(CommandKind::AllGather, {8}, {}, "unit1"), 5, 1, "train.py:9")
-                                   : rank.call(keyOf(CommandKind::AllGather, {4}), 4);
+      const Collective &call = odd ? rank.call(keyOf(CollectiveKind::AllGather, {8}, {}, "unit1"), 5, 1, "train.py:9")
+                                   : rank.call(keyOf(CollectiveKind::AllGather, {4}), 4);
       Status status = rank.allGather(call, 0, 1 << 16);
       EXPECT_EQ(status.code, StatusCode::Failed);
       EXPECT_EQ(status.message, "collective mismatch on communicator 'gather': rank 0 calls all_gather of unit0 "
@@ -221,8 +222,8 @@ TEST_P(Communicators, MismatchNamesBothCalls) {
 
 TEST_P(Communicators, MismatchOfProgramsIsFound) {
   onAll(2, [](Rank &rank) {
-    Status status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {1}), 0, static_cast<uint64_t>(rank.number)),
-                                   0, 1 << 16);
+    Status status = rank.allGather(
+        rank.call(keyOf(CollectiveKind::AllGather, {1}), 0, static_cast<uint64_t>(rank.number)), 0, 1 << 16);
     EXPECT_NE(status.message.find("they run different programs"), std::string::npos) << status.message;
   });
 }
@@ -238,7 +239,7 @@ TEST_P(Communicators, TimeOutNamesTheMissingRank) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       status = rank.abort.status();
     } else {
-      status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {1}), 17), 0, 1 << 16);
+      status = rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {1}), 17), 0, 1 << 16);
     }
     EXPECT_EQ(status.code, StatusCode::Failed);
     EXPECT_EQ(status.message, "time-out after 2 s on communicator 'gather': rank 2 did not come to all_gather of unit0 "
@@ -259,7 +260,7 @@ TEST_P(Communicators, OneFailureEndsAllWaits) {
       rank.abort.fail(Status::failed("rank 1 is broken", 1, 7, "train.py:3"));
       status = rank.abort.status();
     } else {
-      status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {1}), 0), 0, 1 << 16);
+      status = rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {1}), 0), 0, 1 << 16);
     }
     EXPECT_EQ(status.message, "rank 1 is broken");
     EXPECT_EQ(status.rank, 1);
@@ -283,7 +284,7 @@ TEST_P(Communicators, AProcessThatEndsEndsAll) {
       ::_exit(0);
     }
     if (status.ok())
-      status = rank.allGather(rank.call(keyOf(CommandKind::AllGather, {1}), 0), 0, 1 << 16);
+      status = rank.allGather(rank.call(keyOf(CollectiveKind::AllGather, {1}), 0), 0, 1 << 16);
     EXPECT_EQ(status.code, StatusCode::Failed);
     EXPECT_EQ(status.rank, 1) << status.message;
   });

@@ -61,7 +61,7 @@ Status Rank::allReduce(const Collective &call, const std::vector<int64_t> &offse
 }
 
 Status Rank::meet() {
-  return allReduce(call({CommandKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, "", {}}, -2), {0});
+  return allReduce(call({{CollectiveKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, ""}, {}}, -2), {0});
 }
 
 void Conformance::onProcesses(int64_t ranks, const std::function<void()> &body) {

@@ -1,0 +1,115 @@
+//===- Command.cpp --------------------------------------------------------===//
+
+#include "spmd/Runtime/Core/Command.h"
+
+using namespace spmd::runtime;
+
+bool Ref::dependsOnRank() const {
+  for (int64_t factor : coord)
+    if (factor != 0)
+      return true;
+  return false;
+}
+
+int64_t Ref::offsetAt(const std::vector<int64_t> &coordinates) const {
+  int64_t result = offset;
+  for (size_t axis = 0; axis < coord.size(); ++axis)
+    result += coord[axis] * coordinates[axis];
+  return result;
+}
+
+const char *spmd::runtime::nameOf(Access access) {
+  return access == Access::Read ? "r" : access == Access::Write ? "w" : "rw";
+}
+
+const char *spmd::runtime::nameOf(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::AllGather:
+    return "all_gather";
+  case CollectiveKind::ReduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::AllReduce:
+    return "all_reduce";
+  }
+  return "";
+}
+
+const char *spmd::runtime::nameOf(Activation activation) {
+  switch (activation) {
+  case Activation::None:
+    return "none";
+  case Activation::Relu:
+    return "relu";
+  case Activation::Gelu:
+    return "gelu";
+  case Activation::GeluTanh:
+    return "gelu_tanh";
+  }
+  return "";
+}
+
+const char *spmd::runtime::nameOf(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::Sum:
+    return "sum";
+  case ReductionKind::Max:
+    return "max";
+  case ReductionKind::Min:
+    return "min";
+  case ReductionKind::Norm2:
+    return "norm2";
+  }
+  return "";
+}
+
+std::optional<ReductionKind> spmd::runtime::parseReductionKind(std::string_view name) {
+  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
+    if (name == nameOf(kind))
+      return kind;
+  return std::nullopt;
+}
+
+std::optional<Activation> spmd::runtime::parseActivation(std::string_view name) {
+  for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh})
+    if (name == nameOf(activation))
+      return activation;
+  return std::nullopt;
+}
+
+int64_t Exchange::messageBytes() const {
+  int64_t elements = 0;
+  for (int64_t count : counts)
+    elements += count;
+  return elements * sizeOf(dtype);
+}
+
+namespace {
+struct Name {
+  const char *operator()(const KernelCommand &) const { return "kernel"; }
+  const char *operator()(const GemmCommand &) const { return "gemm"; }
+  const char *operator()(const CollectiveCommand &collective) const { return nameOf(collective.kind); }
+  const char *operator()(const WaitCommand &) const { return "wait"; }
+  const char *operator()(const CopyCommand &) const { return "copy"; }
+  const char *operator()(const FillCommand &) const { return "fill"; }
+  const char *operator()(const CheckIndexCommand &) const { return "check_index"; }
+};
+} // namespace
+
+const char *spmd::runtime::nameOf(const Command::Action &action) { return std::visit(Name(), action); }
+
+std::string Command::describe() const {
+  std::string name = nameOf(*this);
+  return visit([&](const KernelCommand &kernel) { return name + " " + kernel.symbol; },
+               [&](const WaitCommand &wait) { return name + " for command " + std::to_string(wait.awaited); },
+               [&](const CollectiveCommand &collective) {
+                 return collective.unit.empty() ? name : name + " of " + collective.unit;
+               },
+               [&](const auto &) { return name; });
+}
+
+int64_t Command::sentBytes() const {
+  const auto *collective = as<CollectiveCommand>();
+  if (!collective)
+    return 0;
+  return collective->kind == CollectiveKind::ReduceScatter ? refs[0].bytes : collective->messageBytes();
+}
