@@ -18,7 +18,7 @@ function(spmd_install_package)
   # `#include "spmd/…"` and `#include "dialects/…"`, with what TableGen generated beside it.
   foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
     install(DIRECTORY ${root}/include/spmd DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-      FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "*.td")
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc" PATTERN "*.td")
     install(DIRECTORY ${root}/dialects DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spmd-dialects
       FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "*.td")
   endforeach()

@@ -35,9 +35,7 @@ Type spmd::getElementType(runtime::DType dtype, MLIRContext *context) {
 }
 
 std::optional<runtime::DType> spmd::getDType(Type type) {
-  using runtime::DType;
-  for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16, DType::I8,
-                      DType::U8, DType::I1})
+  for (runtime::DType dtype : runtime::kDTypes)
     if (getElementType(dtype, type.getContext()) == type)
       return dtype;
   return std::nullopt;

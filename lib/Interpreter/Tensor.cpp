@@ -1,6 +1,7 @@
 //===- Tensor.cpp - dense host tensors for the interpreter ----------------===//
 
 #include "spmd/Interpreter/Tensor.h"
+#include "spmd/Interpreter/Inputs.h"
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -40,10 +41,7 @@ std::optional<DType> getDType(Type type) {
   }
 }
 
-llvm::StringRef toString(DType dtype) {
-  constexpr llvm::StringLiteral names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "i1"};
-  return names[static_cast<int>(dtype)];
-}
+llvm::StringRef toString(DType dtype) { return runtime::nameOf(toRuntime(dtype)); }
 
 bool isFloating(DType dtype) { return dtype <= DType::bf16; }
 

@@ -61,7 +61,7 @@ Expected<Precision> units::parsePrecision(const std::string &text) {
     if (!dtype || equals == std::string::npos)
       return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, buffer, output");
     *dtype = runtime::parseDType(entry.substr(equals + 1));
-    if (!*dtype || **dtype > DType::BF16)
+    if (!*dtype || !isFloating(**dtype))
       return Status::badInput("'" + entry + "': expected a floating type: f32, f64, f16 or bf16");
   }
   return precision;
@@ -90,7 +90,7 @@ Precision units::readPrecision(JsonValue json) {
     if (value.isNull())
       return;
     *dtype = value.asDType();
-    if (**dtype > DType::BF16)
+    if (!isFloating(**dtype))
       value.fail("expected a floating dtype: f32, f64, f16 or bf16");
   });
   // As in PyTorch: gradients come in the dtype of the computation.

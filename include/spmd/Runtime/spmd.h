@@ -47,18 +47,10 @@ enum {
   SPMD_OTHER_STATE = 4 /* the program cannot have the state of the one that it should share it with */
 };
 
-/* Element types. A bool is one byte. */
+/* Element types: SPMD_F32 and what else dtypes.def lists. A bool is one byte. */
 enum {
-  SPMD_F32 = 0,
-  SPMD_F64 = 1,
-  SPMD_F16 = 2,
-  SPMD_BF16 = 3,
-  SPMD_I64 = 4,
-  SPMD_I32 = 5,
-  SPMD_I16 = 6,
-  SPMD_I8 = 7,
-  SPMD_U8 = 8,
-  SPMD_BOOL = 9
+#define SPMD_DTYPE(NAME, CONSTANT, NUMBER, BYTES, IS_FLOATING, TEXT, SAFETENSORS) CONSTANT = NUMBER,
+#include "dtypes.def"
 };
 
 typedef struct spmd_status {

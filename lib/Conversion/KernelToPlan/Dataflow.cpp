@@ -211,6 +211,16 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
       computed.setAlongAttr(along);
 }
 
+static runtime::Activation activationOf(kernel::Activation activation) {
+  switch (activation) {
+#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
+  case kernel::Activation::NAME:                                                                                       \
+    return runtime::Activation::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown activation");
+}
+
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
   int64_t size = sizeOf(type);
@@ -239,9 +249,7 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
     operands.push_back(values.at(gemm.getResidual()));
   }
   if (gemm.getActivation())
-    for (auto activation : {runtime::Activation::Relu, runtime::Activation::Gelu, runtime::Activation::GeluTanh})
-      if (kernel::stringifyActivation(*gemm.getActivation()) == runtime::nameOf(activation))
-        shape.activation = activation;
+    shape.activation = activationOf(*gemm.getActivation());
   SmallVector<Value> results = {gemm.getResult()};
   if (gemm.getPreActivation()) {
     shape.preActivation = operands.size();
@@ -271,9 +279,13 @@ void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
 //===----------------------------------------------------------------------===//
 
 static runtime::ReductionKind kindOf(ReduceKind kind) {
-  std::optional<runtime::ReductionKind> known = runtime::parseReductionKind(stringifyReduceKind(kind));
-  assert(known && "a kind that the runtime does not have");
-  return *known;
+  switch (kind) {
+#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
+  case ReduceKind::TEXT:                                                                                               \
+    return runtime::ReductionKind::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown reduction");
 }
 
 void DataflowBuilder::addCollective(Operation *op) {

@@ -63,14 +63,10 @@ runtime::DType PlanTranslator::translateDType(Operation *op, Type type) {
 
 static runtime::ReductionKind translateKind(plan::ReductionKind kind) {
   switch (kind) {
-  case plan::ReductionKind::sum:
-    return runtime::ReductionKind::Sum;
-  case plan::ReductionKind::max:
-    return runtime::ReductionKind::Max;
-  case plan::ReductionKind::min:
-    return runtime::ReductionKind::Min;
-  case plan::ReductionKind::norm2:
-    return runtime::ReductionKind::Norm2;
+#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
+  case plan::ReductionKind::TEXT:                                                                                      \
+    return runtime::ReductionKind::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   llvm_unreachable("unknown reduction");
 }
@@ -79,12 +75,10 @@ static runtime::Activation translateActivation(std::optional<plan::Activation> a
   if (!activation)
     return runtime::Activation::None;
   switch (*activation) {
-  case plan::Activation::relu:
-    return runtime::Activation::Relu;
-  case plan::Activation::gelu:
-    return runtime::Activation::Gelu;
-  case plan::Activation::gelu_tanh:
-    return runtime::Activation::GeluTanh;
+#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
+  case plan::Activation::TEXT:                                                                                         \
+    return runtime::Activation::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   llvm_unreachable("unknown activation");
 }

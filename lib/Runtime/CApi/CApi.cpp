@@ -266,9 +266,10 @@ int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count
     if (count != trainer->inputs.size())
       return trainer->trainer->step(nullptr, count); // says how many
     for (size_t i = 0; i < count; ++i) {
-      if (inputs[i].dtype < SPMD_F32 || inputs[i].dtype > SPMD_BOOL || inputs[i].rank < 0)
+      std::optional<DType> dtype = findDType(inputs[i].dtype);
+      if (!dtype || inputs[i].rank < 0)
         return Status::badInput("input " + std::to_string(i) + ": not a tensor description");
-      trainer->inputs[i] = {inputs[i].data, static_cast<DType>(inputs[i].dtype), inputs[i].rank, inputs[i].shape};
+      trainer->inputs[i] = {inputs[i].data, *dtype, inputs[i].rank, inputs[i].shape};
     }
     return trainer->trainer->step(trainer->inputs.data(), count);
   });

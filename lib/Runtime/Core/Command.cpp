@@ -24,12 +24,20 @@ const char *spmd::runtime::nameOf(Access access) {
 
 const char *spmd::runtime::nameOf(CollectiveKind kind) {
   switch (kind) {
-  case CollectiveKind::AllGather:
-    return "all_gather";
-  case CollectiveKind::ReduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::AllReduce:
-    return "all_reduce";
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT)                                                                               \
+  case CollectiveKind::NAME:                                                                                           \
+    return #TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  return "";
+}
+
+const char *spmd::runtime::nameOf(ReductionKind kind) {
+  switch (kind) {
+#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
+  case ReductionKind::NAME:                                                                                            \
+    return #TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   return "";
 }
@@ -38,39 +46,23 @@ const char *spmd::runtime::nameOf(Activation activation) {
   switch (activation) {
   case Activation::None:
     return "none";
-  case Activation::Relu:
-    return "relu";
-  case Activation::Gelu:
-    return "gelu";
-  case Activation::GeluTanh:
-    return "gelu_tanh";
-  }
-  return "";
-}
-
-const char *spmd::runtime::nameOf(ReductionKind kind) {
-  switch (kind) {
-  case ReductionKind::Sum:
-    return "sum";
-  case ReductionKind::Max:
-    return "max";
-  case ReductionKind::Min:
-    return "min";
-  case ReductionKind::Norm2:
-    return "norm2";
+#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
+  case Activation::NAME:                                                                                               \
+    return #TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   return "";
 }
 
 std::optional<ReductionKind> spmd::runtime::parseReductionKind(std::string_view name) {
-  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::Norm2})
+  for (ReductionKind kind : kReductionKinds)
     if (name == nameOf(kind))
       return kind;
   return std::nullopt;
 }
 
 std::optional<Activation> spmd::runtime::parseActivation(std::string_view name) {
-  for (Activation activation : {Activation::Relu, Activation::Gelu, Activation::GeluTanh})
+  for (Activation activation : kActivations)
     if (name == nameOf(activation))
       return activation;
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include "spmd/Runtime/Core/HalfFloat.h"
 
 #include <cstring>
+#include <iterator>
 
 using namespace spmd::runtime;
 
@@ -11,17 +12,26 @@ namespace {
 struct Entry {
   DType dtype;
   int64_t size;
+  bool isFloating;
   const char *name;
   const char *safetensors;
 };
 
 // Indexed by the enum.
 constexpr Entry kEntries[] = {
-    {DType::F32, 4, "f32", "F32"},    {DType::F64, 8, "f64", "F64"}, {DType::F16, 2, "f16", "F16"},
-    {DType::BF16, 2, "bf16", "BF16"}, {DType::I64, 8, "i64", "I64"}, {DType::I32, 4, "i32", "I32"},
-    {DType::I16, 2, "i16", "I16"},    {DType::I8, 1, "i8", "I8"},    {DType::U8, 1, "u8", "U8"},
-    {DType::I1, 1, "i1", "BOOL"},
+#define SPMD_DTYPE(NAME, CONSTANT, NUMBER, BYTES, IS_FLOATING, TEXT, SAFETENSORS)                                      \
+  {DType::NAME, BYTES, IS_FLOATING != 0, TEXT, SAFETENSORS},
+#include "spmd/Runtime/dtypes.def"
 };
+
+constexpr bool areByNumber() {
+  int32_t number = 0;
+  for (const Entry &entry : kEntries)
+    if (static_cast<int32_t>(entry.dtype) != number++)
+      return false;
+  return true;
+}
+static_assert(areByNumber(), "dtypes.def is in the order of the numbers");
 
 const Entry &entryOf(DType dtype) { return kEntries[static_cast<int32_t>(dtype)]; }
 
@@ -39,7 +49,15 @@ void store(void *data, int64_t index, double number) {
 }
 } // namespace
 
+std::optional<DType> spmd::runtime::findDType(int32_t number) {
+  if (number < 0 || number >= static_cast<int32_t>(std::size(kDTypes)))
+    return std::nullopt;
+  return kDTypes[number];
+}
+
 int64_t spmd::runtime::sizeOf(DType dtype) { return entryOf(dtype).size; }
+
+bool spmd::runtime::isFloating(DType dtype) { return entryOf(dtype).isFloating; }
 
 const char *spmd::runtime::nameOf(DType dtype) { return entryOf(dtype).name; }
 

@@ -4,7 +4,6 @@
 #include "spmd/Runtime/Core/Plan.h"
 
 #include <algorithm>
-#include <iterator>
 
 using namespace spmd::runtime;
 
@@ -43,6 +42,15 @@ static std::string joinNames(const std::vector<std::string> &names) {
   for (const std::string &name : names)
     text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+/// "sum, max, min or norm2".
+template <typename Kind, size_t N>
+static std::string joinChoices(const Kind (&kinds)[N]) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i + 1 < N; ++i)
+    names.push_back(nameOf(kinds[i]));
+  return joinNames(names) + " or " + nameOf(kinds[N - 1]);
 }
 
 int32_t PlanReader::readName(JsonValue value, const std::vector<std::string> &names, const char *what) {
@@ -153,7 +161,7 @@ void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref
     std::string text = value["activation"].asString();
     shape.activation = parseActivation(text).value_or(Activation::None);
     if (shape.activation == Activation::None)
-      value["activation"].fail("expected relu, gelu or gelu_tanh, found '" + text + "'");
+      value["activation"].fail("expected " + joinChoices(kActivations) + ", found '" + text + "'");
   }
   if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");
@@ -165,7 +173,7 @@ static ReductionKind readKind(JsonValue value) {
   std::string text = value.asString();
   if (std::optional<ReductionKind> kind = parseReductionKind(text))
     return *kind;
-  value.fail("expected sum, max, min or norm2, found '" + text + "'");
+  value.fail("expected " + joinChoices(kReductionKinds) + ", found '" + text + "'");
   return ReductionKind::Sum;
 }
 
@@ -221,25 +229,23 @@ void PlanReader::read(JsonValue value, CheckIndexCommand &check, std::vector<Ref
   refs = {readRef(value["ids"], Access::Read)};
 }
 
-static CollectiveCommand emptyCollective(CollectiveKind kind) {
-  CollectiveCommand collective;
-  collective.kind = kind;
-  return collective;
+/// Each kind of command, empty.
+static std::vector<Command::Action> listKinds() {
+  std::vector<Command::Action> kinds = {KernelCommand(), GemmCommand(), WaitCommand(),
+                                        CopyCommand(),   FillCommand(), CheckIndexCommand()};
+  for (CollectiveKind kind : kCollectiveKinds) {
+    CollectiveCommand collective;
+    collective.kind = kind;
+    kinds.push_back(collective);
+  }
+  return kinds;
 }
 
 void PlanReader::readCommand(JsonValue value) {
-  static const Command::Action kinds[] = {KernelCommand(),
-                                          GemmCommand(),
-                                          emptyCollective(CollectiveKind::AllGather),
-                                          emptyCollective(CollectiveKind::ReduceScatter),
-                                          emptyCollective(CollectiveKind::AllReduce),
-                                          WaitCommand(),
-                                          CopyCommand(),
-                                          FillCommand(),
-                                          CheckIndexCommand()};
+  static const std::vector<Command::Action> kinds = listKinds();
   std::string op = value["op"].asString();
-  auto found = std::find_if(std::begin(kinds), std::end(kinds), [&](const auto &kind) { return op == nameOf(kind); });
-  if (found == std::end(kinds))
+  auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto &kind) { return op == nameOf(kind); });
+  if (found == kinds.end())
     return value["op"].fail("unknown command '" + op + "'");
   Command command;
   command.action = *found;

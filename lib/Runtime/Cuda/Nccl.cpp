@@ -102,9 +102,11 @@ nccl::Reduction reductionOf(ReductionKind kind) {
     return nccl::kMax;
   case ReductionKind::Min:
     return nccl::kMin;
-  default:
-    return nccl::kSum; // CudaBackend::checkPlan has seen that it is one
+  case ReductionKind::Sum:
+  case ReductionKind::Norm2: // CudaBackend::checkPlan refuses it
+    return nccl::kSum;
   }
+  return nccl::kSum;
 }
 
 } // namespace

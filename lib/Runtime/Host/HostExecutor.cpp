@@ -87,7 +87,7 @@ private:
 
 /// Gives the calling thread what the products of a stream need.
 static void prepareForProducts(const Plan &plan, size_t stream) {
-  for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16})
+  for (DType dtype : kDTypes)
     if (std::any_of(plan.commands.begin(), plan.commands.end(), [&](const Command &command) {
           const auto *gemm = command.as<GemmCommand>();
           return gemm && gemm->dtype == dtype && static_cast<size_t>(command.stream) == stream;

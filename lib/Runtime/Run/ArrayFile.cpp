@@ -101,10 +101,10 @@ static Status openSafetensors(ArrayFile &array, const std::string &name) {
   array.shape = tensor->shape;
   array.width = sizeOf(tensor->dtype);
   array.isBFloat16 = tensor->dtype == DType::BF16;
-  array.kind = tensor->dtype <= DType::BF16                                ? Kind::Float
-               : tensor->dtype == DType::I1                                ? Kind::Bool
-               : tensor->dtype == DType::U8                                ? Kind::Unsigned
-                                                                           : Kind::Signed;
+  array.kind = isFloating(tensor->dtype)    ? Kind::Float
+               : tensor->dtype == DType::I1 ? Kind::Bool
+               : tensor->dtype == DType::U8 ? Kind::Unsigned
+                                            : Kind::Signed;
   array.data = static_cast<const char *>(tensor->data);
   return Status::success();
 }
@@ -137,7 +137,7 @@ static std::optional<DType> asDType(const ArrayFile &array) {
   return std::nullopt;
 }
 
-static bool isInteger(DType dtype) { return dtype > DType::BF16 && dtype != DType::I1; }
+static bool isInteger(DType dtype) { return !isFloating(dtype) && dtype != DType::I1; }
 
 bool ArrayFile::convertsTo(DType dtype) const {
   return asDType(*this) == dtype || (isInteger(dtype) && (kind == Kind::Signed || kind == Kind::Unsigned));

@@ -38,9 +38,13 @@ int64_t spmd::runtime::findBadIndex(const void *data, DType dtype, int64_t count
   case DType::U8:
   case DType::I1:
     return find<uint8_t>(data, count, low, high, ignored);
-  default:
+  case DType::F32:
+  case DType::F64:
+  case DType::F16:
+  case DType::BF16:
     return -1;
   }
+  return -1;
 }
 
 Status spmd::runtime::runCheckIndex(const CheckIndexCommand &check, int32_t id, const std::string &location,

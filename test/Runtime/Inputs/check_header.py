@@ -1,14 +1,18 @@
-"""check_header.py HEADER: what python-bindings/spmd/native.py declares is what the C header says: element types and
-codes by number, members of structs and parameters of functions by type and order. ctypes does not look."""
+"""check_header.py HEADER: what python-bindings/spmd declares is what the C header says: codes by number, members of
+structs and parameters of functions by type and order (ctypes does not look), and the element types, which dtypes.def
+beside the header has, by number, name and size in every table that Python has of them."""
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from spmd import native
+from spmd.arrays import NUMPY
 
 SCALARS = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t, "double": ctypes.c_double}
 STRUCTS = {"spmd_status": native.Status, "spmd_launch": native.Launch, "spmd_options": native.Options,
@@ -58,9 +62,22 @@ def main(path: Path) -> int:
     for name in ("OK", "BAD_INPUT", "FAILED", "OTHER_STATE"):
         compare(name, numbers.pop(f"SPMD_{name}"), getattr(native, name))
     compare("batches", [numbers.pop("SPMD_BATCH_OF_PROCESS"), numbers.pop("SPMD_BATCH_OF_JOB")], [0, 1])
-    names = {f"SPMD_{name.upper()}".replace("SPMD_I1", "SPMD_BOOL") if name == "i1" else f"SPMD_{name.upper()}": number
-             for number, name in enumerate(native.DTYPES)}
-    compare("element types", {n: v for n, v in numbers.items() if n in names or re.fullmatch(r"SPMD_[FIU]\d+", n)}, names)
+    compare("numbers besides", numbers, {})
+    rows = re.findall(r'^SPMD_DTYPE\(\w+, \w+, (\d+), (\d+), ([01]), "(\w+)", "\w+"\)',
+                      path.with_name("dtypes.def").read_text(), re.M)
+    compare("element types", {name: int(number) for number, _, _, name in rows},
+            {name: number for number, name in enumerate(native.DTYPES)})
+    sizes = {name: int(size) for _, size, _, name in rows}
+    compare("their sizes", sizes, {name: np.dtype(kind).itemsize for name, kind in NUMPY.items()})
+    if importlib.util.find_spec("torch"):
+        from spmd import precision
+        from spmd.capture import normalize
+
+        compare("their sizes in PyTorch", sizes, {name: kind.itemsize for kind, name in normalize.DTYPES.items()})
+        compare("floating types", [name for _, _, floating, name in rows if floating == "1"], list(precision.DTYPES))
+        for kind, name in normalize.DTYPES.items():
+            if name in precision.DTYPES and precision.DTYPES[name] != kind:
+                problems.append(f"{name}: spmd.capture takes {kind} for it, spmd.precision {precision.DTYPES[name]}")
 
     structs = dict(re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S))
     for name, python in STRUCTS.items():

@@ -5,12 +5,14 @@
 using namespace spmd::runtime;
 
 TEST(DType, NamesRoundTrip) {
-  for (int32_t i = 0; i <= static_cast<int32_t>(DType::I1); ++i) {
-    auto dtype = static_cast<DType>(i);
+  for (DType dtype : kDTypes) {
+    EXPECT_EQ(findDType(static_cast<int32_t>(dtype)), dtype);
     EXPECT_EQ(parseDType(nameOf(dtype)), dtype);
     EXPECT_EQ(parseSafetensorsDType(safetensorsNameOf(dtype)), dtype);
   }
   EXPECT_FALSE(parseDType("f8"));
+  EXPECT_FALSE(findDType(-1));
+  EXPECT_FALSE(findDType(static_cast<int32_t>(std::size(kDTypes))));
 }
 
 TEST(DType, HalfFloatsRoundTrip) {

@@ -49,7 +49,17 @@ struct KernelCommand {
 };
 
 /// What an epilogue applies last.
-enum class Activation { None, Relu, Gelu, GeluTanh };
+enum class Activation {
+  None,
+#define SPMD_ACTIVATION(NAME, TEXT) NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+/// All of them, None aside.
+inline constexpr Activation kActivations[] = {
+#define SPMD_ACTIVATION(NAME, TEXT) Activation::NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
 
 const char *nameOf(Activation activation);
 /// The activation of this name, None aside; nothing when there is none.
@@ -76,12 +86,28 @@ struct GemmCommand {
   DType dtype = DType::F32;
 };
 
-enum class CollectiveKind { AllGather, ReduceScatter, AllReduce };
+enum class CollectiveKind {
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT) NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+inline constexpr CollectiveKind kCollectiveKinds[] = {
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT) CollectiveKind::NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
 
 /// "all_gather", "reduce_scatter", "all_reduce".
 const char *nameOf(CollectiveKind kind);
 
-enum class ReductionKind : int32_t { Sum, Max, Min, Norm2 };
+enum class ReductionKind : int32_t {
+#define SPMD_REDUCTION_KIND(NAME, TEXT) NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+inline constexpr ReductionKind kReductionKinds[] = {
+#define SPMD_REDUCTION_KIND(NAME, TEXT) ReductionKind::NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
 
 const char *nameOf(ReductionKind kind);
 /// The kind of this name; nothing when there is none.

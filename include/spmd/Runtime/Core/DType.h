@@ -11,24 +11,25 @@
 
 namespace spmd::runtime {
 
-/// The values are part of the C interface (spmd_dtype); never renumber.
+/// The values are part of the C interface (spmd.h).
 enum class DType : int32_t {
-  F32 = 0,
-  F64 = 1,
-  F16 = 2,
-  BF16 = 3,
-  I64 = 4,
-  I32 = 5,
-  I16 = 6,
-  I8 = 7,
-  U8 = 8,
-  I1 = 9, ///< bool: one byte, 0 or 1
+#define SPMD_DTYPE(NAME, CONSTANT, NUMBER, BYTES, IS_FLOATING, TEXT, SAFETENSORS) NAME = NUMBER,
+#include "spmd/Runtime/dtypes.def"
 };
+
+/// All of them, by number.
+inline constexpr DType kDTypes[] = {
+#define SPMD_DTYPE(NAME, CONSTANT, NUMBER, BYTES, IS_FLOATING, TEXT, SAFETENSORS) DType::NAME,
+#include "spmd/Runtime/dtypes.def"
+};
+
+/// The dtype of this number; nothing when there is none.
+std::optional<DType> findDType(int32_t number);
 
 /// Bytes of one element.
 int64_t sizeOf(DType dtype);
 
-inline bool isFloating(DType dtype) { return dtype <= DType::BF16; }
+bool isFloating(DType dtype);
 
 /// The name in manifests and plans: "f32", "i1".
 const char *nameOf(DType dtype);

@@ -1,0 +1,42 @@
+"""check_enumerations.py ROOT DOCS: the element types, reductions and activations that the schemas in DOCS list are those
+of the runtime below ROOT."""
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def listed(file: Path, macro: str, pattern: str) -> list[str]:
+    return re.findall(rf"^{macro}\({pattern}\)", file.read_text(), re.M)
+
+
+def main(root: Path, docs: Path) -> int:
+    runtime = root / "include/spmd/Runtime"
+    dtypes = listed(runtime / "dtypes.def", "SPMD_DTYPE", r'.*"(\w+)", "\w+"')
+    floating = listed(runtime / "dtypes.def", "SPMD_DTYPE", r'.*, 1, "(\w+)", "\w+"')
+    kinds = runtime / "Core/Kinds.def"
+    wanted: dict[str, dict[str, list[str]]] = {
+        "plan": {"dtype": dtypes, "gemm/dtype": floating,
+                 "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
+                 "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")},
+        "manifest": {"dtype": dtypes}, "step-format": {"dtype": dtypes, "default_dtype": floating}}
+    problems = []
+    for name, lists in wanted.items():
+        schema = json.loads((docs / f"{name}.schema.json").read_text())
+        for where, expected in lists.items():
+            found: Any = schema["$defs"] if where != "default_dtype" else schema["properties"]
+            first, *rest = where.split("/")
+            found = found[first]
+            for part in rest:
+                found = found["properties"][part]
+            if sorted(found["enum"]) != sorted(expected):
+                problems.append(f"{name}.schema.json: {where} is {found['enum']}, in C++ {expected}")
+    print(*problems, f"{sum(map(len, wanted.values()))} lists", sep="\n")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
