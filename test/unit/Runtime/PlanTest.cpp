@@ -42,4 +42,6 @@ TEST(Plan, NamesTheBadPlace) {
   expectContains(errorOf("\"id\": 3", "\"id\": 4"), "/buffers/3/id: expected the position 3, found 4");
   expectContains(errorOf("\"grain\": 1", "\"grain\": 0"), "/grain: expected at least 1");
   expectContains(errorOf("\"k\": 6", "\"k\": 0"), "/k: expected at least 1, found 0");
+  expectContains(errorOf("\"value\": 0", "\"value\": 256"), "/value: expected a byte, found 256");
+  expectContains(errorOf("\"value\": 0", "\"value\": 4294967296"), "/value: expected a byte, found 4294967296");
 }
