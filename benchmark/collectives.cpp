@@ -68,7 +68,7 @@ void runRanks(const Job &job, const std::string &communicators, double times[kKi
   const Collective calls[kKinds] = {call(CollectiveKind::AllGather, DType::F32, 0),
                                     call(CollectiveKind::ReduceScatter, DType::F32, 1),
                                     call(CollectiveKind::ReduceScatter, DType::BF16, 2)};
-  auto group = orExit(factory->make("gather", here, abort, options));
+  auto group = orExit(factory->make("gather", here, RankGroups::all(job.ranks), abort, options));
   std::vector<std::thread> threads;
   for (int64_t rank = here.first; rank < here.end(); ++rank)
     threads.emplace_back([&, rank] {
