@@ -53,9 +53,9 @@ public:
   void adjustLaunches(runtime::Plan &plan, const ArtifactKernels &kernels) const override {
     llvm::StringMap<int64_t> blocks = getBlocks(kernels);
     for (runtime::Command &command : plan.commands)
-      if (command.kind == runtime::CommandKind::Kernel) {
-        command.parallel = blocks.lookup(command.kernel);
-        command.grain = 1;
+      if (auto *kernel = command.as<runtime::KernelCommand>()) {
+        kernel->parallel = blocks.lookup(kernel->symbol);
+        kernel->grain = 1;
       }
   }
 

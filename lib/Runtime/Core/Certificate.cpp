@@ -41,6 +41,7 @@ private:
   Status checkRefs(int32_t id, const std::vector<Ref> &refs, const CheckIndexCommand &check) const;
   Status checkMoved(int32_t id, const std::vector<Ref> &refs, int64_t bytes) const;
   Status checkDisjoint(int32_t id, const Ref &a, const Ref &b) const;
+  Status checkSameBytes(int32_t id, const Ref &ref) const;
   Status checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const;
   Status checkAxes() const;
   Status checkWait(int32_t id, const WaitCommand &wait) const;
@@ -124,16 +125,26 @@ Status StructureChecker::checkDisjoint(int32_t id, const Ref &a, const Ref &b) c
   return Status::success();
 }
 
-/// `part` is this rank's chunk of `whole`, or apart from it.
+/// `ref` has the same bytes of the arena on every rank, so that they can be registered with a communicator once.
+Status StructureChecker::checkSameBytes(int32_t id, const Ref &ref) const {
+  for (size_t rank = 1; rank < coordinates.size(); ++rank)
+    if (begin(ref, coordinates[rank]) != begin(ref, coordinates[0]))
+      return error(id, 3, "what is exchanged lies at other bytes on rank " + std::to_string(rank) + " than on rank 0");
+  return Status::success();
+}
+
+/// `part` is this rank's chunk of `whole`, or apart from it and at the same bytes on every rank.
 Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const {
+  bool isInPlace = false;
   for (size_t rank = 0; rank < coordinates.size(); ++rank) {
     int64_t wholeAt = begin(whole, coordinates[rank]);
     int64_t partAt = begin(part, coordinates[rank]);
     bool overlaps = wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
+    isInPlace |= overlaps;
     if (overlaps && partAt != wholeAt + ranks.positionOf(static_cast<int64_t>(rank)) * part.bytes)
       return error(id, 2, "send and receive overlap, but not at the chunk of rank " + std::to_string(rank));
   }
-  return Status::success();
+  return isInPlace ? Status::success() : checkSameBytes(id, part);
 }
 
 Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const {
@@ -199,6 +210,8 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs,
     for (size_t i = 0; i < refs.size(); ++i) {
       if (Status s = checkBytes("a buffer", refs[i], collective.counts[i]); !s.ok())
         return s;
+      if (Status s = checkSameBytes(id, refs[i]); !s.ok())
+        return s;
       for (size_t j = 0; j < i; ++j)
         if (Status s = checkDisjoint(id, refs[j], refs[i]); !s.ok())
           return s;
@@ -213,6 +226,8 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs,
   if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
     return s;
   if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * ranks.size()); !s.ok())
+    return s;
+  if (Status s = checkSameBytes(id, whole); !s.ok())
     return s;
   return checkInPlace(id, ranks, whole, part);
 }

@@ -141,6 +141,22 @@ TEST_F(Certificate, Rule2UnknownUnit) {
   expectError(2, "no unit is named 'unit9'");
 }
 
+TEST_F(Certificate, Rule3OtherBytesOnOtherRanks) {
+  // Rank 1's scalar is apart from rank 0's, and both are where they may be.
+  Command &reduce = of(CollectiveKind::AllReduce, 1);
+  plan.buffers[static_cast<size_t>(reduce.refs[0].buffer)].bytes += 64;
+  reduce.refs[0].coord = {64};
+  expectError(3, "lies at other bytes on rank 1 than on rank 0");
+}
+
+TEST_F(Certificate, Rule3SendsOtherBytesOnOtherRanks) {
+  Command &gather = of(CollectiveKind::AllGather);
+  Buffer &sent = plan.buffers[static_cast<size_t>(gather.refs[0].buffer)];
+  gather.refs[0].coord = {64};
+  sent.bytes = gather.refs[0].bytes + 64;
+  expectError(3, "lies at other bytes on rank 1 than on rank 0");
+}
+
 TEST_F(Certificate, Rule3WaitForALaterCommand) {
   waitOn("compute").as<WaitCommand>()->awaited = 30;
   expectError(3, "waits for a command that is not before it");
@@ -222,10 +238,10 @@ TEST_F(Certificate, Rule5MissingWaitAfterTheNorm) {
 
 TEST_F(Certificate, Rule5RacesOfOneRankAreFound) {
   // Rank 1 writes where the copy stream of rank 1 reads; rank 0 does not.
-  Command &reduce = of(CollectiveKind::AllReduce, 0);
-  reduce.refs[0] = kernel("norm_embed").refs[1]; // norms[0], never written yet
-  reduce.refs[0].access = Access::ReadWrite;
-  reduce.refs[0].coord = {4};
+  Command &written = of(CollectiveKind::AllReduce, 0);
+  written.refs = {kernel("norm_embed").refs[1]}; // norms[0], never written yet
+  written.refs[0].coord = {4};
+  written.action = FillCommand{written.refs[0].bytes, 0};
   expectError(5, "");
 }
 

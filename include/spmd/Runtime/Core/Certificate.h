@@ -20,8 +20,9 @@ namespace spmd::runtime {
 ///  2. operands have the bytes that counts, dtypes and shapes ask for, and
 ///     those of one command overlap only where it may work in place;
 ///  3. each communicator is used from one stream, so every rank issues the same
-///     sequence on it, and waits are for earlier commands of other streams, so
-///     they are acyclic;
+///     sequence on it, what is exchanged lies at the same bytes on all ranks,
+///     but for a rank's chunk in place, and waits are for earlier commands of
+///     other streams, so they are acyclic;
 ///  4. buffers that share bytes of the arena are never alive together;
 ///  5. conflicting accesses (write with read or write) to a buffer are ordered;
 ///  6. every byte that is read was written before, by a command of this step or
