@@ -53,7 +53,10 @@ def AtenDialect : Dialect {
 def Aten_Tensor
     : RankedTensorOf<[F64, F32, F16, BF16, I64, I32, I16, I8, UI8, I1],
                      [HasStaticShapePred], "statically shaped tensor">;
-def Aten_List : Variadic<Aten_Tensor>;
+// Lists of a list op that have an entry for each position are of this class,
+// which tells them from other lists (ListOpInterface).
+class Aten_ParallelList : Variadic<Aten_Tensor>;
+def Aten_List : Aten_ParallelList;
 
 def Aten_Scalar : AnyAttrOf<[I64Attr, F64Attr, BoolAttr],
                             "i64, f64 or bool scalar"> {
@@ -95,6 +98,8 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string resultType = "";
   string computeIn = "result";
   string body = "";
+  string moreDeclarations = "";
+  string moreDefinitions = "";
 
   // One variable per operand of the body.
   string scalarOperands = !foldl("", !range(!size(arguments)), text, i,
@@ -125,7 +130,8 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "bool hasScalarBody() { return " # !if(!empty(body), "false", "true") #
       "; }\n" #
       "::mlir::Value buildScalarBody(::mlir::ImplicitLocOpBuilder &builder, "
-      "::mlir::ValueRange args);\n";
+      "::mlir::ValueRange args);\n" #
+      moreDeclarations;
   let hasVerifier = 1;
   let extraClassDefinition =
       "::llvm::LogicalResult $cppClass::verify() {\n" #
@@ -169,7 +175,8 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
           scalarOperands #
           "  auto compute = [&]() -> Value {\n" # scalarCode # "\n  };\n" #
           "  return frame.result(compute());\n") #
-      "}\n";
+      "}\n" #
+      moreDefinitions;
 }
 
 // Pointwise ops broadcast their operands, aligned at the right.

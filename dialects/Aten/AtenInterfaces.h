@@ -11,7 +11,10 @@
 #include "dialects/Aten/RowNumbers.h"
 #include "dialects/Aten/Schema.h"
 #include "dialects/Aten/ShardingRule.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
+
+#include <optional>
 
 namespace mlir {
 class ImplicitLocOpBuilder;

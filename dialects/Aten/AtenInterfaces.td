@@ -93,4 +93,59 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
   ];
 }
 
+def ListOpInterface : OpInterface<"ListOpInterface"> {
+  let cppNamespace = "::spmd::aten";
+  let description = [{
+    A list op of an optimizer (`_foreach_*`, `_fused_*`): position i of all its
+    lists belongs to one parameter. In list form a position is an entry of each
+    list; in chunk form each list has one entry, a unit's chunk or table, and a
+    position is a segment of it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The parallel lists of operands; one that is empty has no positions. They
+      come before the other operands.
+    }], "::llvm::SmallVector<::mlir::OperandRange>", "getOperandLists">,
+    InterfaceMethod<[{
+      The operands that are no list's: one number for all positions, a tensor
+      with a number for each, a learning rate for each group.
+    }], "::mlir::OperandRange", "getShared">,
+    InterfaceMethod<[{
+      The parallel lists of results; one that is empty has no positions.
+    }], "::llvm::SmallVector<::mlir::ResultRange>", "getResultLists">,
+    InterfaceMethod<[{
+      The number of entries of the lists.
+    }], "size_t", "getLength", (ins), [{}], [{
+      return $_op.getOperandLists().front().size();
+    }]>,
+    InterfaceMethod<[{
+      The shard unit whose chunk or table an entry is; null in list form.
+    }], "::mlir::FlatSymbolRefAttr", "getUnitAttr">,
+    StaticInterfaceMethod<[{
+      The results are norms of what stands at their positions: numbers, whatever
+      the shapes of the operands are.
+    }], "bool", "isNorm", (ins), [{}], [{ return false; }]>,
+    StaticInterfaceMethod<[{
+      Of an op with a number for all positions that has an overload with a
+      number for each, and of that overload: the attribute that is the number or
+      the list of them. Empty for other ops.
+    }], "::llvm::StringRef", "getScalarsName", (ins), [{}], [{ return {}; }]>,
+    StaticInterfaceMethod<[{
+      The op's name in the overload with a number for each position; empty if
+      there is none.
+    }], "::llvm::StringRef", "getScalarListOverload", (ins), [{}],
+      [{ return {}; }]>,
+    StaticInterfaceMethod<[{
+      The op's name in the overload that has a list in place of the shared
+      tensor, as the last one; empty if there is none.
+    }], "::llvm::StringRef", "getListOverload", (ins), [{}],
+      [{ return {}; }]>,
+    StaticInterfaceMethod<[{
+      The shared number that makes the op an identity of its list, in all of the
+      op's overloads; none if there is no such number.
+    }], "::std::optional<int64_t>", "getIdentity", (ins), [{}],
+      [{ return ::std::nullopt; }]>,
+  ];
+}
+
 #endif // SPMD_ATEN_INTERFACES_TD

@@ -232,7 +232,8 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
   size_t positions = op->getNumResults();
   if (positions == 0 || op->getNumOperands() < positions)
     return op->emitOpError() << "has " << op->getNumOperands() << " operands and " << positions << " results";
-  bool norm = isa<ForeachNormScalarOp>(op);
+  auto list = cast<ListOpInterface>(op);
+  bool norm = list.isNorm();
   for (size_t i = 0; i < positions; ++i) { // C1
     Type self = op->getOperand(i).getType(), result = op->getResult(i).getType();
     if (!norm && self != result)
@@ -242,15 +243,15 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
   }
   if (chunk)
     return success();
-  for (StringRef name : {"scalars", "weight", "exponent"}) // C2
-    if (auto list = op->getAttrOfType<ArrayAttr>(name); list && list.size() != positions)
-      return op->emitOpError() << "has " << list.size() << " entries in '" << name << "' and " << positions
+  if (StringRef name = list.getScalarsName(); !name.empty()) // C2
+    if (auto scalars = op->getAttrOfType<ArrayAttr>(name); scalars && scalars.size() != positions)
+      return op->emitOpError() << "has " << scalars.size() << " entries in '" << name << "' and " << positions
                                << " positions";
-  bool shared = op->getName().getStringRef().ends_with(".Tensor");
-  if ((op->getNumOperands() - (shared ? 1 : 0)) % positions != 0) // C4
+  size_t inLists = op->getNumOperands() - list.getShared().size();
+  if (inLists % positions != 0) // C4
     return op->emitOpError() << "has lists of different lengths: " << op->getNumOperands() << " operands for "
                              << positions << " positions";
-  for (size_t i = 0; i + (shared ? 1 : 0) < op->getNumOperands(); ++i) { // C3
+  for (size_t i = 0; i < inLists; ++i) { // C3
     RankedTensorType self = tensorType(op->getOperand(i % positions)), other = tensorType(op->getOperand(i));
     if (other.getRank() != 0 && other.getShape() != self.getShape())
       return op->emitOpError() << "has " << other << " at position " << i % positions << " of " << self;
@@ -262,7 +263,7 @@ LogicalResult spmd::aten::verifyForeachMap(Operation *op) {
   auto map = cast<ForeachMapOp>(op);
   auto name = RegisteredOperationName::lookup(("aten." + map.getOp()).str(), op->getContext()); // C1
   if (!name || !name->hasInterface<AtenOpInterface>() || !name->hasTrait<OpTrait::OneResult>() ||
-      map.getOp().starts_with("_foreach_"))
+      name->hasInterface<ListOpInterface>())
     return op->emitOpError() << "applies '" << map.getOp() << "', expected a pointwise aten op";
   size_t positions = op->getNumResults(), operands = op->getNumOperands();
   if (positions == 0 || operands == 0 || operands % positions != 0) // C2

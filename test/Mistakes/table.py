@@ -138,7 +138,7 @@ MISTAKES = [
             "AMSGrad keeps the maximum and divides by the average.",
             ("Python/test_decompose_optimizer", "Transforms/Optimizer")),
     Mistake("optimizer-shared-tensor", "lib/Transforms/Optimizer/MergeListOps.cpp",
-            "⟦others.append(b.size(), b.shared);⟧", "others.append(b.size(), a.shared);",
+            "others.append(b.getLength(), ⟦b.getShared().front()⟧);", "shared",
             "The second parameter group takes the first one's learning rate tensor.",
             ("Transforms/Optimizer", "Python/test_decompose_optimizer", "Python/test_optimizers")),
     Mistake("optimizer-merged-groups", "lib/Transforms/Optimizer/MergeFusedOps.cpp",

@@ -9,54 +9,46 @@
 using namespace mlir;
 using namespace spmd;
 
-/// The second operand that changes nothing.
-static std::optional<int64_t> identityOf(StringRef base) {
-  if (base == "mul" || base == "div")
-    return 1;
-  if (base == "add" || base == "sub")
-    return 0;
-  return std::nullopt;
-}
-
 /// `old` over `more` too, where it is the identity; null if it cannot be.
-static Operation *extend(const ListOp &old, ArrayRef<Value> more, RewriterBase &rewriter) {
-  std::optional<int64_t> identity = identityOf(old.getBase());
-  StringRef overload = old.getOverload();
-  if (!identity || (overload != "Tensor" && overload != "Scalar" && overload != "ScalarList"))
+static aten::ListOpInterface extend(aten::ListOpInterface old, ArrayRef<Value> more, RewriterBase &rewriter) {
+  std::optional<int64_t> identity = old.getIdentity();
+  if (!identity)
     return nullptr;
   for (Value value : more)
-    if (failed(hoistBefore(value, old.op)))
+    if (failed(hoistBefore(value, old)))
       return nullptr;
 
-  rewriter.setInsertionPoint(old.op);
-  SmallVector<SmallVector<Value>> lists = old.lists;
+  rewriter.setInsertionPoint(old);
+  SmallVector<SmallVector<Value>> lists = llvm::to_vector_of<SmallVector<Value>>(old.getOperandLists());
   llvm::append_range(lists[0], more);
-  NamedAttrList attrs(old.op->getAttrDictionary());
-  std::string name = ("_foreach_" + old.getBase()).str();
-  if (overload == "Tensor") {
-    auto neutral =
-        aten::ScalarTensorOp::create(rewriter, old.op->getLoc(), cast<RankedTensorType>(old.shared.getType()),
-                                     rewriter.getF64FloatAttr(static_cast<double>(*identity)));
-    if (Attribute segment = old.op->getAttr(kSegmentAttr))
+  NamedAttrList attrs(old->getAttrDictionary());
+  StringRef name;
+  if (!old.getShared().empty()) {
+    Value shared = old.getShared().front();
+    auto neutral = aten::ScalarTensorOp::create(rewriter, old.getLoc(), cast<RankedTensorType>(shared.getType()),
+                                                rewriter.getF64FloatAttr(static_cast<double>(*identity)));
+    if (Attribute segment = old->getAttr(kSegmentAttr))
       neutral->setAttr(kSegmentAttr, segment);
-    SmallVector<Value> others(old.size(), old.shared);
+    SmallVector<Value> others(old.getLength(), shared);
     others.append(more.size(), neutral);
     lists.push_back(others);
-    name += ".List";
+    name = old.getListOverload();
   } else {
+    name = old.getScalarListOverload();
+    auto *overload = OperationName(name, old.getContext()).getInterface<aten::ListOpInterface>();
     SmallVector<Attribute> scalars;
-    if (auto list = attrs.erase("scalars"))
-      llvm::append_range(scalars, cast<ArrayAttr>(list));
+    Attribute before = attrs.erase(old.getScalarsName());
+    if (auto list = dyn_cast<ArrayAttr>(before))
+      llvm::append_range(scalars, list);
     else
-      scalars.assign(old.size(), attrs.erase("scalar"));
+      scalars.assign(old.getLength(), before);
     scalars.append(more.size(), rewriter.getI64IntegerAttr(*identity));
-    attrs.set("scalars", rewriter.getArrayAttr(scalars));
-    name += ".ScalarList";
+    attrs.set(overload->getScalarsName(), rewriter.getArrayAttr(scalars));
   }
-  SmallVector<Type> types(old.op->getResultTypes());
+  SmallVector<Type> types(old->getResultTypes());
   for (Value value : more)
     types.push_back(value.getType());
-  return createListOp(rewriter, old.op->getLoc(), name, lists, nullptr, types, attrs);
+  return createListOp(rewriter, old.getLoc(), name, lists, nullptr, types, attrs);
 }
 
 /// Extends the list ops that only some entries of a list come from. Uses in
@@ -65,7 +57,7 @@ static void completeList(Operation *user, MutableArrayRef<OpOperand> list, Rewri
   llvm::SetVector<Operation *> makers;
   for (OpOperand &entry : list)
     if (Operation *def = entry.get().getDefiningOp();
-        def && ListOp::classof(def) && getSegment(def) == getSegment(user))
+        def && asMergeableList(def) && getSegment(def) == getSegment(user))
       makers.insert(def);
   for (Operation *maker : makers) {
     SmallVector<OpOperand *> others;
@@ -74,24 +66,25 @@ static void completeList(Operation *user, MutableArrayRef<OpOperand> list, Rewri
         others.push_back(&entry);
     if (others.empty())
       continue;
-    ListOp old(maker);
+    auto old = cast<aten::ListOpInterface>(maker);
+    size_t length = old.getLength();
     SmallVector<Value> more = llvm::map_to_vector(others, [](OpOperand *entry) { return entry->get(); });
-    Operation *extended = extend(old, more, rewriter);
+    aten::ListOpInterface extended = extend(old, more, rewriter);
     if (!extended)
       continue;
-    for (auto [entry, value] : llvm::zip_equal(others, extended->getResults().drop_front(old.size())))
+    for (auto [entry, value] : llvm::zip_equal(others, extended->getResults().drop_front(length)))
       entry->set(value);
-    rewriter.replaceOp(maker, extended->getResults().take_front(old.size()));
+    rewriter.replaceOp(maker, extended->getResults().take_front(length));
   }
 }
 
 void spmd::completeListOps(Block &block, RewriterBase &rewriter) {
   // Latest first: an extended op then has a longer list itself. What is replaced or moved is before `op`.
   for (Operation *op = block.empty() ? nullptr : &block.back(); op; op = op->getPrevNode()) {
-    if (!ListOp::classof(op))
+    aten::ListOpInterface user = asMergeableList(op);
+    if (!user)
       continue;
-    size_t size = op->getNumResults();
-    size_t lists = ListOp(op).lists.size();
+    size_t size = user.getLength(), lists = user.getOperandLists().size();
     for (size_t list = 0; list < lists; ++list)
       completeList(op, op->getOpOperands().slice(list * size, size), rewriter);
   }

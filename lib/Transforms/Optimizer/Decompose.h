@@ -8,6 +8,7 @@
 #ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
 #define SPMD_LIB_TRANSFORMS_OPTIMIZER_DECOMPOSE_H
 
+#include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -16,8 +17,8 @@ namespace spmd {
 /// aten._fused_adam, _fused_adamw, _fused_sgd.
 llvm::LogicalResult decomposeFused(mlir::Operation *op, mlir::RewriterBase &rewriter);
 
-/// aten._foreach_*.
-llvm::LogicalResult decomposeForeach(mlir::Operation *op, mlir::RewriterBase &rewriter);
+/// List ops but for the fused ones: aten._foreach_*.
+llvm::LogicalResult decomposeForeach(aten::ListOpInterface op, mlir::RewriterBase &rewriter);
 
 /// A gradient op by its name; see `isDecomposableGradient`.
 llvm::LogicalResult decomposeGradient(mlir::Operation *op, mlir::RewriterBase &rewriter);

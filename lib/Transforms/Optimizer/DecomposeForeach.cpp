@@ -94,13 +94,18 @@ static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, u
   return rewriter.create(state)->getResult(0);
 }
 
+static bool isIn(OpOperand &use, MutableOperandRange list) {
+  return llvm::any_of(list, [&](OpOperand &entry) { return &entry == &use; });
+}
+
 /// A list op divides by the value.
 static bool isDivisor(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
-    StringRef name = use.getOwner()->getName().stripDialect();
-    unsigned number = use.getOperandNumber(), lists = name.starts_with("_foreach_addcdiv.") ? 3 : 2;
-    bool divides = name.starts_with("_foreach_addcdiv.") || name == "_foreach_div.List";
-    return divides && number / use.getOwner()->getNumResults() == lists - 1;
+    return TypeSwitch<Operation *, bool>(use.getOwner())
+        .Case([&](ForeachDivListOp div) { return isIn(use, div.getOtherMutable()); })
+        .Case<ForeachAddcdivScalarOp, ForeachAddcdivScalarListOp, ForeachAddcdivTensorOp>(
+            [&](auto addcdiv) { return isIn(use, addcdiv.getTensor2Mutable()); })
+        .Default(false);
   });
 }
 
@@ -235,11 +240,10 @@ static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position a
       .Default(Value());
 }
 
-LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
-  auto unit = op->getAttrOfType<FlatSymbolRefAttr>("unit");
+LogicalResult spmd::decomposeForeach(ListOpInterface op, RewriterBase &rewriter) {
   SmallVector<Value> values;
   for (unsigned index = 0; index < op->getNumResults(); ++index) {
-    if (auto norm = dyn_cast<ForeachNormScalarOp>(op)) {
+    if (auto norm = dyn_cast<ForeachNormScalarOp>(*op)) {
       FailureOr<Value> value = decomposeNorm(norm, rewriter, index);
       if (failed(value))
         return failure();
@@ -249,11 +253,11 @@ LogicalResult spmd::decomposeForeach(Operation *op, RewriterBase &rewriter) {
     auto type = cast<RankedTensorType>(op->getResult(index).getType());
     // Segments are numbered by the lists of scalars alone: groups are not used.
     SmallVector<int64_t> segments;
-    for (StringRef name : {"scalars", "weight", "exponent"})
-      if (auto list = op->getAttrOfType<ArrayAttr>(name))
+    if (StringRef scalars = op.getScalarsName(); !scalars.empty())
+      if (auto list = op->getAttrOfType<ArrayAttr>(scalars))
         segments.assign(list.size(), 0);
-    Lane lane(rewriter, op->getLoc(), type, unit, segments);
-    auto map = dyn_cast<ForeachMapOp>(op);
+    Lane lane(rewriter, op->getLoc(), type, op.getUnitAttr(), segments);
+    auto map = dyn_cast<ForeachMapOp>(*op);
     Value value = map ? decomposeMap(map, rewriter, lane, index) : decomposePosition(op, rewriter, {lane, index});
     if (!value)
       return op->emitOpError() << "has no decomposition";

@@ -2,7 +2,7 @@
 
 #include "Decompose.h"
 
-#include "dialects/Aten/AtenDialect.h"
+#include "dialects/Aten/AtenOptim.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/SegmentListener.h"
 
@@ -30,12 +30,11 @@ struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimize
   }
 
   LogicalResult decompose(Operation *op, RewriterBase &rewriter) {
-    StringRef name = op->getName().stripDialect();
-    if (name.starts_with("_foreach_"))
-      return decomposeForeach(op, rewriter);
-    if (name.starts_with("_fused_"))
+    if (isa<aten::FusedAdamOp, aten::FusedAdamwOp, aten::FusedSgdOp>(op))
       return decomposeFused(op, rewriter);
-    if (llvm::is_contained(ops, name))
+    if (auto list = dyn_cast<aten::ListOpInterface>(op))
+      return decomposeForeach(list, rewriter);
+    if (llvm::is_contained(ops, op->getName().stripDialect()))
       return decomposeGradient(op, rewriter);
     return success();
   }
@@ -45,7 +44,7 @@ struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimize
     IRRewriter rewriter(&getContext(), &listener);
     SmallVector<Operation *> work;
     getOperation().walk([&](Operation *op) {
-      if (isa_and_nonnull<aten::AtenDialect>(op->getDialect()))
+      if (isa<aten::AtenOpInterface>(op))
         work.push_back(op);
     });
     for (Operation *op : work) {

@@ -1,4 +1,4 @@
-//===- ListOp.cpp - A list op as parallel lists ---------------------------===//
+//===- ListOp.cpp - Merging list ops --------------------------------------===//
 
 #include "ListOp.h"
 
@@ -7,39 +7,25 @@
 using namespace mlir;
 using namespace spmd;
 
-bool ListOp::classof(Operation *op) {
-  StringRef name = op->getName().getStringRef();
-  return name.starts_with("aten._foreach_") && !op->getAttr("unit") && op->getNumResults() > 0 &&
-         name != "aten._foreach_addcmul.Tensor" && name != "aten._foreach_addcdiv.Tensor";
+aten::ListOpInterface spmd::asMergeableList(Operation *op) {
+  auto list = dyn_cast<aten::ListOpInterface>(op);
+  if (!list || list.getUnitAttr() || list.getResultLists().size() != 1)
+    return {};
+  bool sharesNumber =
+      llvm::all_of(list.getShared().getTypes(), [](Type type) { return cast<RankedTensorType>(type).getRank() == 0; });
+  return sharesNumber ? list : aten::ListOpInterface();
 }
 
-ListOp::ListOp(Operation *op) : op(op) {
-  OperandRange operands = op->getOperands();
-  if (getOverload() == "Tensor") {
-    shared = operands.back();
-    operands = operands.drop_back();
-  }
-  for (size_t begin = 0; begin < operands.size(); begin += size())
-    lists.push_back(llvm::to_vector(operands.slice(begin, size())));
-}
-
-StringRef ListOp::getBase() const {
-  StringRef name = op->getName().stripDialect();
-  name.consume_front("_foreach_");
-  return name.split('.').first;
-}
-
-StringRef ListOp::getOverload() const { return op->getName().stripDialect().split('.').second; }
-
-Operation *spmd::createListOp(OpBuilder &builder, Location loc, StringRef name, ArrayRef<SmallVector<Value>> lists,
-                              Value shared, TypeRange types, ArrayRef<NamedAttribute> attrs) {
+aten::ListOpInterface spmd::createListOp(OpBuilder &builder, Location loc, StringRef name,
+                                         ArrayRef<SmallVector<Value>> lists, Value shared, TypeRange types,
+                                         ArrayRef<NamedAttribute> attrs) {
   SmallVector<Value> operands;
   for (const SmallVector<Value> &list : lists)
     operands.append(list);
   if (shared)
     operands.push_back(shared);
-  OperationState state(loc, ("aten." + name).str(), operands, types, attrs);
-  return builder.create(state);
+  OperationState state(loc, name, operands, types, attrs);
+  return cast<aten::ListOpInterface>(builder.create(state));
 }
 
 LogicalResult spmd::hoistBefore(Value value, Operation *point) {

@@ -1,36 +1,22 @@
-//===- ListOp.h - A list op as parallel lists -------------------*- C++ -*-===//
+//===- ListOp.h - Merging list ops ------------------------------*- C++ -*-===//
 
 #ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_LISTOP_H
 #define SPMD_LIB_TRANSFORMS_OPTIMIZER_LISTOP_H
 
+#include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace spmd {
 
-/// A `_foreach` op taken apart: its lists have one entry per result; `.Tensor`
-/// overloads have one more tensor, for the whole list.
-struct ListOp {
-  mlir::Operation *op;
-  llvm::SmallVector<llvm::SmallVector<mlir::Value>> lists;
-  mlir::Value shared;
+/// The op if it is a list op of which positions can be added to and taken away: one in list form with one result per
+/// position, and, if it shares a tensor, one number for all of them.
+aten::ListOpInterface asMergeableList(mlir::Operation *op);
 
-  explicit ListOp(mlir::Operation *op);
-
-  /// "mul" of "aten._foreach_mul.Scalar".
-  llvm::StringRef getBase() const;
-  /// "Scalar"; empty if there is none.
-  llvm::StringRef getOverload() const;
-  size_t size() const { return op->getNumResults(); }
-
-  /// True for `_foreach` ops in list form that this struct can describe.
-  static bool classof(mlir::Operation *op);
-};
-
-/// A list op `name` ("_foreach_mul.List") with one result per type.
-mlir::Operation *createListOp(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
-                              llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists, mlir::Value shared,
-                              mlir::TypeRange types, llvm::ArrayRef<mlir::NamedAttribute> attrs);
+/// A list op `name` ("aten._foreach_mul.List") with one result per type; `shared` may be null.
+aten::ListOpInterface createListOp(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
+                                   llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists, mlir::Value shared,
+                                   mlir::TypeRange types, llvm::ArrayRef<mlir::NamedAttribute> attrs);
 
 /// Moves what defines `value`, with all it needs, before `point` in the same
 /// block; fails without a change if it needs `point` itself.

@@ -28,22 +28,22 @@ namespace {
 class Owners {
 public:
   explicit Owners(Block &block) {
-    SmallVector<Operation *> ops;
+    SmallVector<aten::ListOpInterface> lists;
     for (Operation &op : block)
-      if (ListOp::classof(&op))
-        ops.push_back(&op);
+      if (aten::ListOpInterface list = asMergeableList(&op))
+        lists.push_back(list);
     size_t known = 0;
     do {
       known = owners.size();
-      for (Operation *op : ops)
-        learn(ListOp(op));
+      for (aten::ListOpInterface list : lists)
+        learn(list);
     } while (owners.size() != known);
   }
 
   /// Parameters of the positions; null where unknown.
-  SmallVector<Attribute> of(const ListOp &list) const {
+  SmallVector<Attribute> of(aten::ListOpInterface list) const {
     SmallVector<Attribute> params;
-    for (size_t i = 0; i < list.size(); ++i)
+    for (size_t i = 0; i < list.getLength(); ++i)
       params.push_back(ofPosition(list, i));
     return params;
   }
@@ -65,19 +65,19 @@ private:
       return StringAttr::get(role.getContext(), state.getOf());
     return {};
   }
-  Attribute ofPosition(const ListOp &list, size_t index) const {
-    for (const SmallVector<Value> &entries : list.lists)
+  Attribute ofPosition(aten::ListOpInterface list, size_t index) const {
+    for (OperandRange entries : list.getOperandLists())
       if (Attribute owner = ofValue(entries[index]))
         return owner;
-    return ofValue(list.op->getResult(index));
+    return ofValue(list->getResult(index));
   }
-  void learn(const ListOp &list) {
-    for (size_t i = 0; i < list.size(); ++i) {
+  void learn(aten::ListOpInterface list) {
+    for (size_t i = 0; i < list.getLength(); ++i) {
       Attribute owner = ofPosition(list, i);
       if (!owner)
         continue;
-      owners.try_emplace(list.op->getResult(i), owner);
-      for (const SmallVector<Value> &entries : list.lists)
+      owners.try_emplace(list->getResult(i), owner);
+      for (OperandRange entries : list.getOperandLists())
         if (!ofValue(entries[i]))
           owners[entries[i]] = owner;
     }
@@ -88,12 +88,12 @@ private:
 } // namespace
 
 /// The same step of the optimizer, for other parameters.
-static bool belongTogether(const ListOp &a, const ListOp &b, const Owners &owners) {
+static bool belongTogether(aten::ListOpInterface a, aten::ListOpInterface b, const Owners &owners) {
   SmallVector<Attribute> ofA = owners.of(a), ofB = owners.of(b);
   llvm::SmallDenseSet<Attribute> seen(ofA.begin(), ofA.end());
   if (seen.contains(Attribute()) || llvm::any_of(ofB, [&](Attribute owner) { return !owner || seen.contains(owner); }))
     return false;
-  for (auto [first, second] : llvm::zip_equal(a.lists, b.lists)) {
+  for (auto [first, second] : llvm::zip_equal(a.getOperandLists(), b.getOperandLists())) {
     Attribute kindA = roleKind(first.front()), kindB = roleKind(second.front());
     if (kindA && kindB && kindA != kindB)
       return false;
@@ -104,102 +104,88 @@ static bool belongTogether(const ListOp &a, const ListOp &b, const Owners &owner
   return true;
 }
 
-/// Name of the Scalar argument of a ".Scalar" overload that has a
-/// ".ScalarList" twin, there and in the twin; empty if there is none.
-static std::pair<StringRef, StringRef> scalarNames(StringRef base) {
-  if (base == "add" || base == "sub" || base == "mul" || base == "div")
-    return {"scalar", "scalars"};
-  if (base == "pow")
-    return {"exponent", "exponent"};
-  if (base == "lerp")
-    return {"weight", "weight"};
-  if (base == "addcmul" || base == "addcdiv")
-    return {"value", "scalars"};
-  return {};
-}
-
 /// Attributes of the op, with defaults spelled out, without `except`.
-static NamedAttrList attrsWithout(Operation *op, ArrayRef<StringRef> except) {
+static NamedAttrList attrsWithout(Operation *op, StringRef except) {
   NamedAttrList attrs(op->getAttrDictionary());
-  for (StringRef name : except)
-    attrs.erase(name);
+  attrs.erase(except);
   return attrs;
 }
 
+/// The numbers of the positions: those of a list, or one for all.
+static void appendScalars(SmallVectorImpl<Attribute> &entries, Attribute scalars, size_t length) {
+  if (auto list = dyn_cast<ArrayAttr>(scalars))
+    llvm::append_range(entries, list);
+  else
+    entries.append(length, scalars);
+}
+
 /// The op that does both, at the place of `a`; null if there is none.
-static Operation *merge(const ListOp &a, const ListOp &b, RewriterBase &rewriter) {
-  std::string name = a.op->getName().stripDialect().str();
-  auto [scalar, scalars] = scalarNames(a.getBase());
-  bool listed = a.getOverload() == "ScalarList";
-  StringRef varying = listed ? scalars : a.getOverload() == "Scalar" ? scalar : StringRef();
-  NamedAttrList attrs = attrsWithout(a.op, {varying});
-  if (attrs != attrsWithout(b.op, {varying}))
+static aten::ListOpInterface merge(aten::ListOpInterface a, aten::ListOpInterface b, RewriterBase &rewriter) {
+  StringRef name = a->getName().getStringRef(), varying = a.getScalarsName();
+  NamedAttrList attrs = attrsWithout(a, varying);
+  if (attrs != attrsWithout(b, varying))
     return nullptr;
 
   // A scalar that differs becomes a list.
   if (!varying.empty()) {
-    Attribute first = a.op->getAttr(varying), second = b.op->getAttr(varying);
-    if (!listed && first == second) {
+    Attribute first = a->getAttr(varying), second = b->getAttr(varying);
+    if (first == second && !isa<ArrayAttr>(first)) {
       attrs.set(varying, first);
     } else {
+      name = a.getScalarListOverload();
+      auto *overload = OperationName(name, a.getContext()).getInterface<aten::ListOpInterface>();
       SmallVector<Attribute> entries;
-      for (auto [op, attr] : {std::pair(&a, first), std::pair(&b, second)}) {
-        if (auto list = dyn_cast<ArrayAttr>(attr))
-          llvm::append_range(entries, list);
-        else
-          entries.append(op->size(), attr);
-      }
-      attrs.set(scalars, rewriter.getArrayAttr(entries));
-      name = ("_foreach_" + a.getBase() + ".ScalarList").str();
+      appendScalars(entries, first, a.getLength());
+      appendScalars(entries, second, b.getLength());
+      attrs.set(overload->getScalarsName(), rewriter.getArrayAttr(entries));
     }
-  } else if (a.getOverload() == "Scalar" && a.op->getAttrDictionary() != b.op->getAttrDictionary()) {
-    return nullptr;
   }
 
-  SmallVector<SmallVector<Value>> lists = a.lists;
-  for (auto [list, more] : llvm::zip_equal(lists, b.lists))
-    list.append(more);
+  SmallVector<SmallVector<Value>> lists;
+  for (auto [list, more] : llvm::zip_equal(a.getOperandLists(), b.getOperandLists())) {
+    lists.emplace_back(list);
+    llvm::append_range(lists.back(), more);
+  }
   // A tensor that differs becomes a list too.
-  Value shared = a.shared;
-  if (a.shared != b.shared) {
-    SmallVector<Value> others(a.size(), a.shared);
-    others.append(b.size(), b.shared);
+  Value shared = a.getShared().empty() ? Value() : a.getShared().front();
+  if (shared && shared != b.getShared().front()) {
+    SmallVector<Value> others(a.getLength(), shared);
+    others.append(b.getLength(), b.getShared().front());
     lists.push_back(others);
     shared = nullptr;
-    name = ("_foreach_" + a.getBase() + ".List").str();
+    name = a.getListOverload();
   }
-  SmallVector<Type> types(a.op->getResultTypes());
-  llvm::append_range(types, b.op->getResultTypes());
-  rewriter.setInsertionPoint(a.op);
-  return createListOp(rewriter, a.op->getLoc(), name, lists, shared, types, attrs);
+  SmallVector<Type> types(a->getResultTypes());
+  llvm::append_range(types, b->getResultTypes());
+  rewriter.setInsertionPoint(a);
+  return createListOp(rewriter, a.getLoc(), name, lists, shared, types, attrs);
 }
 
 void spmd::mergeListOps(Block &block, RewriterBase &rewriter) {
   Owners owners(block);
-  SmallVector<Operation *> ops;
+  SmallVector<aten::ListOpInterface> ops;
   for (Operation &op : block)
-    if (ListOp::classof(&op))
-      ops.push_back(&op);
+    if (aten::ListOpInterface list = asMergeableList(&op))
+      ops.push_back(list);
   for (size_t i = 0; i < ops.size(); ++i) {
     for (size_t j = i + 1; ops[i] && j < ops.size(); ++j) {
       if (!ops[j] || ops[i]->getName() != ops[j]->getName() || getSegment(ops[i]) != getSegment(ops[j]) ||
           ops[i]->getAttr("op") != ops[j]->getAttr("op"))
         continue;
-      Operation *first = ops[i], *second = ops[j];
-      if (second->isBeforeInBlock(first)) // it was moved for another merge
-        std::swap(first, second);
-      ListOp a(first), b(second);
+      aten::ListOpInterface a = ops[i], b = ops[j];
+      if (b->isBeforeInBlock(a)) // it was moved for another merge
+        std::swap(a, b);
       if (!belongTogether(a, b, owners) ||
-          !llvm::all_of(second->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, first)); }))
+          !llvm::all_of(b->getOperands(), [&](Value operand) { return succeeded(hoistBefore(operand, a)); }))
         continue;
-      Operation *merged = merge(a, b, rewriter);
+      aten::ListOpInterface merged = merge(a, b, rewriter);
       if (!merged)
         continue;
-      size_t ofA = a.size(); // `a` ends with its op
+      size_t ofA = a.getLength(); // `a` ends with its op
       for (auto [index, result] : llvm::enumerate(merged->getResults()))
-        owners.replace(index < ofA ? a.op->getResult(index) : b.op->getResult(index - ofA), result);
-      rewriter.replaceOp(first, merged->getResults().take_front(ofA));
-      rewriter.replaceOp(second, merged->getResults().drop_front(ofA));
+        owners.replace(index < ofA ? a->getResult(index) : b->getResult(index - ofA), result);
+      rewriter.replaceOp(a, merged->getResults().take_front(ofA));
+      rewriter.replaceOp(b, merged->getResults().drop_front(ofA));
       ops[i] = merged;
       ops[j] = nullptr;
     }

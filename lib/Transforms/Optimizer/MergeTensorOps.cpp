@@ -34,8 +34,8 @@ public:
         continue;
       if (canBeMapped(&op))
         candidates.push_back(&op);
-      else if (ListOp::classof(&op))
-        lists.push_back(ListOp(&op));
+      else if (aten::ListOpInterface list = asMergeableList(&op))
+        lists.push_back(list);
     }
     for (BlockArgument arg : func.getArguments()) {
       Attribute role = getArgRole(func, arg.getArgNumber());
@@ -49,10 +49,11 @@ public:
       known = owners.size();
       for (Operation *op : candidates)
         learn(op->getResult(0), llvm::to_vector(op->getOperands()));
-      for (const ListOp &list : lists)
-        for (size_t position = 0; position < list.size(); ++position)
-          learn(list.op->getResult(position),
-                llvm::map_to_vector(list.lists, [&](const auto &operands) { return operands[position]; }));
+      for (aten::ListOpInterface list : lists)
+        for (size_t position = 0; position < list.getLength(); ++position)
+          learn(list->getResult(position), llvm::map_to_vector(list.getOperandLists(), [&](OperandRange operands) {
+                  return Value(operands[position]);
+                }));
     } while (owners.size() != known);
     for (Operation *op : candidates)
       if (Attribute owner = ownerOf(op->getResult(0), llvm::to_vector(op->getOperands())))
@@ -141,7 +142,7 @@ private:
 
   mutable func::FuncOp func; // its accessors are not const
   SmallVector<Operation *> candidates;
-  SmallVector<ListOp> lists;
+  SmallVector<aten::ListOpInterface> lists;
   llvm::DenseMap<Value, Attribute> owners;
   llvm::MapVector<Attribute, SmallVector<Operation *>> chains;
 };

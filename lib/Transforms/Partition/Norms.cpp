@@ -45,8 +45,7 @@ LogicalResult Partitioner::emitNorm(Operation *op, int64_t unit, ArrayRef<std::p
 /// A stack of all entries of some tables, of which only the norm is used: the
 /// order does not matter, so the tables themselves are joined.
 bool Partitioner::emitStackOfTables(Operation *op) {
-  if (op->getName().getStringRef() != "aten.stack" || op->use_empty() ||
-      !llvm::all_of(op->getUsers(), OwnerDomain::isFullNorm))
+  if (!isa<aten::StackOp>(op) || op->use_empty() || !llvm::all_of(op->getUsers(), OwnerDomain::isFullNorm))
     return false;
   llvm::MapVector<Value, llvm::SmallSet<int64_t, 8>> tables;
   for (Value operand : op->getOperands()) {

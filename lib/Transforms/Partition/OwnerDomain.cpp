@@ -2,8 +2,8 @@
 
 #include "OwnerDomain.h"
 
-#include "ListOps.h"
 #include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenReduce.h"
 
 using namespace mlir;
@@ -33,13 +33,17 @@ bool OwnerDomain::isFullNorm(Operation *op) {
   return isa<aten::LinalgVectorNormOp>(op) && elementsOf(op->getResult(0)) == 1;
 }
 
+/// Norms of one or of a list of values.
+static bool isNorm(Operation *op) {
+  auto list = dyn_cast<aten::ListOpInterface>(op);
+  return list ? list.isNorm() : OwnerDomain::isFullNorm(op);
+}
+
 bool OwnerDomain::isNeutral(Operation *op) {
-  bool isList = ListOp::isListOp(op);
-  if (isFullNorm(op) || (isList && ListOp::get(op).isNorm))
+  if (isNorm(op))
     return true;
-  StringRef name = op->getName().getStringRef();
-  bool isMap = isList ? name == "aten._foreach_map" && op->getNumOperands() == op->getNumResults()
-                      : runsOnChunks(op) && op->getNumOperands() == 1;
+  bool isMap = isa<aten::ForeachMapOp>(op) ? op->getNumOperands() == op->getNumResults()
+                                           : runsOnChunks(op) && op->getNumOperands() == 1;
   return isMap && !op->use_empty() && llvm::all_of(op->getUsers(), isNeutral);
 }
 
@@ -115,16 +119,17 @@ void OwnerDomain::vote(Value value, std::optional<Place> place) {
 void OwnerDomain::voteOf(Operation *op) {
   if (isNeutral(op))
     return;
-  if (ListOp::isListOp(op)) {
-    ListOp list = ListOp::get(op);
-    for (Value shared : list.shared)
+  if (auto list = dyn_cast<aten::ListOpInterface>(op)) {
+    for (Value shared : list.getShared())
       vote(shared, std::nullopt);
-    for (int64_t i = 0; i < list.length; ++i) {
+    SmallVector<OperandRange> operandLists = list.getOperandLists();
+    SmallVector<ResultRange> resultLists = list.getResultLists();
+    for (size_t i = 0; i < list.getLength(); ++i) {
       Value at;
-      for (ResultRange results : list.resultLists)
+      for (ResultRange results : resultLists)
         if (!results.empty() && !at && home.count(results[i]))
           at = results[i];
-      for (OperandRange operands : list.operandLists)
+      for (OperandRange operands : operandLists)
         if (!operands.empty())
           vote(operands[i], at && shapeOf(at) == shapeOf(operands[i]) ? getHome(at) : std::nullopt);
     }
@@ -141,7 +146,7 @@ void OwnerDomain::voteOf(Operation *op) {
 
 /// The user passes a partial `value` on to its results, or takes it home.
 bool OwnerDomain::keepsGradientBound(Operation *user, Value value) const {
-  if (ListOp::isListOp(user))
+  if (isa<aten::ListOpInterface>(user))
     return true;
   if (isNeutral(user))
     return wanted.count(value);
@@ -165,7 +170,7 @@ void OwnerDomain::findGradientBound(const Step &step) {
       bool bound = !result.use_empty();
       for (OpOperand &use : result.getUses()) {
         Operation *user = use.getOwner();
-        if (isFullNorm(user) || (ListOp::isListOp(user) && ListOp::get(user).isNorm))
+        if (isNorm(user))
           normed.insert(result);
         bool keeps = user == body.getTerminator() ? kept.contains(&use) : keepsGradientBound(user, result);
         bound = bound && keeps;

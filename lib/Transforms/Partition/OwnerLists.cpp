@@ -3,6 +3,7 @@
 #include "Partitioner.h"
 
 using namespace mlir;
+using spmd::aten::ListOpInterface;
 
 namespace spmd::partition {
 
@@ -10,15 +11,15 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 /// What a position computes is at the place: a value of the parameter's shape, or a number that the unit keeps in a
 /// table; in the dtype that the op on the chunk gives.
-bool Partitioner::fits(const ListOp &list, int64_t position, Place place) const {
-  if (list.isNorm)
+bool Partitioner::fits(ListOpInterface list, int64_t position, Place place) const {
+  if (list.isNorm())
     return true;
   ArrayRef<int64_t> shape = step.units[place.unit].layout.getSegments()[place.segment].getShape();
   SmallVector<Value> operands, results;
-  for (OperandRange range : list.operandLists)
+  for (OperandRange range : list.getOperandLists())
     if (!range.empty())
       operands.push_back(range[position]);
-  for (ResultRange range : list.resultLists)
+  for (ResultRange range : list.getResultLists())
     if (!range.empty())
       results.push_back(range[position]);
   bool isTable = llvm::all_of(operands, [](Value operand) { return typeOf(operand).getRank() == 0; });
@@ -26,28 +27,28 @@ bool Partitioner::fits(const ListOp &list, int64_t position, Place place) const 
     bool isNumber = isTable && typeOf(result).getRank() == 0;
     bool isPlaced = typeOf(result).getShape() == shape;
     bool keepsDtype = !shape.empty() || typeOf(result).getElementType() == typeOf(operands.front()).getElementType() ||
-                      operands.size() + list.shared.size() == 1;
+                      operands.size() + list.getShared().size() == 1;
     return (isPlaced && keepsDtype) || (isNumber && !shape.empty());
   });
 }
 
 /// Where a position runs: where its result is wanted, or else where an operand is; nowhere when it has no form on a
 /// chunk, or nothing is gained by it.
-std::optional<Place> Partitioner::getPlace(const ListOp &list, int64_t position) const {
-  if (list.isNorm && !getNormKind(list.op))
+std::optional<Place> Partitioner::getPlace(ListOpInterface list, int64_t position) const {
+  if (list.isNorm() && !getNormKind(list))
     return std::nullopt;
   SmallVector<std::optional<Place>> candidates;
-  for (ResultRange results : list.resultLists)
+  for (ResultRange results : list.getResultLists())
     if (!results.empty())
       candidates.push_back(domain.getHome(results[position]));
-  for (OperandRange operands : list.operandLists) {
+  for (OperandRange operands : list.getOperandLists()) {
     if (operands.empty())
       continue;
     Value operand = operands[position];
-    if (auto carrier = carriers.find(operand); carrier != carriers.end() && (list.isNorm || !isParameter(operand)))
+    if (auto carrier = carriers.find(operand); carrier != carriers.end() && (list.isNorm() || !isParameter(operand)))
       candidates.push_back(carrier->second.place);
-    else if (list.isNorm || !isParameter(operand))
-      candidates.push_back(list.isNorm ? domain.getWanted(operand) : domain.getHome(operand));
+    else if (list.isNorm() || !isParameter(operand))
+      candidates.push_back(list.isNorm() ? domain.getWanted(operand) : domain.getHome(operand));
   }
   for (std::optional<Place> place : candidates)
     if (place && fits(list, position, *place))
@@ -55,23 +56,23 @@ std::optional<Place> Partitioner::getPlace(const ListOp &list, int64_t position)
   return std::nullopt;
 }
 
-LogicalResult Partitioner::emitList(Operation *op) {
-  ListOp list = ListOp::get(op);
+LogicalResult Partitioner::emitList(ListOpInterface list) {
   // One op per unit and element types. A list may name a parameter several times (gradients and parameters in one
   // list): its k-th values are in the unit's k-th op.
   using Key = std::tuple<int64_t, int64_t, Attribute>;
   llvm::MapVector<Key, SmallVector<std::pair<int64_t, int64_t>>> byUnit;
   llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> timesNamed;
   SmallVector<int64_t> rest;
-  for (int64_t i = 0; i < list.length; ++i) {
+  int64_t length = list.getLength();
+  for (int64_t i = 0; i < length; ++i) {
     SmallVector<Attribute> types;
     auto add = [&](ValueRange values) {
       if (!values.empty())
         types.push_back(TypeAttr::get(typeOf(values[i]).getElementType()));
     };
-    for (OperandRange operands : list.operandLists)
+    for (OperandRange operands : list.getOperandLists())
       add(operands);
-    for (ResultRange results : list.resultLists)
+    for (ResultRange results : list.getResultLists())
       add(results);
     std::optional<Place> place = getPlace(list, i);
     if (!place) {
@@ -83,11 +84,11 @@ LogicalResult Partitioner::emitList(Operation *op) {
   }
   for (auto &[key, positions] : byUnit) {
     int64_t unit = std::get<0>(key);
-    if (list.isNorm) {
+    if (list.isNorm()) {
       SmallVector<std::pair<Member, Value>> parts;
       for (auto [i, index] : positions)
-        parts.push_back({Member(index, list.operandLists.front()[i]), list.resultLists.front()[i]});
-      if (failed(emitNorm(op, unit, parts)))
+        parts.push_back({Member(index, list.getOperandLists().front()[i]), list.getResultLists().front()[i]});
+      if (failed(emitNorm(list, unit, parts)))
         return failure();
     } else if (failed(emitUnitList(list, unit, positions))) {
       return failure();
@@ -97,7 +98,7 @@ LogicalResult Partitioner::emitList(Operation *op) {
 }
 
 /// One op on the chunk or the tables of a unit, of positions and their segments.
-LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
+LogicalResult Partitioner::emitUnitList(ListOpInterface list, int64_t number,
                                         ArrayRef<std::pair<int64_t, int64_t>> positions) {
   Unit &unit = step.units[number];
   // Position of each segment in the list; a segment without one takes any.
@@ -108,7 +109,7 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
 
   SmallVector<SmallVector<Value>> lists;
   bool onChunk = false;
-  for (OperandRange operands : list.operandLists) {
+  for (OperandRange operands : list.getOperandLists()) {
     lists.emplace_back();
     if (operands.empty())
       continue;
@@ -124,7 +125,7 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
     lists.back().push_back(*flat);
   }
   SmallVector<Type> types;
-  for (ResultRange results : list.resultLists) {
+  for (ResultRange results : list.getResultLists()) {
     if (results.empty())
       continue;
     Type dtype = typeOf(results[any]).getElementType();
@@ -132,7 +133,7 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
   }
   Operation *made = createListOp(list, lists, types, entries, FlatSymbolRefAttr::get(unit.op.getSymNameAttr()));
   unsigned next = 0;
-  for (ResultRange results : list.resultLists) {
+  for (ResultRange results : list.getResultLists()) {
     if (results.empty())
       continue;
     Value flat = made->getResult(next++);
@@ -145,22 +146,22 @@ LogicalResult Partitioner::emitUnitList(const ListOp &list, int64_t number,
 }
 
 /// Positions that belong to no parameter stay a list op on whole values.
-LogicalResult Partitioner::emitRest(const ListOp &list, ArrayRef<int64_t> positions) {
+LogicalResult Partitioner::emitRest(ListOpInterface list, ArrayRef<int64_t> positions) {
   SmallVector<SmallVector<Value>> lists;
-  for (OperandRange operands : list.operandLists) {
+  for (OperandRange operands : list.getOperandLists()) {
     lists.emplace_back();
     if (!operands.empty())
       for (int64_t i : positions)
         lists.back().push_back(get(operands[i], AxisState::replicated()));
   }
   SmallVector<Type> types;
-  for (ResultRange results : list.resultLists)
+  for (ResultRange results : list.getResultLists())
     if (!results.empty())
       for (int64_t i : positions)
         types.push_back(getLocalType(typeOf(results[i]), AxisState::replicated()));
   Operation *made = createListOp(list, lists, types, positions, {});
   unsigned next = 0;
-  for (ResultRange results : list.resultLists)
+  for (ResultRange results : list.getResultLists())
     if (!results.empty())
       for (int64_t i : positions)
         setLocal(results[i], AxisState::replicated(), made->getResult(next++));
@@ -169,31 +170,25 @@ LogicalResult Partitioner::emitRest(const ListOp &list, ArrayRef<int64_t> positi
 
 /// A list op with other lists. `entries[k]` is the captured position whose
 /// attributes entry k of the new lists, or segment k of the unit, gets.
-Operation *Partitioner::createListOp(const ListOp &list, ArrayRef<SmallVector<Value>> lists, TypeRange results,
+Operation *Partitioner::createListOp(ListOpInterface list, ArrayRef<SmallVector<Value>> lists, TypeRange results,
                                      ArrayRef<int64_t> entries, FlatSymbolRefAttr unit) {
   SmallVector<Value> shared;
-  for (Value value : list.shared)
+  for (Value value : list.getShared())
     shared.push_back(get(value, AxisState::replicated()));
   SmallVector<Value> operands;
   SmallVector<int32_t> sizes, resultSizes;
-  for (auto [number, values] : llvm::enumerate(lists)) {
-    if (static_cast<int64_t>(number) == list.listsBeforeShared) {
-      operands.append(shared);
-      sizes.push_back(shared.size());
-    }
+  for (const SmallVector<Value> &values : lists) {
     operands.append(values);
     sizes.push_back(values.size());
   }
-  if (list.listsBeforeShared == static_cast<int64_t>(lists.size())) {
-    operands.append(shared);
-    sizes.push_back(shared.size());
-  }
+  operands.append(shared);
+  sizes.push_back(shared.size());
   int32_t perList = unit ? 1 : entries.size();
-  for (ResultRange range : list.resultLists)
+  for (ResultRange range : list.getResultLists())
     resultSizes.push_back(range.empty() ? 0 : perList);
 
   NamedAttrList attrs;
-  for (NamedAttribute attr : list.op->getAttrs()) {
+  for (NamedAttribute attr : list->getAttrs()) {
     Attribute value = attr.getValue();
     if (attr.getName() == "operandSegmentSizes")
       value = builder.getDenseI32ArrayAttr(sizes);
@@ -203,7 +198,7 @@ Operation *Partitioner::createListOp(const ListOp &list, ArrayRef<SmallVector<Va
       ArrayRef<int64_t> groups = cast<DenseI64ArrayAttr>(value).asArrayRef();
       value = builder.getDenseI64ArrayAttr(
           llvm::map_to_vector(entries, [&](int64_t position) { return groups[position]; }));
-    } else if (auto array = dyn_cast<ArrayAttr>(value); array && static_cast<int64_t>(array.size()) == list.length) {
+    } else if (auto array = dyn_cast<ArrayAttr>(value); array && array.size() == list.getLength()) {
       // ScalarList overloads: a number per position.
       value = builder.getArrayAttr(llvm::map_to_vector(entries, [&](int64_t position) { return array[position]; }));
     }
@@ -211,7 +206,7 @@ Operation *Partitioner::createListOp(const ListOp &list, ArrayRef<SmallVector<Va
   }
   if (unit)
     attrs.set("unit", unit);
-  OperationState state(loc, list.op->getName());
+  OperationState state(loc, list->getName());
   state.addOperands(operands);
   state.addTypes(results);
   state.addAttributes(attrs);

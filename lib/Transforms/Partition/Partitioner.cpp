@@ -115,8 +115,8 @@ LogicalResult Partitioner::emit(Operation *op) {
     parameterViews.insert_range(op->getResults());
     return success();
   }
-  if (ListOp::isListOp(op))
-    return emitList(op);
+  if (auto list = dyn_cast<aten::ListOpInterface>(op))
+    return emitList(list);
   if (OwnerDomain::isFullNorm(op) && getNormKind(op) && !isParameter(op->getOperand(0)) &&
       !parameterViews.contains(op->getOperand(0)))
     if (std::optional<Place> place = domain.getWanted(op->getOperand(0)))

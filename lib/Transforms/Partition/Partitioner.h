@@ -17,7 +17,6 @@
 #ifndef SPMD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 #define SPMD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 
-#include "ListOps.h"
 #include "OwnerDomain.h"
 #include "Propagate.h"
 #include "States.h"
@@ -147,13 +146,13 @@ private:
   mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
 
   // OwnerLists.cpp: list ops.
-  mlir::LogicalResult emitList(mlir::Operation *op);
-  std::optional<Place> getPlace(const ListOp &list, int64_t position) const;
-  bool fits(const ListOp &list, int64_t position, Place place) const;
-  mlir::LogicalResult emitUnitList(const ListOp &list, int64_t unit,
+  mlir::LogicalResult emitList(aten::ListOpInterface list);
+  std::optional<Place> getPlace(aten::ListOpInterface list, int64_t position) const;
+  bool fits(aten::ListOpInterface list, int64_t position, Place place) const;
+  mlir::LogicalResult emitUnitList(aten::ListOpInterface list, int64_t unit,
                                    llvm::ArrayRef<std::pair<int64_t, int64_t>> positions);
-  mlir::LogicalResult emitRest(const ListOp &list, llvm::ArrayRef<int64_t> positions);
-  mlir::Operation *createListOp(const ListOp &list, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists,
+  mlir::LogicalResult emitRest(aten::ListOpInterface list, llvm::ArrayRef<int64_t> positions);
+  mlir::Operation *createListOp(aten::ListOpInterface list, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists,
                                 mlir::TypeRange results, llvm::ArrayRef<int64_t> entries, mlir::FlatSymbolRefAttr unit);
 
   // Norms.cpp: clipping.

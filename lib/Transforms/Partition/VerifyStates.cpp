@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ListOps.h"
 #include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
@@ -367,7 +366,7 @@ LogicalResult Verifier::verifyAten(AtenOpInterface op) {
     if (stateOf(operand).outer == AxisState::Outer::partial)
       return error(op) << "has operand " << index << ", which is not added up along the first axis: it is "
                        << stateOf(operand).str();
-  if (ListOp::isListOp(op))
+  if (isa<aten::ListOpInterface>(*op))
     return verifyList(op);
   bool owned = llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isOwned(); });
   if (owned) {

@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ListOps.h"
 #include "States.h"
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
@@ -220,7 +219,7 @@ LogicalResult UnitVerifier::visit(Operation *op) {
     return success();
   }
   if (auto unit = op->getAttrOfType<FlatSymbolRefAttr>("unit");
-      unit && (isa<SegmentBroadcastOp, SegmentNormOp>(op) || ListOp::isListOp(op))) {
+      unit && (isa<SegmentBroadcastOp, SegmentNormOp, aten::ListOpInterface>(op))) {
     setHome(op->getResults(), unit);
     return expectHome(op, unit);
   }
