@@ -81,7 +81,6 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     return IntegerRange{0, 1};
   if (!op)
     return std::nullopt;
-  StringRef name = op->getName().stripDialect();
   auto operand = [&](unsigned i) { return get(op->getOperand(i)); };
   auto number = [&](StringRef attr) -> std::optional<IntegerRange> {
     std::optional<int64_t> n = getInteger(op->getAttr(attr));
@@ -137,7 +136,7 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     auto a = operand(0), b = number("value");
     return a && b ? std::optional(unite(*a, *b)) : std::nullopt;
   }
-  if (name == "clamp") {
+  if (isa<aten::ClampOp>(op)) {
     auto a = operand(0), low = number("min"), high = number("max");
     if (!a && !(low && high))
       return std::nullopt;
@@ -148,45 +147,45 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
       range = {std::min(range.low, high->high), std::min(range.high, high->high)};
     return limited(range.low, range.high);
   }
-  if (name == "minimum" || name == "maximum") {
+  if (isa<aten::MinimumOp, aten::MaximumOp>(op)) {
     auto a = operand(0), b = operand(1);
     if (!a || !b)
       return std::nullopt;
-    return name == "minimum" ? IntegerRange{std::min(a->low, b->low), std::min(a->high, b->high)}
-                             : IntegerRange{std::max(a->low, b->low), std::max(a->high, b->high)};
+    return isa<aten::MinimumOp>(op) ? IntegerRange{std::min(a->low, b->low), std::min(a->high, b->high)}
+                                    : IntegerRange{std::max(a->low, b->low), std::max(a->high, b->high)};
   }
-  if (name.starts_with("add.") || name.starts_with("sub.") || name.starts_with("rsub.")) {
+  if (isa<aten::AddTensorOp, aten::AddScalarOp, aten::SubTensorOp, aten::SubScalarOp, aten::RsubScalarOp>(op)) {
     auto a = operand(0), b = other(), alpha = getAlpha(op);
     if (!a || !b || !alpha)
       return std::nullopt;
-    if (name.starts_with("rsub."))
+    if (isa<aten::RsubScalarOp>(op))
       std::swap(a, b);
     auto scaled = multiply(*b, *alpha);
     if (!scaled)
       return std::nullopt;
-    if (name.starts_with("add."))
+    if (isa<aten::AddTensorOp, aten::AddScalarOp>(op))
       return limited(a->low + scaled->low, a->high + scaled->high);
     return limited(a->low - scaled->high, a->high - scaled->low);
   }
-  if (name.starts_with("mul.")) {
+  if (isa<aten::MulTensorOp, aten::MulScalarOp>(op)) {
     auto a = operand(0), b = other();
     return a && b ? multiply(*a, *b) : std::nullopt;
   }
-  if (name.starts_with("remainder.")) {
+  if (isa<aten::RemainderTensorOp, aten::RemainderScalarOp>(op)) {
     auto b = other();
     return b && b->low > 0 ? std::optional(IntegerRange{0, b->high - 1}) : std::nullopt;
   }
-  if (name == "floor_divide" || name == "div.Scalar_mode") {
+  if (isa<aten::FloorDivideOp, aten::DivScalarModeOp>(op)) {
     auto a = operand(0), b = other();
     if (!a || !b || a->low < 0 || b->low <= 0)
       return std::nullopt;
     return IntegerRange{a->low / b->high, a->high / b->low};
   }
-  if (name == "neg") {
+  if (isa<aten::NegOp>(op)) {
     auto a = operand(0);
     return a ? limited(-a->high, -a->low) : std::nullopt;
   }
-  if (name == "abs") {
+  if (isa<aten::AbsOp>(op)) {
     auto a = operand(0);
     if (!a)
       return std::nullopt;
@@ -197,23 +196,21 @@ std::optional<IntegerRange> IntegerRanges::compute(Value value) {
     auto before = scatter.getSelf() ? get(scatter.getSelf()) : IntegerRange{0, 0}, written = get(scatter.getSrc());
     return scatter.getReduce() == "set" && before && written ? std::optional(unite(*before, *written)) : std::nullopt;
   }
-  // Where something is along a dimension, or in flat order.
+  // Where something is along a dimension.
   auto rowsOf = [&](Value source) {
     auto dim = op->getAttrOfType<IntegerAttr>("dim");
     int64_t rank = typeOf(source).getRank();
     int64_t at = dim ? (dim.getInt() < 0 ? dim.getInt() + rank : dim.getInt()) : -1;
     return at >= 0 && at < rank ? typeOf(source).getDimSize(at) : typeOf(source).getNumElements();
   };
-  bool isPosition = name == "argmax" || name == "argmin" ||
-                    ((isa<aten::SortStableOp>(op) || name == "max.dim" || name == "min.dim" || name == "cummax" ||
-                      name == "cummin") &&
-                     value == op->getResult(1));
+  bool isPosition = isa<aten::SortStableOp, aten::MaxDimOp, aten::MinDimOp, aten::CummaxOp, aten::CumminOp>(op) &&
+                    value == op->getResult(1);
   if (isPosition)
     return limited(0, rowsOf(op->getOperand(0)) - 1);
-  if (isa<aten::GatherRowsOp>(op) || (isa<aten::SortStableOp>(op) && value == op->getResult(0)) || name == "amax" ||
-      name == "amin")
+  if (isa<aten::GatherRowsOp, aten::AmaxOp, aten::AminOp>(op) ||
+      (isa<aten::SortStableOp>(op) && value == op->getResult(0)))
     return operand(0);
-  bool isSum = isa<aten::SumDimIntListOp>(op), isPrefixSum = name == "cumsum";
+  bool isSum = isa<aten::SumDimIntListOp>(op), isPrefixSum = isa<aten::CumsumOp>(op);
   if (isSum || isPrefixSum) {
     std::optional<IntegerRange> a;
     if (isa<IntegerType>(typeOf(op->getOperand(0)).getElementType()))

@@ -4,6 +4,7 @@
 #include "../Emitter.h"
 
 #include "dialects/Aten/Aten.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -21,24 +22,24 @@ static bool isWhole(Value value) { return isa<IntegerType>(typeOf(value).getElem
 
 /// What a pointwise op makes of numbers `a` and `b`; null for ops that row numbers are not made with.
 static int64_t (*getFunction(Operation *op))(int64_t, int64_t) {
-  StringRef name = op->getName().stripDialect();
-  StringRef rounding;
-  if (auto mode = op->getAttrOfType<StringAttr>("rounding_mode"))
-    rounding = mode.getValue();
-  if (name == "floor_divide" || (name == "div.Scalar_mode" && rounding == "floor"))
-    return [](int64_t a, int64_t b) { return b ? llvm::divideFloorSigned(a, b) : 0; };
-  if (name == "add.Tensor" || name == "add.Scalar") {
-    if (Attribute alpha = op->getAttr("alpha"); alpha && getInteger(alpha) != 1)
-      return nullptr;
-    return [](int64_t a, int64_t b) { return a + b; };
-  }
-  if (name == "mul.Tensor" || name == "mul.Scalar")
-    return [](int64_t a, int64_t b) { return a * b; };
-  if (name == "lt.Scalar")
-    return [](int64_t a, int64_t b) { return static_cast<int64_t>(a < b); };
-  if (name == "eq.Scalar")
-    return [](int64_t a, int64_t b) { return static_cast<int64_t>(a == b); };
-  return nullptr;
+  using Function = int64_t (*)(int64_t, int64_t);
+  Function floorDivide = [](int64_t a, int64_t b) { return b ? llvm::divideFloorSigned(a, b) : 0; };
+  return TypeSwitch<Operation *, Function>(op)
+      .Case([&](aten::FloorDivideOp) { return floorDivide; })
+      .Case([&](aten::DivScalarModeOp div) { return div.getRoundingMode() == "floor" ? floorDivide : nullptr; })
+      .Case<aten::AddTensorOp, aten::AddScalarOp>([](auto add) -> Function {
+        if (getInteger(add.getAlphaAttr()) != 1)
+          return nullptr;
+        return [](int64_t a, int64_t b) { return a + b; };
+      })
+      .Case<aten::MulTensorOp, aten::MulScalarOp>(
+          [](auto) -> Function { return [](int64_t a, int64_t b) { return a * b; }; })
+      .Case(
+          [](aten::LtScalarOp) -> Function { return [](int64_t a, int64_t b) { return static_cast<int64_t>(a < b); }; })
+      .Case([](aten::EqScalarOp) -> Function {
+        return [](int64_t a, int64_t b) { return static_cast<int64_t>(a == b); };
+      })
+      .Default(Function());
 }
 
 std::optional<KnownIntegers::Numbers> KnownIntegers::compute(Value value) {
