@@ -5,18 +5,14 @@
 
 include "mlir/IR/OpBase.td"
 
-def AtenOpInterface : OpInterface<"AtenOpInterface"> {
+def ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
   let cppNamespace = "::spmd::aten";
   let description = [{
-    Facts about an ATen op that passes need without knowing the op: its PyTorch
-    schema, the loops its dimensions stand for, its cost, and how its size
-    attributes follow from the shapes a rank computes on.
+    What becomes of an op when its operands are parts of tensors or summands of
+    them: the loops its dimensions stand for, where elements come from, and how
+    its size attributes follow from the shapes a rank computes on.
   }];
   let methods = [
-    StaticInterfaceMethod<[{
-      The schema of the functional overload, as PyTorch prints it. Operands and
-      attributes have the names that it gives to its arguments.
-    }], "::llvm::StringRef", "getSchema">,
     InterfaceMethod<[{
       The sharding rule, or failure if the op can only run on replicated
       operands. Computed from the operands' and results' present types and from
@@ -35,11 +31,47 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       puts them together; not what adds zeros.
     }], "bool", "movesElements">,
     InterfaceMethod<[{
-      The results share memory with an operand, as the schema says: what lies in
-      a buffer is read there.
-    }], "bool", "isView", (ins), [{}], [{
-      return ::spmd::aten::returnsView($_op.getSchema());
+      Rewrites the attributes that state sizes (the `size` of a view, an expand
+      or a full, the end of a slice over a whole dimension) so that the op,
+      given operands of local shape, computes results of `localResultTypes`.
+      Attributes still state global sizes when this is called; the op's result
+      types are not touched. Fails when the op cannot produce these types, for
+      instance an arange that every rank must start elsewhere.
+    }], "::llvm::LogicalResult", "localize",
+      (ins "::mlir::TypeRange":$localResultTypes)>,
+  ];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::spmd::aten";
+  let description = [{
+    What an op costs, for decisions that change no value.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Not worth computing twice and not fused into loops around it: matrix
+      products, attention, row gathers and scatters.
+    }], "bool", "isHeavy">,
+    InterfaceMethod<[{
+      Its operations are multiply-adds of matrix products: what a rank should
+      not do that another does as well.
+    }], "bool", "isMatrixProduct", (ins), [{}], [{
+      return false;
     }]>,
+    InterfaceMethod<[{
+      Floating-point operations on the present shapes; an estimate for ops that
+      are not matrix products (one per element and elementary function).
+    }], "double", "getFlops">,
+  ];
+}
+
+def ScalarBodyOpInterface : OpInterface<"ScalarBodyOpInterface"> {
+  let cppNamespace = "::spmd::aten";
+  let description = [{
+    What one element of the result of a pointwise op is, from which its kernels
+    and its evaluator come.
+  }];
+  let methods = [
     InterfaceMethod<[{
       Every element of every result depends only on the elements of the operands
       that broadcasting puts at the same place.
@@ -59,15 +91,27 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       Null without a scalar body.
     }], "::mlir::Value", "buildScalarBody",
       (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::ValueRange":$args)>,
+  ];
+}
+
+def AtenOpInterface : OpInterface<"AtenOpInterface", [
+    ShardingOpInterface, CostOpInterface, ScalarBodyOpInterface]> {
+  let cppNamespace = "::spmd::aten";
+  let description = [{
+    Facts about an ATen op that passes need without knowing the op: its PyTorch
+    schema and the parts above, whose methods it has too. Code that asks for one
+    part names that one.
+  }];
+  let methods = [
+    StaticInterfaceMethod<[{
+      The schema of the functional overload, as PyTorch prints it. Operands and
+      attributes have the names that it gives to its arguments.
+    }], "::llvm::StringRef", "getSchema">,
     InterfaceMethod<[{
-      Not worth computing twice and not fused into loops around it: matrix
-      products, attention, row gathers and scatters.
-    }], "bool", "isHeavy">,
-    InterfaceMethod<[{
-      Its operations are multiply-adds of matrix products: what a rank should
-      not do that another does as well.
-    }], "bool", "isMatrixProduct", (ins), [{}], [{
-      return false;
+      The results share memory with an operand, as the schema says: what lies in
+      a buffer is read there.
+    }], "bool", "isView", (ins), [{}], [{
+      return ::spmd::aten::returnsView($_op.getSchema());
     }]>,
     InterfaceMethod<[{
       What the elements of `operand` may be, if they are numbers of rows or of
@@ -77,19 +121,6 @@ def AtenOpInterface : OpInterface<"AtenOpInterface"> {
       (ins "::mlir::OpOperand &":$operand), [{}], [{
       return ::std::nullopt;
     }]>,
-    InterfaceMethod<[{
-      Floating-point operations on the present shapes; an estimate for ops that
-      are not matrix products (one per element and elementary function).
-    }], "double", "getFlops">,
-    InterfaceMethod<[{
-      Rewrites the attributes that state sizes (the `size` of a view, an expand
-      or a full, the end of a slice over a whole dimension) so that the op,
-      given operands of local shape, computes results of `localResultTypes`.
-      Attributes still state global sizes when this is called; the op's result
-      types are not touched. Fails when the op cannot produce these types, for
-      instance an arange that every rank must start elsewhere.
-    }], "::llvm::LogicalResult", "localize",
-      (ins "::mlir::TypeRange":$localResultTypes)>,
   ];
 }
 

@@ -143,8 +143,8 @@ void EvaluatorRegistry::add(llvm::StringRef name, Evaluator evaluator) {
 Evaluator EvaluatorRegistry::lookup(llvm::StringRef name) const { return evaluators.lookup(name); }
 
 Evaluator findEvaluator(Operation *op) {
-  auto aten = dyn_cast<aten::AtenOpInterface>(op);
-  if (aten && aten.hasScalarBody())
+  auto body = dyn_cast<aten::ScalarBodyOpInterface>(op);
+  if (body && body.hasScalarBody())
     return &evaluateScalarBody;
   return EvaluatorRegistry::get().lookup(op->getName().getStringRef());
 }

@@ -15,7 +15,7 @@ namespace spmd::interp {
 static bool movesElements(Operation *op) {
   if (isa<SliceOp, MaskOp, AllGatherOp, aten::CheckIndexOp>(op))
     return true;
-  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
   return iface && iface.movesElements();
 }
 

@@ -186,7 +186,7 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
 }
 
 void Lockstep::countFlops(Operation &op, const Operands &operands) {
-  auto product = dyn_cast<aten::AtenOpInterface>(op);
+  auto product = dyn_cast<aten::CostOpInterface>(op);
   if (!product || !product.isMatrixProduct())
     return;
   double flops = product.getFlops() * mesh.numRanks();

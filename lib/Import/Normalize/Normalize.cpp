@@ -56,7 +56,7 @@ LogicalResult spmd::refuseDim(Emitter &emitter, Call &call, int64_t dim, int64_t
 /// An op that computes whole numbers as floating ones does so in the default type. The dialect's rule says f32: for
 /// another one the operands are of it.
 static void castToDefault(Emitter &emitter, Operation *op) {
-  Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
+  Type type = cast<aten::ScalarBodyOpInterface>(op).getPointwiseType();
   auto scalar = op->getAttrOfType<FloatAttr>("other"); // which comparisons are made with, whatever they give
   bool isWhole =
       llvm::none_of(op->getOperands(), [](Value value) { return isa<FloatType>(typeOf(value).getElementType()); });
@@ -75,7 +75,7 @@ LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
   if (!emitter.defaultFloat.isF32())
     castToDefault(emitter, op);
   // A pointwise op computes in the type that its operands promote to; an in-place op keeps the type of what it writes.
-  if (Type type = cast<aten::AtenOpInterface>(op).getPointwiseType();
+  if (Type type = cast<aten::ScalarBodyOpInterface>(op).getPointwiseType();
       type && op->getNumResults() == 1 && call.resultTypes.size() == 1 && call.resultTypes[0]) {
     RankedTensorType wanted = call.resultTypes[0];
     op->getResult(0).setType(wanted.clone(type));

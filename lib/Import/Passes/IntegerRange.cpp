@@ -47,7 +47,7 @@ bool spmd::keepsElements(Operation *op) {
   if (auto cast = dyn_cast<aten::ToCopyOp>(op)) // between widths of integers: row numbers fit in all of them
     return getElementTypeOrSelf(cast.getSelf().getType()).isInteger() &&
            getElementTypeOrSelf(cast->getResult(0).getType()).isInteger();
-  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
   return iface && iface.movesElements();
 }
 

@@ -68,7 +68,7 @@ std::optional<KnownIntegers::Numbers> KnownIntegers::compute(Value value) {
     const Numbers *numbers = get(from);
     return numbers ? std::optional(*numbers) : std::nullopt;
   };
-  if (auto known = dyn_cast<aten::AtenOpInterface>(op); known && known.isViewLike())
+  if (auto known = dyn_cast<aten::ShardingOpInterface>(op); known && known.isViewLike())
     return copyOf(op->getOperand(0));
   if (auto cast = dyn_cast<aten::ToCopyOp>(op)) // row numbers fit in all of them
     return isWhole(cast.getSelf()) && !typeOf(value).getElementType().isInteger(1) ? copyOf(cast.getSelf())

@@ -16,7 +16,7 @@ static bool holdsCounts(Type type) {
 /// What has the same numbers in the same order: without views, and casts that keep them.
 static Value strip(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    auto interface = dyn_cast<aten::AtenOpInterface>(op);
+    auto interface = dyn_cast<aten::ShardingOpInterface>(op);
     auto cast = dyn_cast<aten::ToCopyOp>(op);
     bool keeps = cast && holdsCounts(typeOf(value).getElementType()) &&
                  (holdsCounts(typeOf(cast.getSelf()).getElementType()) ||

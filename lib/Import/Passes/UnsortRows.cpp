@@ -270,7 +270,7 @@ bool Unsorting::visitKnownRows(Operation *op) {
 
 /// Views that leave the rows' dim as it is.
 bool Unsorting::visitView(Operation *op) {
-  auto interface = dyn_cast<aten::AtenOpInterface>(op);
+  auto interface = dyn_cast<aten::ShardingOpInterface>(op);
   auto form = forms.find(op->getOperand(0));
   if (!interface || !interface.isViewLike() || form == forms.end())
     return false;
@@ -301,7 +301,7 @@ static bool isConstantAlong(Value value, int64_t dim) {
 
 /// Ops that treat every row alone.
 void Unsorting::visitRowwise(Operation *op) {
-  auto interface = dyn_cast<aten::AtenOpInterface>(op);
+  auto interface = dyn_cast<aten::ShardingOpInterface>(op);
   if (!interface || op->getNumRegions() != 0)
     return;
   FailureOr<ShardingRule> rule = interface.getShardingRule();

@@ -69,7 +69,7 @@ LogicalResult evaluateScalarBody(OpCall &call) {
 
   ImplicitLocOpBuilder builder(call.op->getLoc(), call.op->getContext());
   builder.setInsertionPointToEnd(&scalars);
-  Value value = cast<aten::AtenOpInterface>(twin).buildScalarBody(builder, scalars.getArguments());
+  Value value = cast<aten::ScalarBodyOpInterface>(twin).buildScalarBody(builder, scalars.getArguments());
   func::ReturnOp::create(builder, value);
 
   FailureOr<Shape> shape =

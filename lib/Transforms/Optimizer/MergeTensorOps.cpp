@@ -74,7 +74,7 @@ public:
 
 private:
   static bool canBeMapped(Operation *op) {
-    auto iface = dyn_cast<aten::AtenOpInterface>(op);
+    auto iface = dyn_cast<aten::ScalarBodyOpInterface>(op);
     if (!iface || !iface.isPointwise() || op->getNumResults() != 1 || op->getNumOperands() == 0)
       return false;
     // Operands that may be absent have no place in a list.

@@ -19,7 +19,7 @@ namespace spmd::partition {
 /// The state each operand needs so that the op, now replicated, computes `want`;
 /// nothing when the rule does not say.
 static std::optional<SmallVector<AxisState>> getOperandStates(Operation *op, AxisState want) {
-  auto iface = cast<AtenOpInterface>(op);
+  auto iface = cast<aten::ShardingOpInterface>(op);
   SmallVector<AxisState> states(op->getNumOperands());
   if (iface.isViewLike()) {
     std::optional<AxisState> mapped =
@@ -60,7 +60,7 @@ static bool localize(OpBuilder &builder, ArrayRef<SliceOp> all, SmallVectorImpl<
   Operation *copy = op->cloneWithoutRegions();
   builder.setInsertionPoint(op);
   builder.insert(copy);
-  if (failed(cast<AtenOpInterface>(copy).localize({slice.getType()}))) {
+  if (failed(cast<aten::ShardingOpInterface>(copy).localize({slice.getType()}))) {
     copy->erase();
     return false;
   }

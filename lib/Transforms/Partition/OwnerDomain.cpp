@@ -7,7 +7,6 @@
 #include "dialects/Aten/AtenReduce.h"
 
 using namespace mlir;
-using spmd::aten::AtenOpInterface;
 
 namespace spmd::partition {
 
@@ -21,7 +20,7 @@ static Block &getBody(const Step &step) {
 }
 
 bool runsOnChunks(Operation *op) {
-  auto iface = dyn_cast<AtenOpInterface>(op);
+  auto iface = dyn_cast<aten::ScalarBodyOpInterface>(op);
   if (!iface || !iface.isPointwise() || op->getNumResults() != 1 || op->getNumOperands() == 0)
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -152,7 +151,7 @@ bool OwnerDomain::keepsGradientBound(Operation *user, Value value) const {
     return wanted.count(value);
   if (runsOnChunks(user) && home.count(user->getResult(0)))
     return true;
-  auto iface = dyn_cast<AtenOpInterface>(user);
+  auto iface = dyn_cast<aten::ShardingOpInterface>(user);
   if (!iface)
     return false;
   if (!iface.isViewLike()) {

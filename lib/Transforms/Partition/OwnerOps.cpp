@@ -3,7 +3,6 @@
 #include "Partitioner.h"
 
 using namespace mlir;
-using spmd::aten::AtenOpInterface;
 
 namespace spmd::partition {
 
@@ -64,7 +63,7 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
   place = *home;
   if (llvm::any_of(op->getOperands(), [&](Value operand) { return isOnChunk(operand); }))
     return true;
-  FailureOr<aten::ShardingRule> rule = cast<AtenOpInterface>(op).getShardingRule();
+  FailureOr<aten::ShardingRule> rule = cast<aten::ShardingOpInterface>(op).getShardingRule();
   if (failed(rule))
     return true;
   auto isSummand = [&](Value operand) { return getState(operand).isPartial() || getState(operand).isVarying(); };

@@ -93,7 +93,7 @@ Operation *Partitioner::cloneOnto(Operation *op, ValueRange operands, TypeRange 
 }
 
 bool Partitioner::isParameterViewOp(Operation *op) const {
-  auto iface = dyn_cast<AtenOpInterface>(op);
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
   if (!iface || op->getNumOperands() == 0)
     return false;
   // All of the parameter, which is gathered again wherever it is used, see [Note: order]; a piece of it is kept.
@@ -161,7 +161,7 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
 
   Operation *clone = builder.insert(op->cloneWithoutRegions());
   clone->setOperands(operands);
-  if (failed(cast<AtenOpInterface>(clone).localize(types)))
+  if (failed(cast<aten::ShardingOpInterface>(clone).localize(types)))
     return op->emitError() << "'" << op->getName() << "' cannot compute a shard of its result (" << describeSource(loc)
                            << ")";
   for (auto [old, state, result, type] :
@@ -181,7 +181,7 @@ static bool feedsHeavyOp(Value value) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
-      auto iface = dyn_cast<AtenOpInterface>(user);
+      auto iface = dyn_cast<aten::CostOpInterface>(user);
       if (!iface || !seen.insert(user).second)
         continue;
       if (iface.isHeavy())
@@ -209,7 +209,7 @@ void Partitioner::shardAgain(Value value) {
 
 /// Counts heavy work, and what of it no mesh axis cuts.
 void Partitioner::countWork(Operation *op, const OpStates &chosen) {
-  auto iface = cast<AtenOpInterface>(op);
+  auto iface = cast<aten::CostOpInterface>(op);
   if (!iface.isHeavy() || step.ranks == 1 || step.isLocalView)
     return;
   double flops = iface.getFlops();

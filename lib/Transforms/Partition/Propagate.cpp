@@ -32,8 +32,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
-using spmd::aten::AtenOpInterface;
 using spmd::aten::Linearity;
+using spmd::aten::ShardingOpInterface;
 using spmd::aten::ShardingRule;
 
 namespace spmd::partition {
@@ -193,7 +193,7 @@ bool Propagation::isLinear(ReduceKind kind, unsigned partials) const {
   for (unsigned i = 0; i < states.size(); ++i)
     counted += !isDontCare(i);
   if (rule->linearity == Linearity::additive)
-    return partials == counted && (kind == ReduceKind::sum || cast<AtenOpInterface>(op).movesElements());
+    return partials == counted && (kind == ReduceKind::sum || cast<ShardingOpInterface>(op).movesElements());
   if (rule->linearity != Linearity::multilinear || partials != 1 || kind != ReduceKind::sum)
     return false;
   return llvm::any_of(rule->multilinearOperands, [&](unsigned i) { return states[i].isPartial() && !isDontCare(i); });
@@ -241,7 +241,7 @@ void Propagation::passPartials() {
 FailureOr<OpStates> Propagation::run() {
   if (llvm::all_of(states, [](AxisState s) { return s.isReplicated(); }))
     return out;
-  auto iface = dyn_cast<AtenOpInterface>(op);
+  auto iface = dyn_cast<ShardingOpInterface>(op);
   if (iface && iface.isViewLike()) {
     if (!runView())
       passPartials();

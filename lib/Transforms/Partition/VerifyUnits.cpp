@@ -223,7 +223,7 @@ LogicalResult UnitVerifier::visit(Operation *op) {
     setHome(op->getResults(), unit);
     return expectHome(op, unit);
   }
-  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  auto iface = dyn_cast<aten::ScalarBodyOpInterface>(op);
   if (!iface || !iface.isPointwise())
     return success();
   FlatSymbolRefAttr home;

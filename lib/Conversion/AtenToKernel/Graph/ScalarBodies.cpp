@@ -18,10 +18,10 @@ ScalarBody getScalarBody(Operation *op) {
       return kernel::UniformOp::create(b, args[0], args[1], args[2], stream, word);
     };
   }
-  auto aten = dyn_cast<aten::AtenOpInterface>(op);
-  if (!aten || !aten.hasScalarBody())
+  auto body = dyn_cast<aten::ScalarBodyOpInterface>(op);
+  if (!body || !body.hasScalarBody())
     return nullptr;
-  return [aten](ImplicitLocOpBuilder &b, ValueRange args) mutable { return aten.buildScalarBody(b, args); };
+  return [body](ImplicitLocOpBuilder &b, ValueRange args) mutable { return body.buildScalarBody(b, args); };
 }
 
 } // namespace spmd::fusion

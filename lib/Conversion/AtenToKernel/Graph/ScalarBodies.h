@@ -14,8 +14,8 @@ using aten::getScalarValue;
 using aten::getValueType;
 using aten::ScalarBuilder;
 
-/// The scalar body of a pointwise aten op (AtenOpInterface::buildScalarBody): one argument per tensor operand, of the
-/// operand's element type, one result of the result's. Null when the op has none.
+/// The scalar body of a pointwise aten op (ScalarBodyOpInterface::buildScalarBody): one argument per tensor operand, of
+/// the operand's element type, one result of the result's. Null when the op has none.
 ScalarBody getScalarBody(mlir::Operation *op);
 
 } // namespace spmd::fusion
