@@ -9,14 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BodyPadding.h"
 #include "Decompose.h"
 
 #include "dialects/Aten/AtenCompare.h"
+#include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/Roles.h"
-
-#include <algorithm>
 
 using namespace mlir;
 using namespace spmd;
@@ -24,162 +24,61 @@ using namespace spmd;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
-/// What the elements of a chunk are that are in no segment: unknown may be NaN or infinite, the others are finite.
-/// Values computed from constants are taken not to overflow or vanish.
-enum class Padding { zero, positive, nonzero, finite, unknown };
-
 class PaddingAnalysis {
 public:
-  Padding of(Value value) {
-    auto [found, isNew] = known.try_emplace(value, Padding::unknown);
+  Padding of(Value value) { return get(value).padding; }
+
+private:
+  struct Known {
+    Padding padding = Padding::unknown;
+    bool isAssumed = false; ///< of a number that is taken to be finite, or not to be 0
+  };
+
+  Known get(Value value) {
+    auto [found, isNew] = known.try_emplace(value, Known());
     if (!isNew)
       return found->second;
-    Padding padding = compute(value);
+    Known padding = compute(value);
     return known[value] = padding;
   }
 
-private:
-  Padding compute(Value value) {
+  Known compute(Value value) {
     Operation *op = value.getDefiningOp();
     // A number of its own: a learning rate may be 0. Sums are divided by where segments are too, so they are not 0.
     if (typeOf(value).getRank() == 0) {
-      Padding number = op && op->getName().getDialectNamespace() == "aten" ? ofAten(op) : Padding::finite;
-      bool isSum = op && llvm::is_contained({"add.Scalar", "sub.Scalar", "rsub.Scalar", "add.Tensor", "sub.Tensor"},
-                                            op->getName().stripDialect());
-      return isSum ? Padding::positive : number == Padding::unknown ? Padding::finite : number;
+      if (isa_and_nonnull<aten::AddTensorOp, aten::AddScalarOp, aten::SubTensorOp, aten::SubScalarOp,
+                          aten::RsubScalarOp>(op))
+        return {Padding::positive, true};
+      Known number = op ? ofAten(op) : Known();
+      return number.padding == Padding::unknown ? Known{Padding::finite, true} : number;
     }
     if (!op || isa<PackOp, SegmentBroadcastOp>(op))
-      return Padding::zero;
+      return {Padding::zero};
     if (isa<CollectiveOpInterface, SliceOp>(op))
-      return of(op->getOperand(cast<OpResult>(value).getResultNumber()));
-    return op->getName().getDialectNamespace() == "aten" ? ofAten(op) : Padding::unknown;
+      return get(op->getOperand(cast<OpResult>(value).getResultNumber()));
+    return ofAten(op);
   }
 
-  /// `value` rounded to `type`.
-  static Padding ofConstant(double value, Type type) {
-    auto floatType = dyn_cast<FloatType>(type);
-    if (!floatType)
-      return Padding::unknown;
-    llvm::APFloat rounded(value);
-    bool losesInfo;
-    rounded.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    if (!rounded.isFinite())
-      return Padding::unknown;
-    return rounded.isZero() ? Padding::zero : rounded.isNegative() ? Padding::nonzero : Padding::positive;
-  }
-
-  static bool isNonzero(Padding a) { return a == Padding::positive || a == Padding::nonzero; }
-  static Padding either(Padding a, Padding b) {
-    if (a == b)
-      return a;
-    if (a == Padding::unknown || b == Padding::unknown)
-      return Padding::unknown;
-    return isNonzero(a) && isNonzero(b) ? Padding::nonzero : Padding::finite;
-  }
-  static Padding sum(Padding a, Padding b) {
-    if (a == Padding::zero || b == Padding::zero)
-      return a == Padding::zero ? b : a;
-    if (a == Padding::unknown || b == Padding::unknown)
-      return Padding::unknown;
-    return a == Padding::positive && b == a ? a : Padding::finite; // else they may cancel
-  }
-  static Padding product(Padding a, Padding b) {
-    if (a == Padding::unknown || b == Padding::unknown)
-      return Padding::unknown; // 0 times infinity
-    if (a == Padding::zero || b == Padding::zero)
-      return Padding::zero;
-    return either(a, b);
-  }
-  static Padding quotient(Padding a, Padding b) { return isNonzero(b) ? product(a, b) : Padding::unknown; }
-
-  Padding ofAten(Operation *op) {
-    StringRef name = op->getName().stripDialect();
-    auto operand = [&](unsigned index) { return of(op->getOperand(index)); };
-    auto constant = [&](StringRef attribute, double otherwise) {
-      Attribute scalar = op->getAttr(attribute);
-      return ofConstant(scalar ? aten::getScalarValue(scalar) : otherwise, typeOf(op->getResult(0)).getElementType());
-    };
-    auto isOneOf = [&](std::initializer_list<StringRef> names) { return llvm::is_contained(names, name); };
-    Padding first = op->getNumOperands() ? operand(0) : Padding::unknown;
-
-    if (isOneOf({"alias", "clone", "detach", "sign", "sgn"}))
-      return first;
-    if (name == "_to_copy") { // 0.3 is an integer's 0, and 1e-10 that of f16
-      auto from = dyn_cast<FloatType>(typeOf(op->getOperand(0)).getElementType());
-      auto to = dyn_cast<FloatType>(typeOf(op->getResult(0)).getElementType());
-      bool isExact = from && to && llvm::APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
-      return isExact || first == Padding::zero ? first : Padding::unknown;
+  Known ofAten(Operation *op) {
+    if (isa<aten::CloneOp>(op))
+      return get(op->getOperand(0));
+    if (auto scalar = dyn_cast<aten::ScalarTensorOp>(op))
+      return {getPaddingOfNumber(aten::getScalarValue(scalar.getS()), scalar.getType().getElementType())};
+    auto body = dyn_cast<aten::ScalarBodyOpInterface>(op);
+    if (!body || !body.hasScalarBody())
+      return {};
+    SmallVector<Padding> operands;
+    bool isAssumed = false;
+    for (Value operand : op->getOperands()) {
+      Known known = get(operand);
+      operands.push_back(known.padding);
+      isAssumed |= known.isAssumed;
     }
-    if (name == "scalar_tensor")
-      return constant("s", 0);
-    if (name == "neg")
-      return negated(first);
-    if (name == "abs")
-      return first == Padding::nonzero ? Padding::positive : first;
-    if (name == "sqrt")
-      return first == Padding::zero || first == Padding::positive ? first : Padding::unknown;
-    if (name == "rsqrt")
-      return first == Padding::positive ? first : Padding::unknown;
-    if (name == "reciprocal")
-      return isNonzero(first) ? first : Padding::unknown;
-    if (name == "exp")
-      return first == Padding::zero ? Padding::positive : Padding::unknown;
-    // f(0) = 0
-    if (isOneOf({"sin", "tan", "tanh", "asin", "atan", "sinh", "asinh", "erf", "expm1", "log1p", "relu", "trunc",
-                 "floor", "ceil", "round", "frac"}))
-      return first == Padding::zero ? Padding::zero : Padding::unknown;
-    if (isOneOf({"add.Scalar", "sub.Scalar"})) {
-      Padding other = product(constant("other", 0), constant("alpha", 1));
-      return sum(first, name == "sub.Scalar" ? negated(other) : other);
-    }
-    if (name == "rsub.Scalar")
-      return sum(negated(product(first, constant("alpha", 1))), constant("other", 0));
-    if (name == "add.Tensor")
-      return sum(first, product(operand(1), constant("alpha", 1)));
-    if (name == "sub.Tensor")
-      return sum(first, negated(product(operand(1), constant("alpha", 1))));
-    if (name == "mul.Scalar")
-      return product(first, constant("other", 1));
-    if (name == "mul.Tensor")
-      return product(first, operand(1));
-    if (name == "div.Scalar")
-      return quotient(first, constant("other", 1));
-    if (name == "div.Tensor")
-      return quotient(first, operand(1));
-    if (name == "addcmul")
-      return sum(first, product(product(operand(1), operand(2)), constant("value", 1)));
-    if (name == "addcdiv")
-      return sum(first, product(quotient(operand(1), operand(2)), constant("value", 1)));
-    if (isOneOf({"lerp.Scalar", "lerp.Tensor"})) {
-      Padding ends = either(first, operand(1)), weight = name == "lerp.Tensor" ? operand(2) : constant("weight", 0);
-      if (ends == Padding::unknown || weight == Padding::unknown)
-        return Padding::unknown;
-      return ends == Padding::zero ? ends : Padding::finite;
-    }
-    if (isOneOf({"maximum", "minimum"}))
-      return either(first, operand(1));
-    if (name == "where.self")
-      return either(operand(1), operand(2));
-    if (name == "pow.Tensor_Scalar") {
-      Padding exponent = constant("exponent", 0);
-      bool keeps = exponent == Padding::positive ? first == Padding::zero || first == Padding::positive
-                                                 : exponent == Padding::nonzero && first == Padding::positive;
-      return keeps ? first : Padding::unknown;
-    }
-    if (isOneOf({"clamp", "clamp_min", "clamp_max"})) {
-      if (first == Padding::unknown)
-        return first;
-      Attribute min = op->getAttr("min"), max = op->getAttr("max");
-      double zero = min ? std::max(0.0, aten::getScalarValue(min)) : 0.0;
-      zero = max ? std::min(zero, aten::getScalarValue(max)) : zero;
-      return first == Padding::zero ? ofConstant(zero, typeOf(op->getResult(0)).getElementType()) : Padding::unknown;
-    }
-    return Padding::unknown;
+    Padding padding = getPaddingOfBody(body, operands, /*decides=*/!isAssumed);
+    return {padding, isAssumed && padding != Padding::zero};
   }
 
-  static Padding negated(Padding a) { return a == Padding::positive ? Padding::nonzero : a; }
-
-  llvm::DenseMap<Value, Padding> known;
+  llvm::DenseMap<Value, Known> known;
 };
 } // namespace
 
