@@ -1,6 +1,7 @@
 //===- OwnerLists.cpp - list ops on chunks and tables ---------------------===//
 
 #include "Partitioner.h"
+#include "dialects/Spmd/Source.h"
 
 using namespace mlir;
 using spmd::aten::ListOpInterface;
@@ -132,6 +133,8 @@ LogicalResult Partitioner::emitUnitList(ListOpInterface list, int64_t number,
     types.push_back(onChunk ? getChunkType(number, dtype) : getTableType(number, dtype, AxisState::replicated()));
   }
   Operation *made = createListOp(list, lists, types, entries, FlatSymbolRefAttr::get(unit.op.getSymNameAttr()));
+  if (!made)
+    return failure();
   unsigned next = 0;
   for (ResultRange results : list.getResultLists()) {
     if (results.empty())
@@ -160,6 +163,8 @@ LogicalResult Partitioner::emitRest(ListOpInterface list, ArrayRef<int64_t> posi
       for (int64_t i : positions)
         types.push_back(getLocalType(typeOf(results[i]), AxisState::replicated()));
   Operation *made = createListOp(list, lists, types, positions, {});
+  if (!made)
+    return failure();
   unsigned next = 0;
   for (ResultRange results : list.getResultLists())
     if (!results.empty())
@@ -169,12 +174,21 @@ LogicalResult Partitioner::emitRest(ListOpInterface list, ArrayRef<int64_t> posi
 }
 
 /// A list op with other lists. `entries[k]` is the captured position whose
-/// attributes entry k of the new lists, or segment k of the unit, gets.
+/// attributes entry k of the new lists, or segment k of the unit, gets. Null after an error.
 Operation *Partitioner::createListOp(ListOpInterface list, ArrayRef<SmallVector<Value>> lists, TypeRange results,
                                      ArrayRef<int64_t> entries, FlatSymbolRefAttr unit) {
   SmallVector<Value> shared;
-  for (Value value : list.getShared())
+  bool keepsPositions = entries.size() == list.getLength() && llvm::equal(entries, llvm::seq<int64_t>(0, entries.size()));
+  for (Value value : list.getShared()) {
+    // A tensor with a number for each position (the overload .Tensor of addcmul and addcdiv).
+    if (typeOf(value).getRank() == 1 && !keepsPositions && !list->hasAttr("groups")) {
+      list->emitError() << "'" << list->getName() << "' takes a tensor with a number for each of its "
+                        << list.getLength() << " tensors, which are not one unit's in this order ("
+                        << describeSource(loc) << "); give the numbers as a list, or multiply by them first";
+      return nullptr;
+    }
     shared.push_back(get(value, AxisState::replicated()));
+  }
   SmallVector<Value> operands;
   SmallVector<int32_t> sizes, resultSizes;
   for (const SmallVector<Value> &values : lists) {

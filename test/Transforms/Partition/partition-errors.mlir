@@ -104,3 +104,20 @@ func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", trainable>})
   return %loss : tensor<f32>
 }
 }
+
+// -----
+
+// A number for each tensor of a list, in another order than that of the unit.
+module attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
+  spmd.mesh @mesh ["data" = 2]
+  spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+    #spmd.segment<"a", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
+    #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
+  func.func @step(%a: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>}, %b: tensor<4xf32> {spmd.arg = #spmd.param<"b", trainable>},
+                  %n: tensor<2xf32> {spmd.arg = #spmd.batch<"n", dim = none>})
+      -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"a", trainable>>}, tensor<4xf32> {spmd.result = #spmd.update<#spmd.param<"b", trainable>>}) {
+    // expected-error @+1 {{'aten._foreach_addcmul.Tensor' takes a tensor with a number for each of its 2 tensors, which are not one unit's in this order}}
+    %0:2 = aten._foreach_addcmul.Tensor %b, %a, %b, %a, %b, %a, %n {spmd.segment = 2 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    return %0#1, %0#0 : tensor<4xf32>, tensor<4xf32>
+  }
+}
