@@ -178,7 +178,8 @@ LogicalResult Partitioner::emitRest(ListOpInterface list, ArrayRef<int64_t> posi
 Operation *Partitioner::createListOp(ListOpInterface list, ArrayRef<SmallVector<Value>> lists, TypeRange results,
                                      ArrayRef<int64_t> entries, FlatSymbolRefAttr unit) {
   SmallVector<Value> shared;
-  bool keepsPositions = entries.size() == list.getLength() && llvm::equal(entries, llvm::seq<int64_t>(0, entries.size()));
+  bool keepsPositions =
+      entries.size() == list.getLength() && llvm::equal(entries, llvm::seq<int64_t>(0, entries.size()));
   for (Value value : list.getShared()) {
     // A tensor with a number for each position (the overload .Tensor of addcmul and addcdiv).
     if (typeOf(value).getRank() == 1 && !keepsPositions && !list->hasAttr("groups")) {
