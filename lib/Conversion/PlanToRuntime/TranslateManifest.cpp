@@ -311,12 +311,12 @@ void ManifestTranslator::addOutsideArena() {
     // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
     if (hasBF16 || hasF16 || multiplies(runtime::DType::F32))
       add("workspace of f32 products, per thread", runtime::kF32WorkspaceBytes);
+    if (multiplies(runtime::DType::F64))
+      add("workspace of f64 products, per thread", runtime::kF64WorkspaceBytes);
     if (hasBF16)
       add("workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes);
     if (hasF16)
       add("workspace of f16 products, per thread", runtime::kF16WorkspaceBytes);
-    if (multiplies(runtime::DType::F64))
-      add("OpenBLAS packing buffers");
   }
   add("thread stacks");
 }

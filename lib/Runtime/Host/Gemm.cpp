@@ -3,9 +3,9 @@
 #include "spmd/Runtime/Host/Gemm.h"
 #include "spmd/Runtime/Host/GemmBF16.h"
 #include "spmd/Runtime/Host/GemmF16.h"
+#include "spmd/Runtime/Host/GemmF64.h"
 
 #include <algorithm>
-#include <cblas.h>
 
 using namespace spmd::runtime;
 
@@ -32,6 +32,18 @@ static Product<Element> getPart(const Work &work, int64_t product, int64_t row, 
   return {rows, columns, g.k, a, b, c, g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0};
 }
 
+/// The same, as one of the pieces of C.
+template <typename Element>
+static ProductWithEpilogue<Element> getPiece(const Work &work, int64_t product, int64_t row, int64_t rows,
+                                             int64_t column, int64_t columns) {
+  ProductWithEpilogue<Element> p{getPart<Element>(work, product, row, rows, column, columns)};
+  if (work.cut == Work::ByColumn) {
+    p.columnPiece = column / work.piece;
+    p.columnPieces = (work.gemm->shape.n + work.piece - 1) / work.piece;
+  }
+  return p;
+}
+
 static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   if (work.gemm->dtype == DType::BF16) {
     static const UnitBF16 unit = getUnitBF16();
@@ -39,25 +51,16 @@ static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows
   }
   if (work.gemm->dtype == DType::F16)
     return runProductF16(getPart<uint16_t>(work, product, row, rows, column, columns));
-  if (work.gemm->dtype == DType::F32) {
-    static const UnitF32 unit = getUnitF32();
-    Epilogue epilogue = work.epilogue;
-    if (epilogue.bias)
-      epilogue.bias += column;
-    if (epilogue.residual)
-      epilogue.residual += product * epilogue.strideR + row * epilogue.ldr + column;
-    ProductF32 p{getPart<float>(work, product, row, rows, column, columns), epilogue};
-    if (work.cut == Work::ByColumn) {
-      p.columnPiece = column / work.piece;
-      p.columnPieces = (work.gemm->shape.n + work.piece - 1) / work.piece;
-    }
-    return runProductF32(p, unit);
-  }
-  Product<double> p = getPart<double>(work, product, row, rows, column, columns);
-  cblas_dgemm(CblasRowMajor, p.transA ? CblasTrans : CblasNoTrans, p.transB ? CblasTrans : CblasNoTrans,
-              static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), 1.0, p.a,
-              static_cast<blasint>(p.lda), p.b, static_cast<blasint>(p.ldb), p.accumulate ? 1.0 : 0.0, p.c,
-              static_cast<blasint>(p.ldc));
+  static const VectorUnit unit = getVectorUnit();
+  if (work.gemm->dtype == DType::F64)
+    return runProductF64(getPiece<double>(work, product, row, rows, column, columns), unit);
+  ProductF32 p = getPiece<float>(work, product, row, rows, column, columns);
+  p.epilogue = work.epilogue;
+  if (p.epilogue.bias)
+    p.epilogue.bias += column;
+  if (p.epilogue.residual)
+    p.epilogue.residual += product * p.epilogue.strideR + row * p.epilogue.ldr + column;
+  runProductF32(p, unit);
 }
 
 static void runPieces(void *context, int64_t begin, int64_t end) {
@@ -89,7 +92,7 @@ void spmd::runtime::runGemm(const GemmCommand &gemm, const void *a, const void *
   int64_t extent = g.m;
   // Pieces by rows copy (or transpose) all of B each, pieces by columns only their part of it; but they write to the
   // same pages, side by side, which is not for short depths.
-  bool isByColumn = gemm.dtype == DType::F32 && !g.transA && g.k >= 256;
+  bool isByColumn = (gemm.dtype == DType::F32 || gemm.dtype == DType::F64) && !g.transA && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;
   if (g.batch >= threads && g.batch > 1) {
@@ -117,5 +120,5 @@ void spmd::runtime::prepareGemmThread(DType dtype) {
   else if (dtype == DType::F32)
     prepareThreadF32();
   else
-    prepareBlasThread();
+    prepareThreadF64();
 }

@@ -83,7 +83,7 @@ void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace
   widenRows(block.a(), p.lda, p.transA ? block.depths : block.rows, lda, workspace.a());
   if (packsB)
     widenRows(block.b(), p.ldb, p.transB ? block.columns : block.depths, ldb, workspace.b());
-  static const UnitF32 unit = getUnitF32();
+  static const VectorUnit unit = getVectorUnit();
   runProductF32({{block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
                   kColumns, p.transA, p.transB, adds}},
                 unit);

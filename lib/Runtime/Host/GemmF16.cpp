@@ -86,7 +86,7 @@ void spmd::runtime::runProductF16(const ProductF16 &p) {
   if (p.m == 0 || p.n == 0 || p.k == 0)
     return;
   const Workspace &workspace = getWorkspace();
-  static const UnitF32 unit = getUnitF32();
+  static const VectorUnit unit = getVectorUnit();
   for (int64_t column = 0; column < p.n; column += kColumns)
     for (int64_t row = 0; row < p.m; row += kRows) {
       int64_t rows = std::min(kRows, p.m - row), columns = std::min(kColumns, p.n - column);

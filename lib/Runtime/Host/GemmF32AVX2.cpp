@@ -11,6 +11,7 @@ namespace {
 #define SPMD_LANE static __attribute__((target("avx2,fma"), always_inline)) inline
 
 struct Lanes {
+  using Element = float;
   using Vector = __m256;
   using Mask = __m256i;
   static constexpr int64_t kLanes = 8;
@@ -45,9 +46,10 @@ struct Lanes {
 };
 } // namespace
 
-#include "GemmF32Tile.h"
+#include "GemmTile.h"
 
-const spmd::runtime::KernelsF32 spmd::runtime::kKernelsAVX2 = {
-    6, 16, 8, Tiles<1, 2, 3, 4, 5, 6>::table, packStrip, packRows};
+template <>
+const spmd::runtime::Kernels<float> spmd::runtime::Kernels<float>::kAVX2 = {
+    6, 16, 8, 10, Tiles<1, 2, 3, 4, 5, 6>::table, packStrip, packGroup};
 
 #endif

@@ -11,6 +11,7 @@ namespace {
 #define SPMD_LANE static __attribute__((target("avx512f"), always_inline)) inline
 
 struct Lanes {
+  using Element = float;
   using Vector = __m512;
   using Mask = __mmask16;
   static constexpr int64_t kLanes = 16;
@@ -45,9 +46,10 @@ struct Lanes {
 };
 } // namespace
 
-#include "GemmF32Tile.h"
+#include "GemmTile.h"
 
-const spmd::runtime::KernelsF32 spmd::runtime::kKernelsAVX512 = {
-    14, 32, 16, Tiles<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>::table, packStrip, packRows};
+template <>
+const spmd::runtime::Kernels<float> spmd::runtime::Kernels<float>::kAVX512 = {
+    14, 32, 16, 10, Tiles<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>::table, packStrip, packGroup};
 
 #endif

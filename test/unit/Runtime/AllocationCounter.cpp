@@ -9,7 +9,7 @@
 #include <cstddef>
 
 // The program's definitions win over the C library's in every shared library,
-// so operator new, OpenBLAS and all others come through here.
+// so operator new and all others come through here.
 static std::atomic<int64_t> allocations{0};
 
 int64_t countAllocations() { return allocations.load(); }

@@ -1,8 +1,6 @@
 #include "spmd/Runtime/Host/Gemm.h"
 #include "TestSupport.h"
 
-#include <thread>
-
 using namespace spmd::runtime;
 
 namespace {
@@ -65,36 +63,4 @@ TEST(Gemm, EqualsLoops) {
             compareWithLoops<double>(shape, transA, transB, beta, pool);
           }
   }
-}
-
-extern "C" {
-void *__wrap_blas_memory_alloc(int position);
-void __wrap_blas_memory_free(void *buffer);
-}
-
-// [Note: packing buffers] in BlasMemory.cpp: without our part two threads get
-// the same buffer, hundreds of thousands of times in about every other run.
-TEST(Gemm, ThreadsNeverShareAPackingBuffer) {
-  constexpr int numThreads = 4;
-  std::atomic<void *> held[numThreads] = {};
-  std::atomic<int> shared{0}, started{0};
-  std::vector<std::thread> threads;
-  for (int self = 0; self < numThreads; ++self)
-    threads.emplace_back([&, self] {
-      ++started;
-      while (started < numThreads)
-        std::this_thread::yield();
-      for (int i = 0; i < 3000000; ++i) {
-        void *buffer = __wrap_blas_memory_alloc(0);
-        held[self] = buffer;
-        for (int other = 0; other < numThreads; ++other)
-          if (other != self && held[other] == buffer)
-            ++shared;
-        held[self] = nullptr;
-        __wrap_blas_memory_free(buffer);
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(shared, 0);
 }

@@ -7,9 +7,10 @@
 
 namespace spmd::runtime {
 
-/// Bytes that each thread of a rank holds for products of f32 ([Note: products of f32]), of bf16 ([Note: products of
-/// bf16]) and of f16 ([Note: products of f16]), from before the first step.
+/// Bytes that each thread of a rank holds for products of f32 ([Note: products of f32]), of f64 ([Note: products of
+/// f64]), of bf16 ([Note: products of bf16]) and of f16 ([Note: products of f16]), from before the first step.
 constexpr int64_t kF32WorkspaceBytes = 2'179'072;
+constexpr int64_t kF64WorkspaceBytes = 2'179'072;
 constexpr int64_t kBF16WorkspaceBytes = 3'571'712;
 constexpr int64_t kF16WorkspaceBytes = 2'031'616;
 

@@ -9,8 +9,8 @@
 
 namespace spmd::runtime {
 
-/// Runs a gemm command (f32, f64, bf16 or f16) with operands a, b, c. C is divided over the pool by rows or columns; each
-/// piece is a product of GemmF32.h, GemmBF16.h or GemmF16.h, of f64 a call of serial BLAS. Only products of f32 have an epilogue.
+/// Runs a gemm command (f32, f64, bf16 or f16) with operands a, b, c. C is divided over the pool by rows or columns;
+/// each piece is a product of GemmF32.h, GemmF64.h, GemmBF16.h or GemmF16.h. Only products of f32 have an epilogue.
 void runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, const Epilogue &epilogue,
              WorkerPool &pool);
 
@@ -21,9 +21,6 @@ inline void runGemm(const GemmCommand &gemm, const void *a, const void *b, void 
 /// Gives the calling thread what products of `dtype` need, so that its first one
 /// does not allocate.
 void prepareGemmThread(DType dtype);
-
-/// The part of BLAS in it.
-void prepareBlasThread();
 
 } // namespace spmd::runtime
 

@@ -17,6 +17,25 @@ struct Product {
   bool transA = false, transB = false, accumulate = false;
 };
 
+/// What is added to each element of a product before it is stored: (product + bias) + residual. The residual may be C
+/// itself, element upon element, but not otherwise overlap it.
+template <typename Element>
+struct EpilogueOf {
+  const Element *bias = nullptr;     ///< n, one per column, or null
+  const Element *residual = nullptr; ///< m x n, rows `ldr` apart, or null
+  int64_t ldr = 0;
+  int64_t strideR = 0; ///< between the residuals of a batch; all products share the bias
+};
+
+/// A product and what is added to it. With `accumulate`, C is the residual.
+template <typename Element>
+struct ProductWithEpilogue : Product<Element> {
+  EpilogueOf<Element> epilogue = {};
+  /// Which of how many pieces of one C this is, each some of its columns: every piece starts at other rows, so that
+  /// threads stay out of each other's.
+  int64_t columnPiece = 0, columnPieces = 1;
+};
+
 } // namespace spmd::runtime
 
 #endif // SPMD_RUNTIME_HOST_GEMMPRODUCT_H

@@ -1,12 +1,12 @@
-//===- GemmF32.cpp --------------------------------------------------------===//
+//===- GemmBlocked.cpp - Products of f32 and f64 --------------------------===//
 
-#include "spmd/Runtime/Host/GemmF32.h"
-#include "GemmF32Kernels.h"
+#include "GemmKernels.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
-#include "spmd/Runtime/Host/Gemm.h"
+#include "spmd/Runtime/Host/GemmF32.h"
+#include "spmd/Runtime/Host/GemmF64.h"
 
 #include <algorithm>
-#include <cblas.h>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -24,30 +24,42 @@ namespace {
 // places of the first-level cache. A transposed A is packed a group at a time: a depth of it may be a page of its own,
 // and each tile would have to find all of them. Meanwhile tiles bring nearer what comes next: the next strip of B in
 // the first group, the next group of A in all of them.
-constexpr int64_t kPanel = 384, kWidePanel = 512, kGroup = 84, kDepth = kF32BlockDepth;
-constexpr int64_t kSums = 512 * kPanel;     ///< of a block of C whose sums lie in the workspace
-constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as one vector per depth, wider than itself
-/// Of copied rows of A: one behind the other, but not at multiples of a page.
-constexpr int64_t kRowDepth = kDepth + 16;
-static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
-constexpr int64_t kFew = 10; ///< so many tiles are too few uses for a copy of a strip of B
-constexpr int64_t kWorkspace = kWidePanel * kDepth + kGroupLanes * kDepth + kSums;
-static_assert(kF32WorkspaceBytes == kWorkspace * 4);
+constexpr int64_t kPanel = 384, kWidePanel = 512, kGroup = 84;
+constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as whole vectors per depth, wider than itself
+constexpr int64_t kFew = 10;                ///< so many tiles are too few to wait for what they read
+
+/// What depends on how many bytes an element has: a block is as deep in bytes for all of them.
+template <typename Element>
+struct Sizes {
+  static constexpr int64_t kBytes = sizeof(Element);
+  static constexpr int64_t kLine = 64 / kBytes, kPage = 4096 / kBytes;
+  static constexpr int64_t kDepth = kF32BlockDepth * int64_t(sizeof(float)) / kBytes;
+  /// Of copied rows of A: one behind the other, but not at multiples of a page.
+  static constexpr int64_t kRowDepth = kDepth + kLine;
+  static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
+  static constexpr int64_t kSums = kDepth * kPanel; ///< of a block of C whose sums lie in the workspace
+  static constexpr int64_t kWorkspaceBytes = (kWidePanel * kDepth + kGroupLanes * kDepth + kSums) * kBytes;
+};
+static_assert(Sizes<float>::kWorkspaceBytes == kF32WorkspaceBytes && Sizes<float>::kDepth == kF32BlockDepth);
+static_assert(Sizes<double>::kWorkspaceBytes == kF64WorkspaceBytes && Sizes<double>::kDepth == kF64BlockDepth);
 
 /// The buffers of one thread.
+template <typename Element>
 struct Workspace {
-  Workspace() : memory(static_cast<float *>(std::aligned_alloc(64, kF32WorkspaceBytes)), std::free) {
-    std::memset(memory.get(), 0, kF32WorkspaceBytes); // takes the pages now
+  static constexpr int64_t kBytes = Sizes<Element>::kWorkspaceBytes, kDepth = Sizes<Element>::kDepth;
+  Workspace() : memory(static_cast<Element *>(std::aligned_alloc(64, kBytes)), std::free) {
+    std::memset(memory.get(), 0, kBytes); // takes the pages now
   }
-  float *panel() const { return memory.get(); }
-  float *group() const { return panel() + kWidePanel * kDepth; }
-  float *sums() const { return group() + kGroupLanes * kDepth; }
+  Element *panel() const { return memory.get(); }
+  Element *group() const { return panel() + kWidePanel * kDepth; }
+  Element *sums() const { return group() + kGroupLanes * kDepth; }
 
-  std::unique_ptr<float, void (*)(void *)> memory;
+  std::unique_ptr<Element, void (*)(void *)> memory;
 };
 
-const Workspace &getWorkspace() {
-  thread_local Workspace workspace;
+template <typename Element>
+const Workspace<Element> &getWorkspace() {
+  thread_local Workspace<Element> workspace;
   return workspace;
 }
 
@@ -55,14 +67,16 @@ const Workspace &getWorkspace() {
 /// packed of B leaves half of the second-level cache to all else, or a quarter of a small one.
 int64_t getPanelColumns() {
   static const int64_t columns =
-      ::sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 * kWidePanel * kDepth * int64_t(sizeof(float)) ? kWidePanel : kPanel;
+      ::sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 * kWidePanel * kF32BlockDepth * int64_t(sizeof(float)) ? kWidePanel
+                                                                                                   : kPanel;
   return columns;
 }
 
 /// op(A) as rows, or op(B) as columns: element i of depth l is `data[i * strip + l * along]`. Strips are as wide as
 /// tiles.
+template <typename Element>
 struct Side {
-  const float *data;
+  const Element *data;
   int64_t strip, along, extent;
   int64_t width; ///< of a strip
 
@@ -83,20 +97,22 @@ struct Place {
 };
 
 /// Part of a product, all of its depth.
+template <typename Element>
 class Part {
 public:
-  Part(const ProductF32 &p, const KernelsF32 &kernels, int64_t row, int64_t rows, int64_t column, int64_t columns,
-       float *sums)
-      : p(p), kernels(kernels), workspace(getWorkspace()), row(row), column(column),
-        sums(sums), a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
+  Part(const ProductWithEpilogue<Element> &p, const Kernels<Element> &kernels, int64_t row, int64_t rows,
+       int64_t column, int64_t columns, Element *sums)
+      : p(p), kernels(kernels), workspace(getWorkspace<Element>()), row(row), column(column), sums(sums),
+        a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
           kernels.tileColumns},
-        packsA(p.transA ? columns > b.width : p.lda % 1024 == 0 && columns > 64) {
+        packsA(p.transA ? columns > b.width : p.lda % Sizes<Element>::kPage == 0 && columns > 64) {
     a.width = cut(rows, kernels.tileRows, 1);
-    group = cut(rows, std::min(kGroup / a.width, kGroupLanes / kernels.lanes) * a.width, a.width);
+    lanesA = (a.width + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    group = cut(rows, std::min(kGroup / a.width, kGroupLanes / lanesA) * a.width, a.width);
     groups = (rows + group - 1) / group;
     panel = cut(columns, getPanelColumns() / b.width * b.width, b.width);
-    copiesB = !p.transB && rows > kFew * a.width;
+    copiesB = !p.transB && rows > kernels.fewTiles * a.width;
   }
 
   void run() {
@@ -110,6 +126,10 @@ public:
   }
 
 private:
+  using Ahead = spmd::runtime::Ahead<Element>;
+  using Tile = spmd::runtime::Tile<Element>;
+  static constexpr int64_t kDepth = Sizes<Element>::kDepth, kRowDepth = Sizes<Element>::kRowDepth;
+
   int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
   int64_t panelEnd(int64_t j) const { return std::min(j + panel, b.extent); }
   /// Where the group that comes `turn`th begins.
@@ -150,8 +170,8 @@ private:
     int64_t first = rows.rows * strip / strips;
     wanted[1] = {rows.row + first * rows.step, rows.rows * (strip + 1) / strips - first, rows.step, rows.length};
   }
-  Ahead getAhead(const Side &side, int64_t begin, int64_t end, int64_t depth) const {
-    const float *first = side.data + begin * side.strip + depth * side.along;
+  Ahead getAhead(const Side<Element> &side, int64_t begin, int64_t end, int64_t depth) const {
+    const Element *first = side.data + begin * side.strip + depth * side.along;
     if (side.strip == 1)
       return {first, depths(depth), side.along, end - begin};
     return {first, end - begin, side.strip, depths(depth)};
@@ -160,12 +180,12 @@ private:
   /// All at once, where nothing else can be done meanwhile.
   static void bring(const Ahead &ahead) {
     for (int64_t i = 0; i < ahead.rows; ++i)
-      for (int64_t at = 0; at < ahead.length; at += 16)
+      for (int64_t at = 0; at < ahead.length; at += Sizes<Element>::kLine)
         __builtin_prefetch(ahead.row + i * ahead.step + at, 0, 2);
   }
 
   void multiply(const Place &at) {
-    TileF32 tile;
+    Tile tile;
     tile.depth = depths(at.depth);
     tile.columns = b.count(at.column);
     readA(at, tile);
@@ -177,30 +197,30 @@ private:
     kernels.tiles[a.count(at.row) - 1][(tile.columns - 1) / kernels.lanes][!p.transA][copies](tile);
   }
 
-  const float *sourceA(const Place &at) const { return a.data + at.row * a.strip + at.depth * a.along; }
-  const float *sourceB(const Place &at) const { return b.data + at.column * b.strip + at.depth * b.along; }
-  float *packedA(const Place &at) const {
+  const Element *sourceA(const Place &at) const { return a.data + at.row * a.strip + at.depth * a.along; }
+  const Element *sourceB(const Place &at) const { return b.data + at.column * b.strip + at.depth * b.along; }
+  Element *packedA(const Place &at) const {
     int64_t row = at.row - at.group;
-    return workspace.group() + (p.transA ? row / a.width * kernels.lanes * kDepth : row * kRowDepth);
+    return workspace.group() + (p.transA ? row / a.width * lanesA * kDepth : row * kRowDepth);
   }
-  float *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kDepth; }
+  Element *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kDepth; }
 
-  void readA(const Place &at, TileF32 &tile) const {
+  void readA(const Place &at, Tile &tile) const {
     tile.a = packsA ? packedA(at) : sourceA(at);
-    tile.ldA = !packsA ? p.lda : p.transA ? kernels.lanes : kRowDepth;
+    tile.ldA = !packsA ? p.lda : p.transA ? lanesA : kRowDepth;
     if (!packsA || !at.firstColumns)
       return;
     if (!p.transA)
       for (int64_t i = 0; i < a.count(at.row); ++i)
         std::memcpy(packedA(at) + i * kRowDepth, sourceA(at) + i * a.strip,
-                    static_cast<size_t>(tile.depth) * sizeof(float));
+                    static_cast<size_t>(tile.depth) * sizeof(Element));
     else if (at.row == at.group)
       kernels.packRows(sourceA(at), a.along, groupEnd(at.group) - at.group, a.width, tile.depth, packedA(at),
-                       kernels.lanes * kDepth);
+                       lanesA * kDepth);
   }
 
   /// Where a tile reads B, and whether it is to copy it.
-  bool readB(const Place &at, TileF32 &tile) const {
+  bool readB(const Place &at, Tile &tile) const {
     bool asItLies = (at.firstRows || !copiesB) && !p.transB && tile.columns == b.width;
     tile.b = asItLies ? sourceB(at) : packedB(at);
     tile.ldB = asItLies ? p.ldb : (tile.columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
@@ -210,9 +230,9 @@ private:
     return asItLies && copiesB;
   }
 
-  void write(const Place &at, TileF32 &tile) const {
-    float *c = p.c + (row + at.row) * p.ldc + column + at.column;
-    float *between = sums ? sums + at.row * b.extent + at.column : c;
+  void write(const Place &at, Tile &tile) const {
+    Element *c = p.c + (row + at.row) * p.ldc + column + at.column;
+    Element *between = sums ? sums + at.row * b.extent + at.column : c;
     int64_t ldBetween = sums ? b.extent : p.ldc;
     if (at.depth > 0) {
       tile.from = between;
@@ -232,12 +252,13 @@ private:
     }
   }
 
-  const ProductF32 &p;
-  const KernelsF32 &kernels;
-  const Workspace &workspace;
+  const ProductWithEpilogue<Element> &p;
+  const Kernels<Element> &kernels;
+  const Workspace<Element> &workspace;
   int64_t row, column;
-  float *sums;
-  Side a, b;
+  Element *sums;
+  Side<Element> a, b;
+  int64_t lanesA; ///< of a packed strip of A
   /// Rows of A at the same places of their pages share too few places of the first-level cache, and one depth of a
   /// transposed A may be a page of its own.
   bool packsA;
@@ -246,46 +267,44 @@ private:
   Ahead wanted[2];
 };
 
-} // namespace
-
-static void runByBlas(const ProductF32 &p) {
-  bool adds = p.epilogue.residual == p.c;
-  cblas_sgemm(CblasRowMajor, p.transA ? CblasTrans : CblasNoTrans, p.transB ? CblasTrans : CblasNoTrans,
-              static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), 1.0f, p.a,
-              static_cast<blasint>(p.lda), p.b, static_cast<blasint>(p.ldb), adds ? 1.0f : 0.0f, p.c,
-              static_cast<blasint>(p.ldc));
-  if (!p.epilogue.bias && (adds || !p.epilogue.residual))
-    return;
+/// Where there are no vectors.
+template <typename Element>
+void runByElement(const ProductWithEpilogue<Element> &p) {
+  constexpr int64_t kDepth = Sizes<Element>::kDepth;
+  int64_t row = p.transA ? 1 : p.lda, alongA = p.transA ? p.lda : 1;
+  int64_t column = p.transB ? p.ldb : 1, alongB = p.transB ? 1 : p.ldb;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) {
-      float &value = p.c[i * p.ldc + j];
+      Element value = 0;
+      for (int64_t begin = 0; begin < p.k; begin += kDepth) {
+        Element sum = 0;
+        for (int64_t l = begin; l < std::min(begin + kDepth, p.k); ++l)
+          sum = std::fma(p.a[i * row + l * alongA], p.b[j * column + l * alongB], sum);
+        value = begin == 0 ? sum : value + sum;
+      }
       if (p.epilogue.bias)
         value += p.epilogue.bias[j];
-      if (p.epilogue.residual && !adds)
+      if (p.epilogue.residual)
         value += p.epilogue.residual[i * p.epilogue.ldr + j];
+      p.c[i * p.ldc + j] = value;
     }
 }
 
-UnitF32 spmd::runtime::getUnitF32() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f"))
-    return UnitF32::AVX512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return UnitF32::AVX2;
+template <typename Element>
+void runByTiles(const ProductWithEpilogue<Element> &p, const Kernels<Element> &kernels) {
+  if (p.k <= Sizes<Element>::kDepth || p.epilogue.residual != p.c)
+    return Part<Element>(p, kernels, 0, p.m, 0, p.n, nullptr).run();
+  int64_t columns = cut(p.n, kPanel, kernels.tileColumns), rows = Sizes<Element>::kSums / columns;
+  Element *sums = getWorkspace<Element>().sums();
+  for (int64_t column = 0; column < p.n; column += columns)
+    for (int64_t row = 0; row < p.m; row += rows)
+      Part<Element>(p, kernels, row, std::min(rows, p.m - row), column, std::min(columns, p.n - column), sums).run();
+}
 #endif
-  return UnitF32::Blas;
-}
 
-void spmd::runtime::prepareThreadF32() {
-  if (getUnitF32() == UnitF32::Blas)
-    prepareBlasThread();
-  else
-    getWorkspace();
-}
-
-void spmd::runtime::runProductF32(const ProductF32 &product, UnitF32 unit) {
-  ProductF32 p = product;
+template <typename Element>
+void runProduct(ProductWithEpilogue<Element> p, VectorUnit unit) {
   if (p.m == 0 || p.n == 0)
     return;
   if (p.accumulate) {
@@ -293,17 +312,33 @@ void spmd::runtime::runProductF32(const ProductF32 &product, UnitF32 unit) {
     p.epilogue.ldr = p.ldc;
   }
 #if defined(__x86_64__)
-  if (unit != UnitF32::Blas) {
-    const KernelsF32 &kernels = unit == UnitF32::AVX512 ? kKernelsAVX512 : kKernelsAVX2;
-    if (p.k <= kDepth || p.epilogue.residual != p.c)
-      return Part(p, kernels, 0, p.m, 0, p.n, nullptr).run();
-    int64_t columns = cut(p.n, kPanel, kernels.tileColumns), rows = kSums / columns;
-    for (int64_t column = 0; column < p.n; column += columns)
-      for (int64_t row = 0; row < p.m; row += rows)
-        Part(p, kernels, row, std::min(rows, p.m - row), column, std::min(columns, p.n - column), getWorkspace().sums())
-            .run();
-    return;
-  }
+  if (unit != VectorUnit::None)
+    return runByTiles(p, unit == VectorUnit::AVX512 ? Kernels<Element>::kAVX512 : Kernels<Element>::kAVX2);
 #endif
-  runByBlas(p);
+  runByElement(p);
 }
+
+template <typename Element>
+void prepareThread() {
+  if (getVectorUnit() != VectorUnit::None)
+    getWorkspace<Element>();
+}
+
+} // namespace
+
+VectorUnit spmd::runtime::getVectorUnit() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f"))
+    return VectorUnit::AVX512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return VectorUnit::AVX2;
+#endif
+  return VectorUnit::None;
+}
+
+void spmd::runtime::prepareThreadF32() { prepareThread<float>(); }
+void spmd::runtime::prepareThreadF64() { prepareThread<double>(); }
+
+void spmd::runtime::runProductF32(const ProductF32 &product, VectorUnit unit) { runProduct(product, unit); }
+void spmd::runtime::runProductF64(const ProductF64 &product, VectorUnit unit) { runProduct(product, unit); }

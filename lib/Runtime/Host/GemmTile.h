@@ -1,28 +1,30 @@
-//===- GemmF32Tile.h - Tiles of a product, for vectors of any length -*- C++ -*-===//
+//===- GemmTile.h - Tiles of a product, for vectors of any length -*- C++ -*-===//
 //
 // For the files that define, before they include it, SPMD_TARGET (the attribute of their processor) and `Lanes` (its
 // vectors): its functions carry the attribute, so each file has its own.
 //
 //===----------------------------------------------------------------------===//
 
-#include "GemmF32Kernels.h"
+#include "GemmKernels.h"
 
 #include <algorithm>
 
 namespace {
 
-using spmd::runtime::Ahead;
-using spmd::runtime::TileF32;
+using Element = Lanes::Element;
+using Ahead = spmd::runtime::Ahead<Element>;
+using Tile = spmd::runtime::Tile<Element>;
 
 #define SPMD_INLINE SPMD_TARGET __attribute__((always_inline)) inline
 
 /// So many depths before they are copied they come nearer: further ones would drive each other out of the first-level
 /// cache.
 constexpr int64_t kNear = 8;
+constexpr int64_t kLine = 64 / sizeof(Element); ///< elements in a line of a cache
 
 /// Row i of A is at (i % 3) * lda of pointer i / 3, which are few enough for registers.
 template <int Rows, int Vectors>
-SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t lda, int64_t step, const float *b,
+SPMD_INLINE void addProducts(const Element *const (&a)[(Rows + 2) / 3], int64_t lda, int64_t step, const Element *b,
                              Lanes::Vector (&sum)[Rows][Vectors]) {
   Lanes::Vector columns[Vectors];
 #pragma GCC unroll 2
@@ -39,7 +41,7 @@ SPMD_INLINE void addProducts(const float *const (&a)[(Rows + 2) / 3], int64_t ld
 
 /// Copies one depth of B, and brings a later one nearer. Returns where the next one goes.
 template <int Vectors>
-SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
+SPMD_INLINE Element *copyDepth(const Element *from, int64_t step, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   asm volatile("" ::: "memory");
 #pragma GCC unroll 2
@@ -53,7 +55,7 @@ SPMD_INLINE float *copyDepth(const float *from, int64_t step, float *to) {
 /// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do.
 /// A condition on Copies at run time would cost registers.
 template <int Rows, int Vectors, bool Apart, bool Copies>
-SPMD_TARGET void multiplyTile(const TileF32 &tile) {
+SPMD_TARGET void multiplyTile(const Tile &tile) {
   using Vector = Lanes::Vector;
   constexpr int64_t L = Lanes::kLanes;
   Vector sum[Rows][Vectors];
@@ -62,15 +64,15 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v)
       sum[i][v] = Lanes::zero();
-  const float *b = tile.b;
+  const Element *b = tile.b;
   int64_t lda = Apart ? tile.ldA : 1, stepA = Apart ? 1 : tile.ldA, stepB = tile.ldB;
-  const float *a[(Rows + 2) / 3];
+  const Element *a[(Rows + 2) / 3];
 #pragma GCC unroll 5
   for (int i = 0; i < (Rows + 2) / 3; ++i)
     a[i] = tile.a + 3 * i * lda;
-  const float *to = tile.to;
-  const float *residual = tile.residual == tile.to ? nullptr : tile.residual;
-  float *packedB = tile.packedB;
+  const Element *to = tile.to;
+  const Element *residual = tile.residual == tile.to ? nullptr : tile.residual;
+  Element *packedB = tile.packedB;
   Ahead &ahead = *tile.ahead;
   int64_t l = 0, last = tile.columns - 1;
   // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
@@ -81,7 +83,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     if (row >= 0 && row < Rows) {
       __builtin_prefetch(to, 1);
       __builtin_prefetch(to + last, 1);
-      if (Vectors * L > 16)
+      if (Vectors * L > kLine)
         __builtin_prefetch(to + last / 2, 1);
       to += tile.ldTo;
       if (residual) {
@@ -92,8 +94,8 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     }
     if (ahead.rows > 0) {
       __builtin_prefetch(ahead.row + ahead.at, 0, 2);
-      __builtin_prefetch(ahead.row + ahead.at + 16, 0, 2);
-      ahead.at += 32;
+      __builtin_prefetch(ahead.row + ahead.at + kLine, 0, 2);
+      ahead.at += 2 * kLine;
       if (ahead.at >= ahead.length) {
         ahead.at = 0;
         ahead.row += ahead.step;
@@ -109,7 +111,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
         packedB = copyDepth<Vectors>(b + step * stepB, stepB, packedB);
     }
 #pragma GCC unroll 5
-    for (const float *&rows : a) {
+    for (const Element *&rows : a) {
       rows += 4 * stepA;
       asm("" : "+r"(rows)); // stays a pointer of its own
     }
@@ -119,7 +121,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
     if constexpr (Copies)
       packedB = copyDepth<Vectors>(b, stepB, packedB);
 #pragma GCC unroll 5
-    for (const float *&rows : a)
+    for (const Element *&rows : a)
       rows += stepA;
   }
   if (!tile.from && !tile.bias && !tile.residual && tile.columns == Vectors * L) {
@@ -150,7 +152,7 @@ SPMD_TARGET void multiplyTile(const TileF32 &tile) {
 }
 
 /// Columns that lie side by side.
-SPMD_TARGET void copyStrip(const float *from, int64_t along, int64_t count, int64_t depth, float *to) {
+SPMD_TARGET void copyStrip(const Element *from, int64_t along, int64_t count, int64_t depth, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   int64_t width = (count + L - 1) / L * L;
   for (int64_t i = 0; i < count; i += L) {
@@ -162,11 +164,11 @@ SPMD_TARGET void copyStrip(const float *from, int64_t along, int64_t count, int6
 
 /// Columns whose depths lie side by side: transposed by whole vectors of four depths. Columns that do not exist are the
 /// first.
-SPMD_TARGET void transposeStrip(const float *from, int64_t strip, int64_t count, int64_t depth, float *to) {
+SPMD_TARGET void transposeStrip(const Element *from, int64_t strip, int64_t count, int64_t depth, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   int64_t width = (count + L - 1) / L * L;
   for (int64_t i = 0; i < count; i += L) {
-    const float *columns[L];
+    const Element *columns[L];
     for (int64_t c = 0; c < L; ++c)
       columns[c] = from + (i + c < count ? i + c : 0) * strip;
     int64_t l = 0;
@@ -178,34 +180,49 @@ SPMD_TARGET void transposeStrip(const float *from, int64_t strip, int64_t count,
   }
 }
 
-SPMD_TARGET void packStrip(const float *from, int64_t strip, int64_t along, int64_t count, int64_t depth, float *to) {
+SPMD_TARGET void packStrip(const Element *from, int64_t strip, int64_t along, int64_t count, int64_t depth,
+                           Element *to) {
   if (strip == 1)
     copyStrip(from, along, count, depth, to);
   else
     transposeStrip(from, strip, count, depth, to);
 }
 
-SPMD_TARGET void packRows(const float *from, int64_t along, int64_t count, int64_t width, int64_t depth, float *to,
-                          int64_t step) {
-  constexpr int64_t L = Lanes::kLanes;
-  int64_t whole = count < L ? 0 : ((count - L) / width + 1) * width; // of these, whole vectors lie within the rows
-  for (int64_t l = 0; l < depth; ++l, from += along, to += L) {
-    const float *next = from + kNear * along;
-    for (int64_t i = 0; i < count; i += 16)
+/// Rows of a transposed A, Vectors vectors a strip.
+template <int Vectors>
+SPMD_TARGET void packStrips(const Element *from, int64_t along, int64_t count, int64_t width, int64_t depth,
+                            Element *to, int64_t step) {
+  constexpr int64_t L = Lanes::kLanes, lanes = Vectors * L;
+  int64_t whole = count < lanes ? 0 : ((count - lanes) / width + 1) * width; // of these, vectors lie within the rows
+  for (int64_t l = 0; l < depth; ++l, from += along, to += lanes) {
+    const Element *next = from + kNear * along;
+    for (int64_t i = 0; i < count; i += kLine)
       __builtin_prefetch(next + i);
     __builtin_prefetch(next + count - 1);
-    float *strip = to;
+    Element *strip = to;
     int64_t i = 0;
     for (; i < whole; i += width, strip += step)
-      Lanes::store(strip, Lanes::load(from + i));
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < lanes; v += L)
+        Lanes::store(strip + v, Lanes::load(from + i + v));
     for (; i < count; i += width, strip += step)
-      Lanes::store(strip, Lanes::load(from + i, Lanes::firsts(count - i)));
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < lanes; v += L)
+        Lanes::store(strip + v, Lanes::load(from + i + v, Lanes::firsts(std::max<int64_t>(count - i - v, 0))));
   }
+}
+
+SPMD_TARGET void packGroup(const Element *from, int64_t along, int64_t count, int64_t width, int64_t depth, Element *to,
+                           int64_t step) {
+  if (width <= Lanes::kLanes)
+    packStrips<1>(from, along, count, width, depth, to, step);
+  else
+    packStrips<2>(from, along, count, width, depth, to, step);
 }
 
 template <int... Rows>
 struct Tiles {
-  static constexpr spmd::runtime::KernelsF32::Tile table[sizeof...(Rows)][2][2][2] = {
+  static constexpr spmd::runtime::Kernels<Element>::MultiplyTile table[sizeof...(Rows)][2][2][2] = {
       {{{multiplyTile<Rows, 1, false, false>, multiplyTile<Rows, 1, false, true>},
         {multiplyTile<Rows, 1, true, false>, multiplyTile<Rows, 1, true, true>}},
        {{multiplyTile<Rows, 2, false, false>, multiplyTile<Rows, 2, false, true>},
