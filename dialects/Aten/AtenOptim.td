@@ -253,8 +253,9 @@ def Aten_ForeachMapOp
   let results = (outs Aten_List:$outs);
   // As many as the op at a position has operands, each as long as the results.
   let operandLists = [{
-    for (::mlir::OperandRange rest = getOperands(); !rest.empty(); rest = rest.drop_front(getNumResults()))
-      lists.push_back(rest.take_front(getNumResults()));
+    size_t length = getNumResults();
+    for (::mlir::OperandRange rest = getOperands(); length && rest.size() >= length; rest = rest.drop_front(length))
+      lists.push_back(rest.take_front(length));
   }];
   let verifier = "verifyForeachMap(op)";
 }

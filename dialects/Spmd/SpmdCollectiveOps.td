@@ -20,7 +20,7 @@ class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag rec
                         string ownText, string types>
     : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # [
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface, 
+        DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface,
             ["getCollectiveKind", "getStreamKind", "getReceivedTypes"]>]> {
   let arguments = !con(operands,
       (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit), own,

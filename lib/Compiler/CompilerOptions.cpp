@@ -149,7 +149,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
                (texts.budget.empty() || size(texts.budget, options.memoryBudget));
   if (!valid || !all_of(texts.after, [&](StringRef text) { return after(text, options); }))
     return false;
-  if (std::string bad = options.target->findBadOption(options.code); !bad.empty())
+  if (std::string bad = options.target->findBadOption(options.code, texts.target); !bad.empty())
     return fail(bad);
   if (options.to == Phase::artifact)
     if (std::string missing = options.target->findMissingTool(options.code); !missing.empty())

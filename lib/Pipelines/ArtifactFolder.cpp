@@ -1,6 +1,6 @@
 //===- ArtifactFolder.cpp - files of an artifact --------------------------===//
 
-#include "ArtifactFolder.h"
+#include "spmd/Pipelines/ArtifactFolder.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

@@ -1,7 +1,6 @@
 //===- Packaging.cpp - Writing an artifact --------------------------------===//
 
 #include "spmd/Pipelines/Packaging.h"
-#include "ArtifactFolder.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -14,8 +13,8 @@ namespace {
 /// Writes one artifact into a folder.
 class Packager {
 public:
-  Packager(ModuleOp module, const PackagingOptions &options, StringRef folder)
-      : module(module), options(options), folder(folder, module) {}
+  Packager(ModuleOp module, const PackagingOptions &options, UserKernelFiles userKernels, StringRef folder)
+      : module(module), options(options), userKernels(std::move(userKernels)), folder(folder, module) {}
 
   LogicalResult write();
 
@@ -24,6 +23,7 @@ private:
 
   ModuleOp module;
   const PackagingOptions &options;
+  UserKernelFiles userKernels;
   ArtifactFolder folder;
   ArtifactKernels kernels;
 };
@@ -41,7 +41,7 @@ LogicalResult Packager::copyFromStep(StringRef name) {
 
 LogicalResult Packager::write() {
   plan::ProgramOp program = getProgram(module);
-  if (!program || failed(options.target->writeKernels(module, options.code, folder, kernels)))
+  if (!program || failed(options.target->writeKernels(module, options.code, userKernels, folder, kernels)))
     return failure();
   FailureOr<runtime::Plan> plan = translatePlan(program);
   if (failed(plan))
@@ -58,7 +58,8 @@ LogicalResult Packager::write() {
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
-  if (!getProgram(module) || failed(options.target->checkUserKernels(module, options.code)))
+  UserKernelFiles userKernels;
+  if (!getProgram(module) || failed(options.target->readUserKernels(module, options.code, userKernels)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };
@@ -72,7 +73,7 @@ LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &optio
     return fail("cannot create '" + temporary + "': " + error.message());
   isInternal = true;
   llvm::scope_exit cleanup([&] { fs::remove_directories(temporary); });
-  if (failed(Packager(module, options, temporary).write()))
+  if (failed(Packager(module, options, std::move(userKernels), temporary).write()))
     return failure();
 
   if (fs::exists(target))

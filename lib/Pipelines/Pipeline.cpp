@@ -46,6 +46,12 @@ std::unique_ptr<Pass> verifyStep(const PipelineOptions &) {
   return createVerifyStep({getPhaseName(phase).str()});
 }
 
+/// Of options that findBadOption has accepted.
+int64_t getRanks(const PipelineOptions &options) {
+  runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh);
+  return mesh ? mesh->ranks() : options.ranks;
+}
+
 std::unique_ptr<Pass> assignShardUnits(const PipelineOptions &options) {
   AssignShardUnitsOptions pass;
   pass.policy = options.policy;
@@ -56,18 +62,16 @@ std::unique_ptr<Pass> assignShardUnits(const PipelineOptions &options) {
   pass.precision = options.precision;
   pass.mesh = options.mesh;
   pass.reshardAfterForward = options.reshardAfterForward;
-  if (options.ranks != units::kRanksNotSaid || options.mesh.empty())
-    pass.ranks = options.ranks == units::kRanksNotSaid ? 1 : options.ranks;
+  pass.ranks = getRanks(options);
   pass.mode = options.mode;
   return createAssignShardUnits(std::move(pass));
 }
 
 std::unique_ptr<Pass> guardUpdates(const PipelineOptions &options) {
-  runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh);
   GuardUpdatesPassOptions pass;
   pass.enable = options.clampIndices;
   pass.view = options.view;
-  pass.ranks = mesh ? mesh->ranks() : 1;
+  pass.ranks = getRanks(options);
   return createGuardUpdatesPass(std::move(pass));
 }
 
@@ -76,7 +80,7 @@ std::unique_ptr<Pass> partition(const PipelineOptions &options) {
   pass.view = options.view;
   pass.accumulate = options.accumulate;
   if (StringRef factor = options.gradientDivideFactor; !factor.empty())
-    factor.getAsDouble(pass.gradientDivideFactor);
+    (void)factor.getAsDouble(pass.gradientDivideFactor); // findBadOption has read it
   return createPartition(std::move(pass));
 }
 

@@ -5,13 +5,13 @@
 #include "dialects/Kernel/Kernel.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Kernels/Cubin.h"
+#include "spmd/Pipelines/ArtifactFolder.h"
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace spmd {
 
-class ArtifactFolder;
 struct PipelineOptions;
 
 /// What may be chosen for the code of a target.
@@ -25,6 +25,9 @@ struct CodeOptions {
   /// Where the libraries and cubins are that kernels of the user's are in.
   std::string libraries;
 };
+
+/// Kernels of the user's, by chip, as their files have them.
+using UserKernelFiles = llvm::StringMap<kernel::UserKernels>;
 
 /// The value of `--target`:
 ///
@@ -43,16 +46,19 @@ public:
   /// Sets what the pipeline does for it: which epilogues its GEMM library has, into how many blocks reductions are cut,
   /// and what its commands cannot do.
   virtual void configure(PipelineOptions &options) const = 0;
-  /// What of the options it does not have, as "--cpu chooses …"; empty when nothing.
-  virtual std::string findBadOption(const CodeOptions &options) const = 0;
+  /// What of the options it does not have, as "--cpu chooses …"; empty when nothing. `text`: the target as it was
+  /// given.
+  virtual std::string findBadOption(const CodeOptions &options, llvm::StringRef text) const = 0;
   /// What keeps this machine from making its kernels; empty when nothing does.
   virtual std::string findMissingTool(const CodeOptions &) const { return ""; }
 
   /// Checks that the kernels that the user declared run here and are at hand; an error at the op where one does not.
-  virtual mlir::LogicalResult checkUserKernels(mlir::ModuleOp module, const CodeOptions &options) const;
-  /// Writes the kernels of `module`, and what they need, into the artifact.
-  virtual mlir::LogicalResult writeKernels(mlir::ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
-                                           ArtifactKernels &kernels) const = 0;
+  /// `files` gets what is to be put into the artifact.
+  virtual mlir::LogicalResult readUserKernels(mlir::ModuleOp module, const CodeOptions &options,
+                                              UserKernelFiles &files) const;
+  /// Writes the kernels of `module`, those in `files` and what they need into the artifact.
+  virtual mlir::LogicalResult writeKernels(mlir::ModuleOp module, const CodeOptions &options, UserKernelFiles &files,
+                                           ArtifactFolder &folder, ArtifactKernels &kernels) const = 0;
   /// Changes how the plan launches kernels, where that is another unit than the dialect's parallel iterations.
   virtual void adjustLaunches(runtime::Plan &, const ArtifactKernels &) const {}
 

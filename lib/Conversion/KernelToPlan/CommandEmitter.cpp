@@ -37,26 +37,20 @@ plan::Stream translateStream(Stream stream) {
 
 plan::ReductionKind translateKind(ReduceKind kind) {
   switch (kind) {
-  case ReduceKind::sum:
-    return plan::ReductionKind::sum;
-  case ReduceKind::max:
-    return plan::ReductionKind::max;
-  case ReduceKind::min:
-    return plan::ReductionKind::min;
-  case ReduceKind::norm2:
-    return plan::ReductionKind::norm2;
+#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
+  case ReduceKind::TEXT:                                                                                               \
+    return plan::ReductionKind::TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   llvm_unreachable("unknown reduction");
 }
 
 plan::Activation translateActivation(kernel::Activation activation) {
   switch (activation) {
-  case kernel::Activation::Relu:
-    return plan::Activation::relu;
-  case kernel::Activation::Gelu:
-    return plan::Activation::gelu;
-  case kernel::Activation::GeluTanh:
-    return plan::Activation::gelu_tanh;
+#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
+  case kernel::Activation::NAME:                                                                                       \
+    return plan::Activation::TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
   }
   llvm_unreachable("unknown activation");
 }

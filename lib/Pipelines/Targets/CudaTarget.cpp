@@ -1,6 +1,5 @@
 //===- CudaTarget.cpp - cubins and PTX for GPUs ---------------------------===//
 
-#include "../ArtifactFolder.h"
 #include "Targets.h"
 #include "spmd/Kernels/EmulatedObject.h"
 #include "spmd/Kernels/KernelTable.h"
@@ -27,8 +26,8 @@ public:
     options.sumNorms = options.clampIndices = true;
   }
 
-  std::string findBadOption(const CodeOptions &options) const override {
-    return options.cpus.empty() ? "" : "--cpu chooses code of targets host and emulate, not of --target=" + getText();
+  std::string findBadOption(const CodeOptions &options, StringRef text) const override {
+    return options.cpus.empty() ? "" : "--cpu chooses code of targets host and emulate, not of --target=" + text.str();
   }
 
   std::string findMissingTool(const CodeOptions &options) const override {
@@ -42,26 +41,29 @@ public:
     return checkHasLibraries(op, options);
   }
 
-  LogicalResult checkUserKernels(ModuleOp module, const CodeOptions &options) const override {
-    if (failed(Target::checkUserKernels(module, options)))
+  LogicalResult readUserKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &files) const override {
+    if (failed(Target::readUserKernels(module, options, files)))
       return failure();
-    for (const std::string &chip : chips)
-      if (failed(kernel::readUserKernels(module, chip, options.libraries)))
+    for (const std::string &chip : chips) {
+      FailureOr<kernel::UserKernels> read = kernel::readUserKernels(module, chip, options.libraries);
+      if (failed(read))
         return failure();
+      files[chip] = std::move(*read);
+    }
     return success();
   }
 
-  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
-                             ArtifactKernels &kernels) const override {
+  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &files,
+                             ArtifactFolder &folder, ArtifactKernels &kernels) const override {
     for (const std::string &chip : chips)
-      if (failed(writeCubins(chip, module, options, folder, kernels)))
+      if (failed(writeCubins(chip, module, options, std::move(files[chip]), folder, kernels)))
         return failure();
     return success();
   }
 
 private:
-  LogicalResult writeCubins(StringRef chip, ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
-                            ArtifactKernels &kernels) const;
+  LogicalResult writeCubins(StringRef chip, ModuleOp module, const CodeOptions &options, kernel::UserKernels user,
+                            ArtifactFolder &folder, ArtifactKernels &kernels) const;
   LogicalResult writeEmulation(ModuleOp code, ModuleOp module, StringRef file, const ArtifactKernels &kernels) const;
 
   std::vector<std::string> chips;
@@ -70,16 +72,16 @@ private:
 
 /// Cubins for one chip, and the PTX they were made from, which newer chips run.
 LogicalResult CudaTarget::writeCubins(StringRef chip, ModuleOp module, const CodeOptions &options,
-                                      ArtifactFolder &folder, ArtifactKernels &kernels) const {
+                                      kernel::UserKernels user, ArtifactFolder &folder,
+                                      ArtifactKernels &kernels) const {
   FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
-  FailureOr<kernel::UserKernels> user = kernel::readUserKernels(module, chip, options.libraries);
-  if (failed(lowered) || failed(user))
+  if (failed(lowered))
     return failure();
   std::string stem = ("kernels." + chip).str();
   OwningOpRef<ModuleOp> emulated;
   if (options.emulation)
     emulated = (*lowered)->clone();
-  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda, std::move(*user));
+  FailureOr<kernel::CubinArchive> archive = kernel::compileCubins(**lowered, chip, options.cuda, std::move(user));
   if (failed(archive))
     return failure();
   FailureOr<std::string> table = kernel::getKernelTable(module, {});

@@ -1,6 +1,5 @@
 //===- EmulateTarget.cpp - GPU kernels that run on CPUs -------------------===//
 
-#include "../ArtifactFolder.h"
 #include "Targets.h"
 #include "spmd/Kernels/EmulatedObject.h"
 #include "spmd/Kernels/KernelTable.h"
@@ -25,8 +24,8 @@ public:
     options.sumNorms = options.clampIndices = true;
   }
 
-  std::string findBadOption(const CodeOptions &options) const override {
-    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + getText() : "";
+  std::string findBadOption(const CodeOptions &options, StringRef text) const override {
+    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + text.str() : "";
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &) const override {
@@ -34,7 +33,7 @@ public:
                                       "operator computes by spmd.register_decomposition";
   }
 
-  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &, ArtifactFolder &folder,
                              ArtifactKernels &kernels) const override {
     FailureOr<OwningOpRef<ModuleOp>> lowered = kernel::lowerGpuKernels(module, chip);
     if (failed(lowered))

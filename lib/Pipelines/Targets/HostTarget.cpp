@@ -1,8 +1,6 @@
 //===- HostTarget.cpp - kernels for CPUs ----------------------------------===//
 
-#include "../ArtifactFolder.h"
 #include "Targets.h"
-#include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Pipelines/Pipeline.h"
 #include "spmd/Runtime/Core/Externals.h"
@@ -27,8 +25,8 @@ public:
     options.sumNorms = options.clampIndices = false;
   }
 
-  std::string findBadOption(const CodeOptions &options) const override {
-    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=host" : "";
+  std::string findBadOption(const CodeOptions &options, StringRef text) const override {
+    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + text.str() : "";
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const override {
@@ -45,12 +43,9 @@ public:
     return success();
   }
 
-  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, ArtifactFolder &folder,
+  LogicalResult writeKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &, ArtifactFolder &folder,
                              ArtifactKernels &kernels) const override {
     if (failed(copyLibraries(module, options, folder)))
-      return failure();
-    FailureOr<std::string> table = kernel::getKernelTable(module, {});
-    if (failed(table))
       return failure();
     return writeSharedObjects(folder, kernels, options, /*chip=*/"", [&](StringRef cpu, StringRef file) {
       kernels.hostKernels.clear();

@@ -1,6 +1,5 @@
 //===- Target.cpp - what code is generated for ----------------------------===//
 
-#include "../ArtifactFolder.h"
 #include "Targets.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Runtime/Core/Hash.h"
@@ -38,7 +37,7 @@ std::shared_ptr<const Target> spmd::parseTarget(StringRef text, std::string &err
   return makeCudaTarget(std::move(chips));
 }
 
-LogicalResult Target::checkUserKernels(ModuleOp module, const CodeOptions &options) const {
+LogicalResult Target::readUserKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &) const {
   llvm::DenseSet<Attribute> found;
   WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {
     Attribute what = ArrayAttr::get(

@@ -135,16 +135,16 @@ Status StructureChecker::checkSameBytes(int32_t id, const Ref &ref) const {
 
 /// `part` is this rank's chunk of `whole`, or apart from it and at the same bytes on every rank.
 Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const Ref &whole, const Ref &part) const {
-  bool isInPlace = false;
+  size_t inPlace = 0;
   for (size_t rank = 0; rank < coordinates.size(); ++rank) {
     int64_t wholeAt = begin(whole, coordinates[rank]);
     int64_t partAt = begin(part, coordinates[rank]);
     bool overlaps = wholeAt < partAt + part.bytes && partAt < wholeAt + whole.bytes;
-    isInPlace |= overlaps;
+    inPlace += overlaps;
     if (overlaps && partAt != wholeAt + ranks.positionOf(static_cast<int64_t>(rank)) * part.bytes)
       return error(id, 2, "send and receive overlap, but not at the chunk of rank " + std::to_string(rank));
   }
-  return isInPlace ? Status::success() : checkSameBytes(id, part);
+  return inPlace == coordinates.size() ? Status::success() : checkSameBytes(id, part);
 }
 
 Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const {

@@ -17,7 +17,8 @@ using namespace spmd;
 
 namespace {
 
-/// Everything that makes two collectives one.
+/// Everything that makes two collectives one. MLIR's CSE compares all attributes, the segment too: it would not take
+/// the gather of the backward for that of the forward where gathered buffers stay.
 struct Key {
   OperationName name;
   SmallVector<Value> operands;

@@ -9,7 +9,8 @@ using namespace spmd;
 
 aten::ListOpInterface spmd::asMergeableList(Operation *op) {
   auto list = dyn_cast<aten::ListOpInterface>(op);
-  if (!list || list.getUnitAttr() || list.getResultLists().size() != 1)
+  if (!list || list.getUnitAttr() || list.getResultLists().size() != 1 || list.getOperandLists().empty() ||
+      list.getLength() == 0)
     return {};
   bool sharesNumber =
       llvm::all_of(list.getShared().getTypes(), [](Type type) { return cast<RankedTensorType>(type).getRank() == 0; });

@@ -144,7 +144,7 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
     return module.emitError("already has a mesh or shard units");
   units::Request request;
-  runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks == -1 ? units::kRanksNotSaid : ranks, mesh);
+  runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks, mesh);
   if (!chosen)
     return emitError(module.getLoc()) << "mesh: " << chosen.error().message, failure();
   request.mesh = *chosen;

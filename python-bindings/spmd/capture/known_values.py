@@ -2,10 +2,11 @@
 
 Models ask for such values to choose their way: transformers' Longformer makes a mask of ones where it was given none, and
 asks whether any element says so. The answer is the same in every step, so it is given as eager would give it, and no
-other value is.
+other value is. What makes such tensors is noted as it is traced, and computed only when a step asks.
 """
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -19,82 +20,102 @@ _MAKE = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.sca
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
-_MOST_ELEMENTS = 1 << 22  # of a tensor that is computed a second time
+_MOST_ELEMENTS = 1 << 22  # of a tensor that is computed to answer
 
 
-def _is_real(tensor: Any) -> bool:
+def _is_real(tensor: torch.Tensor) -> bool:
     """A Python number that became a tensor, or another constant of the graph."""
-    return isinstance(tensor, torch.Tensor) and not isinstance(tensor, FakeTensor)
+    return not isinstance(tensor, FakeTensor)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+@dataclasses.dataclass
+class _Call:
+    """An operator of tensors that are known; `func` None: it wrote something unknown to the memory of `made`."""
+
+    func: torch._ops.OpOverload | None
+    args: tuple
+    kwargs: dict
+    made: list[torch.Tensor]
+    written: set[int]  # memory
 
 
 class KnownValues:
-    """Computes beside the trace, on real tensors, what has known values."""
-
     def __init__(self) -> None:
-        self._values: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # traced (kept alive), real; by id
-        self._lost: set[int] = set()  # storages that something unknown was written to
+        self._calls: list[_Call] = []  # in the order of the trace; they keep their tensors alive, so ids stay theirs
+        self._known: set[int] = set()  # ids of what they made
 
     def answer(self, func: torch._ops.OpOverload, args: tuple) -> bool | int | float | complex | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
-        if func not in _ASK:
+        if func not in _ASK or not all(_is_real(tensor) or id(tensor) in self._known for tensor in args):
             return None
-        values = [self._of(tensor) for tensor in args]
-        if any(value is None for value in values):
+        calls = self._calls_behind([tensor for tensor in args if not _is_real(tensor)])
+        if calls is None:
             return None
+        values: dict[int, torch.Tensor] = {}
         with _disable_current_modes():
-            return func(*values)
-
-    def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, made: Any) -> None:
-        """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more."""
-        leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        # An operator of tensors that is given none has Python numbers in their place.
-        makes = func.overloadpacket in _MAKE or not leaves and any(
-            str(argument.type) == "Tensor" for argument in func._schema.arguments)
-        if not makes and not any(id(leaf) in self._values or _is_real(leaf) for leaf in leaves):
-            return
-        results = [t for t in pytree.tree_leaves(made) if isinstance(t, torch.Tensor)]
-        values = None
-        if max((t.numel() for t in (*results, *leaves)), default=0) <= _MOST_ELEMENTS \
-                and torch.Tag.nondeterministic_seeded not in func.tags:
-            values = self._compute(func, args, kwargs, makes)
-        if values is None:
-            self._lose(func, args, kwargs)
-        elif len(values) == len(results):
-            self._values.update((id(t), (t, value)) for t, value in zip(results, values))
-
-    def _of(self, tensor: Any) -> torch.Tensor | None:
-        if _is_real(tensor):
-            return tensor
-        _, value = self._values.get(id(tensor), (None, None))
-        return None if value is None or value.untyped_storage()._cdata in self._lost else value
-
-    def _compute(self, func, args, kwargs, makes: bool) -> list[torch.Tensor] | None:
-        unknown = False
-
-        def real(leaf):
-            nonlocal unknown
-            if not isinstance(leaf, torch.Tensor):
-                return leaf
-            value = self._of(leaf)
-            if value is None and makes:
-                value = torch.empty(leaf.shape, dtype=leaf.dtype)
-            unknown |= value is None
-            return value
-
-        with _disable_current_modes():
-            args, kwargs = pytree.tree_map(real, (args, kwargs))
-            if unknown:
-                return None
             try:
-                return [t for t in pytree.tree_leaves(func(*args, **kwargs)) if isinstance(t, torch.Tensor)]
-            except (RuntimeError, NotImplementedError):
-                return None
+                for call in calls:
+                    given, named = pytree.tree_map(lambda leaf, call=call: _real(leaf, call, values), (call.args, call.kwargs))
+                    values.update(zip(map(id, call.made), _tensors(call.func(*given, **named)), strict=True))
+                return func(*(tensor if _is_real(tensor) else values[id(tensor)] for tensor in args))
+            except Exception:
+                return None  # a fake goes through operators whose real ones refuse
 
-    def _lose(self, func, args, kwargs) -> None:
-        for number, argument in enumerate(func._schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
+    def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, result: Any) -> None:
+        """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more."""
+        given = _tensors((args, kwargs))
+        if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
+                or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
+            known = False
+        elif func.overloadpacket in _MAKE:
+            known = True
+        elif given:
+            known = all(_is_real(tensor) or id(tensor) in self._known for tensor in given)
+        else:  # an operator of tensors that is given none has Python numbers in their place
+            known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
+        written = [tensor for tensor in _written(func, args, kwargs) if id(tensor) in self._known]
+        if known:
+            made = _tensors(result)
+            self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written))))
+            self._known.update(map(id, made))
+        elif written:
+            self._calls.append(_Call(None, (), {}, written, set(map(_memory, written))))
+
+    def _calls_behind(self, asked: list[torch.Tensor]) -> list[_Call] | None:
+        """What computes these tensors, in order; None: something unknown was written to their memory, or they are too
+        large."""
+        calls, wanted, memory = [], set(map(id, asked)), set(map(_memory, asked))
+        for call in reversed(self._calls):
+            if not (wanted.intersection(map(id, call.made)) or memory & call.written):
                 continue
-            written = args[number] if number < len(args) else kwargs.get(argument.name)
-            for tensor in written if isinstance(written, (list, tuple)) else [written]:
-                if (value := self._of(tensor)) is not None:
-                    self._lost.add(value.untyped_storage()._cdata)
+            given = _tensors((call.args, call.kwargs))
+            if call.func is None or any(tensor.numel() > _MOST_ELEMENTS for tensor in (*call.made, *given)):
+                return None
+            if call.func.overloadpacket not in _MAKE:
+                given = [tensor for tensor in given if not _is_real(tensor)]
+                wanted.update(map(id, given))
+                memory.update(map(_memory, given))
+            calls.append(call)
+        return calls[::-1]
+
+
+def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor]) -> Any:
+    if not isinstance(leaf, torch.Tensor) or _is_real(leaf):
+        return leaf
+    if call.func.overloadpacket in _MAKE:
+        return torch.empty(leaf.shape, dtype=leaf.dtype)
+    return values[id(leaf)]
+
+
+def _written(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> list[torch.Tensor]:
+    written = [args[number] if number < len(args) else kwargs.get(argument.name)
+               for number, argument in enumerate(func._schema.arguments) if argument.alias_info and argument.alias_info.is_write]
+    return _tensors(written)

@@ -157,6 +157,16 @@ TEST_F(Certificate, Rule3SendsOtherBytesOnOtherRanks) {
   expectError(3, "lies at other bytes on rank 1 than on rank 0");
 }
 
+TEST_F(Certificate, Rule3InPlaceOnOneRankOnly) {
+  // Rank 0 sends its chunk in place, rank 1 what lies behind the gathered buffer.
+  Command &gather = of(CollectiveKind::AllGather);
+  Buffer &whole = plan.buffers[static_cast<size_t>(gather.refs[1].buffer)];
+  int64_t bytes = gather.refs[0].bytes;
+  gather.refs[0] = {gather.refs[1].buffer, gather.refs[1].offset, {whole.bytes}, bytes, Access::Read};
+  whole.bytes += bytes;
+  expectError(3, "lies at other bytes on rank 1 than on rank 0");
+}
+
 TEST_F(Certificate, Rule3WaitForALaterCommand) {
   waitOn("compute").as<WaitCommand>()->awaited = 30;
   expectError(3, "waits for a command that is not before it");

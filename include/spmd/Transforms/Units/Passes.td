@@ -95,7 +95,8 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     Option<"precision", "precision", "std::string", "\"\"",
            "param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE, of units that say nothing else; what "
            "is absent is as the step was captured">,
-    Option<"ranks", "ranks", "int64_t", "-1", "number of ranks, at least 1; -1: those of the mesh, or 1">,
+    Option<"ranks", "ranks", "int64_t", "::spmd::units::kRanksNotSaid",
+           "number of ranks, at least 1 (default: those of the mesh, or 1)">,
     Option<"mesh", "mesh", "std::string", "\"\"",
            "how they are arranged: replicate:N,shard:M or shard:M">,
     Option<"mode", "mode", "std::string", "\"fully_shard\"",

@@ -1,6 +1,6 @@
 //===- ArtifactFolder.h - files of an artifact ------------------*- C++ -*-===//
-#ifndef SPMD_LIB_PIPELINES_ARTIFACTFOLDER_H
-#define SPMD_LIB_PIPELINES_ARTIFACTFOLDER_H
+#ifndef SPMD_PIPELINES_ARTIFACTFOLDER_H
+#define SPMD_PIPELINES_ARTIFACTFOLDER_H
 
 #include "mlir/IR/Operation.h"
 #include <string>
@@ -28,4 +28,4 @@ private:
 
 } // namespace spmd
 
-#endif // SPMD_LIB_PIPELINES_ARTIFACTFOLDER_H
+#endif // SPMD_PIPELINES_ARTIFACTFOLDER_H
