@@ -66,3 +66,17 @@ function(spmd_add_reference source name)
   add_custom_target(${name}Reference DEPENDS ${page})
   add_dependencies(mlir-doc ${name}Reference)
 endfunction()
+
+# spmd_list_families(FILE MACRO SOURCES BEFORE AFTER families...): one list of what has a source file and a function of its
+# name each. Sets SOURCES to BEFORE + family + AFTER of each, and writes FILE, which a source includes to name the functions:
+# a line MACRO(family) for each, and the end of MACRO.
+function(spmd_list_families file macro sources before after)
+  set(lines "// Made by CMake from the list of sources there.\n")
+  foreach(family ${ARGN})
+    list(APPEND listed "${before}${family}${after}")
+    string(APPEND lines "${macro}(${family})\n")
+  endforeach()
+  string(APPEND lines "#undef ${macro}\n")
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${file} CONTENT "${lines}" @ONLY)
+  set(${sources} ${listed} PARENT_SCOPE)
+endfunction()

@@ -149,31 +149,15 @@ Evaluator findEvaluator(Operation *op) {
   return EvaluatorRegistry::get().lookup(op->getName().getStringRef());
 }
 
+/// Registers a family, in the file of its name.
+#define SPMD_EVALUATORS(FAMILY) void register##FAMILY(EvaluatorRegistry &registry);
+#include "lib/Interpreter/Evaluators.inc"
+
 const EvaluatorRegistry &EvaluatorRegistry::get() {
   static const EvaluatorRegistry registry = [] {
     EvaluatorRegistry r;
-    registerViews(r);
-    registerSlices(r);
-    registerFactories(r);
-    registerReductions(r);
-    registerScans(r);
-    registerMatmul(r);
-    registerNorms(r);
-    registerSoftmax(r);
-    registerLosses(r);
-    registerIndexing(r);
-    registerSorting(r);
-    registerCustomCalls(r);
-    registerAttention(r);
-    registerForeach(r);
-    registerFusedOptimizers(r);
-    registerSharding(r);
-    registerRandom(r);
-    registerRanks(r);
-    registerWindows(r);
-    registerKernelClusters(r);
-    registerKernelAttention(r);
-    registerKernelHeavy(r);
+#define SPMD_EVALUATORS(FAMILY) register##FAMILY(r);
+#include "lib/Interpreter/Evaluators.inc"
     return r;
   }();
   return registry;

@@ -107,28 +107,6 @@ OperandGroups getOperandGroups(mlir::Operation *op);
 /// Where the libraries of operators are, whose functions custom calls run.
 void setLibraryFolder(std::string folder);
 
-void registerViews(EvaluatorRegistry &registry);
-void registerSlices(EvaluatorRegistry &registry);
-void registerFactories(EvaluatorRegistry &registry);
-void registerReductions(EvaluatorRegistry &registry);
-void registerScans(EvaluatorRegistry &registry);
-void registerMatmul(EvaluatorRegistry &registry);
-void registerNorms(EvaluatorRegistry &registry);
-void registerSoftmax(EvaluatorRegistry &registry);
-void registerLosses(EvaluatorRegistry &registry);
-void registerIndexing(EvaluatorRegistry &registry);
-void registerSorting(EvaluatorRegistry &registry);
-void registerCustomCalls(EvaluatorRegistry &registry);
-void registerAttention(EvaluatorRegistry &registry);
-void registerForeach(EvaluatorRegistry &registry);
-void registerFusedOptimizers(EvaluatorRegistry &registry);
-void registerSharding(EvaluatorRegistry &registry);
-void registerRandom(EvaluatorRegistry &registry);
-void registerRanks(EvaluatorRegistry &registry);
-void registerWindows(EvaluatorRegistry &registry);
-void registerKernelClusters(EvaluatorRegistry &registry);
-void registerKernelAttention(EvaluatorRegistry &registry);
-void registerKernelHeavy(EvaluatorRegistry &registry);
 
 } // namespace spmd::interp
 

@@ -91,30 +91,8 @@ LogicalResult spmd::emitSameOp(Emitter &emitter, Call &call, Results &results) {
 static const NormalizerTable &getTable() {
   static const NormalizerTable table = [] {
     NormalizerTable entries;
-    addViewNormalizers(entries);
-    addFactoryNormalizers(entries);
-    addArithmeticNormalizers(entries);
-    addDivisionNormalizers(entries);
-    addReductionNormalizers(entries);
-    addActivationNormalizers(entries);
-    addLossNormalizers(entries);
-    addListNormalizers(entries);
-    addIndexingNormalizers(entries);
-    addIndexWriteNormalizers(entries);
-    addMaskedScatterNormalizers(entries);
-    addEmbeddingNormalizers(entries);
-    addClassLossNormalizers(entries);
-    addSortingNormalizers(entries);
-    addStrideNormalizers(entries);
-    addMovementNormalizers(entries);
-    addDiagonalNormalizers(entries);
-    addPadNormalizers(entries);
-    addNormNormalizers(entries);
-    addProductNormalizers(entries);
-    addDistanceNormalizers(entries);
-    addSamplingNormalizers(entries);
-    addWindowNormalizers(entries);
-    addOptimizerNormalizers(entries);
+#define SPMD_NORMALIZERS(FAMILY) normalize##FAMILY(entries);
+#include "lib/Import/Normalizers.inc"
     return entries;
   }();
   return table;

@@ -46,30 +46,9 @@ llvm::LogicalResult emitSameOp(Emitter &emitter, Call &call, Results &results);
 /// A call of an operator that is a function in a shared library.
 llvm::LogicalResult emitCustomCall(Emitter &emitter, Call &call, const step::Operator &entry, Results &results);
 
-void addViewNormalizers(NormalizerTable &table);
-void addFactoryNormalizers(NormalizerTable &table);
-void addArithmeticNormalizers(NormalizerTable &table);
-void addDivisionNormalizers(NormalizerTable &table);
-void addActivationNormalizers(NormalizerTable &table);
-void addLossNormalizers(NormalizerTable &table);
-void addReductionNormalizers(NormalizerTable &table);
-void addIndexingNormalizers(NormalizerTable &table);
-void addIndexWriteNormalizers(NormalizerTable &table);
-void addMaskedScatterNormalizers(NormalizerTable &table);
-void addEmbeddingNormalizers(NormalizerTable &table);
-void addClassLossNormalizers(NormalizerTable &table);
-void addSortingNormalizers(NormalizerTable &table);
-void addMovementNormalizers(NormalizerTable &table);
-void addDiagonalNormalizers(NormalizerTable &table);
-void addDistanceNormalizers(NormalizerTable &table);
-void addPadNormalizers(NormalizerTable &table);
-void addStrideNormalizers(NormalizerTable &table);
-void addListNormalizers(NormalizerTable &table);
-void addNormNormalizers(NormalizerTable &table);
-void addProductNormalizers(NormalizerTable &table);
-void addSamplingNormalizers(NormalizerTable &table);
-void addWindowNormalizers(NormalizerTable &table);
-void addOptimizerNormalizers(NormalizerTable &table);
+/// Adds the normalizers of a family, in the file of the same name.
+#define SPMD_NORMALIZERS(FAMILY) void normalize##FAMILY(NormalizerTable &table);
+#include "lib/Import/Normalizers.inc"
 
 /// True for a list op that the dialect does not have in list form; `known`: it has
 /// a normalizer.

@@ -101,7 +101,7 @@ static LogicalResult emitRrelu(Emitter &emitter, Call &call, Results &results) {
   return success();
 }
 
-void spmd::addActivationNormalizers(NormalizerTable &table) {
+void spmd::normalizeActivations(NormalizerTable &table) {
   table["log_sigmoid_forward"] = {&emitLogSigmoid, {"self"}};
   table["glu"] = {&emitGlu, {"self"}};
   table["glu_backward"] = {&emitGluBackward, {"grad_output", "self"}};

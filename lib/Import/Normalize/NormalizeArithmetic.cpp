@@ -190,7 +190,7 @@ static LogicalResult emitMvlgamma(Emitter &emitter, Call &call, Results &results
   return success();
 }
 
-void spmd::addArithmeticNormalizers(NormalizerTable &table) {
+void spmd::normalizeArithmetic(NormalizerTable &table) {
   for (StringRef op : {"add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar",
                        "div.Tensor", "div.Scalar", "rsub.Scalar", "rsub.Tensor"})
     table[op] = {&emitBinary, {"self"}};

@@ -206,7 +206,7 @@ static LogicalResult emitMultilabelMarginBackward(Emitter &emitter, Call &call, 
   return success();
 }
 
-void spmd::addClassLossNormalizers(NormalizerTable &table) {
+void spmd::normalizeClassLosses(NormalizerTable &table) {
   for (StringRef op : {"nll_loss_forward", "nll_loss_backward"})
     table[op] = {&emitNllLoss, {"self", "target"}};
   for (StringRef op : {"nll_loss2d_forward", "nll_loss2d_backward"})

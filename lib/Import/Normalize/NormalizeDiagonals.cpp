@@ -126,7 +126,7 @@ static LogicalResult emitBlockDiag(Emitter &emitter, Call &call, Results &result
   return success();
 }
 
-void spmd::addDiagonalNormalizers(NormalizerTable &table) {
+void spmd::normalizeDiagonals(NormalizerTable &table) {
   table["diagonal"] = {&emitDiagonal, {"self"}};
   table["diagonal_backward"] = {&emitDiagonalBackward, {"grad_output"}};
   table["diag_embed"] = {&emitDiagonalBackward, {"self"}};

@@ -124,7 +124,7 @@ static LogicalResult emitCross(Emitter &emitter, Call &call, Results &results) {
   return success();
 }
 
-void spmd::addDistanceNormalizers(NormalizerTable &table) {
+void spmd::normalizeDistances(NormalizerTable &table) {
   table["_cdist_forward"] = {&emitCdist, {"x1", "x2"}};
   table["_euclidean_dist"] = {&emitCdist, {"x1", "x2"}};
   table["_cdist_backward"] = {&emitCdistBackward, {"grad", "x1", "x2", "cdist"}};

@@ -35,7 +35,7 @@ static LogicalResult emitDivision(Emitter &emitter, Call &call, Results &results
   return emitSameOp(emitter, call, results);
 }
 
-void spmd::addDivisionNormalizers(NormalizerTable &table) {
+void spmd::normalizeDivisions(NormalizerTable &table) {
   for (StringRef op : {"floor_divide", "floor_divide.Scalar", "div.Tensor_mode", "div.Scalar_mode", "remainder.Tensor",
                        "remainder.Scalar", "remainder.Scalar_Tensor", "fmod.Tensor", "fmod.Scalar"})
     table[op] = &emitDivision;

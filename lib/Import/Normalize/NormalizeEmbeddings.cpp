@@ -196,7 +196,7 @@ static LogicalResult emitSampleWeightsBackward(Emitter &emitter, Call &call, Res
   return success();
 }
 
-void spmd::addEmbeddingNormalizers(NormalizerTable &table) {
+void spmd::normalizeEmbeddings(NormalizerTable &table) {
   table["embedding"] = {&emitEmbedding, {"weight", "indices"}};
   table["embedding_dense_backward"] = {&emitEmbeddingBackward, {"grad_output", "indices"}};
   for (StringRef op : {"_embedding_bag", "_embedding_bag_forward_only"})

@@ -57,7 +57,7 @@ static LogicalResult emitArange(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
-void spmd::addFactoryNormalizers(NormalizerTable &table) {
+void spmd::normalizeFactories(NormalizerTable &table) {
   // What is never written before it is read may be anything; zero is the same
   // in every run.
   for (StringRef op : {"zeros", "zeros_like", "new_zeros", "zero", "empty.memory_format", "empty_like", "new_empty",

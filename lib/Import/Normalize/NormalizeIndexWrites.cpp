@@ -185,7 +185,7 @@ static LogicalResult emitIndexPut(Emitter &emitter, Call &call, Results &results
   return success();
 }
 
-void spmd::addIndexWriteNormalizers(NormalizerTable &table) {
+void spmd::normalizeIndexWrites(NormalizerTable &table) {
   for (StringRef op : {"scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add",
                        "scatter_reduce.two"})
     table[op] = {&emitScatter, {"self", "index"}};

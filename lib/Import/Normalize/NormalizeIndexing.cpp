@@ -55,7 +55,7 @@ static LogicalResult emitIndex(Emitter &emitter, Call &call, Results &results) {
   return success();
 }
 
-void spmd::addIndexingNormalizers(NormalizerTable &table) {
+void spmd::normalizeIndexing(NormalizerTable &table) {
   table["gather"] = {&emitGather, {"self", "index"}};
   table["index_select"] = {&emitIndexSelect, {"self", "index"}};
   table["take"] = {&emitTake, {"self", "index"}};

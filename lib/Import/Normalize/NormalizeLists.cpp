@@ -129,7 +129,7 @@ static LogicalResult emitFused(Emitter &emitter, Call &call, Results &results) {
   return success();
 }
 
-void spmd::addListNormalizers(NormalizerTable &table) {
+void spmd::normalizeLists(NormalizerTable &table) {
   table["_foreach_copy"] = &emitListCopy;
   table["_foreach_zero"] = &emitListZero;
   for (StringRef op : {"_foreach_clamp_min.Scalar", "_foreach_clamp_max.Scalar"})

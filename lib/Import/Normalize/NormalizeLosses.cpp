@@ -57,7 +57,7 @@ static LogicalResult emitLossBackward(Emitter &emitter, Call &call, Results &res
   return success();
 }
 
-void spmd::addLossNormalizers(NormalizerTable &table) {
+void spmd::normalizeLosses(NormalizerTable &table) {
   for (StringRef op : {"smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy",
                        "binary_cross_entropy_with_logits"})
     table[op] = {&emitLoss, {"self", "target"}};

@@ -50,7 +50,7 @@ static LogicalResult emitMaskedScatterBackward(Emitter &emitter, Call &call, Res
   return success();
 }
 
-void spmd::addMaskedScatterNormalizers(NormalizerTable &table) {
+void spmd::normalizeMaskedScatter(NormalizerTable &table) {
   table["masked_scatter"] = {&emitMaskedScatter, {"self", "mask", "source"}};
   table["masked_scatter_backward"] = {&emitMaskedScatterBackward, {"grad_output", "mask"}};
 }

@@ -280,7 +280,7 @@ static LogicalResult emitOtherName(Emitter &emitter, Call &call, Results &result
   return emitCall(emitter, call, results);
 }
 
-void spmd::addMovementNormalizers(NormalizerTable &table) {
+void spmd::normalizeMovement(NormalizerTable &table) {
   table["repeat"] = {&emitRepeat, {"self"}};
   table["roll"] = {&emitRoll, {"self"}};
   table["flip"] = {&emitFlip, {"self"}};

@@ -286,7 +286,7 @@ static LogicalResult emitDivOut(Emitter &emitter, Call &call, Results &results) 
   return success();
 }
 
-void spmd::addNormNormalizers(NormalizerTable &table) {
+void spmd::normalizeNorms(NormalizerTable &table) {
   for (StringRef op : {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit.no_stats"})
     table[op] = {&emitBatchNorm, {"input"}, 1};
   table["native_batch_norm_backward"] = {&emitBatchNormBackward, {"grad_out", "input"}, 3, /*masksResults=*/true};

@@ -167,4 +167,4 @@ static LogicalResult emitFusedAdagrad(Emitter &emitter, Call &call, Results &res
   return success();
 }
 
-void spmd::addOptimizerNormalizers(NormalizerTable &table) { table["_fused_adagrad.tensor_lr"] = &emitFusedAdagrad; }
+void spmd::normalizeOptimizer(NormalizerTable &table) { table["_fused_adagrad.tensor_lr"] = &emitFusedAdagrad; }

@@ -140,7 +140,7 @@ static LogicalResult emitPadBackward(Emitter &emitter, Call &call, Results &resu
   return success();
 }
 
-void spmd::addPadNormalizers(NormalizerTable &table) {
+void spmd::normalizePads(NormalizerTable &table) {
   table["constant_pad_nd"] = {&emitConstantPad, {"self"}};
   for (StringRef n : {"1", "2", "3"}) {
     table[("reflection_pad" + n + "d").str()] = {&emitPad<PadKind::reflection>, {"self"}};

@@ -111,7 +111,7 @@ static LogicalResult refuse(Emitter &emitter, Call &call, Results &) {
   return error;
 }
 
-void spmd::addProductNormalizers(NormalizerTable &table) {
+void spmd::normalizeProducts(NormalizerTable &table) {
   for (StringRef op : {"mm", "bmm", "addmm", "baddbmm"})
     table[op] = {&emitProduct, {"self"}};
   table["mv"] = {&emitMv, {"self", "vec"}};

@@ -411,7 +411,7 @@ static LogicalResult emitHistc(Emitter &emitter, Call &call, Results &results) {
   return success();
 }
 
-void spmd::addReductionNormalizers(NormalizerTable &table) {
+void spmd::normalizeReductions(NormalizerTable &table) {
   for (StringRef op :
        {"sum", "sum.dim_IntList", "mean", "mean.dim", "amax", "amin", "max", "min", "var_mean.correction"})
     table[op] = {&emitReduction, {"self"}};

@@ -315,7 +315,7 @@ static LogicalResult refuseSampling(Emitter &emitter, Call &call, Results &) {
                             << "bilinear, trilinear, bicubic or area";
 }
 
-void spmd::addSamplingNormalizers(NormalizerTable &table) {
+void spmd::normalizeSampling(NormalizerTable &table) {
   for (std::string tail : {"", "_backward"}) {
     // Pools know the image by `self`, interpolation by sizes.
     SmallVector<StringRef, 2> pooled = {"self"}, sampled = {"self"};

@@ -188,7 +188,7 @@ static LogicalResult refuseDynamicShape(Emitter &emitter, Call &call, Results &)
                                                  "use a mask (where, multiplication) instead of selecting elements";
 }
 
-void spmd::addSortingNormalizers(NormalizerTable &table) {
+void spmd::normalizeSorting(NormalizerTable &table) {
   for (StringRef op : {"sort", "sort.stable", "argsort", "argsort.stable", "msort"})
     table[op] = {&emitSort, {"self"}};
   table["topk"] = {&emitTopk, {"self"}};

@@ -204,7 +204,7 @@ static LogicalResult emitAsStridedScatter(Emitter &emitter, Call &call, Results 
   return success();
 }
 
-void spmd::addStrideNormalizers(NormalizerTable &table) {
+void spmd::normalizeStrides(NormalizerTable &table) {
   for (StringRef op : {"as_strided", "as_strided_copy"})
     table[op] = {&emitAsStrided, {"self"}};
   table["as_strided_scatter"] = {&emitAsStridedScatter, {"self", "src"}};

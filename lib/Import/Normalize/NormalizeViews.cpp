@@ -163,7 +163,7 @@ static LogicalResult emitCat(Emitter &emitter, Call &call, Results &results) {
   return emitSameOp(emitter, call, results);
 }
 
-void spmd::addViewNormalizers(NormalizerTable &table) {
+void spmd::normalizeViews(NormalizerTable &table) {
   for (StringRef op : {"detach", "alias", "clone", "contiguous", "lift_fresh", "lift_fresh_copy"})
     table[op] = {&emitIdentity, {"self"}};
   for (StringRef op : {"_to_copy", "_local_scalar_dense"})

@@ -215,7 +215,7 @@ static LogicalResult emitRmsNorm(Emitter &emitter, Call &call, Results &results)
   return emitSameOp(emitter, call, results);
 }
 
-void spmd::addWindowNormalizers(NormalizerTable &table) {
+void spmd::normalizeWindows(NormalizerTable &table) {
   for (std::string tail : {"", "_backward"}) {
     table["convolution" + tail] = {&emitConvolution, {"input", "weight"}, tail.empty() ? 1U : 3U, !tail.empty()};
     SmallVector<StringRef, 2> tensors = {"self"};

@@ -15,6 +15,10 @@ namespace spmd::kernel {
 
 using GpuEmitters = EmitterTable<GpuBuilder, const Device &>;
 
+/// Adds the emitters of a file, Emit*.cpp.
+#define SPMD_GPU_EMITTERS(FAMILY) void addGpu##FAMILY##Emitters(GpuEmitters &emitters);
+#include "lib/Kernels/GpuEmitters.inc"
+
 /// Threads of a block, and blocks.
 struct LaunchShape {
   int64_t block, grid;
@@ -31,14 +35,6 @@ struct GpuClusterArguments {
 mlir::FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
                                                   const Device &device);
 
-void addGpuAttentionEmitters(GpuEmitters &emitters);
-void addGpuAttentionBackwardEmitters(GpuEmitters &emitters);
-void addGpuClusterEmitters(GpuEmitters &emitters);
-void addGpuCopyEmitters(GpuEmitters &emitters);
-void addGpuGroupedEmitters(GpuEmitters &emitters);
-void addGpuRowsEmitters(GpuEmitters &emitters);
-void addGpuSegmentedEmitters(GpuEmitters &emitters);
-void addGpuSortEmitters(GpuEmitters &emitters);
 
 } // namespace spmd::kernel
 

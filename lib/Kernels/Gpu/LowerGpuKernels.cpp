@@ -20,10 +20,8 @@ namespace spmd::kernel {
 static const GpuEmitters &getGpuEmitters() {
   static const GpuEmitters emitters = [] {
     GpuEmitters all;
-    for (auto *add :
-         {addGpuAttentionEmitters, addGpuAttentionBackwardEmitters, addGpuClusterEmitters, addGpuCopyEmitters,
-          addGpuGroupedEmitters, addGpuRowsEmitters, addGpuSegmentedEmitters, addGpuSortEmitters})
-      add(all);
+#define SPMD_GPU_EMITTERS(FAMILY) addGpu##FAMILY##Emitters(all);
+#include "lib/Kernels/GpuEmitters.inc"
     return all;
   }();
   return emitters;

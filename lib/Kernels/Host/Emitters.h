@@ -14,15 +14,10 @@ namespace spmd::kernel {
 
 using HostEmitters = EmitterTable<KernelBuilder>;
 
-void addAttentionEmitters(HostEmitters &emitters);
-void addAttentionBackwardEmitters(HostEmitters &emitters);
-void addClusterEmitters(HostEmitters &emitters);
-void addCopyEmitters(HostEmitters &emitters);
-void addCustomCallEmitters(HostEmitters &emitters);
-void addGroupedEmitters(HostEmitters &emitters);
-void addRowsEmitters(HostEmitters &emitters);
-void addSegmentedEmitters(HostEmitters &emitters);
-void addSortEmitters(HostEmitters &emitters);
+/// Adds the emitters of a file, Emit*.cpp.
+#define SPMD_HOST_EMITTERS(FAMILY) void add##FAMILY##Emitters(HostEmitters &emitters);
+#include "lib/Kernels/HostEmitters.inc"
+
 
 /// Where a cluster finds its operands and results, and which trips to run.
 struct ClusterArguments {

@@ -20,10 +20,8 @@ namespace spmd::kernel {
 static const HostEmitters &getHostEmitters() {
   static const HostEmitters emitters = [] {
     HostEmitters all;
-    for (auto *add :
-         {addAttentionEmitters, addAttentionBackwardEmitters, addClusterEmitters, addCopyEmitters,
-          addCustomCallEmitters, addGroupedEmitters, addRowsEmitters, addSegmentedEmitters, addSortEmitters})
-      add(all);
+#define SPMD_HOST_EMITTERS(FAMILY) add##FAMILY##Emitters(all);
+#include "lib/Kernels/HostEmitters.inc"
     return all;
   }();
   return emitters;
