@@ -39,7 +39,7 @@ void ClusterEmitter::prefetchOperand(unsigned operand, int64_t ahead, int64_t wi
   askFor(b, operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index, width, cache);
 }
 
-/// Asks for what the loop of `roots` or that of a later trip will need.
+/// Prefetches what the loop of `roots` or that of a later trip will need.
 void ClusterEmitter::prefetch(const Roots &roots, int64_t width) {
   constexpr int64_t kCacheBytes = 4 << 20;
   if (width < kLanes)

@@ -18,7 +18,6 @@ using HostEmitters = EmitterTable<KernelBuilder>;
 #define SPMD_HOST_EMITTERS(FAMILY) void add##FAMILY##Emitters(HostEmitters &emitters);
 #include "lib/Kernels/HostEmitters.inc"
 
-
 /// Where a cluster finds its operands and results, and which trips to run.
 struct ClusterArguments {
   mlir::SmallVector<mlir::Value> operands, results;

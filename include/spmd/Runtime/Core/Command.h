@@ -80,7 +80,7 @@ struct GemmShape {
   int32_t preActivation = -1; ///< written: what the activation is applied to
 };
 
-/// A product. The references are A, B, C and those of its epilogue.
+/// A GEMM. The references are A, B, C and those of its epilogue.
 struct GemmCommand {
   GemmShape shape;
   DType dtype = DType::F32;
