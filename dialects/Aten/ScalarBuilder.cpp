@@ -263,22 +263,39 @@ Value ScalarBuilder::pow(Value x, Value y) {
     return bitOr(x, logicalNot(y));
   // By squaring; products wrap around, as PyTorch's do.
   Value one = constant(1), result = one, square = x;
-  auto forEachBit = [&](int bits, auto multiply) {
-    for (int bit = 0; bit < bits; ++bit) {
-      multiply(bit);
-      if (bit < bits - 1)
-        square = mul(square, square);
-    }
-  };
   llvm::APInt known;
   if (matchPattern(y, m_ConstantInt(&known)) && known.isNonNegative()) {
-    forEachBit(known.getActiveBits(), [&](int bit) { result = known[bit] ? mul(result, square) : result; });
+    for (unsigned bit = 0, bits = known.getActiveBits(); bit < bits; ++bit) {
+      result = known[bit] ? mul(result, square) : result;
+      if (bit + 1 < bits)
+        square = mul(square, square);
+    }
     return result;
   }
-  forEachBit(type.getIntOrFloatBitWidth(), [&](int bit) {
+  for (int bit = 0; bit < 6; ++bit) {
     Value isSet = truth(bitAnd(shiftRight(y, constant(bit)), one));
     result = select(isSet, mul(result, square), result);
-  });
+    square = mul(square, square);
+  }
+  // The rest is square to the power n = y / 64. Of even numbers, 0. Of odd ones square = 1 + 256 v, and of the binomial
+  // series only 7 terms are not multiples of 2^64: C(n, k) 256^k v^k, where C(n, k) has the odd part of k! divided out
+  // by its inverse, and the even part from 256^k.
+  constexpr int evenPart[] = {0, 0, 1, 1, 3, 3, 4, 4};
+  constexpr uint64_t oddPart[] = {1, 1, 1, 3, 3, 15, 45, 315};
+  int width = type.getIntOrFloatBitWidth();
+  Value n = shiftRight(y, constant(6)), v = width > 8 ? shiftRight(sub(square, one), constant(8)) : Value();
+  Value factors = one, power = one, series = one;
+  for (int k = 1; k < 8 && 8 * k < width; ++k) {
+    uint64_t inverse = 1;
+    for (int i = 0; i < 6; ++i)
+      inverse *= 2 - oddPart[k] * inverse; // Newton's, each time twice as many bits
+    factors = mul(factors, sub(n, constant(k - 1)));
+    power = mul(power, v);
+    int64_t factor = llvm::SignExtend64(inverse << (8 * k - evenPart[k]), width);
+    series = add(series, mul(mul(factors, power), constant(b.getIntegerAttr(type, factor))));
+  }
+  Value isOdd = truth(bitAnd(x, one));
+  result = select(compare("gt", n, 0), select(isOdd, mul(result, series), constant(0)), result);
   // Inverses are 0, but for those of 1 and -1, which follow the exponent's parity.
   Value parity = select(truth(bitAnd(y, one)), x, one);
   Value inverse = select(compare("eq", abs(x), 1), parity, constant(0));
