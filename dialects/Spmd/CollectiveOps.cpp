@@ -81,34 +81,31 @@ Stream spmd::getNaturalStream(CollectiveKind kind, bool isOfUnit) {
   return kind == CollectiveKind::reduce_scatter || isOfUnit ? Stream::reduce : Stream::scalar;
 }
 
-/// The type of the one value that is received; of a start, what its handle says.
-static FailureOr<Type> getReceivedType(CollectiveOpInterface op) {
+/// C1 to C5 of a collective that gives one value: the whole, of which ranks sent pieces, or a piece. `rows` is what its
+/// attribute `name` says of what is received.
+template <typename OpTy>
+static LogicalResult verifyRowsMoved(OpTy op, SymbolTableCollection &tables, StringRef name, int64_t rows) {
+  FailureOr<int64_t> ranks = verifySymbols(op, tables);
+  if (failed(ranks))
+    return failure();
   SmallVector<Type> types = op.getReceivedTypes();
   if (types.size() != 1)
     return op.emitOpError() << "must give a handle of one value";
-  return types.front();
+  Type whole = types.front(), piece = op.getInput().getType();
+  if (op.getCollectiveKind() == CollectiveKind::reduce_scatter)
+    std::swap(whole, piece);
+  return success(succeeded(verifyCut(op, whole, piece, op.getDim(), op.getPre(), *ranks)) &&
+                 succeeded(verifyRows(op, name, rows, types.front(), op.getDim(), op.getPre())));
 }
 
 template <typename OpTy>
 static LogicalResult verifyAllGather(OpTy op, SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(op, tables);
-  if (failed(ranks))
-    return failure();
-  FailureOr<Type> whole = getReceivedType(op);
-  return success(succeeded(whole) &&
-                 succeeded(verifyCut(op, *whole, op.getInput().getType(), op.getDim(), op.getPre(), *ranks)) &&
-                 succeeded(verifyRows(op, "total", op.getTotal(), *whole, op.getDim(), op.getPre())));
+  return verifyRowsMoved(op, tables, "total", op.getTotal());
 }
 
 template <typename OpTy>
 static LogicalResult verifyReduceScatter(OpTy op, SymbolTableCollection &tables) {
-  FailureOr<int64_t> ranks = verifySymbols(op, tables);
-  if (failed(ranks))
-    return failure();
-  FailureOr<Type> piece = getReceivedType(op);
-  return success(succeeded(piece) &&
-                 succeeded(verifyCut(op, op.getInput().getType(), *piece, op.getDim(), op.getPre(), *ranks)) &&
-                 succeeded(verifyRows(op, "chunk", op.getChunk(), *piece, op.getDim(), op.getPre())));
+  return verifyRowsMoved(op, tables, "chunk", op.getChunk());
 }
 
 template <typename OpTy>

@@ -48,7 +48,7 @@ public:
   virtual void configure(PipelineOptions &options) const = 0;
   /// What of the options it does not have, as "--cpu chooses …"; empty when nothing. `text`: the target as it was
   /// given.
-  virtual std::string findBadOption(const CodeOptions &options, llvm::StringRef text) const = 0;
+  virtual std::string findBadOption(const CodeOptions &options, llvm::StringRef text) const;
   /// What keeps this machine from making its kernels; empty when nothing does.
   virtual std::string findMissingTool(const CodeOptions &) const { return ""; }
 

@@ -30,8 +30,8 @@ private:
   /// Appends what is there, and says where; -1 when nothing is.
   int32_t addOptionalRef(Command &command, std::optional<plan::RefAttr> ref);
   runtime::DType translateDType(Operation *op, Type type);
-  runtime::CollectiveCommand makeCollective(Operation *op, runtime::CollectiveKind kind, FlatSymbolRefAttr communicator,
-                                            StringRef unit, Type dtype);
+  template <typename Collective>
+  runtime::CollectiveCommand makeCollective(Collective op, runtime::CollectiveKind kind);
 
   // What an op does; its references go to `command`.
   runtime::KernelCommand translate(Command &command, plan::KernelOp op);
@@ -128,28 +128,26 @@ runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op
   return {shape, translateDType(op, op.getDtype())};
 }
 
-runtime::CollectiveCommand PlanTranslator::makeCollective(Operation *op, runtime::CollectiveKind kind,
-                                                          FlatSymbolRefAttr communicator, StringRef unit, Type dtype) {
+template <typename Collective>
+runtime::CollectiveCommand PlanTranslator::makeCollective(Collective op, runtime::CollectiveKind kind) {
   runtime::CollectiveCommand collective;
   collective.kind = kind;
-  collective.communicator = communicators.lookup(communicator.getValue());
-  collective.unit = unit.str();
-  collective.dtype = translateDType(op, dtype);
+  collective.communicator = communicators.lookup(op.getComm());
+  collective.unit = op.getUnit().str();
+  collective.dtype = translateDType(op, op.getDtype());
   return collective;
 }
 
 runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllGatherOp op) {
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
-  runtime::CollectiveCommand gather =
-      makeCollective(op, runtime::CollectiveKind::AllGather, op.getCommAttr(), op.getUnit(), op.getDtype());
+  runtime::CollectiveCommand gather = makeCollective(op, runtime::CollectiveKind::AllGather);
   gather.counts = {static_cast<int64_t>(op.getCount())};
   return gather;
 }
 
 runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::ReduceScatterOp op) {
   command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
-  runtime::CollectiveCommand scatter =
-      makeCollective(op, runtime::CollectiveKind::ReduceScatter, op.getCommAttr(), op.getUnit(), op.getDtype());
+  runtime::CollectiveCommand scatter = makeCollective(op, runtime::CollectiveKind::ReduceScatter);
   scatter.kinds = {translateKind(op.getKind())};
   scatter.counts = {static_cast<int64_t>(op.getCount())};
   return scatter;
@@ -157,8 +155,7 @@ runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::Red
 
 runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllReduceOp op) {
   addRefs(command, op.getBuffers());
-  runtime::CollectiveCommand reduce =
-      makeCollective(op, runtime::CollectiveKind::AllReduce, op.getCommAttr(), op.getUnit(), op.getDtype());
+  runtime::CollectiveCommand reduce = makeCollective(op, runtime::CollectiveKind::AllReduce);
   for (auto kind : op.getKinds().getAsRange<plan::ReductionKindAttr>())
     reduce.kinds.push_back(translateKind(kind.getValue()));
   reduce.counts = op.getCounts().vec();

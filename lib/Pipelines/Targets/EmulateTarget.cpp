@@ -24,10 +24,6 @@ public:
     options.sumNorms = options.clampIndices = true;
   }
 
-  std::string findBadOption(const CodeOptions &options, StringRef text) const override {
-    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + text.str() : "";
-  }
-
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &) const override {
     return emitUserKernelError(op) << "cannot be emulated, as the compiler's own kernels can; declare what the "
                                       "operator computes by spmd.register_decomposition";

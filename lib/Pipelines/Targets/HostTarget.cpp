@@ -25,10 +25,6 @@ public:
     options.sumNorms = options.clampIndices = false;
   }
 
-  std::string findBadOption(const CodeOptions &options, StringRef text) const override {
-    return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + text.str() : "";
-  }
-
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const override {
     if (!op.getFunction())
       return emitUserKernelError(op)

@@ -37,6 +37,10 @@ std::shared_ptr<const Target> spmd::parseTarget(StringRef text, std::string &err
   return makeCudaTarget(std::move(chips));
 }
 
+std::string Target::findBadOption(const CodeOptions &options, StringRef text) const {
+  return options.emulation ? "--emulation is for --target=cuda:CHIP, not for --target=" + text.str() : "";
+}
+
 LogicalResult Target::readUserKernels(ModuleOp module, const CodeOptions &options, UserKernelFiles &) const {
   llvm::DenseSet<Attribute> found;
   WalkResult walk = module.walk([&](kernel::CustomCallOp op) -> WalkResult {

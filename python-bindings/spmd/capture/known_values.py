@@ -69,9 +69,10 @@ class KnownValues:
             except Exception:
                 return None  # a fake goes through operators whose real ones refuse
 
-    def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, result: Any) -> None:
-        """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more."""
-        given = _tensors((args, kwargs))
+    def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
+             written: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+        """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more. `given` and
+        `written` are the tensors in its arguments, and those of them that it writes to."""
         if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
                 or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
             known = False
@@ -81,9 +82,8 @@ class KnownValues:
             known = all(_is_real(tensor) or id(tensor) in self._known for tensor in given)
         else:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
-        written = [tensor for tensor in _written(func, args, kwargs) if id(tensor) in self._known]
+        written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
-            made = _tensors(result)
             self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written))))
             self._known.update(map(id, made))
         elif written:
@@ -113,9 +113,3 @@ def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor]) -> Any:
     if call.func.overloadpacket in _MAKE:
         return torch.empty(leaf.shape, dtype=leaf.dtype)
     return values[id(leaf)]
-
-
-def _written(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> list[torch.Tensor]:
-    written = [args[number] if number < len(args) else kwargs.get(argument.name)
-               for number, argument in enumerate(func._schema.arguments) if argument.alias_info and argument.alias_info.is_write]
-    return _tensors(written)

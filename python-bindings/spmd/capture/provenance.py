@@ -47,6 +47,14 @@ _PRODUCTS = {getattr(torch.ops.aten, name) for name in (
     "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "linear")}
 
 
+def _written(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> list[torch.Tensor]:
+    """The tensors that the operator writes to."""
+    values = [args[number] if number < len(args) else kwargs.get(argument.name)
+              for number, argument in enumerate(func._schema.arguments)
+              if argument.alias_info is not None and argument.alias_info.is_write]
+    return [x for x in pytree.tree_leaves(values) if isinstance(x, torch.Tensor)] if values else []
+
+
 class ProvenanceMode(TorchDispatchMode):
     """Stamps each op of the step and refuses the two things a graph would get silently wrong.
 
@@ -132,7 +140,9 @@ class ProvenanceMode(TorchDispatchMode):
         if func.namespace != "prim":  # reading .device and the like
             self.last_op, self.last_stack = str(func), stack
         self._refuse(func, leaves, stack)
-        self._refuse_writes(func, args, kwargs, stack)
+        written = _written(func, args, kwargs)
+        if any(map(self._is_constant, written)):  # it would happen now, and never again
+            raise writes_constant(stack, str(func))
         check_kernel(func, leaves, stack)
         if (number := self._known.answer(func, args)) is not None:
             return number
@@ -147,7 +157,7 @@ class ProvenanceMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
         self._note_views(func, leaves, made)
-        self._known.note(func, args, kwargs, result)
+        self._known.note(func, args, kwargs, [x for x in leaves if isinstance(x, torch.Tensor)], written, made)
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
             raise depends_on_values(stamp.stack, str(func), stamp.module)
@@ -189,16 +199,6 @@ class ProvenanceMode(TorchDispatchMode):
         if func is not torch.ops.aten.lift_fresh.default and any(map(self._is_constant, leaves)) \
                 and any(r.alias_info is not None for r in func._schema.returns):
             self._views.update((id(tensor), tensor) for tensor in made)
-
-    def _refuse_writes(self, func, args, kwargs, stack) -> None:
-        """A write to a real tensor would happen now, and never again."""
-        for number, argument in enumerate(func._schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            value = args[number] if number < len(args) else kwargs.get(argument.name)
-            for tensor in value if isinstance(value, (list, tuple)) else [value]:
-                if self._is_constant(tensor):
-                    raise writes_constant(stack, str(func))
 
     def _refuse_stranger(self, module: torch.nn.Module) -> None:
         """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
