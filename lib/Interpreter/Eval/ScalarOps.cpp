@@ -228,6 +228,8 @@ void bitcast(Operation &op, const TypedLanes &operand, TypedLanes &result, size_
 
 /// One that changes the type of a number, or not.
 bool evaluateConversion(Operation &op, Operands operands, TypedLanes &result) {
+  if (operands.empty()) // an op of kernels, as `kernel.index`
+    return false;
   const TypedLanes &x = *operands[0];
   auto toReals = [&](auto) { return mapLanes(x.integers, result.reals, [](int64_t a) { return double(a); }); };
   auto same = [&](auto) { return mapLanes(x.integers, result.integers, [](int64_t a) { return a; }); };
