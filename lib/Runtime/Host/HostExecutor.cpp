@@ -205,7 +205,8 @@ void HostExecutor::start() {
 
 void HostExecutor::streamLoop(Rank &rank, size_t stream) {
   for (uint64_t step = 0;; ++step) {
-    if (stepsStarted.await(step + 1, spins, closing) != WaitResult::Reached || closing.isRaised())
+    stepsStarted.awaitAdvance(step + 1, spins);
+    if (closing.isRaised())
       return;
     Status status = runStream(rank, stream, step);
     if (!status.ok())

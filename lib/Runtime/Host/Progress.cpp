@@ -25,11 +25,11 @@ void Progress::advance(uint64_t amount) {
   changed.notify_all();
 }
 
-WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, Clock::time_point deadline,
-                           const std::atomic<bool> *yieldsAtOnce) {
+/// True when the counter has reached `target` meanwhile.
+bool Progress::spinAndYield(uint64_t target, int spins, const std::atomic<bool> *yieldsAtOnce) const {
   for (int i = 0; i < spins; ++i) {
     if (value() >= target)
-      return WaitResult::Reached;
+      return true;
     if (yieldsAtOnce && yieldsAtOnce->load(std::memory_order_relaxed))
       break;
     relax();
@@ -39,9 +39,24 @@ WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, 
   const int yields = std::max(100, spins / 2);
   for (int i = 0; i < yields; ++i) {
     if (value() >= target)
-      return WaitResult::Reached;
+      return true;
     std::this_thread::yield();
   }
+  return false;
+}
+
+void Progress::awaitAdvance(uint64_t target, int spins, const std::atomic<bool> *yieldsAtOnce) {
+  if (spinAndYield(target, spins, yieldsAtOnce))
+    return;
+  std::unique_lock<std::mutex> lock(mutex);
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
+  changed.wait(lock, [&] { return counter.load(std::memory_order_seq_cst) >= target; });
+  sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+WaitResult Progress::await(uint64_t target, int spins, const AbortState &abort, Clock::time_point deadline) {
+  if (spinAndYield(target, spins, nullptr))
+    return WaitResult::Reached;
   constexpr auto slice = std::chrono::milliseconds(20);
   std::unique_lock<std::mutex> lock(mutex);
   sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -45,8 +45,10 @@ void WorkerPool::work(int64_t thread) {
 
 void WorkerPool::helperLoop(int64_t thread) {
   uint64_t seen = 0;
-  while (loops.await(seen + 1, spins, stop, Clock::time_point::max(), &resting) == WaitResult::Reached &&
-         !stop.isRaised()) {
+  for (;;) {
+    loops.awaitAdvance(seen + 1, spins, &resting);
+    if (stop.isRaised())
+      return;
     seen = loops.value();
     uint64_t state = gate.load(std::memory_order_acquire);
     while ((state & kOpen) && !gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel))

@@ -28,6 +28,8 @@ enum class WaitResult { Reached, Aborted, TimedOut };
 /// all cores it does not spin, and at the end of a step they make room for it.
 /// Yields come late, as they may cost a time slice and what is in the caches.
 /// Sleeping is in short slices, so that an abort needs no list of sleepers to wake.
+/// Where whoever ends the wait advances the counter too (idle threads between steps),
+/// there are no slices: programs that are kept and not run take no time.
 class Progress {
 public:
   uint64_t value() const { return counter.load(std::memory_order_acquire); }
@@ -35,13 +37,17 @@ public:
   /// Adds `amount`; what the caller wrote before is visible to waiters.
   void advance(uint64_t amount = 1);
 
-  /// Waits until the counter is at least `target`. Does not spin while
-  /// `yieldsAtOnce` is set.
+  /// Waits until the counter is at least `target`.
   WaitResult await(uint64_t target, int spins, const AbortState &abort,
-                   Clock::time_point deadline = Clock::time_point::max(),
-                   const std::atomic<bool> *yieldsAtOnce = nullptr);
+                   Clock::time_point deadline = Clock::time_point::max());
+
+  /// The same without an abort or a deadline: to end the wait early, advance. Does not spin while `yieldsAtOnce` is
+  /// set.
+  void awaitAdvance(uint64_t target, int spins, const std::atomic<bool> *yieldsAtOnce = nullptr);
 
 private:
+  bool spinAndYield(uint64_t target, int spins, const std::atomic<bool> *yieldsAtOnce) const;
+
   std::atomic<uint64_t> counter{0};
   std::atomic<int32_t> sleepers{0};
   std::mutex mutex;
