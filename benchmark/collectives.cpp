@@ -78,8 +78,8 @@ void runRanks(const Job &job, const std::string &communicators, double times[kKi
       for (int64_t repeat = 0; repeat < job.repeats; ++repeat)
         for (int kind = 0; kind < kKinds; ++kind) {
           auto begin = Clock::now();
-          orExit(kind == 0 ? communicator.allGather(calls[kind], own, all, nullptr)
-                           : communicator.reduceScatter(calls[kind], all, own, nullptr));
+          void *buffers[] = {kind == 0 ? own : all, kind == 0 ? all : own};
+          orExit(communicator.run(calls[kind], buffers, nullptr));
           if (rank == 0)
             times[kind][repeat] = std::chrono::duration<double>(Clock::now() - begin).count();
         }

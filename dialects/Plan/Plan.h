@@ -13,9 +13,14 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "spmd/Runtime/Core/CollectiveKind.h"
 
 #include "dialects/Plan/PlanDialect.h.inc"
 #include "dialects/Plan/PlanEnums.h.inc"
+
+namespace spmd::plan {
+using runtime::CollectiveKind;
+} // namespace spmd::plan
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.h.inc"
@@ -34,5 +39,14 @@ llvm::StringRef getClassName(BufferClass bufferClass);
 
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"
+
+namespace spmd::plan {
+/// Creates the command of a collective and returns its event. `counts` are elements of a rank's part, or in place of
+/// each buffer; `kinds` has one for each count where values are combined.
+mlir::Value createCollective(mlir::OpBuilder &builder, mlir::Location loc, CollectiveKind kind,
+                             llvm::ArrayRef<RefAttr> refs, llvm::ArrayRef<int64_t> counts,
+                             llvm::ArrayRef<ReductionKind> kinds, mlir::Type dtype, llvm::StringRef unit,
+                             llvm::StringRef comm, Stream stream);
+} // namespace spmd::plan
 
 #endif // SPMD_DIALECTS_PLAN_PLAN_H

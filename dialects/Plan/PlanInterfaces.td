@@ -1,4 +1,4 @@
-//===- PlanInterfaces.td - what every command of a plan answers -----------===//
+//===- PlanInterfaces.td - what commands of a plan answer -----------===//
 #ifndef SPMD_DIALECTS_PLAN_PLANINTERFACES_TD
 #define SPMD_DIALECTS_PLAN_PLANINTERFACES_TD
 
@@ -19,6 +19,23 @@ def Plan_CommandOpInterface : OpInterface<"CommandOpInterface"> {
                     "getCommunicator", (ins), "", "return {};">,
     InterfaceMethod<"The command that this one waits for on another stream; null for every other command.",
                     "::mlir::Value", "getAwaitedEvent", (ins), "", "return ::mlir::Value();">
+  ];
+}
+
+def Plan_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::spmd::plan";
+  let description = [{
+    A command that is a collective: its refs are what is sent and what is received, or in place the buffers.
+  }];
+  let methods = [
+    InterfaceMethod<"Which collective it is.", "::spmd::plan::CollectiveKind", "getCollectiveKind">,
+    InterfaceMethod<"Elements of a rank's part, or in place of each buffer.", "::llvm::SmallVector<int64_t>",
+                    "getElementCounts">,
+    InterfaceMethod<"How values are combined, one for each count; none where they are only moved.",
+                    "::llvm::SmallVector<::spmd::plan::ReductionKind>", "getReductions">,
+    InterfaceMethod<"The type of the elements.", "::mlir::Type", "getDtype">,
+    InterfaceMethod<"The shard unit whose values they are; empty if none.", "::llvm::StringRef", "getUnit">,
+    InterfaceMethod<"The communicator.", "::llvm::StringRef", "getComm">
   ];
 }
 

@@ -19,12 +19,43 @@ SmallVector<RefAttr> GemmOp::getRefs() {
       refs.push_back(*ref);
   return refs;
 }
-SmallVector<RefAttr> AllGatherOp::getRefs() { return {getSend(), getRecv()}; }
-SmallVector<RefAttr> ReduceScatterOp::getRefs() { return {getSend(), getRecv()}; }
 SmallVector<RefAttr> AllReduceOp::getRefs() { return llvm::to_vector(getBuffers().getAsRange<RefAttr>()); }
 SmallVector<RefAttr> CopyOp::getRefs() { return {getSrc(), getDst()}; }
 SmallVector<RefAttr> CheckIndexOp::getRefs() { return {getIds()}; }
 SmallVector<RefAttr> FillOp::getRefs() { return {getDst()}; }
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  CollectiveKind NAME##Op::getCollectiveKind() { return CollectiveKind::NAME; }
+#include "spmd/Runtime/Core/Kinds.def"
+
+Value spmd::plan::createCollective(OpBuilder &builder, Location loc, CollectiveKind kind, ArrayRef<RefAttr> refs,
+                                   ArrayRef<int64_t> counts, ArrayRef<ReductionKind> kinds, Type dtype, StringRef unit,
+                                   StringRef comm, Stream stream) {
+  switch (kind) {
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  case CollectiveKind::NAME:                                                                                           \
+    return NAME##Op::create(builder, loc, refs, counts, kinds, dtype, unit, comm, stream).getEvent();
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown collective");
+}
+
+SmallVector<ReductionKind> AllReduceOp::getReductions() {
+  return llvm::map_to_vector(getKinds().getAsRange<ReductionKindAttr>(), [](auto kind) { return kind.getValue(); });
+}
+
+ArrayAttr AllReduceOp::getRefArray(OpBuilder &builder, ArrayRef<RefAttr> refs) {
+  return builder.getArrayAttr(SmallVector<Attribute>(refs.begin(), refs.end()));
+}
+
+ArrayAttr AllReduceOp::getKindArray(OpBuilder &builder, ArrayRef<ReductionKind> kinds) {
+  return builder.getArrayAttr(llvm::map_to_vector(
+      kinds, [&](ReductionKind kind) -> Attribute { return ReductionKindAttr::get(builder.getContext(), kind); }));
+}
 
 //===----------------------------------------------------------------------===//
 // Verifiers

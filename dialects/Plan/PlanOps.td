@@ -100,18 +100,41 @@ def Plan_OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
 // Commands
 //===----------------------------------------------------------------------===//
 
-class Plan_Command<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">, Plan_CommandOpInterface]> {
+class Plan_Command<string mnemonic, list<Trait> traits = []>
+    : Plan_Op<mnemonic, [HasParent<"ProgramOp">, Plan_CommandOpInterface] # traits> {
   let results = (outs Plan_EventType:$event);
   let extraClassDeclaration = "::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();";
 }
 
-/// A collective: the ranks of the communicator meet here, all with the same operands.
-class Plan_Collective<string mnemonic> : Plan_Command<mnemonic> {
+/// A collective: the ranks of the communicator meet here, all with the same operands. It has operands and attributes of
+/// its own, `own`, and is built by `build` from what all collectives have.
+class Plan_Collective<string mnemonic, dag own, string ownText, string build, string members>
+    : Plan_Command<mnemonic, [Plan_CollectiveOpInterface]> {
+  let arguments = !con(own, (ins TypeAttr:$dtype, StrAttr:$unit, FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream));
+  let assemblyFormat = ownText # " `:` $dtype `unit` $unit `comm` $comm `on` $stream attr-dict";
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::spmd::plan::RefAttr>":$refs, "::llvm::ArrayRef<int64_t>":$counts,
+                                 "::llvm::ArrayRef<::spmd::plan::ReductionKind>":$kinds, "::mlir::Type":$dtype,
+                                 "::llvm::StringRef":$unit, "::llvm::StringRef":$comm,
+                                 "::spmd::plan::Stream":$stream), [{
+    build($_builder, $_state, EventType::get($_builder.getContext()), }] # build # [{, dtype, unit, comm, stream);
+  }]>];
   let extraClassDeclaration = [{
-    ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();
+    ::spmd::plan::CollectiveKind getCollectiveKind();
     ::mlir::FlatSymbolRefAttr getCommunicator() { return getCommAttr(); }
-  }];
+  }] # members;
 }
+
+/// One of one buffer that is sent and one that receives.
+class Plan_SendRecv<string mnemonic, bit combines> : Plan_Collective<mnemonic,
+    !con((ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count),
+         !if(combines, (ins Plan_ReductionKindAttr:$kind), (ins))),
+    !if(combines, "$kind ", "") # "`(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count",
+    "refs[0], refs[1], counts[0]" # !if(combines, ", kinds[0]", ""), [{
+    ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs() { return {getSend(), getRecv()}; }
+    ::llvm::SmallVector<int64_t> getElementCounts() { return {static_cast<int64_t>(getCount())}; }
+    ::llvm::SmallVector<::spmd::plan::ReductionKind> getReductions() { return {}] #
+      !if(combines, "getKind()", "") # [{}; }
+  }]>;
 
 def Plan_KernelOp : Plan_Command<"kernel"> {
   let summary = "launches a generated kernel";
@@ -157,38 +180,30 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
   let hasVerifier = 1;
 }
 
-def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
+def Plan_AllGatherOp : Plan_SendRecv<"all_gather", false> {
   let summary = "every rank gets the concatenation of what the ranks send, in rank order";
   let description = [{
     `count` elements are sent by each rank. A send range inside the receive buffer is the rank's own part of it.
   }];
-  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, TypeAttr:$dtype, StrAttr:$unit,
-                       FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
-  let assemblyFormat = [{
-    `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
-    `on` $stream attr-dict
-  }];
 }
 
-def Plan_ReduceScatterOp : Plan_Collective<"reduce_scatter"> {
+def Plan_ReduceScatterOp : Plan_SendRecv<"reduce_scatter", true> {
   let summary = "rank r gets part r of the reduction of what the ranks send";
   let description = [{ `count` elements are received by each rank. Reduced in the order of the ranks. }];
-  let arguments = (ins Plan_RefAttr:$send, Plan_RefAttr:$recv, I64Attr:$count, Plan_ReductionKindAttr:$kind, TypeAttr:$dtype,
-                       StrAttr:$unit, FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
-  let assemblyFormat = [{
-    $kind `(` custom<Ref>($send) `,` custom<Ref>($recv) `)` `count` $count `:` $dtype `unit` $unit `comm` $comm
-    `on` $stream attr-dict
-  }];
 }
 
-def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
+def Plan_AllReduceOp : Plan_Collective<"all_reduce",
+    (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, Plan_ReductionKindArrayAttr:$kinds),
+    "custom<Kinds>($kinds) `(` custom<RefList>($buffers) `)` `counts` $counts",
+    "getRefArray($_builder, refs), counts, getKindArray($_builder, kinds)", [{
+    ::llvm::SmallVector<::spmd::plan::RefAttr> getRefs();
+    ::llvm::SmallVector<int64_t> getElementCounts() { return ::llvm::to_vector(getCounts()); }
+    ::llvm::SmallVector<::spmd::plan::ReductionKind> getReductions();
+    static ::mlir::ArrayAttr getRefArray(::mlir::OpBuilder &builder, ::llvm::ArrayRef<::spmd::plan::RefAttr> refs);
+    static ::mlir::ArrayAttr getKindArray(::mlir::OpBuilder &builder,
+                                          ::llvm::ArrayRef<::spmd::plan::ReductionKind> kinds);
+  }]> {
   let summary = "every rank gets the reduction of every buffer, in place, as one message";
-  let arguments = (ins Plan_RefArrayAttr:$buffers, DenseI64ArrayAttr:$counts, Plan_ReductionKindArrayAttr:$kinds, TypeAttr:$dtype,
-                       StrAttr:$unit, FlatSymbolRefAttr:$comm, Plan_StreamAttr:$stream);
-  let assemblyFormat = [{
-    custom<Kinds>($kinds) `(` custom<RefList>($buffers) `)` `counts` $counts `:` $dtype `unit` $unit `comm` $comm
-    `on` $stream attr-dict
-  }];
   let hasVerifier = 1;
 }
 

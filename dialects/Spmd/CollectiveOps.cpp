@@ -72,65 +72,87 @@ static LogicalResult verifyKinds(Operation *op, ArrayAttr kinds, TypeRange input
 }
 
 //===----------------------------------------------------------------------===//
-// all_gather, reduce_scatter, all_reduce, and their starts
+// Collectives and their starts
 //===----------------------------------------------------------------------===//
 
 Stream spmd::getNaturalStream(CollectiveKind kind, bool isOfUnit) {
-  if (kind == CollectiveKind::all_gather)
+  if (!combines(kind))
     return Stream::gather;
-  return kind == CollectiveKind::reduce_scatter || isOfUnit ? Stream::reduce : Stream::scalar;
+  return sendsWhole(kind) || isOfUnit ? Stream::reduce : Stream::scalar;
 }
 
-/// C1 to C5 of a collective that gives one value: the whole, of which ranks sent pieces, or a piece. `rows` is what its
-/// attribute `name` says of what is received.
+/// The start has the operands and attributes of the op, and the stream.
+template <typename StartOp>
+static Operation *createStartOp(OpBuilder &builder, CollectiveOpInterface op) {
+  NamedAttrList attributes(cast<DictionaryAttr>(op->getPropertiesAsAttribute()));
+  attributes.set("stream", StreamAttr::get(builder.getContext(), op.getStreamKind()));
+  Type handle = HandleType::get(builder.getContext(), SmallVector<Type>(op->getResultTypes()));
+  return StartOp::create(builder, op.getLoc(), TypeRange(handle), op->getOperands(), attributes.getAttrs());
+}
+
+Operation *spmd::createStart(OpBuilder &builder, CollectiveOpInterface op) {
+  switch (op.getCollectiveKind()) {
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  case CollectiveKind::NAME:                                                                                           \
+    return createStartOp<NAME##StartOp>(builder, op);
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown collective");
+}
+
+ValueRange spmd::getReceived(CollectiveOpInterface op) {
+  if (!op.isStart())
+    return op->getResults();
+  for (Operation *user : op->getUsers())
+    if (isa<WaitOp>(user))
+      return user->getResults();
+  return {};
+}
+
+/// C4 and C5 of a collective that gives one value: the whole, of which ranks sent pieces, or a piece.
 template <typename OpTy>
-static LogicalResult verifyRowsMoved(OpTy op, SymbolTableCollection &tables, StringRef name, int64_t rows) {
-  FailureOr<int64_t> ranks = verifySymbols(op, tables);
-  if (failed(ranks))
-    return failure();
+static LogicalResult verifyValues(OpTy op, int64_t ranks)
+  requires std::is_base_of_v<RowCollectiveOpInterface::Trait<OpTy>, OpTy>
+{
   SmallVector<Type> types = op.getReceivedTypes();
   if (types.size() != 1)
     return op.emitOpError() << "must give a handle of one value";
-  Type whole = types.front(), piece = op.getInput().getType();
-  if (op.getCollectiveKind() == CollectiveKind::reduce_scatter)
-    std::swap(whole, piece);
-  return success(succeeded(verifyCut(op, whole, piece, op.getDim(), op.getPre(), *ranks)) &&
-                 succeeded(verifyRows(op, name, rows, types.front(), op.getDim(), op.getPre())));
+  Type sent = op.getInput().getType(), received = types.front();
+  bool isWhole = receivesWhole(op.getCollectiveKind());
+  return success(
+      succeeded(verifyCut(op, isWhole ? received : sent, isWhole ? sent : received, op.getDim(), op.getPre(), ranks)) &&
+      succeeded(verifyRows(op, op.getRowsName(), op.getRows(), received, op.getDim(), op.getPre())));
 }
 
 template <typename OpTy>
-static LogicalResult verifyAllGather(OpTy op, SymbolTableCollection &tables) {
-  return verifyRowsMoved(op, tables, "total", op.getTotal());
-}
-
-template <typename OpTy>
-static LogicalResult verifyReduceScatter(OpTy op, SymbolTableCollection &tables) {
-  return verifyRowsMoved(op, tables, "chunk", op.getChunk());
-}
-
-template <typename OpTy>
-static LogicalResult verifyAllReduce(OpTy op, SymbolTableCollection &tables) {
+static LogicalResult verifyAllReduce(OpTy op) {
   SmallVector<Type> received = op.getReceivedTypes();
-  return success(succeeded(verifySymbols(op, tables)) &&
-                 succeeded(verifyKinds(op, op.getKinds(), op.getInputs().getTypes(), received)));
+  return verifyKinds(op, op.getKinds(), op.getInputs().getTypes(), received);
+}
+static LogicalResult verifyValues(AllReduceOp op, int64_t) { return verifyAllReduce(op); }
+static LogicalResult verifyValues(AllReduceStartOp op, int64_t) { return verifyAllReduce(op); }
+
+template <typename OpTy>
+static LogicalResult verifyCollective(OpTy op, SymbolTableCollection &tables) {
+  FailureOr<int64_t> ranks = verifySymbols(op, tables);
+  return success(succeeded(ranks) && succeeded(verifyValues(op, *ranks)));
 }
 
 /// What the two ops of one collective have in common.
-#define SPMD_COLLECTIVE(NAME, KIND)                                                                                    \
-  CollectiveKind NAME##Op::getCollectiveKind() { return CollectiveKind::KIND; }                                        \
-  CollectiveKind NAME##StartOp::getCollectiveKind() { return CollectiveKind::KIND; }                                   \
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  CollectiveKind NAME##Op::getCollectiveKind() { return CollectiveKind::NAME; }                                        \
+  CollectiveKind NAME##StartOp::getCollectiveKind() { return CollectiveKind::NAME; }                                   \
   Stream NAME##Op::getStreamKind() { return getNaturalStream(getCollectiveKind(), getUnitAttr() != nullptr); }         \
   Stream NAME##StartOp::getStreamKind() { return getStream(); }                                                        \
   SmallVector<Type> NAME##Op::getReceivedTypes() { return SmallVector<Type>(getOperation()->getResultTypes()); }       \
   SmallVector<Type> NAME##StartOp::getReceivedTypes() {                                                                \
     return SmallVector<Type>(getHandle().getType().getResults());                                                      \
   }                                                                                                                    \
-  LogicalResult NAME##Op::verifySymbolUses(SymbolTableCollection &tables) { return verify##NAME(*this, tables); }      \
-  LogicalResult NAME##StartOp::verifySymbolUses(SymbolTableCollection &tables) { return verify##NAME(*this, tables); }
-SPMD_COLLECTIVE(AllGather, all_gather)
-SPMD_COLLECTIVE(ReduceScatter, reduce_scatter)
-SPMD_COLLECTIVE(AllReduce, all_reduce)
-#undef SPMD_COLLECTIVE
+  LogicalResult NAME##Op::verifySymbolUses(SymbolTableCollection &tables) { return verifyCollective(*this, tables); }  \
+  LogicalResult NAME##StartOp::verifySymbolUses(SymbolTableCollection &tables) {                                       \
+    return verifyCollective(*this, tables);                                                                            \
+  }
+#include "spmd/Runtime/Core/Kinds.def"
 
 //===----------------------------------------------------------------------===//
 // slice, mask

@@ -18,8 +18,11 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "spmd/Runtime/Core/CollectiveKind.h"
 
 namespace spmd {
+using runtime::CollectiveKind;
+
 /// Starts, waits and releases read and write it, so that their order stands.
 struct ScheduleResource : mlir::SideEffects::Resource::Base<ScheduleResource> {
   llvm::StringRef getName() final { return "schedule"; }
@@ -43,5 +46,13 @@ Stream getNaturalStream(CollectiveKind kind, bool isOfUnit);
 
 #define GET_OP_CLASSES
 #include "dialects/Spmd/SpmdOps.h.inc"
+
+namespace spmd {
+/// The start of a synchronous collective, on the stream that it belongs on.
+mlir::Operation *createStart(mlir::OpBuilder &builder, CollectiveOpInterface op);
+
+/// The values that a collective gives: of a start, those of its wait; none when nobody waits.
+mlir::ValueRange getReceived(CollectiveOpInterface op);
+} // namespace spmd
 
 #endif // SPMD_DIALECTS_SPMD_SPMD_H

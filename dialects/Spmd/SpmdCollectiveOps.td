@@ -16,9 +16,10 @@ def Spmd_KindArrayAttr
 
 /// One collective, synchronous or as a start on a stream: both have the same operands and attributes, and a start gives a
 /// handle for what the other gives. The text has the operands before the mesh and the attributes behind the unit.
+/// `reduceKinds` is what getReduceKinds() returns.
 class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag received, string operandText,
-                        string ownText, string types>
-    : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # [
+                        string ownText, string types, string reduceKinds, list<Trait> traits = []>
+    : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # traits # [
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,
         DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface,
             ["getCollectiveKind", "getStreamKind", "getReceivedTypes"]>]> {
@@ -28,22 +29,35 @@ class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag rec
   let results = !if(isStart, (outs Spmd_HandleType:$handle), received);
   let assemblyFormat = operandText # " `on` $mesh $axes (`unit` $unit^)? " # ownText #
                        !if(isStart, " `stream` $stream", "") # " attr-dict `:` " # types;
+  string reduceKindsDecl = "::llvm::SmallVector<::spmd::ReduceKind> getReduceKinds() { return " # reduceKinds # "; }\n";
+  let extraClassDeclaration = reduceKindsDecl;
 }
 
-class Spmd_AllGather<bit isStart> : Spmd_CollectiveOp<"all_gather", isStart,
-    (ins AnyRankedTensor:$input), (ins I64Attr:$dim, I64Attr:$pre, I64Attr:$total), (outs AnyRankedTensor:$result),
-    "$input", "`dim` $dim `pre` $pre `total` $total",
-    "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)")>;
+/// One that takes one value and gives one, of which dimension `dim` is [pre][rows]; `Rows` is the attribute that has the
+/// rows of what is received. One that combines has the reduction kind before its operand.
+class Spmd_RowCollective<string name, bit isStart, string Rows, bit combines>
+    : Spmd_CollectiveOp<name, isStart, (ins AnyRankedTensor:$input),
+        !con(!if(combines, (ins Spmd_ReduceKindAttr:$kind), (ins)), (ins I64Attr:$dim, I64Attr:$pre),
+             !dag(ins, [I64Attr], [!tolower(Rows)])),
+        (outs AnyRankedTensor:$result), !if(combines, "custom<Kind>($kind) ", "") # "$input",
+        "`dim` $dim `pre` $pre `" # !tolower(Rows) # "` $" # !tolower(Rows),
+        "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)"),
+        !if(combines, "{getKind()}", "{}"), [Spmd_RowCollectiveOpInterface]> {
+  let extraClassDeclaration = reduceKindsDecl # [{
+    int64_t getRows() { return get}] # Rows # [{(); }
+    void setRows(int64_t rows) { set}] # Rows # [{(rows); }
+    static ::llvm::StringRef getRowsName() { return "}] # !tolower(Rows) # [{"; }
+  }];
+}
 
-class Spmd_ReduceScatter<bit isStart> : Spmd_CollectiveOp<"reduce_scatter", isStart,
-    (ins AnyRankedTensor:$input), (ins Spmd_ReduceKindAttr:$kind, I64Attr:$dim, I64Attr:$pre, I64Attr:$chunk),
-    (outs AnyRankedTensor:$result), "custom<Kind>($kind) $input", "`dim` $dim `pre` $pre `chunk` $chunk",
-    "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)")>;
+class Spmd_AllGather<bit isStart> : Spmd_RowCollective<"all_gather", isStart, "Total", false>;
+class Spmd_ReduceScatter<bit isStart> : Spmd_RowCollective<"reduce_scatter", isStart, "Chunk", true>;
 
 class Spmd_AllReduce<bit isStart> : Spmd_CollectiveOp<"all_reduce", isStart,
     (ins Variadic<AnyRankedTensor>:$inputs), (ins Spmd_KindArrayAttr:$kinds), (outs Variadic<AnyRankedTensor>:$results),
     "custom<Kinds>($kinds) $inputs", "",
-    "functional-type($inputs, " # !if(isStart, "$handle", "$results") # ")">;
+    "functional-type($inputs, " # !if(isStart, "$handle", "$results") # ")",
+    "::llvm::map_to_vector(getKinds().getAsRange<::spmd::ReduceKindAttr>(), [](auto kind) { return kind.getValue(); })">;
 
 //===----------------------------------------------------------------------===//
 // Synchronous

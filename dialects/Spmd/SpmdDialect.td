@@ -50,11 +50,6 @@ def Spmd_ReduceKind : I32Enum<"ReduceKind",
   let cppNamespace = "::spmd";
 }
 
-def Spmd_CollectiveKind : I32Enum<"CollectiveKind", "what ranks do together",
-    [I32EnumCase<"all_gather", 0>, I32EnumCase<"reduce_scatter", 1>, I32EnumCase<"all_reduce", 2>]> {
-  let cppNamespace = "::spmd";
-}
-
 /// What a collective runs on, beside computation; it has a communicator for each.
 def Spmd_Stream : I32Enum<"Stream", "stream",
     [I32EnumCase<"gather", 0>, I32EnumCase<"reduce", 1>, I32EnumCase<"scalar", 2>]> {

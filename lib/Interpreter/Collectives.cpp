@@ -20,24 +20,27 @@ FailureOr<SmallVector<PerRank>> runCollective(CollectiveOpInterface op, ArrayRef
   SmallVector<PerRank> received(operands.size(), PerRank(mesh.numRanks()));
   auto integer = [&](llvm::StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); };
   for (ArrayRef<int64_t> group : mesh.groups(op.getAxesAttr())) {
-    if (op.getCollectiveKind() == CollectiveKind::all_gather) {
+    switch (op.getCollectiveKind()) {
+    case CollectiveKind::AllGather: {
       Tensor whole = joinRows(members(operands[0], group), integer("dim"), integer("pre"), integer("total"));
       for (int64_t rank : group)
         received[0][rank] = whole;
-    } else if (op.getCollectiveKind() == CollectiveKind::reduce_scatter) {
-      auto kind = op->getAttrOfType<ReduceKindAttr>("kind").getValue();
-      Tensor whole = combine(members(operands[0], group), kind, roundEach);
+      break;
+    }
+    case CollectiveKind::ReduceScatter: {
+      Tensor whole = combine(members(operands[0], group), op.getReduceKinds().front(), roundEach);
       for (auto [position, rank] : llvm::enumerate(group))
         received[0][rank] = takeRows(whole, integer("dim"), integer("pre"), integer("chunk"), position);
-    } else if (op.getCollectiveName() == "all_reduce") {
-      auto kinds = op->getAttrOfType<ArrayAttr>("kinds");
-      for (size_t i = 0; i < operands.size(); ++i) {
-        auto kind = cast<ReduceKindAttr>(kinds[i]).getValue();
-        Tensor whole = combine(members(operands[i], group), kind, roundEach);
+      break;
+    }
+    case CollectiveKind::AllReduce:
+      for (auto [index, kind] : llvm::enumerate(op.getReduceKinds())) {
+        Tensor whole = combine(members(operands[index], group), kind, roundEach);
         for (int64_t rank : group)
-          received[i][rank] = whole;
+          received[index][rank] = whole;
       }
-    } else {
+      break;
+    default:
       return op->emitError() << "the interpreter does not know the collective " << op.getCollectiveName();
     }
   }

@@ -13,8 +13,10 @@ namespace spmd::interp {
 
 /// The op hands on elements of its operands without changing them.
 static bool movesElements(Operation *op) {
-  if (isa<SliceOp, MaskOp, AllGatherOp, aten::CheckIndexOp>(op))
+  if (isa<SliceOp, MaskOp, aten::CheckIndexOp>(op))
     return true;
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return !combines(collective.getCollectiveKind());
   auto iface = dyn_cast<aten::ShardingOpInterface>(op);
   return iface && iface.movesElements();
 }

@@ -129,7 +129,7 @@ typedef struct spmd_hyper_info {
 
 /* A collective of one step. */
 typedef struct spmd_collective_info {
-  const char *op; /* "all_gather", "reduce_scatter", "all_reduce" */
+  const char *op; /* "all_gather", "reduce_scatter", ... */
   const char *communicator;
   const char *unit;     /* or empty */
   const char *location; /* or empty */

@@ -51,7 +51,8 @@ private:
   void assignUpward(Operation *op);
   LogicalResult assignOp(Operation *op);
   LogicalResult assignKernel(Operation *op);
-  void assignAllReduce(Operation *op, ValueRange inputs, ValueRange outputs);
+  void assignReceived(CollectiveOpInterface op, ValueRange received);
+  void assignInPlace(Operation *op, ValueRange outputs);
   void assignResults();
   void addUpdates(SmallVector<ResultCopy> updates);
 
@@ -275,9 +276,9 @@ LogicalResult Assigner::assignKernel(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 /// An operand is reduced where it is, unless somebody still reads it or its bytes are not the program's to overwrite.
-void Assigner::assignAllReduce(Operation *op, ValueRange inputs, ValueRange outputs) {
+void Assigner::assignInPlace(Operation *op, ValueRange outputs) {
   SmallVector<Slot> taken;
-  for (auto [index, input, output] : llvm::enumerate(inputs, outputs)) {
+  for (auto [index, input, output] : llvm::enumerate(op->getOperands(), outputs)) {
     Slot slot = result.getSlot(input);
     bool inPlace = !result.buffers[slot.buffer].isArgument && isDeadAfter(slot.buffer, op) &&
                    llvm::none_of(taken, [&](const Slot &other) { return other.overlaps(slot); });
@@ -291,19 +292,21 @@ void Assigner::assignAllReduce(Operation *op, ValueRange inputs, ValueRange outp
   }
 }
 
+/// What a unit's collective gives are its parameters or, where values are combined, its gradients.
+void Assigner::assignReceived(CollectiveOpInterface op, ValueRange received) {
+  CollectiveKind kind = op.getCollectiveKind();
+  if (isInPlace(kind))
+    return assignInPlace(op, received);
+  FlatSymbolRefAttr unit = op.getUnitAttr();
+  BufferClass ofUnit = combines(kind) ? BufferClass::gradients : BufferClass::gathered;
+  assign(received.front(), addBuffer(unit ? ofUnit : BufferClass::activations, received.front()));
+  if (unit)
+    result.buffers.back().label = (unit.getValue() + (combines(kind) ? " gradient shard" : " gathered")).str();
+}
+
 LogicalResult Assigner::assignOp(Operation *op) {
   if (isa<KernelOpInterface>(op))
     return assignKernel(op);
-  auto assignGathered = [&](Value value, FlatSymbolRefAttr unit) {
-    assign(value, addBuffer(unit ? BufferClass::gathered : BufferClass::activations, value));
-    if (unit)
-      result.buffers.back().label = (unit.getValue() + " gathered").str();
-  };
-  auto assignScattered = [&](Value value, FlatSymbolRefAttr unit) {
-    assign(value, addBuffer(unit ? BufferClass::gradients : BufferClass::activations, value));
-    if (unit)
-      result.buffers.back().label = (unit.getValue() + " gradient shard").str();
-  };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](UnpackOp unpack) {
         FlatAttr layout = getUnit(op, unpack.getUnitAttr()).getLayout();
@@ -312,30 +315,16 @@ LogicalResult Assigner::assignOp(Operation *op) {
           assign(value, BufferAssignment::getSegmentSlot(flat, layout, name));
         return success();
       })
-      .Case([&](AllGatherOp gather) {
-        assignGathered(gather.getResult(), gather.getUnitAttr());
-        return success();
-      })
-      .Case([&](ReduceScatterOp scatter) {
-        assignScattered(scatter.getResult(), scatter.getUnitAttr());
-        return success();
-      })
-      .Case([&](AllReduceOp reduce) {
-        assignAllReduce(op, reduce.getInputs(), reduce.getResults());
+      .Case([&](CollectiveOpInterface collective) {
+        if (!collective.isStart())
+          assignReceived(collective, op->getResults());
         return success();
       })
       .Case([&](WaitOp wait) {
-        Operation *start = wait.getHandle().getDefiningOp();
-        if (auto gather = dyn_cast<AllGatherStartOp>(start))
-          assignGathered(wait.getResult(0), gather.getUnitAttr());
-        else if (auto scatter = dyn_cast<ReduceScatterStartOp>(start))
-          assignScattered(wait.getResult(0), scatter.getUnitAttr());
-        else
-          assignAllReduce(start, cast<AllReduceStartOp>(start).getInputs(), wait.getResults());
+        assignReceived(cast<CollectiveOpInterface>(wait.getHandle().getDefiningOp()), wait.getResults());
         return success();
       })
-      .Case<PackOp, AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, ReleaseOp, kernel::CheckIndexOp,
-            func::ReturnOp>([](auto) { return success(); })
+      .Case<PackOp, ReleaseOp, kernel::CheckIndexOp, func::ReturnOp>([](auto) { return success(); })
       .Default([](Operation *other) {
         return other->emitOpError("has no command; it must be lowered to kernels before the plan");
       });

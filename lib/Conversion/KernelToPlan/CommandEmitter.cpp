@@ -8,9 +8,10 @@
 
 #include "CommandEmitter.h"
 #include "Communicators.h"
+#include "RowLayout.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include <map>
 
 using namespace mlir;
@@ -72,7 +73,11 @@ private:
   void emitPack(PackOp pack);
   /// Emits the collective on its stream, and returns its event.
   FailureOr<Value> emitCollective(CollectiveOpInterface collective);
-  LogicalResult checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total, int64_t chunk);
+  LogicalResult checkFlat(RowCollectiveOpInterface op);
+  /// What is sent and what is received.
+  SmallVector<RefAttr> getBuffers(CollectiveOpInterface collective);
+  /// The buffers that are reduced in place; what is still read is copied there first.
+  FailureOr<SmallVector<RefAttr>> prepareBuffers(CollectiveOpInterface collective);
 
   /// Creates a command and returns its event.
   template <typename Command, typename... Args>
@@ -209,75 +214,50 @@ void CommandEmitter::emitPack(PackOp pack) {
 //===----------------------------------------------------------------------===//
 
 /// A collective moves contiguous chunks: rows of the outermost dim that has more than one element, and all of them.
-LogicalResult CommandEmitter::checkFlat(Operation *op, Type whole, int64_t dim, int64_t pre, int64_t total,
-                                        int64_t chunk) {
-  int64_t outer = pre, ranks = getGroupSize(cast<CollectiveOpInterface>(op));
-  for (int64_t size : cast<RankedTensorType>(whole).getShape().take_front(dim))
-    outer *= size;
-  if (outer == 1 && total == chunk * ranks)
+LogicalResult CommandEmitter::checkFlat(RowCollectiveOpInterface op) {
+  RowLayout layout(op);
+  if (layout.isFlat())
     return success();
   return op->emitOpError("is not flat (dim ")
-         << dim << ", pre " << pre << ", " << total << " rows in chunks of " << chunk << " over " << ranks
-         << " ranks); run spmd-flatten-collectives before the plan";
+         << op.getDim() << ", pre " << op.getPre() << ", " << layout.total << " rows in chunks of " << layout.chunk
+         << " over " << layout.ranks << " ranks); run spmd-flatten-collectives before the plan";
+}
+
+SmallVector<RefAttr> CommandEmitter::getBuffers(CollectiveOpInterface collective) {
+  Slot received = assignment.getSlot(getReceived(collective).front());
+  return {readRef(collective->getOperand(0)), writeRef(received, collective.getLoc())};
+}
+
+FailureOr<SmallVector<RefAttr>> CommandEmitter::prepareBuffers(CollectiveOpInterface collective) {
+  SmallVector<RefAttr> refs;
+  Type elementType;
+  for (OpOperand &operand : collective->getOpOperands()) {
+    Type type = getElementTypeOrSelf(operand.get());
+    if (elementType && type != elementType)
+      return collective->emitOpError("reduces ") << elementType << " and " << type << " in one message";
+    elementType = type;
+    Slot slot = assignment.getReducedSlot(operand);
+    emitCopy(assignment.getSlot(operand.get()), slot, collective.getLoc(),
+             "a value that is all-reduced and still read");
+    refs.push_back(getRef(slot, Access::ReadWrite));
+  }
+  return refs;
 }
 
 FailureOr<Value> CommandEmitter::emitCollective(CollectiveOpInterface collective) {
-  Operation *op = collective;
-  Location loc = op->getLoc();
+  if (auto rows = dyn_cast<RowCollectiveOpInterface>(collective.getOperation()); rows && failed(checkFlat(rows)))
+    return failure();
+  CollectiveKind kind = collective.getCollectiveKind();
+  FailureOr<SmallVector<RefAttr>> refs = isInPlace(kind) ? prepareBuffers(collective) : getBuffers(collective);
+  if (failed(refs))
+    return failure();
+  Location loc = collective.getLoc();
   plan::Stream stream = translateStream(collective.getStreamKind());
-  StringRef unit = collective.getUnitAttr() ? collective.getUnitAttr().getValue() : "";
-  std::string comm = getCommunicatorName(collective);
-  auto getResult = [&](unsigned index) -> Value {
-    if (op->getNumResults() > 0 && !isa<HandleType>(op->getResult(0).getType()))
-      return op->getResult(index);
-    return cast<WaitOp>(*op->getResult(0).getUsers().begin()).getResult(index);
-  };
-  auto emitGather = [&](auto gather) -> FailureOr<Value> {
-    auto sent = cast<RankedTensorType>(gather.getInput().getType());
-    Value received = getResult(0);
-    if (failed(checkFlat(op, received.getType(), gather.getDim(), gather.getPre(), gather.getTotal(),
-                         sent.getDimSize(gather.getDim()))))
-      return failure();
-    RefAttr recv = writeRef(assignment.getSlot(received), loc);
-    gate(stream, loc);
-    return create<plan::AllGatherOp>(loc, readRef(gather.getInput()), recv, sent.getNumElements(),
-                                     sent.getElementType(), unit, comm, stream);
-  };
-  auto emitScatter = [&](auto scatter) -> FailureOr<Value> {
-    auto received = cast<RankedTensorType>(getResult(0).getType());
-    auto sent = cast<RankedTensorType>(scatter.getInput().getType());
-    if (failed(checkFlat(op, sent, scatter.getDim(), scatter.getPre(), sent.getDimSize(scatter.getDim()),
-                         scatter.getChunk())))
-      return failure();
-    gate(stream, loc);
-    return create<plan::ReduceScatterOp>(
-        loc, readRef(scatter.getInput()), getRef(assignment.getSlot(getResult(0)), Access::Write),
-        received.getNumElements(), translateKind(scatter.getKind()), received.getElementType(), unit, comm, stream);
-  };
-  auto emitReduce = [&](auto reduce) -> FailureOr<Value> {
-    SmallVector<Attribute> refs, kinds;
-    SmallVector<int64_t> counts;
-    Type elementType;
-    for (auto [index, input] : llvm::enumerate(reduce.getInputs())) {
-      auto type = cast<RankedTensorType>(input.getType());
-      if (elementType && type.getElementType() != elementType)
-        return op->emitOpError("reduces ") << elementType << " and " << type.getElementType() << " in one message";
-      elementType = type.getElementType();
-      Slot slot = assignment.getReducedSlot(op->getOpOperand(index));
-      emitCopy(assignment.getSlot(input), slot, loc, "a value that is all-reduced and still read");
-      refs.push_back(getRef(slot, Access::ReadWrite));
-      counts.push_back(type.getNumElements());
-      auto kind = cast<ReduceKindAttr>(reduce.getKinds()[index]);
-      kinds.push_back(plan::ReductionKindAttr::get(builder.getContext(), translateKind(kind.getValue())));
-    }
-    gate(stream, loc);
-    return create<plan::AllReduceOp>(loc, builder.getArrayAttr(refs), ArrayRef<int64_t>(counts),
-                                     builder.getArrayAttr(kinds), elementType, unit, comm, stream);
-  };
-  return llvm::TypeSwitch<Operation *, FailureOr<Value>>(op)
-      .Case<AllGatherOp, AllGatherStartOp>(emitGather)
-      .Case<ReduceScatterOp, ReduceScatterStartOp>(emitScatter)
-      .Case<AllReduceOp, AllReduceStartOp>(emitReduce);
+  gate(stream, loc);
+  return plan::createCollective(
+      builder, loc, kind, *refs, getElementCounts(collective),
+      llvm::map_to_vector(collective.getReduceKinds(), translateKind), getElementTypeOrSelf(collective->getOperand(0)),
+      collective.getUnitAttr() ? collective.getUnitAttr().getValue() : "", getCommunicatorName(collective), stream);
 }
 
 //===----------------------------------------------------------------------===//
@@ -296,7 +276,7 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
   } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
     emitKernel(kernel);
   } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-    bool isStart = !isMemoryEffectFree(op);
+    bool isStart = collective.isStart();
     if (isStart && !op->hasOneUse())
       return op->emitOpError("must have exactly one wait");
     FailureOr<Value> event = emitCollective(collective);

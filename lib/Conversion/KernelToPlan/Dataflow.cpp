@@ -34,7 +34,7 @@ private:
   void addGemm(kernel::GemmOp gemm);
   void addKernel(KernelOpInterface kernel);
   void addCheck(kernel::CheckIndexOp check);
-  void addCollective(Operation *op);
+  void addCollective(CollectiveOpInterface op);
   void addUnpack(UnpackOp unpack);
   void addPack(PackOp pack);
   void addTargets(func::ReturnOp op);
@@ -288,41 +288,19 @@ static runtime::ReductionKind kindOf(ReduceKind kind) {
   llvm_unreachable("unknown reduction");
 }
 
-void DataflowBuilder::addCollective(Operation *op) {
-  // A started collective has its results at its wait.
-  SmallVector<Value> results(op->getResults());
-  if (isa<HandleType>(op->getResult(0).getType()))
-    results = llvm::to_vector(ValueRange(op->getResult(0).getUsers().begin()->getResults()));
+void DataflowBuilder::addCollective(CollectiveOpInterface op) {
   runtime::CollectiveCommand collective;
-  if (auto unit = cast<CollectiveOpInterface>(op).getUnitAttr())
+  if (auto unit = op.getUnitAttr())
     collective.unit = unit.getValue().str();
-  auto addGather = [&](auto gather) {
-    collective.kind = runtime::CollectiveKind::AllGather;
-    collective.counts = {cast<RankedTensorType>(gather.getInput().getType()).getNumElements()};
-    return SmallVector<Value>{gather.getInput()};
-  };
-  auto addScatter = [&](auto scatter) {
-    collective.kind = runtime::CollectiveKind::ReduceScatter;
-    collective.counts = {cast<RankedTensorType>(results[0].getType()).getNumElements()};
-    collective.kinds = {kindOf(scatter.getKind())};
-    return SmallVector<Value>{scatter.getInput()};
-  };
-  auto addReduce = [&](auto reduce) {
-    collective.kind = runtime::CollectiveKind::AllReduce;
-    for (auto [input, kind] : llvm::zip_equal(reduce.getInputs(), reduce.getKinds())) {
-      collective.counts.push_back(cast<RankedTensorType>(input.getType()).getNumElements());
-      collective.kinds.push_back(kindOf(cast<ReduceKindAttr>(kind).getValue()));
-    }
-    return SmallVector<Value>(reduce.getInputs());
-  };
-  SmallVector<Value> inputs = llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
-                                  .Case<AllGatherOp, AllGatherStartOp>(addGather)
-                                  .Case<ReduceScatterOp, ReduceScatterStartOp>(addScatter)
-                                  .Case<AllReduceOp, AllReduceStartOp>(addReduce);
-  collective.dtype = dtypeOf(inputs[0]);
+  collective.kind = op.getCollectiveKind();
+  for (int64_t count : getElementCounts(op))
+    collective.counts.push_back(count);
+  for (ReduceKind kind : op.getReduceKinds())
+    collective.kinds.push_back(kindOf(kind));
+  collective.dtype = dtypeOf(op->getOperand(0));
   Command command;
   command.action = std::move(collective);
-  compute(command, lookup(inputs), results, op->getLoc(), {}, {}, getPartialAxes(cast<CollectiveOpInterface>(op)));
+  compute(command, lookup(op->getOperands()), getReceived(op), op.getLoc(), {}, {}, getPartialAxes(op));
 }
 
 void DataflowBuilder::addUnpack(UnpackOp unpack) {
@@ -374,7 +352,7 @@ void DataflowBuilder::addOp(Operation *op) {
       .Case([&](KernelOpInterface kernel) { addKernel(kernel); })
       .Case([&](UnpackOp unpack) { addUnpack(unpack); })
       .Case([&](PackOp pack) { addPack(pack); })
-      .Case([&](CollectiveOpInterface) { addCollective(op); })
+      .Case([&](CollectiveOpInterface collective) { addCollective(collective); })
       .Case([&](func::ReturnOp ret) { addTargets(ret); });
 }
 

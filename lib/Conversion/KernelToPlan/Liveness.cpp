@@ -13,7 +13,7 @@ Liveness::Liveness(Block &block) {
 
 int64_t Liveness::getEndOfUse(Operation *user) const {
   int64_t last = positions.at(user);
-  if (isa<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp>(user)) {
+  if (auto collective = dyn_cast<CollectiveOpInterface>(user); collective && collective.isStart()) {
     if (user->getResult(0).use_empty())
       return end;
     for (Operation *wait : user->getResult(0).getUsers())

@@ -30,15 +30,11 @@ private:
   /// Appends what is there, and says where; -1 when nothing is.
   int32_t addOptionalRef(Command &command, std::optional<plan::RefAttr> ref);
   runtime::DType translateDType(Operation *op, Type type);
-  template <typename Collective>
-  runtime::CollectiveCommand makeCollective(Collective op, runtime::CollectiveKind kind);
 
   // What an op does; its references go to `command`.
   runtime::KernelCommand translate(Command &command, plan::KernelOp op);
   runtime::GemmCommand translate(Command &command, plan::GemmOp op);
-  runtime::CollectiveCommand translate(Command &command, plan::AllGatherOp op);
-  runtime::CollectiveCommand translate(Command &command, plan::ReduceScatterOp op);
-  runtime::CollectiveCommand translate(Command &command, plan::AllReduceOp op);
+  runtime::CollectiveCommand translate(Command &command, plan::CollectiveOpInterface op);
   runtime::WaitCommand translate(Command &command, plan::WaitOp op);
   runtime::CopyCommand translate(Command &command, plan::CopyOp op);
   runtime::FillCommand translate(Command &command, plan::FillOp op);
@@ -128,38 +124,19 @@ runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op
   return {shape, translateDType(op, op.getDtype())};
 }
 
-template <typename Collective>
-runtime::CollectiveCommand PlanTranslator::makeCollective(Collective op, runtime::CollectiveKind kind) {
+runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::CollectiveOpInterface op) {
+  for (plan::RefAttr ref : cast<plan::CommandOpInterface>(op.getOperation()).getRefs())
+    command.refs.push_back(translateRef(ref));
   runtime::CollectiveCommand collective;
-  collective.kind = kind;
+  collective.kind = op.getCollectiveKind();
   collective.communicator = communicators.lookup(op.getComm());
   collective.unit = op.getUnit().str();
   collective.dtype = translateDType(op, op.getDtype());
+  for (int64_t count : op.getElementCounts())
+    collective.counts.push_back(count);
+  for (plan::ReductionKind kind : op.getReductions())
+    collective.kinds.push_back(translateKind(kind));
   return collective;
-}
-
-runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllGatherOp op) {
-  command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
-  runtime::CollectiveCommand gather = makeCollective(op, runtime::CollectiveKind::AllGather);
-  gather.counts = {static_cast<int64_t>(op.getCount())};
-  return gather;
-}
-
-runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::ReduceScatterOp op) {
-  command.refs = {translateRef(op.getSend()), translateRef(op.getRecv())};
-  runtime::CollectiveCommand scatter = makeCollective(op, runtime::CollectiveKind::ReduceScatter);
-  scatter.kinds = {translateKind(op.getKind())};
-  scatter.counts = {static_cast<int64_t>(op.getCount())};
-  return scatter;
-}
-
-runtime::CollectiveCommand PlanTranslator::translate(Command &command, plan::AllReduceOp op) {
-  addRefs(command, op.getBuffers());
-  runtime::CollectiveCommand reduce = makeCollective(op, runtime::CollectiveKind::AllReduce);
-  for (auto kind : op.getKinds().getAsRange<plan::ReductionKindAttr>())
-    reduce.kinds.push_back(translateKind(kind.getValue()));
-  reduce.counts = op.getCounts().vec();
-  return reduce;
 }
 
 runtime::WaitCommand PlanTranslator::translate(Command &, plan::WaitOp op) { return {commands.at(op.getAwaited())}; }
@@ -190,8 +167,8 @@ Command PlanTranslator::translateCommand(plan::CommandOpInterface op) {
   command.stream = static_cast<int32_t>(op.getStream());
   command.location = describeSource(op.getLoc());
   llvm::TypeSwitch<Operation *>(op)
-      .Case<plan::KernelOp, plan::GemmOp, plan::AllGatherOp, plan::ReduceScatterOp, plan::AllReduceOp, plan::WaitOp,
-            plan::CopyOp, plan::FillOp, plan::CheckIndexOp>([&](auto op) { command.action = translate(command, op); });
+      .Case<plan::KernelOp, plan::GemmOp, plan::CollectiveOpInterface, plan::WaitOp, plan::CopyOp, plan::FillOp,
+            plan::CheckIndexOp>([&](auto op) { command.action = translate(command, op); });
   return command;
 }
 

@@ -206,7 +206,7 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs,
   };
   if (!collective.unit.empty() && !manifest.findUnit(collective.unit))
     return error(id, 2, "no unit is named '" + collective.unit + "'");
-  if (collective.kind == CollectiveKind::AllReduce) {
+  if (isInPlace(collective.kind)) {
     for (size_t i = 0; i < refs.size(); ++i) {
       if (Status s = checkBytes("a buffer", refs[i], collective.counts[i]); !s.ok())
         return s;
@@ -220,16 +220,18 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs,
   }
   const RankGroups &ranks = groups[static_cast<size_t>(collective.communicator)];
   __int128 count = collective.counts[0];
-  bool isGather = collective.kind == CollectiveKind::AllGather;
-  const Ref &part = refs[isGather ? 0 : 1];
-  const Ref &whole = refs[isGather ? 1 : 0];
-  if (Status s = checkBytes(isGather ? "send" : "recv", part, count); !s.ok())
-    return s;
-  if (Status s = checkBytes(isGather ? "recv" : "send", whole, count * ranks.size()); !s.ok())
-    return s;
-  if (Status s = checkSameBytes(id, whole); !s.ok())
-    return s;
-  return checkInPlace(id, ranks, whole, part);
+  const char *const names[] = {"send", "recv"};
+  const bool isWhole[] = {sendsWhole(collective.kind), receivesWhole(collective.kind)};
+  const size_t first = isWhole[0] ? 1 : 0; // parts first
+  for (size_t i : {first, 1 - first})
+    if (Status s = checkBytes(names[i], refs[i], isWhole[i] ? count * ranks.size() : count); !s.ok())
+      return s;
+  for (size_t i : {first, 1 - first})
+    if (Status s = isWhole[i] ? checkSameBytes(id, refs[i]) : Status::success(); !s.ok())
+      return s;
+  if (isWhole[0] == isWhole[1])
+    return checkDisjoint(id, refs[0], refs[1]);
+  return checkInPlace(id, ranks, refs[1 - first], refs[first]);
 }
 
 Status StructureChecker::checkRefs(int32_t, const std::vector<Ref> &, const KernelCommand &) const {
@@ -311,7 +313,7 @@ Status StructureChecker::checkReduction(int32_t id, const CollectiveCommand &red
                    "the gradients of " + unit.name + " are reduced again" +
                        (manifest.mesh.size() > 1 ? " along '" + axis + "'" : "") + ", first by " +
                        describeCommand(plan, done.last));
-  bool isScatter = reduce.kind == CollectiveKind::ReduceScatter;
+  bool isScatter = sendsWhole(reduce.kind);
   if (isScatter && !unit.axes.empty() && axes != unit.axes)
     return error(id, 7, "scatters along other axes than those along which " + unit.name + " is cut");
   done.axes.insert(done.axes.end(), axes.begin(), axes.end());
@@ -334,7 +336,7 @@ Status StructureChecker::checkReductions() const {
     Reduction done;
     for (size_t i = 0; i < plan.commands.size(); ++i) {
       const auto *collective = plan.commands[i].as<CollectiveCommand>();
-      if (!collective || collective->unit != unit.name || collective->kind == CollectiveKind::AllGather)
+      if (!collective || collective->unit != unit.name || !combines(collective->kind))
         continue;
       if (Status s = checkReduction(static_cast<int32_t>(i), *collective, unit, done); !s.ok())
         return s;

@@ -89,7 +89,8 @@ private:
   template <typename Use>
   void forOperands(const ValueEntry &entry, size_t value, Use use) const;
   Status checkCompute(const ValueEntry &entry, const Origin &origin);
-  Status checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const;
+  Status checkUnit(const ValueEntry &entry, CollectiveKind kind, const Origin &origin, const Unit &unit,
+                   Axes axes) const;
   Status checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const;
   /// Those of these names; all where there are none.
   Axes axesOf(const std::vector<std::string> &names) const;
@@ -206,10 +207,10 @@ Axes OriginChecker::axesOf(const ValueEntry &entry) const {
 }
 
 /// What a unit's collectives may take.
-Status OriginChecker::checkUnit(const ValueEntry &entry, const Origin &origin, const Unit &unit, Axes axes) const {
-  bool isGather = entry.what.rfind(nameOf(CollectiveKind::AllGather), 0) == 0;
+Status OriginChecker::checkUnit(const ValueEntry &entry, CollectiveKind kind, const Origin &origin, const Unit &unit,
+                                Axes axes) const {
   Axes unitAxes = axesOf(unit.axes);
-  if (isGather) {
+  if (!combines(kind)) {
     bool isPiece = origin.chunk.empty() && !origin.piece.empty();
     if (!origin.rows.empty())
       return fail(entry, "gathers what is computed from " + origin.rows);
@@ -242,28 +243,27 @@ Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin
   std::string op = entry.what.substr(0, entry.what.find(' '));
   size_t of = entry.what.rfind(" of ");
   std::string unit = of == std::string::npos ? "" : entry.what.substr(of + 4);
-  bool isGather = op == nameOf(CollectiveKind::AllGather), isScatter = op == nameOf(CollectiveKind::ReduceScatter);
-  bool isCollective = isGather || isScatter || op == nameOf(CollectiveKind::AllReduce);
+  std::optional<CollectiveKind> kind = parseCollectiveKind(op);
   Origin ofCollective;
-  if (isCollective) {
+  if (kind) {
     Axes axes = axesOf(entry);
     const Unit *known = manifest.findUnit(unit);
     if (known)
-      if (Status status = checkUnit(entry, origin, *known, axes); !status.ok())
+      if (Status status = checkUnit(entry, *kind, origin, *known, axes); !status.ok())
         return status;
-    if (!isGather)
+    if (combines(*kind))
       if (Status status = checkAxes(entry, origin, axes); !status.ok())
         return status;
     ofCollective = origin.combined(axes);
-    if (isScatter && !known)
+    if (sendsWhole(*kind) && !known)
       ofCollective.add({"", "", "", "the result of " + entry.what, "", axes, 0});
-    if (isScatter && known)
+    if (sendsWhole(*kind) && known)
       ofCollective.add({unit, "the result of " + entry.what, "", "", "", 0, axesOf(known->axes)});
   }
   std::vector<Origin> results;
   for (size_t value = 0; value < entry.bytes.size(); ++value)
-    results.push_back(isCollective ? ofCollective : originOf(entry, value));
-  if (isGather)
+    results.push_back(kind ? ofCollective : originOf(entry, value));
+  if (kind == CollectiveKind::AllGather)
     flatOf[values.size()] = unit;
   values.insert(values.end(), results.begin(), results.end());
   return Status::success();

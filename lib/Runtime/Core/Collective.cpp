@@ -70,3 +70,9 @@ Status spmd::runtime::collectiveTimeOut(const std::string &communicator, double 
                             "': rank " + joinCounts(missing) + " did not come to " + call.describe() + kMoreTime,
                         missing.empty() ? -1 : static_cast<int32_t>(missing.front()), call.id, call.location);
 }
+
+Status spmd::runtime::collectiveMissing(const std::string &communicator, const Collective &call) {
+  return Status::failed("communicator '" + communicator + "' has no " + nameOf(call.key.kind) + ", which is " +
+                            call.describe(),
+                        -1, call.id, call.location);
+}

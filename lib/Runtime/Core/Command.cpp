@@ -22,16 +22,6 @@ const char *spmd::runtime::nameOf(Access access) {
   return access == Access::Read ? "r" : access == Access::Write ? "w" : "rw";
 }
 
-const char *spmd::runtime::nameOf(CollectiveKind kind) {
-  switch (kind) {
-#define SPMD_COLLECTIVE_KIND(NAME, TEXT)                                                                               \
-  case CollectiveKind::NAME:                                                                                           \
-    return #TEXT;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  return "";
-}
-
 const char *spmd::runtime::nameOf(ReductionKind kind) {
   switch (kind) {
 #define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
@@ -103,5 +93,5 @@ int64_t Command::sentBytes() const {
   const auto *collective = as<CollectiveCommand>();
   if (!collective)
     return 0;
-  return collective->kind == CollectiveKind::ReduceScatter ? refs[0].bytes : collective->messageBytes();
+  return isInPlace(collective->kind) ? collective->messageBytes() : refs[0].bytes;
 }

@@ -182,7 +182,7 @@ void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vecto
   collective.dtype = value["dtype"].asDType();
   if (value.has("unit"))
     collective.unit = value["unit"].asString();
-  if (collective.kind == CollectiveKind::AllReduce) {
+  if (isInPlace(collective.kind)) {
     value["buffers"].forEach([&](JsonValue entry) { refs.push_back(readRef(entry, Access::ReadWrite)); });
     collective.counts = value["counts"].asSizes();
     value["kinds"].forEach([&](JsonValue entry) { collective.kinds.push_back(readKind(entry)); });
@@ -194,7 +194,7 @@ void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vecto
   }
   refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
   collective.counts = {value["count"].asSize()};
-  if (collective.kind == CollectiveKind::ReduceScatter)
+  if (combines(collective.kind))
     collective.kinds = {readKind(value["kind"])};
 }
 

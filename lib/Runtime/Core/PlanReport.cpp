@@ -86,7 +86,7 @@ static void addCollective(std::vector<PlanReport::Collectives> &list, const Comm
   ++entry->count;
   entry->values += static_cast<int64_t>(collective.counts.size());
   entry->sentBytes += command.sentBytes();
-  entry->bytes += collective.kind == CollectiveKind::AllReduce ? command.sentBytes() : largest;
+  entry->bytes += isInPlace(collective.kind) ? command.sentBytes() : largest;
 }
 
 static void addUnits(const Manifest &manifest, const Plan &plan, PlanReport &report) {

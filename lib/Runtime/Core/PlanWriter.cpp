@@ -101,14 +101,14 @@ void PlanWriter::write(const CollectiveCommand &collective, const std::vector<Re
   std::vector<std::string> kinds;
   for (ReductionKind kind : collective.kinds)
     kinds.push_back(nameOf(kind));
-  if (collective.kind == CollectiveKind::AllReduce) {
+  if (isInPlace(collective.kind)) {
     json.member("kinds", kinds);
     json.member("dtype", collective.dtype);
     json.member("counts", collective.counts);
     writeRefs("buffers", refs);
     return;
   }
-  if (collective.kind == CollectiveKind::ReduceScatter)
+  if (combines(collective.kind))
     json.member("kind", kinds[0]);
   json.member("dtype", collective.dtype);
   json.member("count", collective.counts[0]);

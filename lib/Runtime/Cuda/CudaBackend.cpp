@@ -163,7 +163,7 @@ Status CudaBackend::checkPlan(const Artifact &artifact) const {
       for (ReductionKind kind : collective->kinds)
         if (kind == ReductionKind::Norm2)
           problem = "adds up norms, which NCCL does not; compile the step again";
-      if (collective->dtype == DType::I16 && collective->kind != CollectiveKind::AllGather)
+      if (collective->dtype == DType::I16 && combines(collective->kind))
         problem = "reduces i16, which NCCL does not";
     }
     if (const auto *gemm = command.as<GemmCommand>()) {

@@ -115,17 +115,30 @@ nccl::Reduction reductionOf(ReductionKind kind) {
 struct NcclGroup::End final : public Communicator {
   End(NcclGroup &group, int64_t rank, std::shared_ptr<const Gpu> gpu) : group(group), rank(rank), gpu(std::move(gpu)) {}
 
-  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override {
+  Status run(const Collective &call, void *const *buffers, Stream *stream) override {
+    switch (call.key.kind) {
+    case CollectiveKind::AllGather:
+      return allGather(call, buffers[0], buffers[1], stream);
+    case CollectiveKind::ReduceScatter:
+      return reduceScatter(call, buffers[0], buffers[1], stream);
+    case CollectiveKind::AllReduce:
+      return allReduce(call, buffers, stream);
+    default:
+      return collectiveMissing(group.name, call);
+    }
+  }
+
+  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) {
     Moved moved = movedAs(call.key.dtype);
     return checked(call, library().ncclAllGather(send, recv, elements(call.key.counts[0] * moved.perElement),
                                                  moved.type, comm, streamOf(stream)));
   }
-  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override {
+  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) {
     return checked(call, library().ncclReduceScatter(send, recv, elements(call.key.counts[0]),
                                                      movedAs(call.key.dtype).type, reductionOf(call.key.kinds[0]),
                                                      comm, streamOf(stream)));
   }
-  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override {
+  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) {
     nccl::Result result = library().ncclGroupStart();
     for (size_t i = 0; i < call.key.counts.size() && result == nccl::kSuccess; ++i)
       result = library().ncclAllReduce(buffers[i], buffers[i], elements(call.key.counts[i]),

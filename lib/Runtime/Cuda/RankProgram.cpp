@@ -249,19 +249,6 @@ Status RankProgram::joinStreams() {
   return Status::success();
 }
 
-static Status issueCollective(Communicator &communicator, const Collective &call, const std::vector<void *> &pointers,
-                              CudaStream *stream) {
-  switch (call.key.kind) {
-  case CollectiveKind::AllGather:
-    return communicator.allGather(call, pointers[0], pointers[1], stream);
-  case CollectiveKind::ReduceScatter:
-    return communicator.reduceScatter(call, pointers[0], pointers[1], stream);
-  case CollectiveKind::AllReduce:
-    return communicator.allReduce(call, pointers.data(), stream);
-  }
-  return Status::success();
-}
-
 Status RankProgram::issueItem(Item &item, bool isCapturing) {
   const Driver &d = device->driver();
   const Command &command = *item.command;
@@ -274,7 +261,7 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
       [&](const GemmCommand &) { return item.product ? item.product->issue(stream) : Status::success(); },
       [&](const CollectiveCommand &) {
         CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
-        if (Status status = issueCollective(*item.communicator, *item.call, item.pointers, on); !status.ok())
+        if (Status status = item.communicator->run(*item.call, item.pointers.data(), on); !status.ok())
           return status;
         SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, isCapturing ? kEventRecordExternal : 0);
         return Status::success();

@@ -249,18 +249,6 @@ Status HostExecutor::injectFault(const Rank &rank, const ResolvedCommand &item) 
   return exitedOnPurpose(rank.number, item.id, *item.command);
 }
 
-static Status runCollective(const ResolvedCommand &item) {
-  switch (item.call->key.kind) {
-  case CollectiveKind::AllGather:
-    return item.communicator->allGather(*item.call, item.pointers[0], item.pointers[1], nullptr);
-  case CollectiveKind::ReduceScatter:
-    return item.communicator->reduceScatter(*item.call, item.pointers[0], item.pointers[1], nullptr);
-  case CollectiveKind::AllReduce:
-    return item.communicator->allReduce(*item.call, item.pointers, nullptr);
-  }
-  return Status::success();
-}
-
 Status HostExecutor::runKernel(Rank &rank, const ResolvedCommand &item, const KernelCommand &kernel, WorkerPool &pool) {
   struct Launch {
     const ResolvedCommand &item;
@@ -302,7 +290,9 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand
                                  epilogueOf(gemm.shape, item.pointers), pool);
                          return Status::success();
                        },
-                       [&](const CollectiveCommand &) { return runCollective(item); },
+                       [&](const CollectiveCommand &) {
+                         return item.communicator->run(*item.call, item.pointers, nullptr);
+                       },
                        [&](const WaitCommand &) {
                          Stream &other = *rank.streams[item.waitStream];
                          uint64_t target = step * other.commands.size() + item.waitCount;

@@ -31,8 +31,8 @@ Status RankOrderCommunicator::compareCalls() const {
   return Status::success();
 }
 
-Status RankOrderCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
-  Status status = publish(call, buffers, count);
+Status RankOrderCommunicator::begin(const Collective &call, void *const *buffers) {
+  Status status = publish(call, buffers, call.key.numBuffers());
   if (status.ok())
     status = meet(call);
   if (!status.ok())
@@ -43,11 +43,29 @@ Status RankOrderCommunicator::begin(const Collective &call, void *const *buffers
   return status;
 }
 
-Status RankOrderCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *) {
-  pair[0] = const_cast<void *>(send);
-  pair[1] = recv;
-  if (Status status = begin(call, pair, 2); !status.ok())
-    return status;
+Status RankOrderCommunicator::run(const Collective &call, void *const *buffers, Stream *) {
+  Status status = begin(call, buffers);
+  if (status.ok())
+    status = exchange(call, buffers);
+  return status.ok() ? meet(call) : status;
+}
+
+Status RankOrderCommunicator::exchange(const Collective &call, void *const *buffers) {
+  switch (call.key.kind) {
+  case CollectiveKind::AllGather:
+    allGather(call, buffers[1]);
+    return Status::success();
+  case CollectiveKind::ReduceScatter:
+    reduceScatter(call, buffers[1]);
+    return Status::success();
+  case CollectiveKind::AllReduce:
+    return allReduce(call, buffers);
+  default:
+    return collectiveMissing(name, call);
+  }
+}
+
+void RankOrderCommunicator::allGather(const Collective &call, void *recv) {
   auto bytes = static_cast<size_t>(call.key.messageBytes());
   // Each rank starts at its own chunk, so that ranks read different memory.
   for (int64_t i = 0; i < ranks; ++i) {
@@ -57,25 +75,17 @@ Status RankOrderCommunicator::allGather(const Collective &call, const void *send
     if (source != destination)
       std::memcpy(destination, source, bytes);
   }
-  return meet(call);
 }
 
-Status RankOrderCommunicator::reduceScatter(const Collective &call, const void *send, void *recv, Stream *) {
-  pair[0] = const_cast<void *>(send);
-  pair[1] = recv;
-  if (Status status = begin(call, pair, 2); !status.ok())
-    return status;
+void RankOrderCommunicator::reduceScatter(const Collective &call, void *recv) {
   const CollectiveKey &key = call.key;
   // In place, a rank overwrites its own chunk, which no other rank reads.
   for (int64_t other = 0; other < ranks; ++other)
     inputs[static_cast<size_t>(other)] = bufferOf(at(other), 0) + position * call.key.messageBytes();
   reduceInOrder(key.dtype, key.kinds[0], inputs.data(), ranks, recv, key.counts[0]);
-  return meet(call);
 }
 
-Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buffers, Stream *) {
-  if (Status status = begin(call, buffers, call.key.counts.size()); !status.ok())
-    return status;
+Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buffers) {
   // A reduce-scatter and an all-gather in place: each rank combines one part of
   // every buffer, then fetches the other parts. Parts are multiples of 16
   // elements, so that two ranks do not write the same cache line.
@@ -107,5 +117,5 @@ Status RankOrderCommunicator::allReduce(const Collective &call, void *const *buf
                     bufferOf(at(other), i) + begin * elementSize,
                     static_cast<size_t>(length * elementSize));
     }
-  return meet(call);
+  return Status::success();
 }

@@ -85,12 +85,13 @@ public:
   HostsCommunicator(HostsGroup &group, HostRanks &host, const Hosts &hosts, const std::vector<int64_t> &members,
                     int64_t rank);
 
-  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override;
-  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override;
-  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override;
+  Status run(const Collective &call, void *const *buffers, Stream *stream) override;
 
 private:
-  Status begin(const Collective &call, void *const *buffers, size_t count);
+  Status allGather(const Collective &call, const char *send, char *recv);
+  Status reduceScatter(const Collective &call, void *recv);
+  Status allReduce(const Collective &call, void *const *buffers);
+  Status begin(const Collective &call, void *const *buffers);
   Status compareHosts(const Collective &call);
   Status exchange(const Collective &call, Message message, const std::vector<char> &mine, std::vector<char> &all,
                   int64_t bytesOfRank);
@@ -117,7 +118,6 @@ private:
   std::vector<int64_t> remote;         ///< members of other hosts, in order
   std::vector<char> staging;           ///< two slices of each remote rank
   std::vector<const void *> inputs;    ///< scratch: one pointer per member
-  void *pair[2];
 };
 
 class HostsGroup final : public CommunicatorGroup {
@@ -284,8 +284,8 @@ Status HostsCommunicator::compareHosts(const Collective &call) {
   return status;
 }
 
-Status HostsCommunicator::begin(const Collective &call, void *const *buffers, size_t count) {
-  Status status = host.publish(rank, call, buffers, count);
+Status HostsCommunicator::begin(const Collective &call, void *const *buffers) {
+  Status status = host.publish(rank, call, buffers, call.key.numBuffers());
   if (status.ok())
     status = host.meet(rank, call);
   if (status.ok() && rank == host.members.front())
@@ -326,15 +326,25 @@ Status HostsCommunicator::gatherParts(const Collective &call, const std::functio
   return meet(call);
 }
 
-Status HostsCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *) {
-  pair[0] = const_cast<void *>(send);
-  pair[1] = recv;
-  if (Status status = begin(call, pair, 2); !status.ok())
+Status HostsCommunicator::run(const Collective &call, void *const *buffers, Stream *) {
+  if (Status status = begin(call, buffers); !status.ok())
     return status;
+  switch (call.key.kind) {
+  case CollectiveKind::AllGather:
+    return allGather(call, static_cast<const char *>(buffers[0]), static_cast<char *>(buffers[1]));
+  case CollectiveKind::ReduceScatter:
+    return reduceScatter(call, buffers[1]);
+  case CollectiveKind::AllReduce:
+    return allReduce(call, buffers);
+  default:
+    return collectiveMissing(host.name, call);
+  }
+}
+
+Status HostsCommunicator::allGather(const Collective &call, const char *send, char *recv) {
   int64_t bytes = call.key.messageBytes();
   return gatherParts(
-      call, [&](int64_t) { return bytes; }, 1, static_cast<const char *>(send),
-      [&](int64_t owner) { return static_cast<char *>(recv) + positionOf(owner) * bytes; });
+      call, [&](int64_t) { return bytes; }, 1, send, [&](int64_t owner) { return recv + positionOf(owner) * bytes; });
 }
 
 /// Combines this rank's part of buffer number `buffer` of all ranks into `out`; partOf(rank) is where a rank's part
@@ -384,15 +394,11 @@ Status HostsCommunicator::reducePart(const Collective &call, ReductionKind kind,
   return Status::success();
 }
 
-Status HostsCommunicator::reduceScatter(const Collective &call, const void *send, void *recv, Stream *) {
-  pair[0] = const_cast<void *>(send);
-  pair[1] = recv;
-  Status status = begin(call, pair, 2);
+Status HostsCommunicator::reduceScatter(const Collective &call, void *recv) {
   int64_t bytes = call.key.messageBytes(), count = call.key.counts[0];
   auto partOf = [&](int64_t owner) { return std::pair(positionOf(owner) * bytes, count); };
   // In place, a rank overwrites its own part, which no other rank reads.
-  if (status.ok())
-    status = reducePart(call, call.key.kinds[0], 0, partOf, recv);
+  Status status = reducePart(call, call.key.kinds[0], 0, partOf, recv);
   return status.ok() ? meet(call) : status;
 }
 
@@ -431,10 +437,8 @@ Status HostsCommunicator::reduceSmall(const Collective &call, void *const *buffe
   return Status::success();
 }
 
-Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers, Stream *) {
+Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers) {
   const CollectiveKey &key = call.key;
-  if (Status status = begin(call, buffers, key.counts.size()); !status.ok())
-    return status;
   if (call.key.messageBytes() <= kSmallBytes)
     return reduceSmall(call, buffers);
   int64_t size = sizeOf(key.dtype);

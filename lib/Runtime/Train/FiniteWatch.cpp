@@ -54,8 +54,8 @@ void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
             lookAt(c + (batch * shape.strideC + row * shape.ldc) * sizeOf(gemm.dtype), gemm.dtype, shape.n, id, rank);
       },
       [&](const CollectiveCommand &collective) {
-        // Of others than all-reduces the first is what is sent.
-        for (size_t i = collective.kind == CollectiveKind::AllReduce ? 0 : 1; i < command.refs.size(); ++i)
+        // Unless it is in place, the first is what is sent.
+        for (size_t i = isInPlace(collective.kind) ? 0 : 1; i < command.refs.size(); ++i)
           lookAtWhole(i, collective.dtype);
       },
       [](const WaitCommand &) {}, [](const CopyCommand &) {}, [](const FillCommand &) {},

@@ -87,7 +87,7 @@ LogicalResult DedupCollectivesPass::runOnStep(func::FuncOp step) {
   Block &body = step.getBody().front();
   SmallVector<std::pair<Key, Operation *>> seen;
   for (auto op : llvm::make_early_inc_range(body.getOps<CollectiveOpInterface>())) {
-    if (!isMemoryEffectFree(op))
+    if (op.isStart())
       continue;
     Key key{op->getName(), SmallVector<Value>(op->getOperands()), getKeyAttributes(op),
             SmallVector<Type>(op->getResultTypes())};

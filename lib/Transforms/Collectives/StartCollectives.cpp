@@ -31,24 +31,6 @@ private:
 
 } // namespace
 
-/// The op's start, at the same place.
-static Operation *createStart(OpBuilder &builder, CollectiveOpInterface op) {
-  Location loc = op.getLoc();
-  auto handle = HandleType::get(builder.getContext(), SmallVector<Type>(op->getResultTypes()));
-  auto stream = StreamAttr::get(builder.getContext(), op.getStreamKind());
-  if (auto gather = dyn_cast<AllGatherOp>(*op))
-    return AllGatherStartOp::create(builder, loc, handle, gather.getInput(), gather.getMeshAttr(), gather.getAxesAttr(),
-                                    gather.getUnitAttr(), gather.getDimAttr(), gather.getPreAttr(),
-                                    gather.getTotalAttr(), stream);
-  if (auto scatter = dyn_cast<ReduceScatterOp>(*op))
-    return ReduceScatterStartOp::create(builder, loc, handle, scatter.getInput(), scatter.getMeshAttr(),
-                                        scatter.getAxesAttr(), scatter.getUnitAttr(), scatter.getKindAttr(),
-                                        scatter.getDimAttr(), scatter.getPreAttr(), scatter.getChunkAttr(), stream);
-  auto reduce = cast<AllReduceOp>(*op);
-  return AllReduceStartOp::create(builder, loc, handle, reduce.getInputs(), reduce.getMeshAttr(), reduce.getAxesAttr(),
-                                  reduce.getUnitAttr(), reduce.getKindsAttr(), stream);
-}
-
 /// Replaces the op by a start in its place and a wait before its first use.
 WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   OpBuilder builder(op);
@@ -187,13 +169,13 @@ LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
   Block &body = step.getBody().front();
   SmallVector<CollectiveOpInterface> all;
   for (auto op : body.getOps<CollectiveOpInterface>())
-    if (isMemoryEffectFree(op))
+    if (!op.isStart())
       all.push_back(op);
   SmallVector<WaitOp> gathers, scatters;
   for (CollectiveOpInterface op : all) {
-    bool ofArgument = isa<AllGatherOp>(*op) && op.getUnitAttr() && !op->use_empty() &&
+    bool ofArgument = op.getCollectiveKind() == CollectiveKind::AllGather && op.getUnitAttr() && !op->use_empty() &&
                       (isa<BlockArgument>(getGatheredChunk(op->getOperand(0))) || isPieceOfUnit(op->getOperand(0)));
-    bool isScatter = isa<ReduceScatterOp>(*op) && op.getUnitAttr();
+    bool isScatter = op.getCollectiveKind() == CollectiveKind::ReduceScatter && op.getUnitAttr();
     WaitOp wait = split(op);
     if (isScatter)
       scatters.push_back(wait);

@@ -18,7 +18,7 @@ using namespace spmd;
 /// Numbers in comments are those of the pass description.
 static LogicalResult verifyStart(CollectiveOpInterface op) {
   // 1
-  if (isMemoryEffectFree(op))
+  if (!op.isStart())
     return op->emitError() << "'" << op->getName() << "' is synchronous (" << describeSource(op.getLoc())
                            << "); run spmd-start-collectives";
   // 2

@@ -119,7 +119,7 @@ uint64_t Fingerprints::hashMove(uint64_t value, Type type, function_ref<uint64_t
 /// The value that a gather puts together again from what a slice has cut it into; null when it does not.
 static Value getPutTogether(CollectiveOpInterface op) {
   auto slice = op->getOperand(0).getDefiningOp<SliceOp>();
-  bool isGather = isa<AllGatherOp, AllGatherStartOp>(*op);
+  bool isGather = op.getCollectiveKind() == CollectiveKind::AllGather;
   if (!isGather || !slice || slice.getAxesAttr() != op.getAxesAttr() || slice.getMeshAttr() != op.getMeshAttr() ||
       slice.getDimAttr() != op->getAttr("dim") || slice.getPreAttr() != op->getAttr("pre") ||
       slice.getInput().getType() != op.getReceivedTypes().front())
@@ -138,13 +138,13 @@ void Fingerprints::visitCollective(CollectiveOpInterface op) {
       return hash(words);
     };
     uint64_t operand = of(op->getOperand(index));
-    bool isGather = isa<AllGatherOp, AllGatherStartOp>(op);
+    bool isGather = op.getCollectiveKind() == CollectiveKind::AllGather;
     if (Value whole = getPutTogether(op))
       values.push_back(of(whole));
     else
       values.push_back(isGather ? hashMove(operand, type, hashWith) : hashWith(operand, type));
   }
-  if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<HandleType>))
+  if (op.isStart())
     received[op->getResult(0)] = values;
   else
     for (auto [result, value] : llvm::zip_equal(op->getResults(), values))

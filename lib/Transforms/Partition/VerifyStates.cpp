@@ -153,7 +153,8 @@ static Conversion getConversion(Operation *op, Group group, unsigned index, Type
       })
       .Case([&](MaskOp mask) -> Conversion {
         return {isCut(from, fromType, mask.getDim(), mask.getPre(), mask.getChunk(), mask.getTotal()), from == to};
-      });
+      })
+      .Default([](Operation *) -> Conversion { return {false, false}; });
 }
 
 /// 3

@@ -58,20 +58,6 @@ private:
   llvm::StringMap<PackOp> reduced; ///< by parameter
 };
 
-bool isReduction(Operation *op) {
-  return isa<ReduceScatterOp, ReduceScatterStartOp, AllReduceOp, AllReduceStartOp>(op);
-}
-
-/// The values that a collective gives: of a start, those of its wait.
-ValueRange getReceived(Operation *op) {
-  if (op->getNumResults() == 0 || !isa<HandleType>(op->getResult(0).getType()))
-    return op->getResults();
-  for (Operation *user : op->getUsers())
-    if (isa<WaitOp>(user))
-      return user->getResults();
-  return {};
-}
-
 bool isUnreduced(Value value) {
   std::optional<AxisState> state = getState(value.getType());
   return state && (state->isPartial() || state->isVarying());
@@ -111,14 +97,14 @@ LogicalResult UnitVerifier::expectHome(Operation *op, FlatSymbolRefAttr unit) {
 }
 
 /// The collective that gives the value, itself or by its wait.
-static Operation *getSender(Value value) {
+static CollectiveOpInterface getSender(Value value) {
   auto wait = value.getDefiningOp<WaitOp>();
-  return wait ? wait.getHandle().getDefiningOp() : value.getDefiningOp();
+  return dyn_cast_or_null<CollectiveOpInterface>(wait ? wait.getHandle().getDefiningOp() : value.getDefiningOp());
 }
 
 bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op.getMeshAttr());
-  if (!mesh || !unit.isSharded() || !isa<AllReduceOp, AllReduceStartOp>(*op))
+  if (!mesh || !unit.isSharded() || op.getCollectiveKind() != CollectiveKind::AllReduce)
     return false;
   SmallVector<Attribute> axes(op.getAxesAttr().getValue());
   llvm::append_range(axes, unit.getAxes());
@@ -128,7 +114,7 @@ bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
 bool UnitVerifier::isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const {
   // That the slice is of all that the gather gives is in the states.
   auto piece = op->getOperand(0).getDefiningOp<SliceOp>();
-  bool isGather = isa<AllGatherOp, AllGatherStartOp>(*op);
+  bool isGather = op.getCollectiveKind() == CollectiveKind::AllGather;
   return isGather && unit.getReshardGroup() && piece && piece.getAxesAttr() == op.getAxesAttr();
 }
 
@@ -166,10 +152,11 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
   }
   if (across) {
     // 7: the sum of its ranks' gradients, which nobody else reads.
-    if (!isa_and_nonnull<ReduceScatterOp, ReduceScatterStartOp>(getSender(operand)) || !operand.hasOneUse())
+    CollectiveOpInterface sender = getSender(operand);
+    if (!sender || sender.getCollectiveKind() != CollectiveKind::ReduceScatter || !operand.hasOneUse())
       return error(op) << "of unit " << name << " adds up across " << op.getAxesAttr()
                        << " what is no sum of its gradients along " << unit.getAxes();
-  } else if (isReduction(op) && !operand.getDefiningOp<PackOp>())
+  } else if (combines(op.getCollectiveKind()) && !operand.getDefiningOp<PackOp>())
     return error(op) << "of unit " << name << " reduces what is no pack of its gradients";
   setHome(getReceived(op), name);
   return success();
@@ -182,7 +169,7 @@ LogicalResult UnitVerifier::visitPack(PackOp pack) {
     return success();
   for (Operation *user : pack->getUsers()) {
     auto collective = dyn_cast<CollectiveOpInterface>(user);
-    if (!collective || !isReduction(user) || collective.getUnitAttr() != pack.getUnitAttr())
+    if (!collective || !combines(collective.getCollectiveKind()) || collective.getUnitAttr() != pack.getUnitAttr())
       return error(user) << "uses the gradients of unit " << pack.getUnitAttr() << " before they are reduced";
   }
   if (!pack->use_empty() && !pack->hasOneUse()) {

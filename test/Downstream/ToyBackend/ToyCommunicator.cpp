@@ -25,12 +25,12 @@ public:
 
   Communicator &endpoint(int64_t) override { return *this; }
 
-  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) override;
-  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) override;
-  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) override;
+  Status run(const Collective &call, void *const *buffers, Stream *stream) override;
 
 private:
-
+  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream);
+  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream);
+  Status allReduce(const Collective &call, void *const *buffers, Stream *stream);
   Status issue(Stream *stream, std::function<Status()> work);
   using Pieces = std::vector<std::string>;
   Status exchange(const Collective &call, const std::function<std::string(size_t)> &pieceFor, Pieces &pieces);
@@ -113,6 +113,19 @@ void ToyCommunicator::combine(const Collective &call, size_t index, const Pieces
     inputs.push_back(piece.data() + begin);
   reduceInOrder(call.key.dtype, call.key.kinds[index], inputs.data(), static_cast<int64_t>(inputs.size()), out,
                 call.key.counts[index]);
+}
+
+Status ToyCommunicator::run(const Collective &call, void *const *buffers, Stream *stream) {
+  switch (call.key.kind) {
+  case CollectiveKind::AllGather:
+    return allGather(call, buffers[0], buffers[1], stream);
+  case CollectiveKind::ReduceScatter:
+    return reduceScatter(call, buffers[0], buffers[1], stream);
+  case CollectiveKind::AllReduce:
+    return allReduce(call, buffers, stream);
+  default:
+    return collectiveMissing(name, call);
+  }
 }
 
 Status ToyCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *stream) {

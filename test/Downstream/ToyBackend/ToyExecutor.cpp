@@ -156,17 +156,7 @@ void ToyExecutor::issue(const Resolved &item) {
 /// Failures of collectives are found in `abort`.
 void ToyExecutor::issueCollective(const Resolved &item, const CollectiveCommand &collective, ToyStream &stream) {
   Communicator &communicator = communicators[static_cast<size_t>(collective.communicator)]->endpoint(rank);
-  switch (collective.kind) {
-  case CollectiveKind::AllGather:
-    (void)communicator.allGather(item.call, item.addresses[0], item.addresses[1], &stream);
-    break;
-  case CollectiveKind::ReduceScatter:
-    (void)communicator.reduceScatter(item.call, item.addresses[0], item.addresses[1], &stream);
-    break;
-  case CollectiveKind::AllReduce:
-    (void)communicator.allReduce(item.call, item.addresses.data(), &stream);
-    break;
-  }
+  (void)communicator.run(item.call, item.addresses.data(), &stream);
 }
 
 Status ToyExecutor::noticed(Status status) {

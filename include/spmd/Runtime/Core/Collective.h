@@ -46,6 +46,9 @@ Status collectiveMismatch(const std::string &communicator, int64_t first, const 
 Status collectiveMismatch(const std::string &communicator, int64_t first, const CollectiveText &ofFirst, int64_t rank,
                           const CollectiveText &ofRank);
 
+/// That communicators of this kind have no such collective.
+Status collectiveMissing(const std::string &communicator, const Collective &call);
+
 /// That `missing` ranks did not come to `call` within the time-out.
 Status collectiveTimeOut(const std::string &communicator, double seconds, const std::vector<int64_t> &missing,
                          const Collective &call);

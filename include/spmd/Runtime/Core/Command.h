@@ -9,6 +9,7 @@
 #ifndef SPMD_RUNTIME_CORE_COMMAND_H
 #define SPMD_RUNTIME_CORE_COMMAND_H
 
+#include "spmd/Runtime/Core/CollectiveKind.h"
 #include "spmd/Runtime/Core/DType.h"
 
 #include <optional>
@@ -86,19 +87,6 @@ struct GemmCommand {
   DType dtype = DType::F32;
 };
 
-enum class CollectiveKind {
-#define SPMD_COLLECTIVE_KIND(NAME, TEXT) NAME,
-#include "spmd/Runtime/Core/Kinds.def"
-};
-
-inline constexpr CollectiveKind kCollectiveKinds[] = {
-#define SPMD_COLLECTIVE_KIND(NAME, TEXT) CollectiveKind::NAME,
-#include "spmd/Runtime/Core/Kinds.def"
-};
-
-/// "all_gather", "reduce_scatter", "all_reduce".
-const char *nameOf(CollectiveKind kind);
-
 enum class ReductionKind : int32_t {
 #define SPMD_REDUCTION_KIND(NAME, TEXT) NAME,
 #include "spmd/Runtime/Core/Kinds.def"
@@ -117,18 +105,18 @@ std::optional<ReductionKind> parseReductionKind(std::string_view name);
 struct Exchange {
   CollectiveKind kind = CollectiveKind::AllGather;
   DType dtype = DType::F32;
-  std::vector<int64_t> counts;      ///< elements; one entry except for AllReduce
+  std::vector<int64_t> counts;      ///< elements of a part, or in place of each buffer
   std::vector<ReductionKind> kinds; ///< one for each count where values are combined
   std::string unit;                 ///< whose parameters or gradients they are; empty: of no shard unit
 
-  /// Bytes of the counts: of a reduce_scatter those a rank receives, of every
-  /// other collective those it sends.
+  /// Bytes of the counts: of a part, or of all buffers.
   int64_t messageBytes() const;
+  /// How many buffers a rank has for it.
+  size_t numBuffers() const { return isInPlace(kind) ? counts.size() : 2; }
 };
 
-/// An exchange among the ranks of a communicator. The references of AllGather
-/// and ReduceScatter are what is sent and what is received, those of AllReduce
-/// the buffers, one for each count.
+/// An exchange among the ranks of a communicator. The references are what is sent
+/// and what is received; in place they are the buffers, one for each count.
 struct CollectiveCommand : Exchange {
   int32_t communicator = -1; ///< a number of Plan::communicators
 };

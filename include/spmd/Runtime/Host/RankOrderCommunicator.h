@@ -25,9 +25,7 @@ public:
   RankOrderCommunicator(int64_t rank, const std::vector<int64_t> &members, const std::string &name, AbortState &abort,
                         std::chrono::steady_clock::duration timeout);
 
-  Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) final;
-  Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) final;
-  Status allReduce(const Collective &call, void *const *buffers, Stream *stream) final;
+  Status run(const Collective &call, void *const *buffers, Stream *stream) final;
 
 protected:
   /// Shows all members the call and its buffers (send and receive, or all of an all-reduce), which stay as they are until
@@ -56,11 +54,15 @@ protected:
 
 private:
   /// Publishes the call, waits until all ranks have, and checks that they made the same one.
-  Status begin(const Collective &call, void *const *buffers, size_t count);
+  Status begin(const Collective &call, void *const *buffers);
   Status compareCalls() const;
+  /// What each collective does between the two meetings of its ranks.
+  Status exchange(const Collective &call, void *const *buffers);
+  void allGather(const Collective &call, void *recv);
+  void reduceScatter(const Collective &call, void *recv);
+  Status allReduce(const Collective &call, void *const *buffers);
   int64_t at(int64_t place) const { return members[static_cast<size_t>(place)]; }
 
-  void *pair[2];                    ///< send and receive, while in a call
   std::vector<const void *> inputs; ///< scratch: one pointer per member
 };
 

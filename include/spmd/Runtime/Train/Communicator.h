@@ -47,16 +47,14 @@ class Communicator {
 public:
   virtual ~Communicator() = default;
 
-  /// Every rank of the group sends count elements; recv gets group size × count in the group's order.
-  /// In place when send is recv + position × count.
-  virtual Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) = 0;
-
-  /// send has group size × count elements; recv gets the combined chunk of this
-  /// rank's position. In place when recv is send + position × count.
-  virtual Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) = 0;
-
-  /// Combines each of the buffers in place: one message for all of them.
-  virtual Status allReduce(const Collective &call, void *const *buffers, Stream *stream) = 0;
+  /// Runs a collective; one that it does not have is an error (`collectiveMissing`). `buffers` are
+  ///  - of AllGather what is sent, count elements, and what receives those of all ranks, in the group's order;
+  ///    what is sent may be this rank's part of what receives;
+  ///  - of ReduceScatter what is sent, group size × count elements, and what receives the combined part of this rank's
+  ///    position, which may be that part of what is sent;
+  ///  - of AllReduce the buffers that are combined in place, in one message, as many as there are counts.
+  /// What they point to is as above; they themselves are read before it returns.
+  virtual Status run(const Collective &call, void *const *buffers, Stream *stream) = 0;
 };
 
 /// One communicator: an end for each rank here, which reaches the ranks of its group.

@@ -162,8 +162,8 @@ Lowered lowerSpmdOp(GraphBuilder &g, Operation *op) {
         return success();
       })
       .Case([&](SegmentNormOp norm) -> Lowered { return lowerSegmentNorm(g, norm); })
-      .Case<AllGatherOp, ReduceScatterOp, AllReduceOp, AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, WaitOp,
-            ReleaseOp, PackOp, UnpackOp, func::ReturnOp>([&](Operation *kept) -> Lowered { return keep(g, kept); })
+      .Case<CollectiveOpInterface, WaitOp, ReleaseOp, PackOp, UnpackOp, func::ReturnOp>(
+          [&](Operation *kept) -> Lowered { return keep(g, kept); })
       .Default([](Operation *) -> Lowered { return std::nullopt; });
 }
 

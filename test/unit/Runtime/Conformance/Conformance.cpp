@@ -43,21 +43,17 @@ Status Rank::finish(Status issued) {
   return issued.ok() ? abort.status() : issued;
 }
 
-Status Rank::allGather(const Collective &call, int64_t send, int64_t recv) {
-  return finish(
-      communicator.allGather(call, memory.addressOf(number, send), memory.addressOf(number, recv), stream.get()));
-}
+Status Rank::allGather(const Collective &call, int64_t send, int64_t recv) { return run(call, {send, recv}); }
 
-Status Rank::reduceScatter(const Collective &call, int64_t send, int64_t recv) {
-  return finish(
-      communicator.reduceScatter(call, memory.addressOf(number, send), memory.addressOf(number, recv), stream.get()));
-}
+Status Rank::reduceScatter(const Collective &call, int64_t send, int64_t recv) { return run(call, {send, recv}); }
 
-Status Rank::allReduce(const Collective &call, const std::vector<int64_t> &offsets) {
+Status Rank::allReduce(const Collective &call, const std::vector<int64_t> &offsets) { return run(call, offsets); }
+
+Status Rank::run(const Collective &call, const std::vector<int64_t> &offsets) {
   std::vector<void *> buffers;
   for (int64_t offset : offsets)
     buffers.push_back(memory.addressOf(number, offset));
-  return finish(communicator.allReduce(call, buffers.data(), stream.get()));
+  return finish(communicator.run(call, buffers.data(), stream.get()));
 }
 
 Status Rank::meet() {

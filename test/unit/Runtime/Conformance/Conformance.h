@@ -78,6 +78,7 @@ struct Rank {
   Status meet();
 
 private:
+  Status run(const Collective &call, const std::vector<int64_t> &offsets);
   Status finish(Status issued);
 };
 
