@@ -22,9 +22,9 @@ using namespace spmd;
 
 namespace {
 
-struct GuardUpdatesPass : spmd::impl::GuardUpdatesPassBase<GuardUpdatesPass> {
-  using GuardUpdatesPassBase::GuardUpdatesPassBase;
-  void runOnOperation() override;
+struct GuardUpdatesPass : StepPass<spmd::impl::GuardUpdatesPassBase<GuardUpdatesPass>> {
+  using StepPass::StepPass;
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
   Value findBad(func::FuncOp step);
@@ -99,13 +99,10 @@ Value GuardUpdatesPass::findBad(func::FuncOp step) {
                                       builder.getI64IntegerAttr(0)));
 }
 
-void GuardUpdatesPass::runOnOperation() {
-  func::FuncOp step = getStep(getOperation());
-  if (!step)
-    return signalPassFailure();
+LogicalResult GuardUpdatesPass::runOnStep(func::FuncOp step) {
   Value bad = enable ? findBad(step) : Value();
   if (!bad)
-    return;
+    return success();
   Operation *end = step.getBody().front().getTerminator();
   for (OpOperand &result : end->getOpOperands()) {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, result.getOperandNumber()));
@@ -119,4 +116,5 @@ void GuardUpdatesPass::runOnOperation() {
     tagLike(kept, producer);
     result.set(kept);
   }
+  return success();
 }

@@ -16,6 +16,7 @@
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -86,18 +87,15 @@ private:
   llvm::MapVector<Value, Value> replacements;
 };
 
-struct UnsortRowsPass : spmd::impl::UnsortRowsPassBase<UnsortRowsPass> {
-  void runOnOperation() override {
-    func::FuncOp step = getStep(getOperation());
-    if (!step)
-      return signalPassFailure();
+struct UnsortRowsPass : StepPass<spmd::impl::UnsortRowsPassBase<UnsortRowsPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     SmallVector<SortStableOp> sorts;
     for (SortStableOp sort : step.getOps<SortStableOp>())
       if (RankedTensorType type = typeOf(sort.getSelf());
           type.getRank() == 1 && isa<IntegerType>(type.getElementType()) && type.getNumElements() > 1)
         sorts.push_back(sort);
     if (sorts.empty())
-      return;
+      return success();
     nameGroups(step, sorts);
     for (SortStableOp sort : sorts) {
       // What is known of values that are gone, other values may be taken for.
@@ -106,6 +104,7 @@ struct UnsortRowsPass : spmd::impl::UnsortRowsPassBase<UnsortRowsPass> {
       if (Unsorting(sort, known, ranges).run())
         eraseDead(step);
     }
+    return success();
   }
 
 private:

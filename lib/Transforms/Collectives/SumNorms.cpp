@@ -4,7 +4,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "spmd/Transforms/Collectives/Passes.h"
-#include "spmd/Transforms/SegmentListener.h"
+#include "spmd/Transforms/FunctionPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_SUMNORMS
@@ -15,9 +15,9 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct SumNormsPass : spmd::impl::SumNormsBase<SumNormsPass> {
-  using SumNormsBase::SumNormsBase;
-  void runOnOperation() override;
+struct SumNormsPass : FunctionPass<spmd::impl::SumNormsBase<SumNormsPass>> {
+  using FunctionPass::FunctionPass;
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &listener) override;
 
 private:
   LogicalResult rewrite(AllReduceStartOp start, IRRewriter &rewriter, SegmentListener &listener);
@@ -82,14 +82,13 @@ LogicalResult SumNormsPass::rewrite(AllReduceStartOp start, IRRewriter &rewriter
   return success();
 }
 
-void SumNormsPass::runOnOperation() {
+LogicalResult SumNormsPass::runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &listener) {
   if (!enable)
-    return;
-  SegmentListener listener;
-  IRRewriter rewriter(&getContext(), &listener);
+    return success();
   SmallVector<AllReduceStartOp> starts;
-  getOperation()->walk([&](AllReduceStartOp op) { starts.push_back(op); });
+  func.walk([&](AllReduceStartOp op) { starts.push_back(op); });
   for (AllReduceStartOp op : starts)
     if (failed(rewrite(op, rewriter, listener)))
-      return signalPassFailure();
+      return failure();
+  return success();
 }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Aten/Aten.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Movement/Passes.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_DROPANCHORS
@@ -18,12 +18,13 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct DropAnchorsPass : spmd::impl::DropAnchorsBase<DropAnchorsPass> {
-  void runOnOperation() override {
-    getOperation().walk([](aten::AnchorOp anchor) {
+struct DropAnchorsPass : FunctionPass<spmd::impl::DropAnchorsBase<DropAnchorsPass>> {
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override {
+    func.walk([](aten::AnchorOp anchor) {
       anchor.getResult().replaceAllUsesWith(anchor.getSelf());
       anchor.erase();
     });
+    return success();
   }
 };
 } // namespace

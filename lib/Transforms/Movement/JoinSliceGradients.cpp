@@ -3,8 +3,8 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Movement/Passes.h"
-#include "spmd/Transforms/SegmentListener.h"
 #include <utility>
 
 namespace spmd {
@@ -119,21 +119,19 @@ static void joinSlices(aten::AddTensorOp root, RewriterBase &rewriter) {
 }
 
 namespace {
-struct JoinSliceGradientsPass : spmd::impl::JoinSliceGradientsBase<JoinSliceGradientsPass> {
-  void runOnOperation() override {
-    SegmentListener listener;
-    IRRewriter rewriter(&getContext(), &listener);
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      for (Block &body : func.getBody())
-        // From the end: the last addition of a sum comes first, and what it no longer reads after it.
-        for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-          if (isa<aten::AddTensorOp, aten::SliceBackwardOp>(op) && op.use_empty()) {
-            op.erase();
-          } else if (auto sum = dyn_cast<aten::AddTensorOp>(op); sum && isPlainSum(sum)) {
-            listener.setSource(sum);
-            joinSlices(sum, rewriter);
-          }
+struct JoinSliceGradientsPass : FunctionPass<spmd::impl::JoinSliceGradientsBase<JoinSliceGradientsPass>> {
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &listener) override {
+    for (Block &body : func.getBody())
+      // From the end: the last addition of a sum comes first, and what it no longer reads after it.
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+        if (isa<aten::AddTensorOp, aten::SliceBackwardOp>(op) && op.use_empty()) {
+          op.erase();
+        } else if (auto sum = dyn_cast<aten::AddTensorOp>(op); sum && isPlainSum(sum)) {
+          listener.setSource(sum);
+          joinSlices(sum, rewriter);
         }
+      }
+    return success();
   }
 };
 } // namespace

@@ -3,8 +3,8 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Movement/Passes.h"
-#include "spmd/Transforms/SegmentListener.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_SHAREKEYVALUEHEADS
@@ -128,26 +128,23 @@ static void eraseUnused(Block &body) {
 }
 
 namespace {
-struct ShareKeyValueHeadsPass : spmd::impl::ShareKeyValueHeadsBase<ShareKeyValueHeadsPass> {
-  void runOnOperation() override {
-    SegmentListener listener;
-    IRRewriter rewriter(&getContext(), &listener);
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<Operation *> attentions;
-      func.walk([&](Operation *op) {
-        if (isa<aten::SdpaOp, aten::SdpaBackwardOp>(op))
-          attentions.push_back(op);
-      });
-      for (Operation *op : attentions) {
-        listener.setSource(op);
-        if (auto forward = dyn_cast<aten::SdpaOp>(op))
-          shareForward(forward, rewriter);
-        else
-          shareBackward(cast<aten::SdpaBackwardOp>(op), rewriter);
-      }
-      for (Block &body : func.getBody())
-        eraseUnused(body);
+struct ShareKeyValueHeadsPass : FunctionPass<spmd::impl::ShareKeyValueHeadsBase<ShareKeyValueHeadsPass>> {
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &listener) override {
+    SmallVector<Operation *> attentions;
+    func.walk([&](Operation *op) {
+      if (isa<aten::SdpaOp, aten::SdpaBackwardOp>(op))
+        attentions.push_back(op);
+    });
+    for (Operation *op : attentions) {
+      listener.setSource(op);
+      if (auto forward = dyn_cast<aten::SdpaOp>(op))
+        shareForward(forward, rewriter);
+      else
+        shareBackward(cast<aten::SdpaBackwardOp>(op), rewriter);
     }
+    for (Block &body : func.getBody())
+      eraseUnused(body);
+    return success();
   }
 };
 } // namespace

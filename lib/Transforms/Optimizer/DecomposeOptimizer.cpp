@@ -3,8 +3,8 @@
 #include "Decompose.h"
 
 #include "dialects/Aten/AtenOptim.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
-#include "spmd/Transforms/SegmentListener.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/StringExtras.h"
@@ -18,8 +18,8 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimizer> {
-  using DecomposeOptimizerBase::DecomposeOptimizerBase;
+struct DecomposeOptimizer : FunctionPass<spmd::impl::DecomposeOptimizerBase<DecomposeOptimizer>> {
+  using FunctionPass::FunctionPass;
 
   LogicalResult initialize(MLIRContext *context) override {
     for (StringRef name : ops)
@@ -39,11 +39,9 @@ struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimize
     return success();
   }
 
-  void runOnOperation() override {
-    SegmentListener listener;
-    IRRewriter rewriter(&getContext(), &listener);
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &listener) override {
     SmallVector<Operation *> work;
-    getOperation().walk([&](Operation *op) {
+    func.walk([&](Operation *op) {
       if (isa<aten::AtenOpInterface>(op))
         work.push_back(op);
     });
@@ -51,11 +49,10 @@ struct DecomposeOptimizer : spmd::impl::DecomposeOptimizerBase<DecomposeOptimize
       listener.setSource(op);
       rewriter.setInsertionPoint(op);
       if (failed(decompose(op, rewriter)))
-        return signalPassFailure();
+        return failure();
     }
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal())
-        clearPadding(func, rewriter, [&](Operation *op) { listener.setSource(op); });
+    clearPadding(func, rewriter, [&](Operation *op) { listener.setSource(op); });
+    return success();
   }
 };
 } // namespace

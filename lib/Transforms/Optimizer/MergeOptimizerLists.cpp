@@ -3,6 +3,7 @@
 #include "ListOp.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 
 namespace spmd {
@@ -14,21 +15,17 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct MergeOptimizerLists : spmd::impl::MergeOptimizerListsBase<MergeOptimizerLists> {
-  void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (func.isExternal())
-        continue;
-      Block &body = func.getBody().front();
-      // Lists first: where param groups have lists in another order, there is more to guess about which belong
-      // together.
-      mergeListOps(body, rewriter);
-      mergeTensorOps(func, rewriter);
-      mergeListOps(body, rewriter); // of maps
-      mergeFusedOps(body, rewriter);
-      completeListOps(body, rewriter);
-    }
+struct MergeOptimizerLists : FunctionPass<spmd::impl::MergeOptimizerListsBase<MergeOptimizerLists>> {
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &rewriter, SegmentListener &) override {
+    Block &body = func.getBody().front();
+    // Lists first: where param groups have lists in another order, there is more to guess about which belong
+    // together.
+    mergeListOps(body, rewriter);
+    mergeTensorOps(func, rewriter);
+    mergeListOps(body, rewriter); // of maps
+    mergeFusedOps(body, rewriter);
+    completeListOps(body, rewriter);
+    return success();
   }
 };
 } // namespace

@@ -6,6 +6,7 @@
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_LISTREPLICATEDVALUES
@@ -28,16 +29,16 @@ static int64_t getReplicatedBytes(Type type) {
 }
 
 namespace {
-struct ListReplicatedValues : spmd::impl::ListReplicatedValuesBase<ListReplicatedValues> {
-  void runOnOperation() override {
+struct ListReplicatedValues : StepPass<spmd::impl::ListReplicatedValuesBase<ListReplicatedValues>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     ModuleOp module = getOperation();
     module->removeAttr(kReplicatedAttr);
     bool isAlone = llvm::all_of(module.getOps<MeshOp>(), [](MeshOp mesh) { return mesh.getNumRanks() == 1; });
     if (isAlone)
-      return;
+      return success();
     Builder builder(module.getContext());
     SmallVector<Attribute> values;
-    module.walk([&](aten::AtenOpInterface op) {
+    step.walk([&](aten::AtenOpInterface op) {
       if (op.isView())
         return;
       for (Type type : op->getResultTypes())
@@ -49,6 +50,7 @@ struct ListReplicatedValues : spmd::impl::ListReplicatedValuesBase<ListReplicate
     });
     if (!values.empty())
       module->setAttr(kReplicatedAttr, builder.getArrayAttr(values));
+    return success();
   }
 };
 } // namespace

@@ -7,6 +7,7 @@
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Partition/Passes.h"
 
 namespace spmd {
@@ -82,10 +83,10 @@ static void splitVariance(aten::VarMeanCorrectionOp op) {
 }
 
 namespace {
-struct SplitMeansPass : spmd::impl::SplitMeansBase<SplitMeansPass> {
-  void runOnOperation() override {
-    getOperation().walk([](aten::VarMeanCorrectionOp op) { splitVariance(op); });
-    getOperation().walk([](aten::MeanDimOp op) {
+struct SplitMeansPass : FunctionPass<spmd::impl::SplitMeansBase<SplitMeansPass>> {
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override {
+    func.walk([](aten::VarMeanCorrectionOp op) { splitVariance(op); });
+    func.walk([](aten::MeanDimOp op) {
       OpBuilder builder(op);
       auto sum = aten::SumDimIntListOp::create(builder, op.getLoc(), op.getType(), op.getSelf(), op.getDimAttr(),
                                                op.getKeepdimAttr(), op.getDtypeAttr());
@@ -96,7 +97,7 @@ struct SplitMeansPass : spmd::impl::SplitMeansBase<SplitMeansPass> {
       op.erase();
       divideByCount(sum, count);
     });
-    getOperation().walk([](Operation *op) {
+    func.walk([](Operation *op) {
       auto reduction = op->getAttrOfType<IntegerAttr>("reduction");
       if (!reduction || reduction.getInt() != kMean)
         return;
@@ -112,6 +113,7 @@ struct SplitMeansPass : spmd::impl::SplitMeansBase<SplitMeansPass> {
         // self is operand 0 of the loss, operand 1 of its backward.
         divideByCount(op->getResult(0), elementsOf(op->getOperand(op->getNumOperands() - 1)));
     });
+    return success();
   }
 };
 } // namespace

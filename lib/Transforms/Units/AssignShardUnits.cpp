@@ -11,6 +11,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/ShardUnits/ShardUnits.h"
+#include "spmd/Transforms/StepPass.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 namespace spmd {
@@ -23,9 +24,9 @@ using namespace spmd;
 
 namespace {
 
-struct AssignShardUnitsPass : spmd::impl::AssignShardUnitsBase<AssignShardUnitsPass> {
-  using AssignShardUnitsBase::AssignShardUnitsBase;
-  void runOnOperation() override;
+struct AssignShardUnitsPass : StepPass<spmd::impl::AssignShardUnitsBase<AssignShardUnitsPass>> {
+  using StepPass::StepPass;
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
   FailureOr<units::ModuleTree> readTree(func::FuncOp step);
@@ -273,22 +274,19 @@ LogicalResult AssignShardUnitsPass::checkPrecision(const units::ModuleTree &tree
   return success();
 }
 
-void AssignShardUnitsPass::runOnOperation() {
+LogicalResult AssignShardUnitsPass::runOnStep(func::FuncOp step) {
   ModuleOp module = getOperation();
-  func::FuncOp step = getStep(module);
   FailureOr<units::Request> request = readRequest();
-  if (!step || failed(request))
-    return signalPassFailure();
+  if (failed(request))
+    return failure();
   FailureOr<units::ModuleTree> tree = readTree(step);
   if (failed(tree))
-    return signalPassFailure();
+    return failure();
   runtime::Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, *request);
-  if (!assigned) {
-    (void)fail(assigned.error());
-    return signalPassFailure();
-  }
+  if (!assigned)
+    return fail(assigned.error());
   if (failed(checkPrecision(*tree, *assigned)))
-    return signalPassFailure();
+    return failure();
   for (const std::string &warning : assigned->warnings)
     emitWarning(module.getLoc()) << warning;
   for (const std::string &remark : assigned->remarks)
@@ -303,4 +301,5 @@ void AssignShardUnitsPass::runOnOperation() {
   for (const units::Unit &unit : assigned->units)
     createUnits(builder, *tree, unit);
   createUnits(builder, *tree, assigned->ignored);
+  return success();
 }
