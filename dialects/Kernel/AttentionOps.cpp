@@ -170,13 +170,15 @@ static double getAttentionFlops(OpT op, double products) {
   return products * pairs * s.getBatch() * s.getHeads() * (s.getHeadDim() + s.getVDim());
 }
 
-int64_t AttentionOp::getParallelTrips() { return getSizes().getBatch() * getSizes().getHeads(); }
-int64_t AttentionOp::getGrain() { return getGrainFor(getParallelTrips(), getFlops() / 8 / getParallelTrips()); }
+int64_t AttentionOp::getParallelIterations() { return getSizes().getBatch() * getSizes().getHeads(); }
+int64_t AttentionOp::getGrain() {
+  return getGrainFor(getParallelIterations(), getFlops() / 8 / getParallelIterations());
+}
 double AttentionOp::getFlops() { return getAttentionFlops(*this, 2); }
 int64_t AttentionOp::getBytesMoved() { return getTensorBytes(*this); }
 bool AttentionOp::canAlias(unsigned, unsigned) { return false; }
 
-int64_t AttentionBackwardOp::getParallelTrips() {
+int64_t AttentionBackwardOp::getParallelIterations() {
   // Query heads that share a key/value head add into one gradient, and so do batches and heads that share a mask.
   int64_t batch = getSizes().getBatch(), heads = getSizes().getKvHeads();
   if (!getMaskGrad())
@@ -184,7 +186,9 @@ int64_t AttentionBackwardOp::getParallelTrips() {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(getMaskGrad().getType()).getShape();
   return shape[0] * (shape[1] == 1 ? 1 : heads);
 }
-int64_t AttentionBackwardOp::getGrain() { return getGrainFor(getParallelTrips(), getFlops() / 8 / getParallelTrips()); }
+int64_t AttentionBackwardOp::getGrain() {
+  return getGrainFor(getParallelIterations(), getFlops() / 8 / getParallelIterations());
+}
 double AttentionBackwardOp::getFlops() { return getAttentionFlops(*this, 5); }
 int64_t AttentionBackwardOp::getBytesMoved() { return getTensorBytes(*this); }
 bool AttentionBackwardOp::canAlias(unsigned, unsigned) { return false; }

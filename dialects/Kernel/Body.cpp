@@ -107,16 +107,16 @@ int64_t getTensorBytes(Operation *op) {
   return bytes;
 }
 
-int64_t getGrainFor(int64_t trips, double work) {
+int64_t getGrainFor(int64_t iterations, double work) {
   // About 64 K scalar operations (two microseconds on one core) amortize a hand-over: a few lines of the cache that
   // cores send each other, and the data that the next command then finds in another core.
-  // Ranges of many trips are kept at multiples of 64 so that the vector loop
+  // Ranges of many iterations are kept at multiples of 64 so that the vector loop
   // of one task does not end in scalars.
   constexpr double kTask = 65536;
   int64_t grain = static_cast<int64_t>(kTask / std::max(work, 1.0));
   if (grain >= 64)
     grain = (grain + 63) / 64 * 64;
-  return std::max<int64_t>(1, std::min(grain, trips));
+  return std::max<int64_t>(1, std::min(grain, iterations));
 }
 
 } // namespace spmd::kernel

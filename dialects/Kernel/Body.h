@@ -56,9 +56,9 @@ inline int64_t getElementBytes(mlir::Type type) {
 /// Bytes of all operands and results of `op`.
 int64_t getTensorBytes(mlir::Operation *op);
 
-/// Trips of a parallel loop of `trips` that together are worth a task, when one
-/// trip costs `work` (about scalar operations).
-int64_t getGrainFor(int64_t trips, double work);
+/// Iterations of a parallel loop of `iterations` that together are worth a task, when one
+/// iteration costs `work` (about scalar operations).
+int64_t getGrainFor(int64_t iterations, double work);
 
 } // namespace spmd::kernel
 

@@ -201,13 +201,13 @@ static int64_t product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-int64_t ClusterOp::getParallelTrips() { return product(getDims().take_front(getParallel())); }
+int64_t ClusterOp::getParallelIterations() { return product(getDims().take_front(getParallel())); }
 
 double ClusterOp::getFlops() { return static_cast<double>(product(getDims())) * countBodyFlops(*getBodyBlock()); }
 
 int64_t ClusterOp::getGrain() {
   double work = getFlops() + getInputs().size() * product(getDims());
-  return getGrainFor(getParallelTrips(), work / getParallelTrips());
+  return getGrainFor(getParallelIterations(), work / getParallelIterations());
 }
 
 int64_t ClusterOp::getBytesMoved() {

@@ -38,7 +38,7 @@ LogicalResult CustomCallOp::verify() {
   return success();
 }
 
-int64_t CustomCallOp::getParallelTrips() { return 1; }
+int64_t CustomCallOp::getParallelIterations() { return 1; }
 int64_t CustomCallOp::getGrain() { return 1; }
 double CustomCallOp::getFlops() {
   double elements = 0;

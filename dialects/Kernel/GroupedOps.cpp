@@ -49,7 +49,7 @@ LogicalResult GroupedGemmOp::verify() {
   return verifyElements(*this, "result", getResult(), m * n);
 }
 
-int64_t GroupedGemmOp::getParallelTrips() { return getM(); }
+int64_t GroupedGemmOp::getParallelIterations() { return getM(); }
 int64_t GroupedGemmOp::getGrain() { return getGrainFor(getM(), getFlops() / 8 / static_cast<double>(getM())); }
 double GroupedGemmOp::getFlops() { return 2.0 * getM() * getN() * getK(); }
 int64_t GroupedGemmOp::getBytesMoved() { return getTensorBytes(*this); }
@@ -69,11 +69,11 @@ LogicalResult GroupedOuterOp::verify() {
   return verifyElements(*this, "result", getResult(), groups * m * n);
 }
 
-int64_t GroupedOuterOp::getParallelTrips() { return static_cast<int64_t>(getNumGroups() * getM()); }
+int64_t GroupedOuterOp::getParallelIterations() { return static_cast<int64_t>(getNumGroups() * getM()); }
 int64_t GroupedOuterOp::getGrain() {
-  // Every trip goes over the groups of all rows, and over the rows of its own.
-  double products = getFlops() / 8 / static_cast<double>(getParallelTrips());
-  return getGrainFor(getParallelTrips(), products + static_cast<double>(getRows()));
+  // Every iteration goes over the groups of all rows, and over the rows of its own.
+  double products = getFlops() / 8 / static_cast<double>(getParallelIterations());
+  return getGrainFor(getParallelIterations(), products + static_cast<double>(getRows()));
 }
 double GroupedOuterOp::getFlops() { return 2.0 * getRows() * getM() * getN(); }
 int64_t GroupedOuterOp::getBytesMoved() { return getTensorBytes(*this); }

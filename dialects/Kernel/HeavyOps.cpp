@@ -55,7 +55,7 @@ void GemmOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 StringAttr GemmOp::getSymbolAttr() { return {}; }
 void GemmOp::setSymbolAttr(StringAttr) {}
-int64_t GemmOp::getParallelTrips() { return 1; }
+int64_t GemmOp::getParallelIterations() { return 1; }
 int64_t GemmOp::getGrain() { return 1; }
 double GemmOp::getFlops() { return 2.0 * getBatch() * getM() * getN() * getK(); }
 int64_t GemmOp::getBytesMoved() { return getTensorBytes(*this); }

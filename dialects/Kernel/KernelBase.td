@@ -122,10 +122,10 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let description = "What the planner and the code generators ask of every op that is one kernel.";
   let methods = [
     InterfaceMethod<[{
-      Trips of the parallel loop. Any cut of [0, trips) into ranges gives the same bits.
-    }], "int64_t", "getParallelTrips">,
+      Iterations of the parallel loop. Any cut of [0, iterations) into ranges gives the same bits.
+    }], "int64_t", "getParallelIterations">,
     InterfaceMethod<[{
-      Fewest trips worth handing to another thread.
+      Fewest iterations worth handing to another thread.
     }], "int64_t", "getGrain">,
     InterfaceMethod<[{
       Whether the memory of result number `result` may be the memory of operand number `operand`, which is then dead

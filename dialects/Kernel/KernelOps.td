@@ -26,7 +26,7 @@ def Kernel_Tensor : StaticShapeTensorOf<[AnySignlessInteger, UI8, AnyFloat]>;
 def Kernel_ClusterOp : Kernel_KernelOp<"cluster", [IsolatedFromAbove, SingleBlock]> {
   let summary = "Scalar operations over an iteration space, fused into one kernel";
   let description = [{
-    `dims` is the iteration space. Its first `parallel` dims are cut among threads; the others run inside one trip.
+    `dims` is the iteration space. Its first `parallel` dims are cut among threads; the others run inside one iteration.
     Operands and results are contiguous tensors; each has an affine map from the dims (and, as symbols, the mesh
     coordinates of the rank) to ONE element index, in which views, permutes, slices and expands are folded. A `guarded`
     operand reads 0 where its index is outside the tensor.
@@ -433,8 +433,8 @@ def Kernel_ScatterRowsOp : Kernel_KernelOp<"scatter_rows"> {
   }];
   let extraClassDeclaration = [{
     int64_t getRowSize();
-    /// Trips per table: each owns a range of its rows.
-    int64_t getTripsPerTable();
+    /// Iterations per table: each owns a range of its rows.
+    int64_t getIterationsPerTable();
   }];
 }
 

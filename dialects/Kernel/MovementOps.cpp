@@ -46,8 +46,8 @@ LogicalResult GatherRowsOp::verify() {
   return success();
 }
 
-int64_t GatherRowsOp::getParallelTrips() { return getNumElements(getIds().getType()); }
-int64_t GatherRowsOp::getGrain() { return getGrainFor(getParallelTrips(), getRowSize()); }
+int64_t GatherRowsOp::getParallelIterations() { return getNumElements(getIds().getType()); }
+int64_t GatherRowsOp::getGrain() { return getGrainFor(getParallelIterations(), getRowSize()); }
 double GatherRowsOp::getFlops() { return 0; }
 int64_t GatherRowsOp::getBytesMoved() {
   Type result = getResult().getType(), ids = getIds().getType();
@@ -85,19 +85,19 @@ LogicalResult ScatterRowsOp::verify() {
   return success();
 }
 
-/// Destination rows in one trip: all ids of the table are scanned once per trip, so few enough trips to make that
-/// cheap, enough for threads to share.
-static constexpr int64_t kScatterTrips = 64;
+/// Destination rows in one iteration: all ids of the table are scanned once per iteration, so few enough iterations to
+/// make that cheap, enough for threads to share.
+static constexpr int64_t kScatterIterations = 64;
 
-int64_t ScatterRowsOp::getTripsPerTable() {
-  int64_t batch = getBatch(), wanted = (kScatterTrips + batch - 1) / batch;
+int64_t ScatterRowsOp::getIterationsPerTable() {
+  int64_t batch = getBatch(), wanted = (kScatterIterations + batch - 1) / batch;
   return std::min<int64_t>(wanted, getRows());
 }
-int64_t ScatterRowsOp::getParallelTrips() { return static_cast<int64_t>(getBatch()) * getTripsPerTable(); }
+int64_t ScatterRowsOp::getParallelIterations() { return static_cast<int64_t>(getBatch()) * getIterationsPerTable(); }
 int64_t ScatterRowsOp::getGrain() {
   double ids = static_cast<double>(getNumElements(getIds().getType())) / static_cast<double>(getBatch());
   double work = getNumElements(getSrc().getType()) + getNumElements(getResult().getType()) / 4.0;
-  return getGrainFor(getParallelTrips(), work / getParallelTrips() + ids);
+  return getGrainFor(getParallelIterations(), work / getParallelIterations() + ids);
 }
 double ScatterRowsOp::getFlops() {
   return getKind() == ScatterKind::Set ? 0 : static_cast<double>(getNumElements(getSrc().getType()));
@@ -121,8 +121,10 @@ LogicalResult SortOp::verify() {
   return success();
 }
 
-int64_t SortOp::getParallelTrips() { return getNumElements(getSelf().getType()) / static_cast<int64_t>(getSize()); }
-int64_t SortOp::getGrain() { return getGrainFor(getParallelTrips(), getFlops() / getParallelTrips()); }
+int64_t SortOp::getParallelIterations() {
+  return getNumElements(getSelf().getType()) / static_cast<int64_t>(getSize());
+}
+int64_t SortOp::getGrain() { return getGrainFor(getParallelIterations(), getFlops() / getParallelIterations()); }
 double SortOp::getFlops() {
   double size = getSize();
   return getNumElements(getSelf().getType()) * 4 * std::log2(std::max(size, 2.0));
@@ -176,17 +178,17 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-/// Each piece is cut along its first dim; the trips of all pieces are laid one
+/// Each piece is cut along its first dim; the iterations of all pieces are laid one
 /// after the other.
-int64_t CopyOp::getParallelTrips() {
-  int64_t trips = 0;
+int64_t CopyOp::getParallelIterations() {
+  int64_t iterations = 0;
   for (auto piece : getPieces().getAsRange<PieceAttr>())
-    trips += piece.getDims().empty() ? 1 : piece.getDims().front();
-  return trips;
+    iterations += piece.getDims().empty() ? 1 : piece.getDims().front();
+  return iterations;
 }
 int64_t CopyOp::getGrain() {
   double elements = getNumElements(getResult().getType());
-  return getGrainFor(getParallelTrips(), elements / getParallelTrips());
+  return getGrainFor(getParallelIterations(), elements / getParallelIterations());
 }
 double CopyOp::getFlops() { return 0; }
 int64_t CopyOp::getBytesMoved() {

@@ -172,7 +172,7 @@ LogicalResult SegmentedOp::verifyRegions() {
 // KernelOpInterface
 //===----------------------------------------------------------------------===//
 
-int64_t SegmentedOp::getParallelTrips() {
+int64_t SegmentedOp::getParallelIterations() {
   return hasReduction() ? static_cast<int64_t>(getStarts().size()) * getPieces() : getChunk();
 }
 
@@ -180,7 +180,7 @@ double SegmentedOp::getFlops() { return static_cast<double>(getChunk()) * countB
 
 int64_t SegmentedOp::getGrain() {
   double work = getFlops() + static_cast<double>(getElements().size()) * static_cast<double>(getChunk());
-  return getGrainFor(getParallelTrips(), work / getParallelTrips());
+  return getGrainFor(getParallelIterations(), work / getParallelIterations());
 }
 
 int64_t SegmentedOp::getBytesMoved() { return getTensorBytes(*this); }

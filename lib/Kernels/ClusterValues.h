@@ -59,7 +59,7 @@ protected:
   llvm::SmallVector<mlir::Value> operands, results;
   ClusterSchedule schedule;
   llvm::ArrayRef<int64_t> dims;
-  /// Dims looped over inside a trip, outermost first.
+  /// Dims looped over inside an iteration, outermost first.
   llvm::SmallVector<unsigned> nest;
   /// The dim along which wide values have their lanes.
   std::optional<unsigned> laneDim;

@@ -30,7 +30,7 @@ FailureOr<std::string> getKernelTable(ModuleOp module, const llvm::StringMap<int
     auto kernel = cast<KernelOpInterface>(op);
     StringRef symbol = kernel.getSymbolAttr().getValue();
     auto grid = blocks.find(symbol);
-    os << symbol << ' ' << (grid == blocks.end() ? kernel.getParallelTrips() : grid->second);
+    os << symbol << ' ' << (grid == blocks.end() ? kernel.getParallelIterations() : grid->second);
     print('r', op->getOperands());
     print('w', op->getResults());
     os << '\n';

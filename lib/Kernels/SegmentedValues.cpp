@@ -109,9 +109,9 @@ int64_t SegmentedValues::countBytesReadAgain() const {
   return bytes;
 }
 
-SegmentedValues::Range SegmentedValues::getPiece(Value trip) {
+SegmentedValues::Range SegmentedValues::getPiece(Value iteration) {
   int64_t pieces = op.getPieces();
-  Value segment = b.floorDiv(trip, pieces), piece = b.mod(trip, pieces);
+  Value segment = b.floorDiv(iteration, pieces), piece = b.mod(iteration, pieces);
   Value start = b.max(b.sub(getStart(segment), position), b.i64(0));
   Value end = b.min(b.sub(getEnd(segment), position), b.i64(op.getChunk()));
   Value length = b.max(b.sub(end, start), b.i64(0));

@@ -30,11 +30,11 @@ protected:
   // Bounds of a segment in the flat buffer.
   mlir::Value getStart(mlir::Value segment) { return b.load(starts, b.getI64Type(), segment); }
   mlir::Value getEnd(mlir::Value segment) { return b.load(ends, b.getI64Type(), segment); }
-  /// The part of piece number `trip` of a reduction that this rank has, as elements of the chunk.
+  /// The part of piece number `iteration` of a reduction that this rank has, as elements of the chunk.
   struct Range {
     mlir::Value segment, low, high;
   };
-  Range getPiece(mlir::Value trip);
+  Range getPiece(mlir::Value iteration);
 
   CodeBuilder &b;
   mutable SegmentedOp op; // accessors of ops are not const

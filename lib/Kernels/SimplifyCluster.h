@@ -8,8 +8,8 @@
 
 namespace spmd::kernel {
 
-/// A detached copy of `op` with the same parallel trips, without dims of size 1 and with adjacent dims merged where
-/// every map allows it.
+/// A detached copy of `op` with the same parallel iterations, without dims of size 1 and with adjacent dims merged
+/// where every map allows it.
 mlir::OwningOpRef<ClusterOp> simplifyCluster(ClusterOp op);
 
 } // namespace spmd::kernel

@@ -133,8 +133,8 @@ MISTAKES = [
 
     # Optimizers
     Mistake("optimizer-amsgrad", "lib/Transforms/Optimizer/DecomposeFused.cpp",
-            "⟦second = results.maxExpAvgSq = lane.binary<MaximumOp>(lane.align(op.getMaxExpAvgSqs()[index]), second);⟧",
-            "results.maxExpAvgSq = lane.binary<MaximumOp>(lane.align(op.getMaxExpAvgSqs()[index]), second);",
+            "⟦second = results.maxExpAvgSq = b.binary<MaximumOp>(b.align(op.getMaxExpAvgSqs()[index]), second);⟧",
+            "results.maxExpAvgSq = b.binary<MaximumOp>(b.align(op.getMaxExpAvgSqs()[index]), second);",
             "AMSGrad keeps the maximum and divides by the average.",
             ("Python/test_decompose_optimizer", "Transforms/Optimizer")),
     Mistake("optimizer-shared-tensor", "lib/Transforms/Optimizer/MergeListOps.cpp",

@@ -16,10 +16,10 @@ namespace spmd::kernel {
 
 struct CubinArchive;
 
-/// A line for each generated kernel of `module` with its symbol, its parallel trips and its arguments, operands before
-/// results: "k12 512 r:f32:2048 w:f32:64". A plan that launches it otherwise could make it leave its bytes, so a loader
-/// compares (spmd/Runtime/Core/KernelTable.h). `blocks`: how often those are launched whose iterations are the blocks
-/// of a grid, by symbol.
+/// A line for each generated kernel of `module` with its symbol, its parallel iterations and its arguments, operands
+/// before results: "k12 512 r:f32:2048 w:f32:64". A plan that launches it otherwise could make it leave its bytes, so a
+/// loader compares (spmd/Runtime/Core/KernelTable.h). `blocks`: how often those are launched whose iterations are the
+/// blocks of a grid, by symbol.
 mlir::FailureOr<std::string> getKernelTable(mlir::ModuleOp module, const llvm::StringMap<int64_t> &blocks = {});
 
 /// Exports the table from `module` as constant text, under runtime::kKernelTableSymbol.

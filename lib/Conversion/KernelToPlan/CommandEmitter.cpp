@@ -163,7 +163,7 @@ void CommandEmitter::emitKernel(KernelOpInterface kernel) {
   for (Value value : op->getResults())
     args.push_back(writeRef(assignment.getSlot(value), op->getLoc()));
   lastCompute = create<plan::KernelOp>(op->getLoc(), kernel.getSymbolAttr().getValue(), builder.getArrayAttr(args),
-                                       kernel.getParallelTrips(), kernel.getGrain(), kCompute);
+                                       kernel.getParallelIterations(), kernel.getGrain(), kCompute);
 }
 
 void CommandEmitter::emitGemm(kernel::GemmOp gemm) {

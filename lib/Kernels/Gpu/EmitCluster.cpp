@@ -14,10 +14,10 @@ FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, const G
   SmallVector<unsigned> nest = getNestDims(op);
   // A thread alone runs short nests, and those that leave the last dim, which has the lanes, to the grid.
   constexpr int64_t kShort = 32;
-  int64_t trips = 1;
+  int64_t iterations = 1;
   for (unsigned d : nest)
-    trips *= dims[d];
-  if (!nest.empty() && nest.back() + 1 == dims.size() && trips > kShort)
+    iterations *= dims[d];
+  if (!nest.empty() && nest.back() + 1 == dims.size() && iterations > kShort)
     return emitGroups(b, op, arguments, device);
   if (isTransposing(op))
     return emitTiles(b, op, arguments, device);

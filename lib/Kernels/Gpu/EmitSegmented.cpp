@@ -174,9 +174,9 @@ void SegmentedEmitter::emitElements() {
 }
 
 void SegmentedEmitter::emitPieces() {
-  int64_t trips = op.getParallelTrips();
+  int64_t iterations = op.getParallelIterations();
   // Threads that each have all their accesses in flight once.
-  int64_t perThread = llvm::divideCeil(op.getChunk(), trips * width * accesses);
+  int64_t perThread = llvm::divideCeil(op.getChunk(), iterations * width * accesses);
   threads = std::clamp<int64_t>(llvm::bit_floor<uint64_t>(perThread), kWarpSize, device.threadsPerBlock);
   Range piece = getPiece(b.getBlock());
   emitSegmentValues(piece.segment);
@@ -207,7 +207,7 @@ void SegmentedEmitter::emitPieces() {
     for (auto [r, value] : llvm::enumerate(getYielded()))
       b.store(fixed.lookup(value), b.getResultPointer(r), b.getBlock());
   });
-  b.finish(threads, trips);
+  b.finish(threads, iterations);
 }
 
 static LogicalResult emitGpuSegmented(GpuBuilder &b, SegmentedOp op, const Device &device) {

@@ -60,7 +60,7 @@ private:
 
 SortEmitter::SortEmitter(GpuBuilder &b, SortOp op, const Device &device)
     : b(b), op(op), element(getElementTypeOrSelf(op.getSelf().getType())), size(op.getSize()),
-      rows(op.getParallelTrips()) {
+      rows(op.getParallelIterations()) {
   pairs = std::max<int64_t>(llvm::PowerOf2Ceil(size) / 2, 1);
   threads = std::clamp<int64_t>(pairs, device.threadsPerSM / 16, device.threadsPerBlock);
   int64_t rowBytes = size * (getElementBytes(element) + getElementBytes(b.getI32Type()));

@@ -1,9 +1,9 @@
 //===- AttentionEmitter.h - what both passes of attention share -*- C++ -*-===//
 //
 // [Note: blocks of attention]
-// A trip is one batch and head (backward: one key/value head with its query heads). Keys are taken in blocks of at most
-// 256, queries in blocks of 32, so that scores of one pair of blocks (32 x 256) and the transposed keys stay in the
-// cache, whatever the sequence length; nothing of size queries x keys exists.
+// An iteration is one batch and head (backward: one key/value head with its query heads). Keys are taken in blocks of
+// at most 256, queries in blocks of 32, so that scores of one pair of blocks (32 x 256) and the transposed keys stay in
+// the cache, whatever the sequence length; nothing of size queries x keys exists.
 //
 // Forward, for each key block: S = scale q k^T + mask, softmax of the block, and out and lse are merged with those of
 // the blocks before (weights exp(lse_old - lse), exp(lse_block - lse)). Backward makes the probabilities again from

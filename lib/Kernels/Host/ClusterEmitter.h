@@ -18,7 +18,7 @@ public:
 
 private:
   // Loops.
-  void emitTrips();
+  void emitIterations();
   void emitRange();
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
@@ -57,7 +57,7 @@ private:
   struct Row;
   llvm::SmallVector<Pass> findPasses() const;
   void emitRowsInFlight(llvm::ArrayRef<Pass> passes);
-  Row openRow(mlir::Value trip, llvm::ArrayRef<Pass> before, mlir::ValueRange sums);
+  Row openRow(mlir::Value iteration, llvm::ArrayRef<Pass> before, mlir::ValueRange sums);
   void atRow(Row &row, llvm::function_ref<void()> body);
   void emitPasses(llvm::ArrayRef<Pass> passes, llvm::MutableArrayRef<Row> flying);
 
@@ -68,7 +68,7 @@ private:
   std::optional<unsigned> findTiledDim();
   TileBlock getTileBlock(unsigned tiledDim) const;
   bool isTransposed(unsigned operand, unsigned tiledDim);
-  void emitTiledTrips(unsigned tiledDim);
+  void emitTiledIterations(unsigned tiledDim);
   void emitTiledNest(unsigned dim, unsigned tiledDim, int64_t tiled);
   void emitTiles(unsigned tiledDim, int64_t positions);
 

@@ -26,7 +26,7 @@ bool ClusterEmitter::isInFirstPass(const Root &root) const {
                        [&](const Root &other) { return other.dims.test(innermostDim()) && other.stage < root.stage; });
 }
 
-/// Whether successive trips read successive rows of an operand.
+/// Whether successive iterations read successive rows of an operand.
 bool ClusterEmitter::isReadByRows(unsigned operand) const {
   const AccessMap &access = operandAccess[operand];
   unsigned inner = innermostDim();
@@ -39,7 +39,7 @@ void ClusterEmitter::prefetchOperand(unsigned operand, int64_t ahead, int64_t wi
   askFor(b, operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index, width, cache);
 }
 
-/// Prefetches what the loop of `roots` or that of a later trip will need.
+/// Prefetches what the loop of `roots` or that of a later iteration will need.
 void ClusterEmitter::prefetch(const Roots &roots, int64_t width) {
   constexpr int64_t kCacheBytes = 4 << 20;
   if (width < kLanes)

@@ -5,7 +5,7 @@
 // else of that row can run. So where rows come from a cache, the passes over successive rows run in one loop: pass 0 of
 // row r with pass 1 of row r - 1 and so on, as many rows in flight as there are passes. Each has accumulators of its
 // own, so the bits are those of rows one by one. From memory it does not pay (more streams; see
-// [Note: rows ahead]), nor where functions take the time, nor where a trip also sums over rows.
+// [Note: rows ahead]), nor where functions take the time, nor where an iteration also sums over rows.
 //
 // What a row takes along to its next pass are its sums; what follows from them is computed again.
 //
@@ -66,11 +66,11 @@ void ClusterEmitter::atRow(Row &row, llvm::function_ref<void()> body) {
   std::swap(scopes, row.scopes);
 }
 
-/// The row of a trip after the passes `before`, with their sums.
-ClusterEmitter::Row ClusterEmitter::openRow(Value trip, ArrayRef<Pass> before, ValueRange sums) {
+/// The row of an iteration after the passes `before`, with their sums.
+ClusterEmitter::Row ClusterEmitter::openRow(Value iteration, ArrayRef<Pass> before, ValueRange sums) {
   Row row = {position, scopes, before.size(), SmallVector<Value>(sums.begin(), sums.end())};
   atRow(row, [&] {
-    setPosition(trip, op.getParallel());
+    setPosition(iteration, op.getParallel());
     scopes.emplace_back();
     auto sum = sums.begin();
     for (const Pass &pass : before)
@@ -140,11 +140,11 @@ void ClusterEmitter::emitPasses(ArrayRef<Pass> passes, MutableArrayRef<Row> flyi
     });
 }
 
-/// Runs all trips, which are at least as many as passes.
+/// Runs all iterations, which are at least as many as passes.
 void ClusterEmitter::emitRowsInFlight(ArrayRef<Pass> passes) {
   using Sums = SmallVector<SmallVector<Value>>; // of the row that takes pass p + 1 next, for each p
   size_t count = passes.size();
-  /// Runs pass `from` of trip `first`, and later passes up to `to` of those before it.
+  /// Runs pass `from` of iteration `first`, and later passes up to `to` of those before it.
   auto advance = [&](Value first, size_t from, size_t to, const Sums &sums) {
     SmallVector<Row> flying;
     for (size_t pass = from; pass < to; ++pass)
@@ -175,8 +175,8 @@ void ClusterEmitter::emitRowsInFlight(ArrayRef<Pass> passes) {
     return out;
   };
   Value second = b.add(arguments.begin, count - 1);
-  sums = unflatten(b.loop(second, arguments.end, 1, flatten(sums), [&](Value trip, ValueRange carried) {
-    return flatten(advance(trip, 0, count, unflatten(carried)));
+  sums = unflatten(b.loop(second, arguments.end, 1, flatten(sums), [&](Value iteration, ValueRange carried) {
+    return flatten(advance(iteration, 0, count, unflatten(carried)));
   }));
   for (size_t from = 1; from < count; ++from)
     sums = advance(b.sub(arguments.end, b.i64(1)), from, count, sums);

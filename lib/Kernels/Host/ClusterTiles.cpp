@@ -57,16 +57,17 @@ std::optional<unsigned> ClusterEmitter::findTiledDim() {
   return std::nullopt;
 }
 
-void ClusterEmitter::emitTiledTrips(unsigned tiledDim) {
+void ClusterEmitter::emitTiledIterations(unsigned tiledDim) {
   unsigned parallel = op.getParallel();
   if (tiledDim >= parallel) {
-    b.loop(arguments.begin, arguments.end, 1, [&](Value trip) {
-      setPosition(trip, parallel);
+    b.loop(arguments.begin, arguments.end, 1, [&](Value iteration) {
+      setPosition(iteration, parallel);
       emitTiledNest(parallel, tiledDim, /*tiled=*/0);
     });
     return;
   }
-  // The tiled dim is cut among trips: whole tiles first, wherever the range begins, as every element is on its own.
+  // The tiled dim is cut among iterations: whole tiles first, wherever the range begins, as every element is on its
+  // own.
   int64_t size = dims[tiledDim];
   Value first = b.floorDiv(arguments.begin, size), end = b.floorDiv(b.add(arguments.end, size - 1), size);
   b.loop(first, end, 1, [&](Value outer) {

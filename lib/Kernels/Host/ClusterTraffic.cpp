@@ -1,10 +1,10 @@
 //===- ClusterTraffic.cpp - bytes that the loops of a cluster move --------===//
 //
 // [Note: bytes moved on CPUs]
-// What goes between the second-level cache of a core and the memory behind it, as if one core ran all trips. All that
-// is needed goes there once. It does so again where a loop comes back to it after it has touched more than that cache
-// holds: in a later pass over a row, or in every iteration of a loop along which an operand does not change. So a row
-// that fits is moved once, however many passes there are. Elements are counted, not lines, and not the line that a
+// What goes between the second-level cache of a core and the memory behind it, as if one core ran all iterations. All
+// that is needed goes there once. It does so again where a loop comes back to it after it has touched more than that
+// cache holds: in a later pass over a row, or in every iteration of a loop along which an operand does not change. So a
+// row that fits is moved once, however many passes there are. Elements are counted, not lines, and not the line that a
 // store into the caches reads first.
 //
 //===----------------------------------------------------------------------===//

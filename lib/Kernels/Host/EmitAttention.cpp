@@ -119,15 +119,15 @@ LogicalResult ForwardEmitter::emit() {
   rowShift = scratch(1, kQueryBlock);
   rowSum = scratch(1, kQueryBlock);
   rowLanes = scratch(kQueryBlock, kLanes);
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
-    Place at = locate(trip);
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value iteration) {
+    Place at = locate(iteration);
     Value batch = at.batch, head = at.head, kvHead = at.kvHead;
     Panel q = panel(b.getPointer(0), op.getQView(), batch, head);
     Panel k = panel(b.getPointer(1), op.getKView(), batch, kvHead);
     Panel v = panel(b.getPointer(2), op.getVView(), batch, kvHead);
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
-    lse = {b.getResultPointer(1), b.mul(trip, sizes.getQLen()), 0};
-    Place next = locate(b.add(trip, b.i64(1)));
+    lse = {b.getResultPointer(1), b.mul(iteration, sizes.getQLen()), 0};
+    Place next = locate(b.add(iteration, b.i64(1)));
     NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), next.batch, next.head), depth},
                                {panel(b.getResultPointer(0), op.getOutView(), next.batch, next.head), vDim}},
                               {{panel(b.getPointer(1), op.getKView(), next.batch, next.kvHead), depth},

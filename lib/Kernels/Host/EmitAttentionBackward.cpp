@@ -43,13 +43,14 @@ void BackwardEmitter::addToMaskGradient(const Panel &maskGrad, Value query, Valu
   });
 }
 
-/// One trip is what shares no gradient with another: a batch and key/value head, or several where the gradient of the
-/// mask is summed over them.
+/// One iteration is what shares no gradient with another: a batch and key/value head, or several where the gradient of
+/// the mask is summed over them.
 void BackwardEmitter::forHeads(llvm::function_ref<void(Value, Value)> body) {
   int64_t batches = sizes.getBatch(), kvHeads = sizes.getKvHeads();
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value iteration) {
     bool sumsBatches = op.getMaskGrad() && maskShape[0] == 1, sumsHeads = op.getMaskGrad() && maskShape[1] == 1;
-    Value batch = sumsHeads ? trip : b.floorDiv(trip, kvHeads), head = sumsHeads ? b.i64(0) : b.mod(trip, kvHeads);
+    Value batch = sumsHeads ? iteration : b.floorDiv(iteration, kvHeads),
+          head = sumsHeads ? b.i64(0) : b.mod(iteration, kvHeads);
     if (op.getMaskGrad())
       zeroMaskGradient(sumsBatches ? b.i64(0) : batch, head);
     Value one = b.i64(1);

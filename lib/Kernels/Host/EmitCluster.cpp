@@ -1,8 +1,8 @@
 //===- EmitCluster.cpp - loops of kernel.cluster --------------------------===//
 //
-// The trip of the parallel loop runs the nest of sequential dims once per stage (see [Note: stages of a cluster]). A
-// value is emitted in the outermost loop where everything it depends on is known, as a scalar; in the innermost loop it
-// is a vector of 16 lanes. A reduction over the innermost dim has the shape of [Note: shape of reductions]; one over
+// The iteration of the parallel loop runs the nest of sequential dims once per stage (see [Note: stages of a cluster]).
+// A value is emitted in the outermost loop where everything it depends on is known, as a scalar; in the innermost loop
+// it is a vector of 16 lanes. A reduction over the innermost dim has the shape of [Note: shape of reductions]; one over
 // outer dims adds in their order, into stack memory.
 //
 //===----------------------------------------------------------------------===//
@@ -43,10 +43,10 @@ LogicalResult ClusterEmitter::emit() {
   if (parallel == dims.size() && !dims.empty()) {
     emitRange();
   } else if (std::optional<unsigned> tiledDim = findTiledDim()) {
-    emitTiledTrips(*tiledDim);
+    emitTiledIterations(*tiledDim);
   } else {
     findKept();
-    emitTrips();
+    emitIterations();
   }
   countMoved();
   return success();
@@ -59,10 +59,10 @@ void ClusterEmitter::emitInvariantBefore(unsigned level, const Roots &roots) {
   emitInvariant(roots, changing);
 }
 
-void ClusterEmitter::setPosition(Value trip, unsigned numDims) {
+void ClusterEmitter::setPosition(Value iteration, unsigned numDims) {
   for (unsigned d = numDims; d-- > 0;) {
-    position[d] = d == 0 ? trip : b.mod(trip, dims[d]);
-    trip = b.floorDiv(trip, dims[d]);
+    position[d] = d == 0 ? iteration : b.mod(iteration, dims[d]);
+    iteration = b.floorDiv(iteration, dims[d]);
   }
 }
 
@@ -129,19 +129,19 @@ bool ClusterEmitter::mayKeep(Value value, const Root &store, const ClusterSchedu
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// One trip per point of the parallel dims; the nest is made of the sequential dims.
-void ClusterEmitter::emitTrips() {
+/// One iteration per point of the parallel dims; the nest is made of the sequential dims.
+void ClusterEmitter::emitIterations() {
   auto emitAlone = [&] {
-    b.loop(arguments.begin, arguments.end, 1, [&](Value trip) {
-      setPosition(trip, op.getParallel());
+    b.loop(arguments.begin, arguments.end, 1, [&](Value iteration) {
+      setPosition(iteration, op.getParallel());
       scopes.emplace_back();
       emitLevel(0, getRoots());
       scopes.pop_back();
     });
   };
   if (SmallVector<Pass> passes = findPasses(); !passes.empty()) {
-    Value trips = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
-    Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, trips, least);
+    Value iterations = b.sub(arguments.end, arguments.begin), least = b.i64(passes.size());
+    Value areEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, iterations, least);
     return b.choose(areEnough, [&] { emitRowsInFlight(passes); }, emitAlone);
   }
   emitPastCaches(emitAlone);

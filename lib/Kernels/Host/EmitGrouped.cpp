@@ -1,8 +1,8 @@
 //===- EmitGrouped.cpp - loops of grouped_gemm and grouped_outer ----------===//
 //
 // [Note: rows of a group]
-// Rows are read where they lie, in whatever order groups come: a trip is a row of the result, and what it sums does
-// not depend on which rows are its neighbours. So bits depend neither on threads nor on how many rows a rank has.
+// Rows are read where they lie, in whatever order groups come: an iteration is a row of the result, and what it sums
+// does not depend on which rows are its neighbours. So bits depend neither on threads nor on how many rows a rank has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,8 +90,8 @@ static LogicalResult emitGroupedGemm(KernelBuilder &b, GroupedGemmOp op) {
 static LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op) {
   Type element = getElementTypeOrSelf(op.getA().getType()), sum = getSumType(element);
   int64_t m = op.getM(), n = op.getN();
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
-    Value group = b.floorDiv(trip, m), i = b.mod(trip, m);
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value iteration) {
+    Value group = b.floorDiv(iteration, m), i = b.mod(iteration, m);
     forColumns(b, n, [&](Value column, int64_t width, int64_t count) {
       auto step = [&](Value row, ValueRange carried) {
         Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -109,7 +109,7 @@ static LogicalResult emitGroupedOuter(KernelBuilder &b, GroupedOuterOp op) {
       SmallVector<Value> sums =
           b.loop(b.i64(0), b.i64(op.getRows()), 1, zeros(b, sum, width, count), step);
       for (auto [v, value] : llvm::enumerate(sums))
-        storeSum(b, value, element, b.getResultPointer(0), b.add(b.add(b.mul(trip, n), column), v * width));
+        storeSum(b, value, element, b.getResultPointer(0), b.add(b.add(b.mul(iteration, n), column), v * width));
     });
   });
   return success();

@@ -105,39 +105,42 @@ static bool exceedsCaches(ScatterRowsOp op) {
   return rowBytes % kLineBytes == 0 && op.getBatch() * op.getRows() * rowBytes >= kPastCachesBytes;
 }
 
-/// What comes on top of every operand and result once ([Note: bytes moved on CPUs]). Where a trip's ids, rows of src
-/// and of the table are more than the cache holds, every trip reads the ids again; where its part of the table alone
-/// is, a row of it is read and written for each of its ids; and for narrow floats each of them goes through all ids.
+/// What comes on top of every operand and result once ([Note: bytes moved on CPUs]). Where an iteration's ids, rows of
+/// src and of the table are more than the cache holds, every iteration reads the ids again; where its part of the table
+/// alone is, a row of it is read and written for each of its ids; and for narrow floats each of them goes through all
+/// ids.
 static void countScattered(KernelBuilder &b, ScatterRowsOp op) {
   auto bytesOf = [](Type type) { return getNumElements(type) * getElementBytes(type); };
-  int64_t batch = op.getBatch(), trips = op.getTripsPerTable(), ids = getNumElements(op.getIds().getType());
+  int64_t batch = op.getBatch(), iterations = op.getIterationsPerTable(), ids = getNumElements(op.getIds().getType());
   int64_t idBytes = bytesOf(op.getIds().getType()), tableBytes = bytesOf(op.getResult().getType());
   int64_t srcBytes = bytesOf(op.getSrc().getType());
-  if (idBytes / batch + (tableBytes + srcBytes) / (batch * trips) <= b.getCacheBytes())
+  if (idBytes / batch + (tableBytes + srcBytes) / (batch * iterations) <= b.getCacheBytes())
     return;
-  b.addMovedBytes((trips - 1) * idBytes);
-  if (tableBytes / (batch * trips) > b.getCacheBytes())
+  b.addMovedBytes((iterations - 1) * idBytes);
+  if (tableBytes / (batch * iterations) > b.getCacheBytes())
     b.addMovedBytes((op.getKind() == ScatterKind::Set ? 1 : 2) * srcBytes);
   if (combinesInF32(op) && idBytes / batch > b.getCacheBytes())
     b.addMovedBytes(ids * (idBytes / batch));
 }
 
-/// A trip owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row comes
-/// in the order of src whoever runs the trip. Narrow floats are summed in f32, one row at a time, and rounded once.
+/// An iteration owns a range of a table's rows and goes through all ids of the table, so what is scattered onto a row
+/// comes in the order of src whoever runs the iteration. Narrow floats are summed in f32, one row at a time, and
+/// rounded once.
 static LogicalResult emitScatterRows(KernelBuilder &b, ScatterRowsOp op) {
   Type element = getElementTypeOrSelf(op.getSrc().getType());
-  int64_t size = op.getRowSize(), rows = op.getRows(), trips = op.getTripsPerTable(), batch = op.getBatch();
+  int64_t size = op.getRowSize(), rows = op.getRows(), iterations = op.getIterationsPerTable(), batch = op.getBatch();
   int64_t ids = cast<RankedTensorType>(op.getIds().getType()).getNumElements() / batch;
   Value src = b.getPointer(0), idPointer = b.getPointer(1), result = b.getResultPointer(0);
   Value into = op.getInto() ? b.getPointer(2) : Value();
   int64_t block = std::min<int64_t>(size, 1024);
   Value sums = combinesInF32(op) ? b.stack(b.getF32Type(), block) : Value();
   countScattered(b, op);
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value anyTrip) {
-    Value table = batch == 1 ? b.i64(0) : b.floorDiv(anyTrip, trips);
-    Value trip = batch == 1 ? anyTrip : b.mod(anyTrip, trips);
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value anyIteration) {
+    Value table = batch == 1 ? b.i64(0) : b.floorDiv(anyIteration, iterations);
+    Value iteration = batch == 1 ? anyIteration : b.mod(anyIteration, iterations);
     Value firstRow = b.mul(table, rows), firstId = b.mul(table, ids);
-    Value low = b.floorDiv(b.mul(trip, rows), trips), high = b.floorDiv(b.mul(b.add(trip, 1), rows), trips);
+    Value low = b.floorDiv(b.mul(iteration, rows), iterations),
+          high = b.floorDiv(b.mul(b.add(iteration, 1), rows), iterations);
     auto start = [&] {
       b.loop(low, high, 1, [&](Value row) {
         forRow(b, size, [&](Value i, int64_t width) {

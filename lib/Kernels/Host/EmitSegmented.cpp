@@ -1,7 +1,7 @@
 //===- EmitSegmented.cpp - loops of kernel.segmented ----------------------===//
 //
 // Elementwise, a range of the chunk is walked segment by segment: what a segment fixes is made once, then the elements
-// are a vector loop. A reduction has one trip per piece of a segment.
+// are a vector loop. A reduction has one iteration per piece of a segment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,8 +75,8 @@ void SegmentedEmitter::emitElements() {
 }
 
 void SegmentedEmitter::emitPieces() {
-  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value trip) {
-    Range piece = getPiece(trip);
+  b.loop(b.getBegin(), b.getEnd(), 1, [&](Value iteration) {
+    Range piece = getPiece(iteration);
     emitSegmentValues(piece.segment);
     emitReductions([&](ReduceOp reduce) {
       Reduction reduction = {reduce.getKind(), reduce.getType()};
@@ -88,7 +88,7 @@ void SegmentedEmitter::emitPieces() {
                             })[0];
     });
     for (auto [r, value] : llvm::enumerate(getYielded()))
-      b.store(fixed.lookup(value), b.getResultPointer(r), trip);
+      b.store(fixed.lookup(value), b.getResultPointer(r), iteration);
   });
 }
 

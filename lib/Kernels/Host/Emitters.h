@@ -1,6 +1,6 @@
 //===- Emitters.h - loops of each kernel op ---------------------*- C++ -*-===//
 //
-// An emitter fills the function that its builder has started with the loops of its op, for trips [begin, end).
+// An emitter fills the function that its builder has started with the loops of its op, for iterations [begin, end).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ using HostEmitters = EmitterTable<KernelBuilder>;
 #define SPMD_HOST_EMITTERS(FAMILY) void add##FAMILY##Emitters(HostEmitters &emitters);
 #include "lib/Kernels/HostEmitters.inc"
 
-/// Where a cluster finds its operands and results, and which trips to run.
+/// Where a cluster finds its operands and results, and which iterations to run.
 struct ClusterArguments {
   mlir::SmallVector<mlir::Value> operands, results;
   mlir::Value begin, end;

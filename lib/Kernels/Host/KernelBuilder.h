@@ -1,8 +1,8 @@
 //===- KernelBuilder.h - builds one kernel function for CPUs ----*- C++ -*-===//
 //
 // A kernel is `void SYMBOL(ptr args, ptr coords, i64 begin, i64 end)`: `args` points to one pointer per operand, then
-// per result, `coords` to the mesh coordinates of the rank. Its attribute `spmd.moved_bytes` says what all its trips
-// move between the second-level cache and memory ([Note: bytes moved on CPUs]).
+// per result, `coords` to the mesh coordinates of the rank. Its attribute `spmd.moved_bytes` says what all its
+// iterations move between the second-level cache and memory ([Note: bytes moved on CPUs]).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ inline constexpr int64_t kLanes = 16;
 /// Bytes of a line of the cache.
 inline constexpr int64_t kLineBytes = 64;
 
-/// Memory of so many bytes no cache holds: it is written by non-temporal stores, where it is not read soon. A store that
-/// first reads the line it overwrites costs twice as much.
+/// Memory of so many bytes no cache holds: it is written by non-temporal stores, where it is not read soon. A store
+/// that first reads the line it overwrites costs twice as much.
 inline constexpr int64_t kPastCachesBytes = 32 << 20;
 
 /// Builds the body of one kernel function for CPUs.
@@ -39,7 +39,7 @@ public:
   /// Ends the function.
   void finish();
 
-  /// Bounds of the range of parallel trips.
+  /// Bounds of the range of parallel iterations.
   mlir::Value getBegin() { return begin; }
   mlir::Value getEnd() { return end; }
   mlir::Value getCoordinate(unsigned axis) override;

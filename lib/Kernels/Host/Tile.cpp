@@ -39,7 +39,7 @@ static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_
     }
     return out;
   };
-  // A processor foresees where a loop ends if it has few trips, and a tile is all but over when it finds out late.
+  // A processor foresees where a loop ends if it has few iterations, and a tile is all but over when it finds out late.
   constexpr int64_t kSteps = 4;
   Value whole = b.sub(end, b.mod(b.sub(end, begin), kSteps));
   SmallVector<Value> sums = b.loop(begin, whole, kSteps, zeros, [&](Value k, ValueRange carried) {

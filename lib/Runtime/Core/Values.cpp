@@ -43,7 +43,8 @@ static std::string operationOf(const CollectiveCommand &collective, const std::v
 std::string spmd::runtime::operationOf(const Command &command, const std::vector<std::string> &axes) {
   return command.visit(
       [&](const KernelCommand &kernel) {
-        // How often it runs is for the kernel file to say (rule 9): a GPU launches other numbers than a loop has trips.
+        // How often it runs is for the kernel file to say (rule 9): a GPU launches other numbers than a loop has
+        // iterations.
         std::string text = "kernel " + kernel.symbol + " ";
         for (const Ref &ref : command.refs)
           text += textOf(ref.access);

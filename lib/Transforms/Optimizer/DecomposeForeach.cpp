@@ -1,7 +1,7 @@
 //===- DecomposeForeach.cpp - _foreach ops as arithmetic ------------------===//
 
 #include "Decompose.h"
-#include "Lane.h"
+#include "UpdateBuilder.h"
 
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
@@ -20,29 +20,29 @@ using namespace spmd::aten;
 namespace {
 /// One position of a list op.
 struct Position {
-  Lane &lane;
+  UpdateBuilder &b;
   unsigned index;
 
   /// The position's entry of a list of scalars; in chunk form, all entries.
   Number scalar(ArrayAttr scalars) {
     SmallVector<double> values = llvm::map_to_vector(scalars, getScalarValue);
-    if (!lane.isChunk())
+    if (!b.isChunk())
       return values[index];
-    return lane.toLane(lane.fromSegments(values));
+    return b.toElements(b.fromSegments(values));
   }
-  Value operand(ValueRange list) { return lane.align(list[index]); }
-  Value divisor(ValueRange list) { return lane.alignDivisor(list[index]); }
+  Value operand(ValueRange list) { return b.align(list[index]); }
+  Value divisor(ValueRange list) { return b.alignDivisor(list[index]); }
 };
 } // namespace
 
 /// `scalars` of _foreach_addcmul.Tensor: one entry per position or segment.
-static Value scalarEntry(Lane &lane, RewriterBase &rewriter, Operation *op, Value scalars, unsigned index) {
-  if (lane.isChunk())
-    return lane.align(scalars);
+static Value scalarEntry(UpdateBuilder &b, RewriterBase &rewriter, Operation *op, Value scalars, unsigned index) {
+  if (b.isChunk())
+    return b.align(scalars);
   auto type = cast<RankedTensorType>(scalars.getType());
   Value entry = SelectIntOp::create(rewriter, op->getLoc(), RankedTensorType::get({}, type.getElementType()), scalars,
                                     rewriter.getI64IntegerAttr(0), rewriter.getI64IntegerAttr(index));
-  return lane.align(entry);
+  return b.align(entry);
 }
 
 static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewriter, unsigned index) {
@@ -69,27 +69,27 @@ static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewr
 
 /// The op at one position, or on a chunk. There a number is 1 in the padding: it may be, or become part of, a divisor;
 /// and it does not decide the type that a comparison is done in.
-static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, Lane &lane, unsigned index) {
+static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, UpdateBuilder &b, unsigned index) {
   SmallVector<Value> operands;
   unsigned size = op.getNumResults();
   auto dtypeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
-  bool compares = lane.isChunk() && !isa<FloatType>(lane.getType().getElementType());
+  bool compares = b.isChunk() && !isa<FloatType>(b.getType().getElementType());
   Type chunkDtype;
   for (Value operand : op.getOperands())
-    if (compares && !lane.isTable(operand) && isa<FloatType>(dtypeOf(operand)))
+    if (compares && !b.isTable(operand) && isa<FloatType>(dtypeOf(operand)))
       chunkDtype = dtypeOf(operand);
   for (unsigned list = 0; list * size < op.getOperands().size(); ++list) {
     Value operand = op.getOperands()[list * size + index];
     bool isNumber = isa<FloatType>(dtypeOf(operand));
-    if (chunkDtype && isNumber && lane.isTable(operand))
-      operand = lane.cast(operand, chunkDtype);
-    operands.push_back(!lane.isChunk() ? operand : isNumber ? lane.alignDivisor(operand) : lane.align(operand));
+    if (chunkDtype && isNumber && b.isTable(operand))
+      operand = b.cast(operand, chunkDtype);
+    operands.push_back(!b.isChunk() ? operand : isNumber ? b.alignDivisor(operand) : b.align(operand));
   }
   auto result = cast<RankedTensorType>(op.getResult(index).getType());
   std::string name = ("aten." + op.getOp()).str();
   bool rounds = name == ToCopyOp::getOperationName(); // what is asked for, to a type of its own
   OperationState state(op.getLoc(), name, operands,
-                       lane.isChunk() && !rounds ? result.clone(getComputeType(result.getElementType())) : result,
+                       b.isChunk() && !rounds ? result.clone(getComputeType(result.getElementType())) : result,
                        op.getOptions().getValue());
   return rewriter.create(state)->getResult(0);
 }
@@ -110,132 +110,126 @@ static bool isDivisor(Value value) {
 }
 
 static Value decomposePosition(Operation *op, RewriterBase &rewriter, Position at) {
-  Lane &lane = at.lane;
+  UpdateBuilder &b = at.b;
   return TypeSwitch<Operation *, Value>(op)
       // self + scalar
       .Case([&](ForeachAddScalarOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
+        return b.add(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachAddScalarListOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+        return b.add(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachAddListOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), at.operand(foreach.getOther()),
-                        getScalarValue(foreach.getAlpha()));
+        return b.add(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), getScalarValue(foreach.getAlpha()));
       })
       .Case([&](ForeachAddTensorOp foreach) {
-        return lane.add(at.operand(foreach.getSelf()), lane.align(foreach.getOther()),
-                        getScalarValue(foreach.getAlpha()));
+        return b.add(at.operand(foreach.getSelf()), b.align(foreach.getOther()), getScalarValue(foreach.getAlpha()));
       })
       // self - scalar
       .Case([&](ForeachSubScalarOp foreach) {
-        return lane.sub(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
+        return b.sub(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachSubScalarListOp foreach) {
-        return lane.sub(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+        return b.sub(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachSubListOp foreach) {
-        return lane.sub(at.operand(foreach.getSelf()), at.operand(foreach.getOther()),
-                        getScalarValue(foreach.getAlpha()));
+        return b.sub(at.operand(foreach.getSelf()), at.operand(foreach.getOther()), getScalarValue(foreach.getAlpha()));
       })
       // self * scalar
       .Case([&](ForeachMulScalarOp foreach) {
-        return lane.mul(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
+        return b.mul(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachMulScalarListOp foreach) {
-        return lane.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+        return b.mul(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachMulListOp foreach) {
         Value other =
             isDivisor(op->getResult(at.index)) ? at.divisor(foreach.getOther()) : at.operand(foreach.getOther());
-        return lane.mul(at.operand(foreach.getSelf()), other);
+        return b.mul(at.operand(foreach.getSelf()), other);
       })
-      .Case([&](ForeachMulTensorOp foreach) {
-        return lane.mul(at.operand(foreach.getSelf()), lane.align(foreach.getOther()));
-      })
+      .Case(
+          [&](ForeachMulTensorOp foreach) { return b.mul(at.operand(foreach.getSelf()), b.align(foreach.getOther())); })
       // self / scalar
       .Case([&](ForeachDivScalarOp foreach) {
-        return lane.div(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
+        return b.div(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()));
       })
       .Case([&](ForeachDivScalarListOp foreach) {
         // By 1 / x: a spread list of scalars is 0 in the padding.
         SmallVector<double> reciprocals;
         for (Attribute scalar : foreach.getScalars())
           reciprocals.push_back(1 / getScalarValue(scalar));
-        if (!lane.isChunk() || llvm::all_equal(foreach.getScalars()))
-          return lane.div(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
-        return lane.mul(at.operand(foreach.getSelf()), lane.toLane(lane.fromSegments(reciprocals)));
+        if (!b.isChunk() || llvm::all_equal(foreach.getScalars()))
+          return b.div(at.operand(foreach.getSelf()), at.scalar(foreach.getScalars()));
+        return b.mul(at.operand(foreach.getSelf()), b.toElements(b.fromSegments(reciprocals)));
       })
       .Case([&](ForeachDivListOp foreach) {
-        return lane.div(at.operand(foreach.getSelf()), at.divisor(foreach.getOther()));
+        return b.div(at.operand(foreach.getSelf()), at.divisor(foreach.getOther()));
       })
-      .Case([&](ForeachDivTensorOp foreach) {
-        return lane.div(at.operand(foreach.getSelf()), lane.align(foreach.getOther()));
-      })
+      .Case(
+          [&](ForeachDivTensorOp foreach) { return b.div(at.operand(foreach.getSelf()), b.align(foreach.getOther())); })
       // functions
-      .Case([&](ForeachNegOp foreach) { return lane.unary<NegOp>(at.operand(foreach.getSelf())); })
-      .Case([&](ForeachSqrtOp foreach) { return lane.unary<SqrtOp>(at.operand(foreach.getSelf())); })
-      .Case([&](ForeachReciprocalOp foreach) { return lane.unary<ReciprocalOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachNegOp foreach) { return b.unary<NegOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachSqrtOp foreach) { return b.unary<SqrtOp>(at.operand(foreach.getSelf())); })
+      .Case([&](ForeachReciprocalOp foreach) { return b.unary<ReciprocalOp>(at.operand(foreach.getSelf())); })
       .Case([&](ForeachPowScalarAndTensorOp foreach) {
-        return lane.pow(getScalarValue(foreach.getSelf()), at.operand(foreach.getExponent()));
+        return b.pow(getScalarValue(foreach.getSelf()), at.operand(foreach.getExponent()));
       })
       .Case([&](ForeachPowScalarOp foreach) {
-        return lane.pow(at.operand(foreach.getSelf()), Number(getScalarValue(foreach.getExponent())));
+        return b.pow(at.operand(foreach.getSelf()), Number(getScalarValue(foreach.getExponent())));
       })
       .Case([&](ForeachPowScalarListOp foreach) {
-        return lane.pow(at.operand(foreach.getSelf()), at.scalar(foreach.getExponent()));
+        return b.pow(at.operand(foreach.getSelf()), at.scalar(foreach.getExponent()));
       })
       .Case([&](ForeachPowListOp foreach) {
-        return lane.pow(at.operand(foreach.getSelf()), Number(at.operand(foreach.getExponent())));
+        return b.pow(at.operand(foreach.getSelf()), Number(at.operand(foreach.getExponent())));
       })
       .Case([&](ForeachLerpScalarOp foreach) {
-        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
-                         getScalarValue(foreach.getWeight()));
+        return b.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
+                      getScalarValue(foreach.getWeight()));
       })
       .Case([&](ForeachLerpScalarListOp foreach) {
-        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
-                         at.scalar(foreach.getWeight()));
+        return b.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()), at.scalar(foreach.getWeight()));
       })
       .Case([&](ForeachLerpListOp foreach) {
-        return lane.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
-                         at.operand(foreach.getWeights()));
+        return b.lerp(at.operand(foreach.getSelf()), at.operand(foreach.getTensors1()),
+                      at.operand(foreach.getWeights()));
       })
       // self + value * tensor1 (* or /) tensor2
       .Case([&](ForeachAddcmulScalarOp foreach) {
-        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.operand(foreach.getTensor2()), getScalarValue(foreach.getValue()));
+        return b.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.operand(foreach.getTensor2()), getScalarValue(foreach.getValue()));
       })
       .Case([&](ForeachAddcmulScalarListOp foreach) {
-        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.operand(foreach.getTensor2()), at.scalar(foreach.getScalars()));
+        return b.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.operand(foreach.getTensor2()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachAddcmulTensorOp foreach) {
-        return lane.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.operand(foreach.getTensor2()),
-                            scalarEntry(lane, rewriter, op, foreach.getScalars(), at.index));
+        return b.addcmul(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.operand(foreach.getTensor2()),
+                         scalarEntry(b, rewriter, op, foreach.getScalars(), at.index));
       })
       .Case([&](ForeachAddcdivScalarOp foreach) {
-        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.divisor(foreach.getTensor2()), getScalarValue(foreach.getValue()));
+        return b.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.divisor(foreach.getTensor2()), getScalarValue(foreach.getValue()));
       })
       .Case([&](ForeachAddcdivScalarListOp foreach) {
-        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.divisor(foreach.getTensor2()), at.scalar(foreach.getScalars()));
+        return b.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.divisor(foreach.getTensor2()), at.scalar(foreach.getScalars()));
       })
       .Case([&](ForeachAddcdivTensorOp foreach) {
-        return lane.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
-                            at.divisor(foreach.getTensor2()),
-                            scalarEntry(lane, rewriter, op, foreach.getScalars(), at.index));
+        return b.addcdiv(at.operand(foreach.getSelf()), at.operand(foreach.getTensor1()),
+                         at.divisor(foreach.getTensor2()),
+                         scalarEntry(b, rewriter, op, foreach.getScalars(), at.index));
       })
       // bounds
       .Case([&](ForeachMaximumListOp foreach) {
-        return lane.binary<MaximumOp>(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
+        return b.binary<MaximumOp>(at.operand(foreach.getSelf()), at.operand(foreach.getOther()));
       })
       .Case([&](ForeachMaximumScalarOp foreach) {
-        return lane.clamp(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()), std::nullopt);
+        return b.clamp(at.operand(foreach.getSelf()), getScalarValue(foreach.getScalar()), std::nullopt);
       })
       .Case([&](ForeachMinimumScalarOp foreach) {
-        return lane.clamp(at.operand(foreach.getSelf()), std::nullopt, getScalarValue(foreach.getScalar()));
+        return b.clamp(at.operand(foreach.getSelf()), std::nullopt, getScalarValue(foreach.getScalar()));
       })
       .Default(Value());
 }
@@ -256,13 +250,13 @@ LogicalResult spmd::decomposeForeach(ListOpInterface op, RewriterBase &rewriter)
     if (StringRef scalars = op.getScalarsName(); !scalars.empty())
       if (auto list = op->getAttrOfType<ArrayAttr>(scalars))
         segments.assign(list.size(), 0);
-    Lane lane(rewriter, op->getLoc(), type, op.getUnitAttr(), segments);
+    UpdateBuilder b(rewriter, op->getLoc(), type, op.getUnitAttr(), segments);
     auto map = dyn_cast<ForeachMapOp>(*op);
-    Value value = map ? decomposeMap(map, rewriter, lane, index) : decomposePosition(op, rewriter, {lane, index});
+    Value value = map ? decomposeMap(map, rewriter, b, index) : decomposePosition(op, rewriter, {b, index});
     if (!value)
       return op->emitOpError() << "has no decomposition";
     // A list op rounds once, whatever it is made of.
-    values.push_back(lane.round(value, type));
+    values.push_back(b.round(value, type));
   }
   rewriter.replaceOp(op, values);
   return success();

@@ -40,7 +40,7 @@ TEST_F(KernelInterfaceTest, ElementwiseClusterWorksInPlace) {
     })");
   EXPECT_TRUE(op.canAlias(0, 0));
   EXPECT_FALSE(op.canAlias(1, 0));
-  EXPECT_EQ(op.getParallelTrips(), 32);
+  EXPECT_EQ(op.getParallelIterations(), 32);
   EXPECT_EQ(op.getFlops(), 32);
   EXPECT_EQ(op.getBytesMoved(), 4 * (32 + 8 + 32));
   EXPECT_EQ(op.getGrain(), 32);
@@ -129,7 +129,7 @@ TEST_F(KernelInterfaceTest, LaterPassesForbidEarlyResults) {
   EXPECT_TRUE(op.canAlias(0, 1));
   EXPECT_TRUE(op.canAlias(1, 0));
   EXPECT_TRUE(op.canAlias(1, 1));
-  EXPECT_EQ(op.getParallelTrips(), 4);
+  EXPECT_EQ(op.getParallelIterations(), 4);
 }
 
 TEST_F(KernelInterfaceTest, SegmentedWorksInPlaceOnElementsOnly) {
@@ -141,10 +141,10 @@ TEST_F(KernelInterfaceTest, SegmentedWorksInPlaceOnElementsOnly) {
     })");
   EXPECT_TRUE(op.canAlias(0, 0));
   EXPECT_FALSE(op.canAlias(1, 0));
-  EXPECT_EQ(op.getParallelTrips(), 4);
+  EXPECT_EQ(op.getParallelIterations(), 4);
 }
 
-TEST_F(KernelInterfaceTest, SegmentNormsAreOneTripPerPiece) {
+TEST_F(KernelInterfaceTest, SegmentNormsAreOneIterationPerPiece) {
   auto op = parse("%p: tensor<8xf32>", R"(
     %0 = kernel.segmented chunk 8 position () -> (0) segments [0, 4] to [4, 8] pieces 4
         elements(%a = %p : tensor<8xf32>) outs(tensor<2x4xf32>) {
@@ -152,7 +152,7 @@ TEST_F(KernelInterfaceTest, SegmentNormsAreOneTripPerPiece) {
       kernel.yield %s : f32
     })");
   EXPECT_FALSE(op.canAlias(0, 0));
-  EXPECT_EQ(op.getParallelTrips(), 8);
+  EXPECT_EQ(op.getParallelIterations(), 8);
 }
 
 TEST_F(KernelInterfaceTest, GemmAccumulatesInPlace) {
@@ -172,7 +172,7 @@ TEST_F(KernelInterfaceTest, ScatterAddsInPlace) {
         : (tensor<3x4xf32>, tensor<3xi64>, tensor<100x4xf32>) -> tensor<100x4xf32>)");
   EXPECT_TRUE(op.canAlias(2, 0));
   EXPECT_FALSE(op.canAlias(0, 0));
-  EXPECT_EQ(op.getParallelTrips(), 64);
+  EXPECT_EQ(op.getParallelIterations(), 64);
 }
 
 } // namespace

@@ -26,12 +26,12 @@ public:
 
   int64_t threads() const { return static_cast<int64_t>(helpers.size()) + 1; }
 
-  /// Calls body on ranges that cover [0, trips), each a multiple of `grain`
+  /// Calls body on ranges that cover [0, iterations), each a multiple of `grain`
   /// long but the last. Which thread runs which range is not determined: each
-  /// begins with its own share, the same part of every loop of as many trips, so
+  /// begins with its own share, the same part of every loop of as many iterations, so
   /// that what one command leaves in a core's cache the next one finds there.
   /// The caller's comes first, and no other is larger.
-  void parallelFor(int64_t trips, int64_t grain, Body body, void *context);
+  void parallelFor(int64_t iterations, int64_t grain, Body body, void *context);
 
   /// No loop follows soon: until the next one helpers do not spin.
   void rest() { resting.store(true, std::memory_order_relaxed); }
@@ -45,7 +45,7 @@ private:
   // for helpers that took part, never for one that is still asleep.
   static constexpr uint64_t kOpen = uint64_t(1) << 63;
 
-  /// Trips of a thread; whoever has done its own goes on with those of others.
+  /// Iterations of a thread; whoever has done its own goes on with those of others.
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
     int64_t end = 0;

@@ -13,10 +13,11 @@ using namespace mlir;
 
 namespace spmd::fusion {
 
-/// Elements a trip of an elementwise cluster should have at least.
-constexpr int64_t kTripElements = 64;
-/// Trips an elementwise cluster should have if it can, and elements of a trip beyond which it is cut for that.
-constexpr int64_t kTrips = 64, kLongTrip = 4096;
+/// Elements an iteration of an elementwise cluster should have at least.
+constexpr int64_t kIterationElements = 64;
+/// Iterations an elementwise cluster should have if it can, and elements of an iteration beyond which it is cut for
+/// that.
+constexpr int64_t kIterations = 64, kLongIteration = 4096;
 
 Emitter::Emitter(func::FuncOp func, const Graph &graph, const Placement &placement,
                  ArrayRef<std::unique_ptr<Cluster>> clusters)
@@ -168,20 +169,20 @@ static int64_t getDivisorUpTo(int64_t value, int64_t limit) {
   return divisor;
 }
 
-/// The dims of an elementwise cluster and how many of them are parallel: inner dims are a trip until it is long enough,
-/// and a trip too long is cut when there would be few.
+/// The dims of an elementwise cluster and how many of them are parallel: inner dims are an iteration until it is long
+/// enough, and an iteration too long is cut when there would be few.
 static std::pair<SmallVector<int64_t>, int64_t> getElementwiseDims(const Cluster &cluster) {
   SmallVector<int64_t> borders = cluster.borders;
   SmallVector<int64_t> dims = cutSpace(cluster.count, borders);
-  if (dims.size() > 1 && dims.back() > kLongTrip && cluster.count / dims.back() < kTrips) {
-    borders.insert(borders.begin(), getDivisorUpTo(dims.back(), kLongTrip));
+  if (dims.size() > 1 && dims.back() > kLongIteration && cluster.count / dims.back() < kIterations) {
+    borders.insert(borders.begin(), getDivisorUpTo(dims.back(), kLongIteration));
     dims = cutSpace(cluster.count, borders);
   }
   if (dims.size() == 1)
     return {dims, 1};
-  int64_t parallel = dims.size(), trip = 1;
-  while (parallel > 1 && trip < kTripElements)
-    trip *= dims[--parallel];
+  int64_t parallel = dims.size(), iteration = 1;
+  while (parallel > 1 && iteration < kIterationElements)
+    iteration *= dims[--parallel];
   return {dims, parallel};
 }
 

@@ -1,7 +1,7 @@
-//===- Lane.h - Arithmetic of one list position or one chunk ----*- C++ -*-===//
+//===- UpdateBuilder.h - Arithmetic of one list position or chunk -*- C++ -*-===//
 
-#ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
-#define SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
+#ifndef SPMD_LIB_TRANSFORMS_OPTIMIZER_UPDATEBUILDER_H
+#define SPMD_LIB_TRANSFORMS_OPTIMIZER_UPDATEBUILDER_H
 
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Spmd/Spmd.h"
@@ -24,14 +24,14 @@ struct Number {
 
 /// Builds the arithmetic for one position of a list op, or for the chunk of a
 /// unit. Numbers live in one of two places: as *scalars* (0-dimensional, or a
-/// table with one entry per segment), where they are f64, or in the *lane*, as
-/// elements that meet the lane's tensors.
-class Lane {
+/// table with one entry per segment), where they are f64, or as *elements*, which
+/// meet those of the position's tensors, or of the chunk.
+class UpdateBuilder {
 public:
-  /// `stored` is the type of the tensors; the lane computes in f32 where that is f16 or bf16. `unit` is null in list
-  /// form. `groups` are the param groups of the lane: one, or one per segment.
-  Lane(mlir::RewriterBase &rewriter, mlir::Location loc, mlir::RankedTensorType stored, mlir::FlatSymbolRefAttr unit,
-       llvm::ArrayRef<int64_t> groups)
+  /// `stored` is the type of the tensors; elements are computed in f32 where that is f16 or bf16. `unit` is null in
+  /// list form. `groups` are the param groups: of the position, or of each segment.
+  UpdateBuilder(mlir::RewriterBase &rewriter, mlir::Location loc, mlir::RankedTensorType stored,
+                mlir::FlatSymbolRefAttr unit, llvm::ArrayRef<int64_t> groups)
       : rewriter(rewriter), loc(loc), type(stored.clone(aten::getComputeType(stored.getElementType()))), unit(unit),
         groups(groups) {}
 
@@ -40,7 +40,7 @@ public:
   /// One value per param group.
   Number fromGroups(llvm::ArrayRef<double> perGroup);
   Number fromGroups(mlir::ValueRange perGroup);
-  /// One value per segment (or, in list form, the lane's only one).
+  /// One value per segment (or, in list form, the only one).
   Number fromSegments(llvm::ArrayRef<double> perSegment);
   mlir::Value toF64(mlir::Value value);
   /// A table of ones.
@@ -48,16 +48,15 @@ public:
   /// True for a table of the unit, false for a chunk and in list form.
   bool isTable(mlir::Value value);
 
-  /// A scalar in the lane: in the lane's element type, spread over segments.
-  Number toLane(Number scalar);
+  /// A scalar as elements: in their type, spread over segments.
+  Number toElements(Number scalar);
   /// The value in another element type.
   mlir::Value cast(mlir::Value value, mlir::Type elementType);
-  /// Any list operand in the lane.
+  /// Any list operand as elements.
   mlir::Value align(mlir::Value operand);
-  /// What the lane has computed, rounded to the element type of `stored`.
+  /// What was computed, rounded to the element type of `stored`.
   mlir::Value round(mlir::Value value, mlir::Type stored);
-  /// 1 over a scalar that is 0 in the padding of a lane: `value`, in the lane,
-  /// with 1 in the padding.
+  /// A divisor that is 0 in the padding of the chunk: the operand as elements, with 1 in the padding.
   mlir::Value alignDivisor(mlir::Value operand);
 
   // Arithmetic; the result has the type of the operand with more dimensions.
@@ -104,4 +103,4 @@ private:
 
 } // namespace spmd
 
-#endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_LANE_H
+#endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_UPDATEBUILDER_H
