@@ -111,9 +111,8 @@ ValueRange spmd::getReceived(CollectiveOpInterface op) {
 
 /// C4 and C5 of a collective that gives one value: the whole, of which ranks sent pieces, or a piece.
 template <typename OpTy>
-static LogicalResult verifyValues(OpTy op, int64_t ranks)
-  requires std::is_base_of_v<RowCollectiveOpInterface::Trait<OpTy>, OpTy>
-{
+static std::enable_if_t<std::is_base_of_v<RowCollectiveOpInterface::Trait<OpTy>, OpTy>, LogicalResult>
+verifyValues(OpTy op, int64_t ranks) {
   SmallVector<Type> types = op.getReceivedTypes();
   if (types.size() != 1)
     return op.emitOpError() << "must give a handle of one value";

@@ -20,17 +20,20 @@ def Spmd_KindArrayAttr
 class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag received, string operandText,
                         string ownText, string types, string reduceKinds, list<Trait> traits = []>
     : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # traits # [
-        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<Spmd_CollectiveOpInterface,
-            ["getCollectiveKind", "getStreamKind", "getReceivedTypes"]>]> {
+        DeclareOpInterfaceMethods<SymbolUserOpInterface>, Spmd_CollectiveOpInterface]> {
   let arguments = !con(operands,
       (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit), own,
       !if(isStart, (ins Spmd_StreamAttr:$stream), (ins)));
   let results = !if(isStart, (outs Spmd_HandleType:$handle), received);
   let assemblyFormat = operandText # " `on` $mesh $axes (`unit` $unit^)? " # ownText #
                        !if(isStart, " `stream` $stream", "") # " attr-dict `:` " # types;
-  string reduceKindsDecl = "::llvm::SmallVector<::spmd::ReduceKind> getReduceKinds() { return " # reduceKinds # "; }\n";
-  let extraClassDeclaration = reduceKindsDecl;
+  string members = [{
+    ::spmd::CollectiveKind getCollectiveKind();
+    ::spmd::Stream getStreamKind();
+    ::llvm::SmallVector<::mlir::Type> getReceivedTypes();
+    ::llvm::SmallVector<::spmd::ReduceKind> getReduceKinds() { return }] # reduceKinds # [{; }
+  }];
+  let extraClassDeclaration = members;
 }
 
 /// One that takes one value and gives one, of which dimension `dim` is [pre][rows]; `Rows` is the attribute that has the
@@ -43,7 +46,7 @@ class Spmd_RowCollective<string name, bit isStart, string Rows, bit combines>
         "`dim` $dim `pre` $pre `" # !tolower(Rows) # "` $" # !tolower(Rows),
         "type($input) `->` " # !if(isStart, "qualified(type($handle))", "type($result)"),
         !if(combines, "{getKind()}", "{}"), [Spmd_RowCollectiveOpInterface]> {
-  let extraClassDeclaration = reduceKindsDecl # [{
+  let extraClassDeclaration = members # [{
     int64_t getRows() { return get}] # Rows # [{(); }
     void setRows(int64_t rows) { set}] # Rows # [{(rows); }
     static ::llvm::StringRef getRowsName() { return "}] # !tolower(Rows) # [{"; }

@@ -55,22 +55,22 @@ Status CublasLt::check(cublas::Status result, const std::string &what) const {
       return tried;                                                                                                    \
   } while (0)
 
-Expected<std::unique_ptr<Products>> Products::make(std::shared_ptr<const CublasLt> library,
-                                                   std::shared_ptr<const Gpu> gpu) {
+Expected<std::unique_ptr<GemmContext>> GemmContext::make(std::shared_ptr<const CublasLt> library,
+                                                         std::shared_ptr<const Gpu> gpu) {
   if (Status status = gpu->use(); !status.ok())
     return status;
-  std::unique_ptr<Products> products(new Products);
-  products->lib = std::move(library);
-  products->gpu = gpu;
-  SPMD_CUBLAS_TRY(*products->lib, cublasLtCreate, &products->opened);
+  std::unique_ptr<GemmContext> context(new GemmContext);
+  context->lib = std::move(library);
+  context->gpu = gpu;
+  SPMD_CUBLAS_TRY(*context->lib, cublasLtCreate, &context->opened);
   Expected<DeviceBlock> block = DeviceBlock::allocate(gpu, getWorkspaceBytes(gpu->chip()));
   if (!block)
     return block.error();
-  products->block = std::move(*block);
-  return products;
+  context->block = std::move(*block);
+  return context;
 }
 
-Products::~Products() {
+GemmContext::~GemmContext() {
   if (opened && gpu->use().ok())
     (void)lib->cublasLtDestroy(opened);
 }
@@ -109,18 +109,18 @@ int32_t epilogueOf(const GemmShape &gemm) {
 
 // [Note: columns] The library's matrices are column-major: C^T = op(B)^T op(A)^T, so the operands change places, and
 // rows are columns.
-Expected<std::unique_ptr<Product>> Product::make(const Products &products, const GemmCommand &gemm,
-                                                 const std::vector<Address> &addresses) {
-  const CublasLt &lt = products.library();
+Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &context, const GemmCommand &gemm,
+                                                       const std::vector<Address> &addresses) {
+  const CublasLt &lt = context.library();
   const GemmShape &g = gemm.shape;
   cublas::Type type = typeOf(gemm.dtype);
-  std::unique_ptr<Product> product(new Product(products));
-  product->isDouble = gemm.dtype == DType::F64;
-  SPMD_CUBLAS_TRY(lt, cublasLtMatmulDescCreate, &product->description,
-                  product->isDouble ? cublas::kCompute64F : cublas::kCompute32F,
-                  product->isDouble ? cublas::kF64 : cublas::kF32);
+  std::unique_ptr<CublasGemm> made(new CublasGemm(context));
+  made->isDouble = gemm.dtype == DType::F64;
+  SPMD_CUBLAS_TRY(lt, cublasLtMatmulDescCreate, &made->description,
+                  made->isDouble ? cublas::kCompute64F : cublas::kCompute32F,
+                  made->isDouble ? cublas::kF64 : cublas::kF32);
   auto set = [&](cublas::Attribute attribute, const auto &value) {
-    return lt.check(lt.cublasLtMatmulDescSetAttribute(product->description, attribute, &value, sizeof value),
+    return lt.check(lt.cublasLtMatmulDescSetAttribute(made->description, attribute, &value, sizeof value),
                     "cublasLtMatmulDescSetAttribute " + std::to_string(attribute));
   };
   auto at = [&](int32_t ref) { return addresses[static_cast<size_t>(ref)]; };
@@ -155,31 +155,30 @@ Expected<std::unique_ptr<Product>> Product::make(const Products &products, const
                       "cublasLtMatrixLayoutSetAttribute");
     return made;
   };
-  status = makeLayout(product->a, g.transB ? g.k : g.n, g.transB ? g.n : g.k, g.ldb, g.strideB);
+  status = makeLayout(made->a, g.transB ? g.k : g.n, g.transB ? g.n : g.k, g.ldb, g.strideB);
   if (status.ok())
-    status = makeLayout(product->b, g.transA ? g.m : g.k, g.transA ? g.k : g.m, g.lda, g.strideA);
+    status = makeLayout(made->b, g.transA ? g.m : g.k, g.transA ? g.k : g.m, g.lda, g.strideA);
   if (status.ok())
-    status = makeLayout(product->c, g.n, g.m, g.ldc, g.strideC);
+    status = makeLayout(made->c, g.n, g.m, g.ldc, g.strideC);
   if (!status.ok())
     return status;
-  product->left = at(1);
-  product->right = at(0);
-  product->out = at(2);
-  product->adds = g.beta != 0 || g.residual >= 0;
-  product->added = g.residual >= 0 ? at(g.residual) : product->out;
+  made->left = at(1);
+  made->right = at(0);
+  made->out = at(2);
+  made->adds = g.beta != 0 || g.residual >= 0;
+  made->added = g.residual >= 0 ? at(g.residual) : made->out;
 
   cublas::Preference preference = nullptr;
   SPMD_CUBLAS_TRY(lt, cublasLtMatmulPreferenceCreate, &preference);
-  auto most = static_cast<uint64_t>(products.workspaceBytes());
+  auto most = static_cast<uint64_t>(context.workspaceBytes());
   status = lt.check(
       lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &most, sizeof most),
       "cublasLtMatmulPreferenceSetAttribute");
   cublas::HeuristicResult best = {};
   int found = 0;
   if (status.ok())
-    status = lt.check(lt.cublasLtMatmulAlgoGetHeuristic(products.handle(), product->description, product->a,
-                                                        product->b, product->c, product->c, preference, 1, &best,
-                                                        &found),
+    status = lt.check(lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), made->description, made->a, made->b, made->c,
+                                                        made->c, preference, 1, &best, &found),
                       "cublasLtMatmulAlgoGetHeuristic");
   (void)lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status.ok() && found == 0)
@@ -187,13 +186,13 @@ Expected<std::unique_ptr<Product>> Product::make(const Products &products, const
         Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " + nameOf(gemm));
   if (!status.ok())
     return status;
-  product->algorithm = best.algorithm;
-  product->workspaceBytes = best.workspaceBytes;
-  return product;
+  made->algorithm = best.algorithm;
+  made->workspaceBytes = best.workspaceBytes;
+  return made;
 }
 
-Product::~Product() {
-  const CublasLt &lt = products.library();
+CublasGemm::~CublasGemm() {
+  const CublasLt &lt = context.library();
   for (cublas::Layout layout : {a, b, c})
     if (layout)
       (void)lt.cublasLtMatrixLayoutDestroy(layout);
@@ -201,15 +200,15 @@ Product::~Product() {
     (void)lt.cublasLtMatmulDescDestroy(description);
 }
 
-Status Product::issue(StreamHandle stream) const {
-  const CublasLt &lt = products.library();
+Status CublasGemm::issue(StreamHandle stream) const {
+  const CublasLt &lt = context.library();
   float one = 1, beta = adds ? 1 : 0;
   double wideOne = 1, wideBeta = beta;
   auto pointer = [](Address address) { return reinterpret_cast<void *>(address); };
-  return lt.check(lt.cublasLtMatmul(products.handle(), description,
+  return lt.check(lt.cublasLtMatmul(context.handle(), description,
                                     isDouble ? static_cast<const void *>(&wideOne) : &one, pointer(left), a,
                                     pointer(right), b, isDouble ? static_cast<const void *>(&wideBeta) : &beta,
-                                    pointer(added), c, pointer(out), c, &algorithm, pointer(products.workspace()),
+                                    pointer(added), c, pointer(out), c, &algorithm, pointer(context.workspace()),
                                     workspaceBytes, stream),
                   "cublasLtMatmul");
 }

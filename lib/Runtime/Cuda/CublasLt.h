@@ -1,4 +1,4 @@
-//===- CublasLt.h - Matrix products by NVIDIA's library -----------*- C++ -*-===//
+//===- CublasLt.h - GEMMs by NVIDIA's library -------------------*- C++ -*-===//
 
 #ifndef SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
 #define SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
@@ -34,12 +34,12 @@ private:
   size_t found = 0;
 };
 
-/// The products of one rank: handle and workspace.
-class Products {
+/// What the GEMMs of one rank share: handle and workspace.
+class GemmContext {
 public:
-  static Expected<std::unique_ptr<Products>> make(std::shared_ptr<const CublasLt> library,
-                                                  std::shared_ptr<const Gpu> gpu);
-  ~Products();
+  static Expected<std::unique_ptr<GemmContext>> make(std::shared_ptr<const CublasLt> library,
+                                                     std::shared_ptr<const Gpu> gpu);
+  ~GemmContext();
 
   const CublasLt &library() const { return *lib; }
   cublas::Handle handle() const { return opened; }
@@ -47,26 +47,26 @@ public:
   int64_t workspaceBytes() const { return block.bytes(); }
 
 private:
-  Products() = default;
+  GemmContext() = default;
   std::shared_ptr<const CublasLt> lib;
   std::shared_ptr<const Gpu> gpu;
   cublas::Handle opened = nullptr;
   DeviceBlock block;
 };
 
-/// One product of a plan, ready to be issued: its algorithm is chosen when it is made.
-class Product {
+/// One GEMM of a plan, ready to be issued: its algorithm is chosen when it is made.
+class CublasGemm {
 public:
-  /// `addresses`: what the command's references are on this rank. `products` outlives it.
-  static Expected<std::unique_ptr<Product>> make(const Products &products, const GemmCommand &gemm,
-                                                 const std::vector<Address> &addresses);
-  ~Product();
+  /// `addresses`: what the command's references are on this rank. `context` outlives it.
+  static Expected<std::unique_ptr<CublasGemm>> make(const GemmContext &context, const GemmCommand &gemm,
+                                                    const std::vector<Address> &addresses);
+  ~CublasGemm();
 
   Status issue(StreamHandle stream) const;
 
 private:
-  explicit Product(const Products &products) : products(products) {}
-  const Products &products;
+  explicit CublasGemm(const GemmContext &context) : context(context) {}
+  const GemmContext &context;
   cublas::Description description = nullptr;
   cublas::Layout a = nullptr, b = nullptr, c = nullptr;
   Address left = 0, right = 0, added = 0, out = 0;

@@ -10,7 +10,7 @@ namespace spmd::runtime::cuda {
 
 namespace {
 
-bool hasProducts(const Plan &plan) {
+bool hasGemms(const Plan &plan) {
   return std::any_of(plan.commands.begin(), plan.commands.end(),
                      [](const Command &command) { return command.is<GemmCommand>(); });
 }
@@ -64,7 +64,7 @@ Status CudaDevice::open() {
   SPMD_CUDA_TRY(*driver, cuDeviceGetCount, &count);
   if (count == 0)
     return Status::badInput("there is no GPU that this process may use (CUDA_VISIBLE_DEVICES)");
-  if (hasProducts(artifact.plan)) {
+  if (hasGemms(artifact.plan)) {
     Expected<std::shared_ptr<const CublasLt>> library = CublasLt::load();
     if (!library)
       return library.error();

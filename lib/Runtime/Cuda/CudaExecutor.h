@@ -15,7 +15,7 @@ struct CudaCode {
   const Artifact &artifact;
   /// Those of each rank of this process, on its device.
   std::vector<std::shared_ptr<const CudaKernels>> kernels;
-  std::shared_ptr<const CublasLt> cublas; ///< null: the plan has no products
+  std::shared_ptr<const CublasLt> cublas; ///< null: the plan has no GEMMs
   bool useGraph = true;
 };
 

@@ -63,10 +63,10 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
   std::vector<int64_t> coordinates = code.artifact.manifest.coordinatesOf(number);
   const CudaKernels &kernels = *code.kernels[memory.ranks().indexOf(number)];
   if (code.cublas) {
-    Expected<std::unique_ptr<Products>> made = Products::make(code.cublas, device);
+    Expected<std::unique_ptr<GemmContext>> made = GemmContext::make(code.cublas, device);
     if (!made)
       return made.error();
-    products = std::move(*made);
+    context = std::move(*made);
   }
   if (Status status = makeStreams(); !status.ok())
     return status;
@@ -90,11 +90,11 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     if (const auto *kernel = command.as<KernelCommand>())
       status = resolveKernel(item, kernel->symbol, kernels, coordinates);
     if (const auto *gemm = command.as<GemmCommand>(); gemm && gemm->shape.m && gemm->shape.n && gemm->shape.batch) {
-      Expected<std::unique_ptr<Product>> product = Product::make(*products, *gemm, item.addresses);
-      if (product)
-        item.product = std::move(*product);
+      Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, *gemm, item.addresses);
+      if (made)
+        item.gemm = std::move(*made);
       else
-        status = product.error();
+        status = made.error();
     }
     if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
@@ -258,7 +258,7 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
         SPMD_CUDA_TRY(d, cuLaunchKernelEx, &item.config, item.kernel, item.parameters.data(), nullptr);
         return Status::success();
       },
-      [&](const GemmCommand &) { return item.product ? item.product->issue(stream) : Status::success(); },
+      [&](const GemmCommand &) { return item.gemm ? item.gemm->issue(stream) : Status::success(); },
       [&](const CollectiveCommand &) {
         CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
         if (Status status = item.communicator->run(*item.call, item.pointers.data(), on); !status.ok())

@@ -109,7 +109,7 @@ private:
     LaunchConfig config = {};
     std::vector<uint64_t> values;
     std::vector<void *> parameters;
-    std::unique_ptr<Product> product;
+    std::unique_ptr<CublasGemm> gemm;
     const Collective *call = nullptr;
     Communicator *communicator = nullptr;
     Event awaited = nullptr; ///< of a wait
@@ -140,7 +140,7 @@ private:
   const CudaCode &code;
   std::shared_ptr<const Gpu> device;
   int64_t number;
-  std::unique_ptr<Products> products;
+  std::unique_ptr<GemmContext> context;
   /// A stream of the plan; of one without commands the handle is null.
   struct PlanStream {
     std::unique_ptr<CudaStream> stream;

@@ -17,26 +17,26 @@ struct Work {
   void *c;
   Epilogue epilogue;
   enum { ByRow, ByColumn, ByBatch } cut;
-  int64_t piece; ///< rows, columns or products per piece
+  int64_t piece; ///< rows, columns or GEMMs per piece
 };
 } // namespace
 
 /// Rows [row, row + rows) and columns [column, column + columns) of one C.
 template <typename Element>
-static Product<Element> getPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column,
-                                int64_t columns) {
+static GemmProblem<Element> getPart(const Work &work, int64_t number, int64_t row, int64_t rows, int64_t column,
+                                    int64_t columns) {
   const GemmShape &g = work.gemm->shape;
-  auto *a = static_cast<const Element *>(work.a) + product * g.strideA + (g.transA ? row : row * g.lda);
-  auto *b = static_cast<const Element *>(work.b) + product * g.strideB + (g.transB ? column * g.ldb : column);
-  auto *c = static_cast<Element *>(work.c) + product * g.strideC + row * g.ldc + column;
+  auto *a = static_cast<const Element *>(work.a) + number * g.strideA + (g.transA ? row : row * g.lda);
+  auto *b = static_cast<const Element *>(work.b) + number * g.strideB + (g.transB ? column * g.ldb : column);
+  auto *c = static_cast<Element *>(work.c) + number * g.strideC + row * g.ldc + column;
   return {rows, columns, g.k, a, b, c, g.lda, g.ldb, g.ldc, g.transA, g.transB, g.beta != 0};
 }
 
 /// The same, as one of the pieces of C.
 template <typename Element>
-static ProductWithEpilogue<Element> getPiece(const Work &work, int64_t product, int64_t row, int64_t rows,
-                                             int64_t column, int64_t columns) {
-  ProductWithEpilogue<Element> p{getPart<Element>(work, product, row, rows, column, columns)};
+static GemmWithEpilogue<Element> getPiece(const Work &work, int64_t number, int64_t row, int64_t rows, int64_t column,
+                                          int64_t columns) {
+  GemmWithEpilogue<Element> p{getPart<Element>(work, number, row, rows, column, columns)};
   if (work.cut == Work::ByColumn) {
     p.columnPiece = column / work.piece;
     p.columnPieces = (work.gemm->shape.n + work.piece - 1) / work.piece;
@@ -44,23 +44,23 @@ static ProductWithEpilogue<Element> getPiece(const Work &work, int64_t product, 
   return p;
 }
 
-static void runPart(const Work &work, int64_t product, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+static void runPart(const Work &work, int64_t number, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   if (work.gemm->dtype == DType::BF16) {
     static const UnitBF16 unit = getUnitBF16();
-    return runProductBF16(getPart<uint16_t>(work, product, row, rows, column, columns), unit);
+    return runGemmBF16(getPart<uint16_t>(work, number, row, rows, column, columns), unit);
   }
   if (work.gemm->dtype == DType::F16)
-    return runProductF16(getPart<uint16_t>(work, product, row, rows, column, columns));
+    return runGemmF16(getPart<uint16_t>(work, number, row, rows, column, columns));
   static const VectorUnit unit = getVectorUnit();
   if (work.gemm->dtype == DType::F64)
-    return runProductF64(getPiece<double>(work, product, row, rows, column, columns), unit);
-  ProductF32 p = getPiece<float>(work, product, row, rows, column, columns);
+    return runGemmF64(getPiece<double>(work, number, row, rows, column, columns), unit);
+  GemmProblemF32 p = getPiece<float>(work, number, row, rows, column, columns);
   p.epilogue = work.epilogue;
   if (p.epilogue.bias)
     p.epilogue.bias += column;
   if (p.epilogue.residual)
-    p.epilogue.residual += product * p.epilogue.strideR + row * p.epilogue.ldr + column;
-  runProductF32(p, unit);
+    p.epilogue.residual += number * p.epilogue.strideR + row * p.epilogue.ldr + column;
+  runGemmF32(p, unit);
 }
 
 static void runPieces(void *context, int64_t begin, int64_t end) {

@@ -25,7 +25,7 @@ using namespace spmd::runtime;
 namespace {
 
 // Blocks of C of kRows x kColumns are summed over kDepth at a time: the packed block of A stays in the second-level
-// cache, and packing costs a few percent of the product.
+// cache, and packing costs a few percent of the GEMM.
 constexpr int64_t kRows = 240, kColumns = 512, kDepth = 1024;
 static_assert(kBF16WorkspaceBytes == (kRows + kColumns) * kDepth * 4 + kRows * kColumns * 4);
 
@@ -54,7 +54,7 @@ float widen(uint16_t bits) {
 
 /// A block of C, its place in the operands, and the part of the depth that is next.
 struct Block {
-  const ProductBF16 &p;
+  const GemmProblemBF16 &p;
   int64_t row, rows, column, columns, depth, depths;
 
   /// op(A)'s element (row + i, depth + l) is `a[i * strip + l * along]`, and likewise op(B)'s (depth + l, column + j).
@@ -78,15 +78,15 @@ SPMD_AVX2 void widenRows(const uint16_t *from, int64_t ld, int64_t rows, int64_t
 }
 
 void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace &workspace) {
-  const ProductBF16 &p = block.p;
+  const GemmProblemBF16 &p = block.p;
   int64_t lda = p.transA ? block.rows : block.depths, ldb = p.transB ? block.depths : block.columns;
   widenRows(block.a(), p.lda, p.transA ? block.depths : block.rows, lda, workspace.a());
   if (packsB)
     widenRows(block.b(), p.ldb, p.transB ? block.columns : block.depths, ldb, workspace.b());
   static const VectorUnit unit = getVectorUnit();
-  runProductF32({{block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
-                  kColumns, p.transA, p.transB, adds}},
-                unit);
+  runGemmF32({{block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
+               kColumns, p.transA, p.transB, adds}},
+             unit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,24 +249,24 @@ void spmd::runtime::prepareThreadBF16() {
     prepareThreadF32();
 }
 
-void spmd::runtime::runProductBF16(const ProductBF16 &product, UnitBF16 unit) {
-  if (product.k == 0 && !product.accumulate)
-    for (int64_t i = 0; i < product.m; ++i)
-      std::fill_n(product.c + i * product.ldc, product.n, uint16_t(0));
-  if (product.m == 0 || product.n == 0 || product.k == 0)
+void spmd::runtime::runGemmBF16(const GemmProblemBF16 &gemm, UnitBF16 unit) {
+  if (gemm.k == 0 && !gemm.accumulate)
+    for (int64_t i = 0; i < gemm.m; ++i)
+      std::fill_n(gemm.c + i * gemm.ldc, gemm.n, uint16_t(0));
+  if (gemm.m == 0 || gemm.n == 0 || gemm.k == 0)
     return;
   const Workspace &workspace = getWorkspace();
   if (unit == UnitBF16::AMX)
-    return runProductAMX(product, workspace.memory.get());
+    return runGemmAMX(gemm, workspace.memory.get());
   int64_t depth = unit == UnitBF16::Native ? kDepth : kF32BlockDepth;
-  for (int64_t column = 0; column < product.n; column += kColumns)
-    for (int64_t row = 0; row < product.m; row += kRows) {
-      Block block{product, row, std::min(kRows, product.m - row), column, std::min(kColumns, product.n - column), 0, 0};
-      if (product.accumulate)
+  for (int64_t column = 0; column < gemm.n; column += kColumns)
+    for (int64_t row = 0; row < gemm.m; row += kRows) {
+      Block block{gemm, row, std::min(kRows, gemm.m - row), column, std::min(kColumns, gemm.n - column), 0, 0};
+      if (gemm.accumulate)
         loadSums(block, workspace.sums());
-      for (; block.depth < product.k; block.depth += depth) {
-        block.depths = std::min(depth, product.k - block.depth);
-        bool packsB = row == 0 || product.k > depth, adds = product.accumulate || block.depth > 0;
+      for (; block.depth < gemm.k; block.depth += depth) {
+        block.depths = std::min(depth, gemm.k - block.depth);
+        bool packsB = row == 0 || gemm.k > depth, adds = gemm.accumulate || block.depth > 0;
 #if defined(__x86_64__)
         if (unit == UnitBF16::Native) {
           multiplyNative(block, packsB, adds, workspace);

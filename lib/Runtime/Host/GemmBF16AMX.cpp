@@ -18,7 +18,7 @@ using namespace spmd::runtime;
 
 namespace {
 
-// [Note: loops of a product by AMX] The core multiplies two tiles in 16 cycles but fetches only half a line per cycle
+// [Note: loops of a GEMM by AMX] The core multiplies two tiles in 16 cycles but fetches only half a line per cycle
 // from the second-level cache, so operands decide about speed. A square of A by one of B is four products of tiles,
 // whose sums stay in registers along the depth. A block of columns of B lies packed in the second-level cache, and
 // strips of 32 rows of A pass by it: a strip stays in the first-level cache, from which the columns, loaded as a
@@ -117,7 +117,7 @@ SPMD_TILES void release() { _tile_release(); }
 
 class Multiplication {
 public:
-  Multiplication(const ProductBF16 &p, bool isTransposed, char *memory)
+  Multiplication(const GemmProblemBF16 &p, bool isTransposed, char *memory)
       : p(p), isTransposed(isTransposed), workspace(memory),
         a{p.a, p.lda, p.m, p.k, !p.transA, p.transA ? transposePart : copyPart},
         b{p.b, p.ldb, p.n, p.k, p.transB, p.transB ? pairColumnsPart : pairRowsPart} {
@@ -266,7 +266,7 @@ private:
       writeResultPart();
   }
 
-  const ProductBF16 &p;
+  const GemmProblemBF16 &p;
   bool isTransposed;
   Workspace workspace;
   Side a, b;
@@ -302,8 +302,8 @@ void spmd::runtime::prepareThreadAMX() {
   release();
 }
 
-void spmd::runtime::runProductAMX(const ProductBF16 &product, char *workspace) {
-  ProductBF16 p = product;
+void spmd::runtime::runGemmAMX(const GemmProblemBF16 &gemm, char *workspace) {
+  GemmProblemBF16 p = gemm;
   // Few rows do not repay packing all columns: C^T = B^T A^T packs the rows and loads columns as they lie.
   bool isTransposed = p.m < kFewRows && p.m < p.n && p.transB;
   if (isTransposed) {
@@ -323,6 +323,6 @@ void spmd::runtime::runProductAMX(const ProductBF16 &product, char *workspace) {
 
 bool spmd::runtime::hasAMX() { return false; }
 void spmd::runtime::prepareThreadAMX() {}
-void spmd::runtime::runProductAMX(const ProductBF16 &, char *) {}
+void spmd::runtime::runGemmAMX(const GemmProblemBF16 &, char *) {}
 
 #endif

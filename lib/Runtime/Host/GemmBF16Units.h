@@ -11,8 +11,8 @@ namespace spmd::runtime {
 bool hasAMX();
 /// Has the kernel make room for the calling thread's tiles.
 void prepareThreadAMX();
-/// Runs a product on the calling thread, with its workspace of kBF16WorkspaceBytes.
-void runProductAMX(const ProductBF16 &product, char *workspace);
+/// Runs a GEMM on the calling thread, with its workspace of kBF16WorkspaceBytes.
+void runGemmAMX(const GemmProblemBF16 &gemm, char *workspace);
 
 } // namespace spmd::runtime
 

@@ -1,4 +1,4 @@
-//===- GemmBlocked.cpp - Products of f32 and f64 --------------------------===//
+//===- GemmBlocked.cpp - GEMMs of f32 and f64 -----------------------------===//
 
 #include "GemmKernels.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
@@ -16,7 +16,7 @@ using namespace spmd::runtime;
 
 namespace {
 
-// [Note: loops of a product] A block of C is a panel of columns and one block of the depth. The panel's part of B is
+// [Note: loops of a GEMM] A block of C is a panel of columns and one block of the depth. The panel's part of B is
 // packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
 // past it in groups, a tile high each, every group with all strips of the panel. A strip of B that lies as tiles want
 // it is copied by the first tile that reads it, while it multiplies, unless few tiles or none read it after it; a
@@ -96,12 +96,12 @@ struct Place {
   bool firstRows, firstColumns; ///< of the block
 };
 
-/// Part of a product, all of its depth.
+/// Part of a GEMM, all of its depth.
 template <typename Element>
 class Part {
 public:
-  Part(const ProductWithEpilogue<Element> &p, const Kernels<Element> &kernels, int64_t row, int64_t rows,
-       int64_t column, int64_t columns, Element *sums)
+  Part(const GemmWithEpilogue<Element> &p, const Kernels<Element> &kernels, int64_t row, int64_t rows, int64_t column,
+       int64_t columns, Element *sums)
       : p(p), kernels(kernels), workspace(getWorkspace<Element>()), row(row), column(column), sums(sums),
         a{p.a + row * (p.transA ? 1 : p.lda), p.transA ? 1 : p.lda, p.transA ? p.lda : 1, rows, 0},
         b{p.b + column * (p.transB ? p.ldb : 1), p.transB ? p.ldb : 1, p.transB ? 1 : p.ldb, columns,
@@ -252,7 +252,7 @@ private:
     }
   }
 
-  const ProductWithEpilogue<Element> &p;
+  const GemmWithEpilogue<Element> &p;
   const Kernels<Element> &kernels;
   const Workspace<Element> &workspace;
   int64_t row, column;
@@ -269,7 +269,7 @@ private:
 
 /// Where there are no vectors.
 template <typename Element>
-void runByElement(const ProductWithEpilogue<Element> &p) {
+void runByElement(const GemmWithEpilogue<Element> &p) {
   constexpr int64_t kDepth = Sizes<Element>::kDepth;
   int64_t row = p.transA ? 1 : p.lda, alongA = p.transA ? p.lda : 1;
   int64_t column = p.transB ? p.ldb : 1, alongB = p.transB ? 1 : p.ldb;
@@ -292,7 +292,7 @@ void runByElement(const ProductWithEpilogue<Element> &p) {
 
 #if defined(__x86_64__)
 template <typename Element>
-void runByTiles(const ProductWithEpilogue<Element> &p, const Kernels<Element> &kernels) {
+void runByTiles(const GemmWithEpilogue<Element> &p, const Kernels<Element> &kernels) {
   if (p.k <= Sizes<Element>::kDepth || p.epilogue.residual != p.c)
     return Part<Element>(p, kernels, 0, p.m, 0, p.n, nullptr).run();
   int64_t columns = cut(p.n, kPanel, kernels.tileColumns), rows = Sizes<Element>::kSums / columns;
@@ -304,7 +304,7 @@ void runByTiles(const ProductWithEpilogue<Element> &p, const Kernels<Element> &k
 #endif
 
 template <typename Element>
-void runProduct(ProductWithEpilogue<Element> p, VectorUnit unit) {
+void runBlocked(GemmWithEpilogue<Element> p, VectorUnit unit) {
   if (p.m == 0 || p.n == 0)
     return;
   if (p.accumulate) {
@@ -340,5 +340,5 @@ VectorUnit spmd::runtime::getVectorUnit() {
 void spmd::runtime::prepareThreadF32() { prepareThread<float>(); }
 void spmd::runtime::prepareThreadF64() { prepareThread<double>(); }
 
-void spmd::runtime::runProductF32(const ProductF32 &product, VectorUnit unit) { runProduct(product, unit); }
-void spmd::runtime::runProductF64(const ProductF64 &product, VectorUnit unit) { runProduct(product, unit); }
+void spmd::runtime::runGemmF32(const GemmProblemF32 &gemm, VectorUnit unit) { runBlocked(gemm, unit); }
+void spmd::runtime::runGemmF64(const GemmProblemF64 &gemm, VectorUnit unit) { runBlocked(gemm, unit); }

@@ -22,7 +22,7 @@ using namespace spmd::runtime;
 
 namespace {
 
-// Blocks of C of kRows x kColumns are summed over one block of the products of f32 at a time.
+// Blocks of C of kRows x kColumns are summed over one block of GEMMs of f32 at a time.
 constexpr int64_t kRows = 240, kColumns = 512, kDepth = kF32BlockDepth;
 static_assert(kF16WorkspaceBytes == (kRows + kColumns) * kDepth * 4 + kRows * kColumns * 4);
 
@@ -79,7 +79,7 @@ void spmd::runtime::prepareThreadF16() {
   prepareThreadF32();
 }
 
-void spmd::runtime::runProductF16(const ProductF16 &p) {
+void spmd::runtime::runGemmF16(const GemmProblemF16 &p) {
   if (p.k == 0 && !p.accumulate)
     for (int64_t i = 0; i < p.m; ++i)
       std::fill_n(p.c + i * p.ldc, p.n, uint16_t(0));
@@ -101,9 +101,9 @@ void spmd::runtime::runProductF16(const ProductF16 &p) {
         if (row == 0 || p.k > kDepth)
           widenRows(p.b + (p.transB ? column * p.ldb + depth : depth * p.ldb + column), p.ldb,
                     p.transB ? columns : depths, ldb, workspace.b(), ldb);
-        runProductF32({{rows, columns, depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb, kColumns,
-                        p.transA, p.transB, p.accumulate || depth > 0}},
-                      unit);
+        runGemmF32({{rows, columns, depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb, kColumns,
+                     p.transA, p.transB, p.accumulate || depth > 0}},
+                   unit);
       }
       roundRows(workspace.sums(), kColumns, rows, columns, c, p.ldc);
     }

@@ -1,4 +1,4 @@
-//===- GemmKernels.h - The innermost loops of products -----------*- C++ -*-===//
+//===- GemmKernels.h - The innermost loops of GEMMs -------------*- C++ -*-===//
 
 #ifndef SPMD_RUNTIME_HOST_GEMMKERNELS_H
 #define SPMD_RUNTIME_HOST_GEMMKERNELS_H

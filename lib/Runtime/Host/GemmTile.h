@@ -1,4 +1,4 @@
-//===- GemmTile.h - Tiles of a product, for vectors of any length -*- C++ -*-===//
+//===- GemmTile.h - Tiles of a GEMM, for vectors of any length --*- C++ -*-===//
 //
 // For the files that define, before they include it, SPMD_TARGET (the attribute of their processor) and `Lanes` (its
 // vectors): its functions carry the attribute, so each file has its own.

@@ -55,7 +55,7 @@ public:
 
 } // namespace
 
-/// Products here add, in f32; whatever else a plan asks of them is another target's.
+/// GEMMs here add, in f32; whatever else a plan asks of them is another target's.
 Status HostBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
   for (const Command &command : plan.commands) {

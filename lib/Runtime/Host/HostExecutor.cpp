@@ -85,8 +85,8 @@ private:
 
 } // namespace
 
-/// Gives the calling thread what the products of a stream need.
-static void prepareForProducts(const Plan &plan, size_t stream) {
+/// Gives the calling thread what the GEMMs of a stream need.
+static void prepareForGemms(const Plan &plan, size_t stream) {
   for (DType dtype : kDTypes)
     if (std::any_of(plan.commands.begin(), plan.commands.end(), [&](const Command &command) {
           const auto *gemm = command.as<GemmCommand>();
@@ -116,7 +116,7 @@ HostExecutor::HostExecutor(const Artifact &artifact, const RanksHere &here, Abor
     rank.number = here.first + static_cast<int64_t>(i);
     rank.coordinates = artifact.manifest.coordinatesOf(rank.number);
     rank.pool = std::make_unique<WorkerPool>(perRank, poolSpins, "rank" + std::to_string(rank.number) + " worker",
-                                             [this] { prepareForProducts(this->artifact.plan, 0); });
+                                             [this] { prepareForGemms(this->artifact.plan, 0); });
     rank.inlinePool = std::make_unique<WorkerPool>(1, 0, "");
     for (size_t s = 0; s < artifact.plan.streams.size(); ++s)
       rank.streams.push_back(std::make_unique<Stream>());
@@ -193,7 +193,7 @@ void HostExecutor::start() {
       ++threadsAlive;
       stream.thread = std::thread([this, &rank, s] {
         setThreadName("rank" + std::to_string(rank.number) + " " + artifact.plan.streams[s]);
-        prepareForProducts(artifact.plan, s);
+        prepareForGemms(artifact.plan, s);
         threadsReady.advance();
         streamLoop(rank, s);
         --threadsAlive;

@@ -52,7 +52,7 @@ private:
   void issue(const Resolved &item);
   void issueCollective(const Resolved &item, const CollectiveCommand &collective, ToyStream &stream);
   Status run(const Resolved &item, uint64_t step);
-  void runProduct(const Resolved &item, const GemmCommand &gemm);
+  void runBlocked(const Resolved &item, const GemmCommand &gemm);
   Status injectFault(const Resolved &item);
   Status noticed(Status status);
   Status noProgress() const;
@@ -173,7 +173,7 @@ Status ToyExecutor::injectFault(const Resolved &item) {
   return abort.isRaised() ? abort.status() : exitedOnPurpose(rank, item.id, *item.command);
 }
 
-void ToyExecutor::runProduct(const Resolved &item, const GemmCommand &gemm) {
+void ToyExecutor::runBlocked(const Resolved &item, const GemmCommand &gemm) {
   auto pointerTo = [&](int32_t ref) {
     return ref < 0 ? nullptr : static_cast<const float *>(item.pointers[static_cast<size_t>(ref)]);
   };
@@ -187,7 +187,7 @@ Status ToyExecutor::run(const Resolved &item, uint64_t step) {
   Status status = Status::success();
   command.visit(
       [&](const KernelCommand &kernel) { item.kernel(item.pointers.data(), coordinates.data(), 0, kernel.parallel); },
-      [&](const GemmCommand &gemm) { runProduct(item, gemm); },
+      [&](const GemmCommand &gemm) { runBlocked(item, gemm); },
       [&](const WaitCommand &) {
         finished[item.awaitedStream]->await(step * commandsOf[item.awaitedStream].size() + item.awaitedCount, 0, abort);
         status = abort.status();

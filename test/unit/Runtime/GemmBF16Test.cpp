@@ -1,4 +1,4 @@
-// [Note: products of bf16] in GemmBF16.h.
+// [Note: GEMMs of bf16] in GemmBF16.h.
 
 #include "spmd/Runtime/Host/GemmBF16.h"
 #include "Guarded.h"
@@ -50,7 +50,7 @@ struct Operands {
   void run(UnitBF16 unit, bool atEnd = false) {
     Guarded<BFloat16> guardedA(a, atEnd), guardedB(b, atEnd), guardedC(c, atEnd);
     p.a = &guardedA.first->bits, p.b = &guardedB.first->bits, p.c = &guardedC.first->bits;
-    runProductBF16(p, unit);
+    runGemmBF16(p, unit);
     std::copy(guardedC.first, guardedC.first + c.size(), c.begin());
   }
 
@@ -116,7 +116,7 @@ struct Operands {
   }
 
   Case test;
-  ProductBF16 p;
+  GemmProblemBF16 p;
   std::vector<BFloat16> a, b, c, old;
 };
 
@@ -254,14 +254,14 @@ TEST(Gemm, BF16BitsDoNotDependOnThreads) {
 TEST_P(GemmBF16, PiecesHaveTheBitsOfTheWhole) {
   Operands whole({150, 170, 1100, false, true, true, 1, true}), pieces = whole;
   whole.run(GetParam());
-  ProductBF16 p = pieces.p;
+  GemmProblemBF16 p = pieces.p;
   for (auto [row, rows] : {std::array<int64_t, 2>{0, 19}, {19, 64}, {83, 67}})
     for (auto [column, columns] : {std::array<int64_t, 2>{0, 101}, {101, 69}}) {
       p.m = rows, p.n = columns;
       p.a = &pieces.a[static_cast<size_t>(row * p.lda)].bits;
       p.b = &pieces.b[static_cast<size_t>(column * p.ldb)].bits;
       p.c = &pieces.c[static_cast<size_t>(row * p.ldc + column)].bits;
-      runProductBF16(p, GetParam());
+      runGemmBF16(p, GetParam());
     }
   for (size_t i = 0; i < whole.c.size(); ++i)
     ASSERT_EQ(pieces.c[i].bits, whole.c[i].bits) << i;

@@ -1,4 +1,4 @@
-// [Note: products of f32] in GemmF32.h and [Note: products of f64] in GemmF64.h: every element against its definition,
+// [Note: GEMMs of f32] in GemmF32.h and [Note: GEMMs of f64] in GemmF64.h: every element against its definition,
 // to the bit.
 
 #include "Guarded.h"
@@ -21,13 +21,13 @@ template <>
 struct Functions<float> {
   static constexpr DType kType = DType::F32;
   static constexpr int64_t kDepth = kF32BlockDepth;
-  static constexpr auto kRun = runProductF32;
+  static constexpr auto kRun = runGemmF32;
 };
 template <>
 struct Functions<double> {
   static constexpr DType kType = DType::F64;
   static constexpr int64_t kDepth = kF64BlockDepth;
-  static constexpr auto kRun = runProductF64;
+  static constexpr auto kRun = runGemmF64;
 };
 
 template <typename Element>
@@ -129,7 +129,7 @@ struct Operands {
   }
 
   Case test;
-  ProductWithEpilogue<Element> p;
+  GemmWithEpilogue<Element> p;
   std::vector<Element> a, b, c, old, bias, residual;
 };
 
@@ -143,7 +143,7 @@ bool areSame(Element x, Element y) {
 template <typename Element>
 void compareWithDefinition(const Operands<Element> &operands, VectorUnit unit) {
   const Case &test = operands.test;
-  const ProductWithEpilogue<Element> &p = operands.p;
+  const GemmWithEpilogue<Element> &p = operands.p;
   constexpr int64_t kDepth = Functions<Element>::kDepth;
   constexpr long double half = std::numeric_limits<Element>::epsilon() / 2;
   SCOPED_TRACE(std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + (p.transA ? " T" : " N") +
@@ -252,7 +252,7 @@ TYPED_TEST(GemmBlocked, TouchesNothingBesideItsOperands) {
               Operands<Element> operands({m, n, k, transA, transB, adds, m == 100 ? 7 : 1, 0, true});
               Guarded<Element> a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd);
               Guarded<Element> bias(operands.bias, atEnd), residual(operands.residual, atEnd);
-              ProductWithEpilogue<Element> p = operands.p;
+              GemmWithEpilogue<Element> p = operands.p;
               p.a = a.first, p.b = b.first, p.c = c.first;
               if (adds == Adds::BiasAndResidual)
                 p.epilogue.bias = bias.first, p.epilogue.residual = residual.first;
@@ -338,8 +338,8 @@ TYPED_TEST(GemmBlocked, ProductsOfABatchAreThoseAlone) {
   const GemmShape &g = batch.gemm.shape;
   for (int64_t i = 0; i < g.batch; ++i) {
     std::vector<Element> alone(static_cast<size_t>(g.strideC));
-    ProductWithEpilogue<Element> p{{g.m, g.n, g.k, &batch.a[static_cast<size_t>(i * g.strideA)],
-                                    &batch.b[static_cast<size_t>(i * g.strideB)], alone.data(), g.lda, g.ldb, g.ldc}};
+    GemmWithEpilogue<Element> p{{g.m, g.n, g.k, &batch.a[static_cast<size_t>(i * g.strideA)],
+                                 &batch.b[static_cast<size_t>(i * g.strideB)], alone.data(), g.lda, g.ldb, g.ldc}};
     if constexpr (std::is_same_v<Element, float>)
       p.epilogue = {batch.bias.data(), &batch.residual[static_cast<size_t>(i * g.strideC)], g.n, 0};
     Functions<Element>::kRun(p, getVectorUnit());

@@ -1,4 +1,4 @@
-// [Note: products of f16] in GemmF16.h.
+// [Note: GEMMs of f16] in GemmF16.h.
 
 #include "spmd/Runtime/Host/GemmF16.h"
 #include "Guarded.h"
@@ -35,7 +35,7 @@ struct Operands {
   void run(bool atEnd = false) {
     Guarded<Float16> guardedA(a, atEnd), guardedB(b, atEnd), guardedC(c, atEnd);
     p.a = &guardedA.first->bits, p.b = &guardedB.first->bits, p.c = &guardedC.first->bits;
-    runProductF16(p);
+    runGemmF16(p);
     std::copy(guardedC.first, guardedC.first + c.size(), c.begin());
   }
 

@@ -1,4 +1,4 @@
-//===- GemmWorkspace.h - Memory of products outside the arena ----*- C++ -*-===//
+//===- GemmWorkspace.h - Memory of GEMMs outside the arena ------*- C++ -*-===//
 
 #ifndef SPMD_RUNTIME_CORE_GEMMWORKSPACE_H
 #define SPMD_RUNTIME_CORE_GEMMWORKSPACE_H
@@ -7,8 +7,8 @@
 
 namespace spmd::runtime {
 
-/// Bytes that each thread of a rank holds for products of f32 ([Note: products of f32]), of f64 ([Note: products of
-/// f64]), of bf16 ([Note: products of bf16]) and of f16 ([Note: products of f16]), from before the first step.
+/// Bytes that each thread of a rank holds for GEMMs of f32 ([Note: GEMMs of f32]), of f64 ([Note: GEMMs of
+/// f64]), of bf16 ([Note: GEMMs of bf16]) and of f16 ([Note: GEMMs of f16]), from before the first step.
 constexpr int64_t kF32WorkspaceBytes = 2'179'072;
 constexpr int64_t kF64WorkspaceBytes = 2'179'072;
 constexpr int64_t kBF16WorkspaceBytes = 3'571'712;

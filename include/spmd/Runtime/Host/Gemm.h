@@ -1,4 +1,4 @@
-//===- Gemm.h - Matrix products on a rank's threads ---------------*- C++ -*-===//
+//===- Gemm.h - GEMMs on a rank's threads -----------------------*- C++ -*-===//
 
 #ifndef SPMD_RUNTIME_HOST_GEMM_H
 #define SPMD_RUNTIME_HOST_GEMM_H
@@ -10,7 +10,7 @@
 namespace spmd::runtime {
 
 /// Runs a gemm command (f32, f64, bf16 or f16) with operands a, b, c. C is divided over the pool by rows or columns;
-/// each piece is a product of GemmF32.h, GemmF64.h, GemmBF16.h or GemmF16.h. Only products of f32 have an epilogue.
+/// each piece is a GEMM of GemmF32.h, GemmF64.h, GemmBF16.h or GemmF16.h. Only GEMMs of f32 have an epilogue.
 void runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, const Epilogue &epilogue,
              WorkerPool &pool);
 
@@ -18,7 +18,7 @@ inline void runGemm(const GemmCommand &gemm, const void *a, const void *b, void 
   runGemm(gemm, a, b, c, Epilogue(), pool);
 }
 
-/// Gives the calling thread what products of `dtype` need, so that its first one
+/// Gives the calling thread what GEMMs of `dtype` need, so that its first one
 /// does not allocate.
 void prepareGemmThread(DType dtype);
 

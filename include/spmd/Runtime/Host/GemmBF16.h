@@ -1,27 +1,27 @@
-//===- GemmBF16.h - Products of bf16 matrices --------------------*- C++ -*-===//
+//===- GemmBF16.h - GEMMs of bf16 matrices ----------------------*- C++ -*-===//
 //
-// [Note: products of bf16] Every product is summed in f32 and rounded once, to the nearest, ties to even. The order of
+// [Note: GEMMs of bf16] Every GEMM is summed in f32 and rounded once, to the nearest, ties to even. The order of
 // additions is the unit's:
 //
 // - AMX (tdpbf16ps): depths come in blocks of 32. In a block one chain of fused multiply-adds from zero goes along the
 //   even depths and one along the odd ones; the two are added, then their sum to what there is. Where C is added to, it
 //   is there first. Subnormal numbers, operands and results, count as zero.
 // - AVX512-BF16 (vdpbf16ps): pairs of neighbours along the depth, subnormal numbers likewise.
-// - Widened: blocks are widened and are products of f32 ([Note: products of f32]).
+// - Widened: blocks are widened and are GEMMs of f32 ([Note: GEMMs of f32]).
 //
 // All go through one workspace per thread that is made before the first step. So bits depend on the processor, but not
-// on the number of threads or how a product is cut among them.
+// on the number of threads or how a GEMM is cut among them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef SPMD_RUNTIME_HOST_GEMMBF16_H
 #define SPMD_RUNTIME_HOST_GEMMBF16_H
 
-#include "spmd/Runtime/Host/GemmProduct.h"
+#include "spmd/Runtime/Host/GemmProblem.h"
 
 namespace spmd::runtime {
 
-using ProductBF16 = Product<uint16_t>;
+using GemmProblemBF16 = GemmProblem<uint16_t>;
 
 enum class UnitBF16 {
   AMX,
@@ -35,10 +35,10 @@ bool hasUnitBF16(UnitBF16 unit);
 /// The fastest unit that there is.
 UnitBF16 getUnitBF16();
 
-/// Runs a product on the calling thread.
-void runProductBF16(const ProductBF16 &product, UnitBF16 unit);
+/// Runs a GEMM on the calling thread.
+void runGemmBF16(const GemmProblemBF16 &gemm, UnitBF16 unit);
 
-/// Gives the calling thread its workspace, so that its first product does not allocate.
+/// Gives the calling thread its workspace, so that its first GEMM does not allocate.
 void prepareThreadBF16();
 
 } // namespace spmd::runtime

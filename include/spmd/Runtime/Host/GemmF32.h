@@ -1,10 +1,10 @@
-//===- GemmF32.h - Products of f32 matrices ----------------------*- C++ -*-===//
+//===- GemmF32.h - GEMMs of f32 matrices ------------------------*- C++ -*-===//
 //
-// [Note: products of f32] An element of a product is defined to the bit. Its depth k is cut into blocks of
+// [Note: GEMMs of f32] An element of a GEMM is defined to the bit. Its depth k is cut into blocks of
 // kF32BlockDepth; the sum of a block is one chain of fused multiply-adds from zero in the order of k, and the sums of
 // the blocks are added in order, each addition rounded. Then come, rounded one by one: bias, residual or the old C.
 // Nothing else enters: no element knows where tiles, vectors or threads begin. So the bits are the same with AVX2, with
-// AVX-512 and without either, however a product is cut among threads, and an epilogue has those of the product followed
+// AVX-512 and without either, however a GEMM is cut among threads, and an epilogue has those of the GEMM followed
 // by the additions.
 //
 // Between two blocks of the depth the sums so far lie in C itself. Where C is still read at the end (accumulation, or a
@@ -15,21 +15,21 @@
 #ifndef SPMD_RUNTIME_HOST_GEMMF32_H
 #define SPMD_RUNTIME_HOST_GEMMF32_H
 
-#include "spmd/Runtime/Host/GemmProduct.h"
+#include "spmd/Runtime/Host/GemmProblem.h"
 #include "spmd/Runtime/Host/VectorUnit.h"
 
 namespace spmd::runtime {
 
 using Epilogue = EpilogueOf<float>;
-using ProductF32 = ProductWithEpilogue<float>;
+using GemmProblemF32 = GemmWithEpilogue<float>;
 
 /// How deep the blocks of k are.
 constexpr int64_t kF32BlockDepth = 512;
 
-/// Runs a product on the calling thread.
-void runProductF32(const ProductF32 &product, VectorUnit unit);
+/// Runs a GEMM on the calling thread.
+void runGemmF32(const GemmProblemF32 &gemm, VectorUnit unit);
 
-/// Gives the calling thread what products need, so that its first one does not allocate.
+/// Gives the calling thread what GEMMs need, so that its first one does not allocate.
 void prepareThreadF32();
 
 } // namespace spmd::runtime

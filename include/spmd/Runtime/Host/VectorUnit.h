@@ -1,4 +1,4 @@
-//===- VectorUnit.h - The vectors that products are computed in --*- C++ -*-===//
+//===- VectorUnit.h - The vectors that GEMMs are computed in ----*- C++ -*-===//
 
 #ifndef SPMD_RUNTIME_HOST_VECTORUNIT_H
 #define SPMD_RUNTIME_HOST_VECTORUNIT_H

@@ -1,15 +1,15 @@
-//===- GemmProduct.h - A matrix product ---------------------------*- C++ -*-===//
+//===- GemmProblem.h - One GEMM ---------------------------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_GEMMPRODUCT_H
-#define SPMD_RUNTIME_HOST_GEMMPRODUCT_H
+#ifndef SPMD_RUNTIME_HOST_GEMMPROBLEM_H
+#define SPMD_RUNTIME_HOST_GEMMPROBLEM_H
 
 #include <cstdint>
 
 namespace spmd::runtime {
 
-/// One product of row-major matrices, C = op(A) op(B) (+ C): op(A) is m x k, op(B) is k x n.
+/// One GEMM of row-major matrices, C = op(A) op(B) (+ C): op(A) is m x k, op(B) is k x n.
 template <typename Element>
-struct Product {
+struct GemmProblem {
   int64_t m = 0, n = 0, k = 0;
   const Element *a = nullptr, *b = nullptr;
   Element *c = nullptr;
@@ -17,19 +17,19 @@ struct Product {
   bool transA = false, transB = false, accumulate = false;
 };
 
-/// What is added to each element of a product before it is stored: (product + bias) + residual. The residual may be C
+/// What is added to each element of a GEMM before it is stored: (product + bias) + residual. The residual may be C
 /// itself, element upon element, but not otherwise overlap it.
 template <typename Element>
 struct EpilogueOf {
   const Element *bias = nullptr;     ///< n, one per column, or null
   const Element *residual = nullptr; ///< m x n, rows `ldr` apart, or null
   int64_t ldr = 0;
-  int64_t strideR = 0; ///< between the residuals of a batch; all products share the bias
+  int64_t strideR = 0; ///< between the residuals of a batch; all GEMMs share the bias
 };
 
-/// A product and what is added to it. With `accumulate`, C is the residual.
+/// A GEMM and what is added to it. With `accumulate`, C is the residual.
 template <typename Element>
-struct ProductWithEpilogue : Product<Element> {
+struct GemmWithEpilogue : GemmProblem<Element> {
   EpilogueOf<Element> epilogue = {};
   /// Which of how many pieces of one C this is, each some of its columns: every piece starts at other rows, so that
   /// threads stay out of each other's.
@@ -38,4 +38,4 @@ struct ProductWithEpilogue : Product<Element> {
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_GEMMPRODUCT_H
+#endif // SPMD_RUNTIME_HOST_GEMMPROBLEM_H
