@@ -1,5 +1,5 @@
-"""check_enumerations.py ROOT DOCS: the element types, reductions and activations that the schemas in DOCS list are those
-of the runtime below ROOT."""
+"""check_enumerations.py ROOT DOCS: the element types, reductions, activations and collectives that the schemas in DOCS
+list are those of the runtime below ROOT."""
 from __future__ import annotations
 
 import json
@@ -34,6 +34,11 @@ def main(root: Path, docs: Path) -> int:
                 found = found["properties"][part]
             if sorted(found["enum"]) != sorted(expected):
                 problems.append(f"{name}.schema.json: {where} is {found['enum']}, in C++ {expected}")
+    commands = json.loads((docs / "plan.schema.json").read_text())
+    listed_commands = commands["properties"]["commands"]["items"]["oneOf"]
+    for collective in listed(kinds, "SPMD_COLLECTIVE_KIND", r"\w+, (\w+), \w+, \w+, \w+"):
+        if {"$ref": f"#/$defs/{collective}"} not in listed_commands:
+            problems.append(f"plan.schema.json: has no command {collective}")
     print(*problems, f"{sum(map(len, wanted.values()))} lists", sep="\n")
     return bool(problems)
 
