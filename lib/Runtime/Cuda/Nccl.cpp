@@ -116,16 +116,14 @@ struct NcclGroup::End final : public Communicator {
   End(NcclGroup &group, int64_t rank, std::shared_ptr<const Gpu> gpu) : group(group), rank(rank), gpu(std::move(gpu)) {}
 
   Status run(const Collective &call, void *const *buffers, Stream *stream) override {
-    switch (call.key.kind) {
-    case CollectiveKind::AllGather:
+    CollectiveKind kind = call.key.kind;
+    if (kind == CollectiveKind::AllGather)
       return allGather(call, buffers[0], buffers[1], stream);
-    case CollectiveKind::ReduceScatter:
+    if (kind == CollectiveKind::ReduceScatter)
       return reduceScatter(call, buffers[0], buffers[1], stream);
-    case CollectiveKind::AllReduce:
+    if (kind == CollectiveKind::AllReduce)
       return allReduce(call, buffers, stream);
-    default:
-      return collectiveMissing(group.name, call);
-    }
+    return collectiveMissing(group.name, call);
   }
 
   Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) {

@@ -60,9 +60,8 @@ Status RankOrderCommunicator::exchange(const Collective &call, void *const *buff
     return Status::success();
   case CollectiveKind::AllReduce:
     return allReduce(call, buffers);
-  default:
-    return collectiveMissing(name, call);
   }
+  return Status::success();
 }
 
 void RankOrderCommunicator::allGather(const Collective &call, void *recv) {

@@ -329,16 +329,14 @@ Status HostsCommunicator::gatherParts(const Collective &call, const std::functio
 Status HostsCommunicator::run(const Collective &call, void *const *buffers, Stream *) {
   if (Status status = begin(call, buffers); !status.ok())
     return status;
-  switch (call.key.kind) {
-  case CollectiveKind::AllGather:
+  CollectiveKind kind = call.key.kind;
+  if (kind == CollectiveKind::AllGather)
     return allGather(call, static_cast<const char *>(buffers[0]), static_cast<char *>(buffers[1]));
-  case CollectiveKind::ReduceScatter:
+  if (kind == CollectiveKind::ReduceScatter)
     return reduceScatter(call, buffers[1]);
-  case CollectiveKind::AllReduce:
+  if (kind == CollectiveKind::AllReduce)
     return allReduce(call, buffers);
-  default:
-    return collectiveMissing(host.name, call);
-  }
+  return collectiveMissing(host.name, call);
 }
 
 Status HostsCommunicator::allGather(const Collective &call, const char *send, char *recv) {

@@ -116,16 +116,14 @@ void ToyCommunicator::combine(const Collective &call, size_t index, const Pieces
 }
 
 Status ToyCommunicator::run(const Collective &call, void *const *buffers, Stream *stream) {
-  switch (call.key.kind) {
-  case CollectiveKind::AllGather:
+  CollectiveKind kind = call.key.kind;
+  if (kind == CollectiveKind::AllGather)
     return allGather(call, buffers[0], buffers[1], stream);
-  case CollectiveKind::ReduceScatter:
+  if (kind == CollectiveKind::ReduceScatter)
     return reduceScatter(call, buffers[0], buffers[1], stream);
-  case CollectiveKind::AllReduce:
+  if (kind == CollectiveKind::AllReduce)
     return allReduce(call, buffers, stream);
-  default:
-    return collectiveMissing(name, call);
-  }
+  return collectiveMissing(name, call);
 }
 
 Status ToyCommunicator::allGather(const Collective &call, const void *send, void *recv, Stream *stream) {
