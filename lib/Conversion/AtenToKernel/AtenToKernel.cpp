@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -88,13 +89,11 @@ LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks, boo
   return success();
 }
 
-struct ConvertAtenToKernelPass : impl::ConvertAtenToKernelPassBase<ConvertAtenToKernelPass> {
-  using ConvertAtenToKernelPassBase::ConvertAtenToKernelPassBase;
+struct ConvertAtenToKernelPass : FunctionPass<impl::ConvertAtenToKernelPassBase<ConvertAtenToKernelPass>> {
+  using FunctionPass::FunctionPass;
 
-  void runOnOperation() override {
-    for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(convert(func, fuse, reductionBlocks, clampIndices)))
-        return signalPassFailure();
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override {
+    return convert(func, fuse, reductionBlocks, clampIndices);
   }
 };
 

@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "spmd/Conversion/AtenToKernel/Epilogues.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Transforms/FunctionPass.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -50,11 +51,11 @@ struct Candidate {
   std::string describe() const;
 };
 
-struct FuseGemmEpiloguesPass : spmd::impl::FuseGemmEpiloguesPassBase<FuseGemmEpiloguesPass> {
-  using FuseGemmEpiloguesPassBase::FuseGemmEpiloguesPassBase;
+struct FuseGemmEpiloguesPass : FunctionPass<spmd::impl::FuseGemmEpiloguesPassBase<FuseGemmEpiloguesPass>> {
+  using FunctionPass::FunctionPass;
 
   LogicalResult initialize(MLIRContext *context) override;
-  void runOnOperation() override;
+  LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override;
 
 private:
   bool has(StringRef epilogue) const { return available.contains(epilogue); }
@@ -200,9 +201,9 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   gemm.erase();
 }
 
-void FuseGemmEpiloguesPass::runOnOperation() {
+LogicalResult FuseGemmEpiloguesPass::runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) {
   SmallVector<GemmOp> gemms;
-  getOperation().walk([&](GemmOp gemm) {
+  func.walk([&](GemmOp gemm) {
     Type type = getElementTypeOrSelf(gemm.getResult().getType());
     StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
     if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() &&
@@ -217,4 +218,5 @@ void FuseGemmEpiloguesPass::runOnOperation() {
                               << " bytes less, the product " << best.added << " more";
     fuse(gemm, best);
   }
+  return success();
 }
