@@ -65,7 +65,7 @@ struct Operands {
       }
   }
 
-  Product<uint16_t> p;
+  GemmProblem<uint16_t> p;
   std::vector<Float16> a, b, c, old;
 };
 } // namespace
