@@ -2,6 +2,7 @@
 #ifndef SPMD_DIALECTS_PLAN_PLANVALUES_TD
 #define SPMD_DIALECTS_PLAN_PLANVALUES_TD
 
+include "dialects/Plan/PlanOperations.td"
 include "dialects/Plan/PlanOps.td"
 
 def Plan_DataflowOp : Plan_Op<"dataflow", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
@@ -9,14 +10,14 @@ def Plan_DataflowOp : Plan_Op<"dataflow", [IsolatedFromAbove, NoTerminator, Sing
   let description = [{
     The step as it was before its values had bytes: what it is given, every operation with its constants and operands,
     and what each state and output is in the end. It becomes the manifest's table "values", against which compiler and
-    loader hold the plan (rule 8 of the certificate). An operation is named by the text that the runtime gives to the
-    command for it; a view of a value is a part of it, a packed buffer is a join.
+    loader hold the plan (rule 8 of the certificate). An operation is a command with its constants; a view of a
+    value is a part of it, a packed buffer is a join.
     ```mlir
     plan.dataflow {
       %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : !plan.bytes<512>
-      %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
+      %1 = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
       %2 = plan.part %1 at 0 segment "w" of "unit0" : !plan.bytes<1024> -> !plan.bytes<256>
-      %3 = plan.compute "kernel k0 rw"(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
+      %3 = plan.compute #plan.kernel<@k0>(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
       plan.target %3 is #spmd.loss<""> type tensor<f32> : !plan.bytes<4>
     }
     ```
@@ -43,7 +44,7 @@ def Plan_ComputeOp : Plan_ValueOp<"compute"> {
     kernel made them with the rank's number, as when it cuts the rank's own chunk from a whole buffer. `along` are the
     axes of the mesh whose coordinates it reads; all if it is not there.
   }];
-  let arguments = (ins StrAttr:$what, Variadic<Plan_BytesType>:$operands,
+  let arguments = (ins Plan_OperationAttr:$what, Variadic<Plan_BytesType>:$operands,
                        OptionalAttr<TypedArrayAttrBase<DenseI32ArrayAttr, "numbers of operands">>:$reads,
                        OptionalAttr<DenseI32ArrayAttr>:$by_rank, OptionalAttr<StrArrayAttr>:$along);
   let results = (outs Variadic<Plan_BytesType>:$values);

@@ -26,7 +26,7 @@ static Status checkOutputs(const Trainer &trainer, std::string &found) {
     if (Status status = trainer.readOutput(i, bytes.data(), bytes.size()); !status.ok())
       return status;
     if (std::string what = findNonFinite(bytes, output.dtype); !what.empty())
-      found = output.kind == "loss" ? "the loss " + what : "output '" + output.path + "' " + what;
+      found = output.kind == Binding::Kind::Loss ? "the loss " + what : "output '" + output.path + "' " + what;
   }
   return Status::success();
 }

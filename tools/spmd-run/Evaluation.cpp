@@ -8,7 +8,8 @@ using namespace spmd::runtime;
 
 Expected<size_t> spmd::runtime::findLoss(const Manifest &manifest) {
   const std::vector<Output> &outputs = manifest.outputs;
-  auto loss = std::find_if(outputs.begin(), outputs.end(), [](const Output &o) { return o.kind == "loss"; });
+  auto loss =
+      std::find_if(outputs.begin(), outputs.end(), [](const Output &o) { return o.kind == Binding::Kind::Loss; });
   // What evaluates calls no backward(), which would tell the loss from other outputs.
   if (loss == outputs.end() && outputs.size() == 1)
     loss = outputs.begin();

@@ -8,6 +8,7 @@
 
 #include "CommandEmitter.h"
 #include "Communicators.h"
+#include "PlanKinds.h"
 #include "RowLayout.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Spmd/Roles.h"
@@ -34,26 +35,6 @@ plan::Stream translateStream(Stream stream) {
     return plan::Stream::scalar;
   }
   llvm_unreachable("unknown stream");
-}
-
-plan::ReductionKind translateKind(ReduceKind kind) {
-  switch (kind) {
-#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
-  case ReduceKind::TEXT:                                                                                               \
-    return plan::ReductionKind::TEXT;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown reduction");
-}
-
-plan::Activation translateActivation(kernel::Activation activation) {
-  switch (activation) {
-#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
-  case kernel::Activation::NAME:                                                                                       \
-    return plan::Activation::TEXT;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown activation");
 }
 
 class CommandEmitter {

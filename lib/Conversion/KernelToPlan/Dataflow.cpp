@@ -4,22 +4,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Communicators.h"
 #include "Dataflow.h"
+#include "Communicators.h"
+#include "PlanKinds.h"
 #include "dialects/Kernel/Kernel.h"
 #include "dialects/Plan/Plan.h"
-#include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/Roles.h"
-#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
-#include "spmd/Runtime/Core/Values.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace spmd;
 using kernel::KernelOpInterface;
-using runtime::Access;
-using runtime::Command;
 
 namespace {
 
@@ -38,21 +34,16 @@ private:
   void addUnpack(UnpackOp unpack);
   void addPack(PackOp pack);
   void addTargets(func::ReturnOp op);
-  /// The operation of `command` on `operands`; its results become `results`. `reads`, `byRank`: see plan.compute.
-  plan::ComputeOp compute(const Command &command, ArrayRef<Value> operands, ValueRange results, Location loc,
-                          ArrayAttr reads = {}, ArrayRef<int32_t> byRank = {},
-                          const std::vector<std::string> &axes = {});
+  /// `operation` on `operands`; its results become `results`. `reads`, `byRank`: see plan.compute.
+  plan::ComputeOp compute(Attribute operation, ArrayRef<Value> operands, ValueRange results, Location loc,
+                          ArrayAttr reads = {}, ArrayRef<int32_t> byRank = {});
 
   static int64_t sizeOf(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
   static int64_t bytesOf(Type type) {
     auto tensor = cast<RankedTensorType>(type);
     return tensor.getNumElements() * sizeOf(tensor.getElementType());
   }
-  /// A type that the runtime does not have is refused when it reads the plan.
-  static runtime::DType dtypeOf(Value value) {
-    Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    return getDType(type).value_or(runtime::DType::F32);
-  }
+  static Type dtypeOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
   plan::BytesType typeOf(int64_t bytes) { return plan::BytesType::get(builder.getContext(), bytes); }
   /// Bytes [at, at + bytes) of a value; all of them are the value itself.
   Value partOf(Value whole, int64_t at, int64_t bytes, StringAttr segment, StringAttr unit, Location loc) {
@@ -74,13 +65,12 @@ private:
 
 } // namespace
 
-plan::ComputeOp DataflowBuilder::compute(const Command &command, ArrayRef<Value> operands, ValueRange results,
-                                         Location loc, ArrayAttr reads, ArrayRef<int32_t> byRank,
-                                         const std::vector<std::string> &axes) {
+plan::ComputeOp DataflowBuilder::compute(Attribute operation, ArrayRef<Value> operands, ValueRange results,
+                                         Location loc, ArrayAttr reads, ArrayRef<int32_t> byRank) {
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(bytesOf(result.getType())));
-  auto op = plan::ComputeOp::create(builder, loc, types, runtime::operationOf(command, axes), operands, reads,
+  auto op = plan::ComputeOp::create(builder, loc, types, operation, operands, reads,
                                     byRank.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(byRank),
                                     /*along=*/ArrayAttr());
   for (auto [result, value] : llvm::zip_equal(results, op.getValues()))
@@ -91,14 +81,6 @@ plan::ComputeOp DataflowBuilder::compute(const Command &command, ArrayRef<Value>
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
-
-/// References with these accesses: an operation is told by how many operands it reads and writes, in which order.
-static std::vector<runtime::Ref> makeRefs(size_t reads, size_t writes) {
-  std::vector<runtime::Ref> refs(reads + writes);
-  for (size_t i = reads; i < refs.size(); ++i)
-    refs[i].access = Access::Write;
-  return refs;
-}
 
 /// The numbers of the operands that each result of a cluster is computed from, where that is not all of all: loops that
 /// share nothing may be one cluster.
@@ -197,110 +179,84 @@ static ArrayAttr findAxesOfRank(Operation *kernel, MeshOp mesh) {
 
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
-  Command command;
-  command.action = runtime::KernelCommand{kernel.getSymbolAttr().getValue().str()};
-  command.refs = makeRefs(op->getNumOperands(), op->getNumResults());
+  auto operation = plan::KernelOperationAttr::get(op->getContext(), FlatSymbolRefAttr::get(kernel.getSymbolAttr()));
   auto cluster = dyn_cast<kernel::ClusterOp>(op);
   SmallVector<int32_t> byRank = findByRank(op);
-  plan::ComputeOp computed =
-      compute(command, lookup(op->getOperands()), op->getResults(), op->getLoc(),
-              cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), byRank);
+  plan::ComputeOp computed = compute(operation, lookup(op->getOperands()), op->getResults(), op->getLoc(),
+                                     cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), byRank);
   auto meshes = step->getParentOfType<ModuleOp>().getOps<MeshOp>();
   if (!byRank.empty() && !meshes.empty())
     if (ArrayAttr along = findAxesOfRank(op, *meshes.begin()))
       computed.setAlongAttr(along);
 }
 
-static runtime::Activation activationOf(kernel::Activation activation) {
-  switch (activation) {
-#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
-  case kernel::Activation::NAME:                                                                                       \
-    return runtime::Activation::NAME;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown activation");
-}
-
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
-  Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
-  int64_t size = sizeOf(type);
-  runtime::GemmShape shape;
-  shape.m = gemm.getM(), shape.n = gemm.getN(), shape.k = gemm.getK(), shape.batch = gemm.getBatch();
-  shape.lda = gemm.getLda(), shape.ldb = gemm.getLdb(), shape.ldc = shape.n;
-  shape.transA = gemm.getTransA(), shape.transB = gemm.getTransB();
-  shape.strideA = gemm.getAStride(), shape.strideB = gemm.getBStride();
-  shape.strideC = shape.batch > 1 ? shape.m * shape.n : 0;
+  int64_t size = sizeOf(dtypeOf(gemm.getResult()));
+  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch();
+  int64_t strideA = gemm.getAStride(), strideB = gemm.getBStride(), strideC = batch > 1 ? m * n : 0;
+  bool transA = gemm.getTransA(), transB = gemm.getTransB();
   // A matrix of a view is what lies between the first and the last of its elements.
   auto addMatrix = [&](Value matrix, int64_t rows, int64_t columns, int64_t offset, int64_t ld, int64_t stride) {
-    int64_t elements = (rows - 1) * ld + columns + (shape.batch - 1) * stride;
+    int64_t elements = (rows - 1) * ld + columns + (batch - 1) * stride;
     return partOf(values.at(matrix), offset * size, elements * size, {}, {}, gemm.getLoc());
   };
   SmallVector<Value> operands = {
-      addMatrix(gemm.getA(), shape.transA ? shape.k : shape.m, shape.transA ? shape.m : shape.k, gemm.getAOffset(),
-                shape.lda, shape.strideA),
-      addMatrix(gemm.getB(), shape.transB ? shape.n : shape.k, shape.transB ? shape.k : shape.n, gemm.getBOffset(),
-                shape.ldb, shape.strideB)};
-  if (gemm.getBias()) {
-    shape.bias = operands.size();
+      addMatrix(gemm.getA(), transA ? k : m, transA ? m : k, gemm.getAOffset(), gemm.getLda(), strideA),
+      addMatrix(gemm.getB(), transB ? n : k, transB ? k : n, gemm.getBOffset(), gemm.getLdb(), strideB)};
+  if (gemm.getBias())
     operands.push_back(values.at(gemm.getBias()));
-  }
-  if (gemm.getResidual()) {
-    shape.residual = operands.size();
+  if (gemm.getResidual())
     operands.push_back(values.at(gemm.getResidual()));
-  }
+  plan::ActivationAttr activation;
   if (gemm.getActivation())
-    shape.activation = activationOf(*gemm.getActivation());
+    activation = plan::ActivationAttr::get(gemm.getContext(), translateActivation(*gemm.getActivation()));
   SmallVector<Value> results = {gemm.getResult()};
-  if (gemm.getPreActivation()) {
-    shape.preActivation = operands.size();
+  if (gemm.getPreActivation())
     results.push_back(gemm.getPreActivation());
-  }
-  Command command;
-  command.action = runtime::GemmCommand{shape, dtypeOf(gemm.getResult())};
-  compute(command, operands, results, gemm.getLoc());
+  if (batch == 1) // strides of one matrix are of no account
+    strideA = strideB = 0;
+  auto operation = plan::GemmOperationAttr::get(
+      gemm.getContext(), dtypeOf(gemm.getResult()), m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
+      batch, strideA, strideB, strideC, static_cast<bool>(gemm.getBias()), static_cast<bool>(gemm.getResidual()),
+      activation, static_cast<bool>(gemm.getPreActivation()));
+  compute(operation, operands, results, gemm.getLoc());
 }
 
 void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
-  auto ids = cast<RankedTensorType>(check.getIds().getType());
-  runtime::CheckIndexCommand checked;
-  checked.dtype = dtypeOf(check.getIds());
-  checked.count = ids.getNumElements();
-  checked.low = check.getLow(), checked.high = check.getHigh();
-  if (auto ignored = check.getIgnoreIndexAttr())
-    checked.ignoreIndex = ignored.getInt();
-  checked.use = check.getUse().str();
-  Command command;
-  command.action = std::move(checked);
-  compute(command, {values.at(check.getIds())}, {}, check.getLoc());
+  int64_t count = cast<RankedTensorType>(check.getIds().getType()).getNumElements();
+  std::optional<int64_t> ignored;
+  if (auto index = check.getIgnoreIndexAttr())
+    ignored = index.getInt();
+  compute(plan::CheckIndexOperationAttr::get(check.getContext(), dtypeOf(check.getIds()), count, check.getLow(),
+                                             check.getHigh(), ignored, check.getUseAttr()),
+          {values.at(check.getIds())}, {}, check.getLoc());
 }
 
 //===----------------------------------------------------------------------===//
 // Collectives and flat buffers
 //===----------------------------------------------------------------------===//
 
-static runtime::ReductionKind kindOf(ReduceKind kind) {
+static plan::CollectiveKind translateKind(runtime::CollectiveKind kind) {
   switch (kind) {
-#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
-  case ReduceKind::TEXT:                                                                                               \
-    return runtime::ReductionKind::NAME;
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  case runtime::CollectiveKind::NAME:                                                                                  \
+    return plan::CollectiveKind::TEXT;
 #include "spmd/Runtime/Core/Kinds.def"
   }
-  llvm_unreachable("unknown reduction");
+  llvm_unreachable("unknown collective");
 }
 
 void DataflowBuilder::addCollective(CollectiveOpInterface op) {
-  runtime::CollectiveCommand collective;
-  if (auto unit = op.getUnitAttr())
-    collective.unit = unit.getValue().str();
-  collective.kind = op.getCollectiveKind();
-  for (int64_t count : getElementCounts(op))
-    collective.counts.push_back(count);
+  SmallVector<plan::ReductionKind> reductions;
   for (ReduceKind kind : op.getReduceKinds())
-    collective.kinds.push_back(kindOf(kind));
-  collective.dtype = dtypeOf(op->getOperand(0));
-  Command command;
-  command.action = std::move(collective);
-  compute(command, lookup(op->getOperands()), getReceived(op), op.getLoc(), {}, {}, getPartialAxes(op));
+    reductions.push_back(spmd::translateKind(kind));
+  auto unit = op.getUnitAttr() ? op.getUnitAttr().getAttr() : StringAttr();
+  SmallVector<StringAttr> axes;
+  for (const std::string &axis : getPartialAxes(op))
+    axes.push_back(builder.getStringAttr(axis));
+  compute(plan::CollectiveOperationAttr::get(op->getContext(), translateKind(op.getCollectiveKind()),
+                                             dtypeOf(op->getOperand(0)), getElementCounts(op), reductions, unit, axes),
+          lookup(op->getOperands()), getReceived(op), op.getLoc());
 }
 
 void DataflowBuilder::addUnpack(UnpackOp unpack) {

@@ -1,6 +1,7 @@
 //===- TranslateManifest.cpp - What a module says of its plan -------------===//
 
 #include "KernelKind.h"
+#include "TranslateOperation.h"
 #include "TranslateRole.h"
 #include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/ResultSource.h"
@@ -355,7 +356,7 @@ LogicalResult ManifestTranslator::addValues() {
       if (failed(bound))
         return failure();
       entry.kind = kind;
-      entry.what = std::visit([](const auto &it) { return runtime::bindingName(it); }, *bound);
+      entry.binding = std::visit([](const auto &it) { return runtime::bindingOf(it); }, *bound);
       return success();
     };
     if (auto source = dyn_cast<plan::SourceOp>(op)) {
@@ -363,7 +364,10 @@ LogicalResult ManifestTranslator::addValues() {
         return failure();
     } else if (auto compute = dyn_cast<plan::ComputeOp>(op)) {
       entry.kind = Kind::Compute;
-      entry.what = compute.getWhat().str();
+      FailureOr<runtime::Operation> operation = translateOperation(compute);
+      if (failed(operation))
+        return failure();
+      entry.operation = std::move(*operation);
       entry.of = numbersOf(compute.getOperands());
       if (std::optional<ArrayAttr> reads = compute.getReads())
         for (auto ofResult : reads->getAsRange<DenseI32ArrayAttr>())

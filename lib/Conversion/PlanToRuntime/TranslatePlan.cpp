@@ -1,5 +1,6 @@
 //===- TranslatePlan.cpp - plan.program as runtime::Plan ------------------===//
 
+#include "TranslateKinds.h"
 #include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
@@ -55,28 +56,6 @@ runtime::DType PlanTranslator::translateDType(Operation *op, Type type) {
   hasFailed = true;
   op->emitOpError("has dtype ") << type << ", which the runtime has not";
   return runtime::DType::F32;
-}
-
-static runtime::ReductionKind translateKind(plan::ReductionKind kind) {
-  switch (kind) {
-#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
-  case plan::ReductionKind::TEXT:                                                                                      \
-    return runtime::ReductionKind::NAME;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown reduction");
-}
-
-static runtime::Activation translateActivation(std::optional<plan::Activation> activation) {
-  if (!activation)
-    return runtime::Activation::None;
-  switch (*activation) {
-#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
-  case plan::Activation::TEXT:                                                                                         \
-    return runtime::Activation::NAME;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown activation");
 }
 
 static runtime::Access translateAccess(plan::Access access) {

@@ -39,7 +39,7 @@ FailureOr<RoleEntry> spmd::translateRole(Operation *op, Attribute role, RankedTe
   auto makeWhole = [&](StringRef name, StringRef state, std::optional<double> init = std::nullopt) -> RoleEntry {
     return makeWholeState(name, state, init);
   };
-  auto makeOutput = [&](const char *kind, StringRef path) -> RoleEntry {
+  auto makeOutput = [&](runtime::Binding::Kind kind, StringRef path) -> RoleEntry {
     runtime::Output output;
     output.kind = kind, output.path = path.str(), output.dtype = dtype;
     return output;
@@ -67,7 +67,7 @@ FailureOr<RoleEntry> spmd::translateRole(Operation *op, Attribute role, RankedTe
         parameter.value = toDouble(hyper.getValue()).value_or(0);
         return parameter;
       })
-      .Case([&](LossAttr loss) { return makeOutput("loss", loss.getPath()); })
-      .Case([&](OutputAttr output) { return makeOutput("output", output.getPath()); })
+      .Case([&](LossAttr loss) { return makeOutput(runtime::Binding::Kind::Loss, loss.getPath()); })
+      .Case([&](OutputAttr output) { return makeOutput(runtime::Binding::Kind::Output, output.getPath()); })
       .Default([&](Attribute) { return op->emitOpError("has role ") << role << ", which names nothing of a step"; });
 }

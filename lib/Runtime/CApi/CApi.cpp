@@ -166,7 +166,7 @@ int32_t spmd_output(const spmd_trainer *trainer, size_t index, spmd_tensor_info 
     const auto &all = trainer->trainer->manifest().outputs;
     if (index >= all.size())
       return missing("output", index, all.size());
-    describe(all[index].path, all[index].kind.c_str(), all[index].dtype, all[index].shape, 0, info);
+    describe(all[index].path, nameOf(all[index].kind), all[index].dtype, all[index].shape, 0, info);
     return Status::success();
   });
 }

@@ -14,10 +14,8 @@
 #include "CertificateOrigins.h"
 
 #include <algorithm>
-#include <sstream>
-#include <string_view>
-#include <unordered_map>
-#include <unordered_set>
+#include <map>
+#include <set>
 
 using namespace spmd::runtime;
 
@@ -89,24 +87,23 @@ private:
   template <typename Use>
   void forOperands(const ValueEntry &entry, size_t value, Use use) const;
   Status checkCompute(const ValueEntry &entry, const Origin &origin);
+  Status checkCollective(const ValueEntry &entry, const CollectiveOperation &collective, const Origin &origin);
   Status checkUnit(const ValueEntry &entry, CollectiveKind kind, const Origin &origin, const Unit &unit,
                    Axes axes) const;
   Status checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const;
   /// Those of these names; all where there are none.
   Axes axesOf(const std::vector<std::string> &names) const;
-  /// Along which axes the operation combines, as its text says.
-  Axes axesOf(const ValueEntry &entry) const;
   Status checkTarget(const ValueEntry &entry, const Origin &origin) const;
   Status fail(const ValueEntry &entry, const std::string &message) const {
     return Status::badInput("certificate rule 10: the manifest's " + entry.pointer + ": " + message);
   }
 
   const Manifest &manifest;
-  std::unordered_map<std::string, Origin> sources;
-  std::unordered_map<std::string, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
-  std::unordered_map<std::string, std::string> wholeOf; ///< of a state that all ranks have whole: its unit
-  std::unordered_map<std::string, bool> mayDiffer;      ///< targets that every rank may have for itself
-  std::unordered_set<std::string> sums;                 ///< states of which each rank has a summand
+  std::map<Binding, Origin> sources;
+  std::map<Binding, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
+  std::map<Binding, std::string> wholeOf; ///< of a state that all ranks have whole: its unit
+  std::map<Binding, bool> mayDiffer;      ///< targets that every rank may have for itself
+  std::set<Binding> sums;                 ///< states of which each rank has a summand
   std::vector<Origin> values;
   std::vector<std::string> flatOf; ///< of a value that is a unit's whole flat buffer: the unit
 };
@@ -116,27 +113,28 @@ private:
 void OriginChecker::readBindings() {
   for (const StateEntry &entry : manifest.state) {
     const Unit *unit = manifest.findUnit(entry.unit);
-    std::string name = bindingName(entry);
+    Binding binding = bindingOf(entry);
+    std::string name = toText(binding);
     bool isCut = entry.kind == StateEntry::Kind::Shard && unit && entry.numel != unit->padded;
     if (entry.kind == StateEntry::Kind::Shard && unit && unit->isSharded() && !isCut)
-      wholeOf[name] = entry.unit;
+      wholeOf[binding] = entry.unit;
     if (isCut) {
-      ownerOf[name] = entry.unit;
-      sources[name] = {entry.unit, name, "", "", "", 0, axesOf(unit->axes)};
+      ownerOf[binding] = entry.unit;
+      sources[binding] = {entry.unit, name, "", "", "", 0, axesOf(unit->axes)};
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
-      mayDiffer[name] = manifest.view == "local" || entry.isSum;
+      mayDiffer[binding] = manifest.view == "local" || entry.isSum;
       if (entry.isSum) {
-        sources[name] = {"", "", "", name, "", axesOf(std::vector<std::string>()), 0};
-        sums.insert(name);
+        sources[binding] = {"", "", "", name, "", axesOf({}), 0};
+        sums.insert(binding);
       }
     }
   }
   for (const BatchInput &input : manifest.batch)
     if (input.split.dim)
-      sources[bindingName(input)] = {"", "", "", bindingName(input), "", axesOf(std::vector<std::string>()), 0};
+      sources[bindingOf(input)] = {"", "", "", toText(bindingOf(input)), "", axesOf({}), 0};
   for (const Output &output : manifest.outputs)
-    mayDiffer[bindingName(output)] = output.isVarying || output.split.dim.has_value();
+    mayDiffer[bindingOf(output)] = output.isVarying || output.split.dim.has_value();
 }
 
 Origin OriginChecker::originOf(const ValueEntry &entry) const {
@@ -159,7 +157,7 @@ void OriginChecker::forOperands(const ValueEntry &entry, size_t value, Use use) 
 
 Origin OriginChecker::cutOf(const ValueEntry &entry, size_t value) const {
   Origin cut;
-  std::string name = "what " + entry.what + " makes of the rank's number";
+  std::string name = "what " + toText(entry.operation) + " makes of the rank's number";
   forOperands(entry, value, [&](size_t operand) {
     // Of a chunk it is the place of the chunk that the number tells.
     const Origin &of = values[operand];
@@ -191,19 +189,6 @@ Axes OriginChecker::axesOf(const std::vector<std::string> &names) const {
     if (names.empty() || std::find(names.begin(), names.end(), manifest.mesh[i].name) != names.end())
       axes |= Axes(1) << i;
   return axes;
-}
-
-Axes OriginChecker::axesOf(const ValueEntry &entry) const {
-  constexpr std::string_view along = " along ";
-  size_t begin = entry.what.find(along);
-  if (begin == std::string::npos)
-    return axesOf(std::vector<std::string>());
-  std::string names = entry.what.substr(begin + along.size());
-  std::istringstream text(names.substr(0, names.find(' ')));
-  std::vector<std::string> list;
-  for (std::string name; std::getline(text, name, ',');)
-    list.push_back(name);
-  return axesOf(list);
 }
 
 /// What a unit's collectives may take.
@@ -238,54 +223,58 @@ Status OriginChecker::checkAxes(const ValueEntry &entry, const Origin &origin, A
   return fail(entry, "reduces along axes along which " + origin.any() + " is the same");
 }
 
+/// What a collective defines: what is left of the origins of its operands when it has combined them.
+Status OriginChecker::checkCollective(const ValueEntry &entry, const CollectiveOperation &collective,
+                                      const Origin &origin) {
+  Axes axes = axesOf(collective.axes);
+  const Unit *known = manifest.findUnit(collective.unit);
+  if (known)
+    if (Status status = checkUnit(entry, collective.kind, origin, *known, axes); !status.ok())
+      return status;
+  if (combines(collective.kind))
+    if (Status status = checkAxes(entry, origin, axes); !status.ok())
+      return status;
+  Origin combined = origin.combined(axes);
+  std::string name = "the result of " + toText(entry.operation);
+  if (sendsWhole(collective.kind) && !known)
+    combined.add({"", "", "", name, "", axes, 0});
+  if (sendsWhole(collective.kind) && known)
+    combined.add({collective.unit, name, "", "", "", 0, axesOf(known->axes)});
+  if (collective.kind == CollectiveKind::AllGather)
+    flatOf[values.size()] = collective.unit;
+  values.insert(values.end(), entry.bytes.size(), combined);
+  return Status::success();
+}
+
 /// The values that an operation defines.
 Status OriginChecker::checkCompute(const ValueEntry &entry, const Origin &origin) {
-  std::string op = entry.what.substr(0, entry.what.find(' '));
-  size_t of = entry.what.rfind(" of ");
-  std::string unit = of == std::string::npos ? "" : entry.what.substr(of + 4);
-  std::optional<CollectiveKind> kind = parseCollectiveKind(op);
-  Origin ofCollective;
-  if (kind) {
-    Axes axes = axesOf(entry);
-    const Unit *known = manifest.findUnit(unit);
-    if (known)
-      if (Status status = checkUnit(entry, *kind, origin, *known, axes); !status.ok())
-        return status;
-    if (combines(*kind))
-      if (Status status = checkAxes(entry, origin, axes); !status.ok())
-        return status;
-    ofCollective = origin.combined(axes);
-    if (sendsWhole(*kind) && !known)
-      ofCollective.add({"", "", "", "the result of " + entry.what, "", axes, 0});
-    if (sendsWhole(*kind) && known)
-      ofCollective.add({unit, "the result of " + entry.what, "", "", "", 0, axesOf(known->axes)});
-  }
+  if (const auto *collective = std::get_if<CollectiveOperation>(&entry.operation))
+    return checkCollective(entry, *collective, origin);
   std::vector<Origin> results;
   for (size_t value = 0; value < entry.bytes.size(); ++value)
-    results.push_back(kind ? ofCollective : originOf(entry, value));
-  if (kind == CollectiveKind::AllGather)
-    flatOf[values.size()] = unit;
+    results.push_back(originOf(entry, value));
   values.insert(values.end(), results.begin(), results.end());
   return Status::success();
 }
 
 Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin) const {
-  auto owner = ownerOf.find(entry.what);
+  auto owner = ownerOf.find(entry.binding);
+  std::string name = toText(entry.binding);
   if (owner == ownerOf.end()) {
-    auto free = mayDiffer.find(entry.what);
-    if (sums.count(entry.what) && origin.any().empty())
-      return fail(entry, entry.what + " is the sum of what ranks have, but computed from what all have alike");
+    auto free = mayDiffer.find(entry.binding);
+    if (sums.count(entry.binding) && origin.any().empty())
+      return fail(entry, name + " is the sum of what ranks have, but computed from what all have alike");
     if (origin.any().empty() || (free != mayDiffer.end() && free->second))
       return Status::success();
-    return fail(entry, entry.what + " is the same on all ranks, but computed from " + origin.any() +
+    return fail(entry, name + " is the same on all ranks, but computed from " + origin.any() +
                            ", which no collective has combined");
   }
   if (!origin.rows.empty())
-    return fail(entry, entry.what + " is computed from " + origin.rows + ", which no collective has combined");
+    return fail(entry, name + " is computed from " + origin.rows + ", which no collective has combined");
   if (!origin.chunk.empty() && origin.unit != owner->second)
-    return fail(entry, entry.what + " is computed from " + origin.chunk);
+    return fail(entry, name + " is computed from " + origin.chunk);
   if (!origin.otherChunk.empty())
-    return fail(entry, entry.what + " is computed from " + origin.otherChunk);
+    return fail(entry, name + " is computed from " + origin.otherChunk);
   return Status::success();
 }
 
@@ -300,8 +289,8 @@ Status OriginChecker::check() {
     Status status = Status::success();
     switch (entry.kind) {
     case ValueEntry::Kind::Source:
-      flatOf[values.size()] = wholeOf[entry.what];
-      values.push_back(sources[entry.what]);
+      flatOf[values.size()] = wholeOf[entry.binding];
+      values.push_back(sources[entry.binding]);
       break;
     case ValueEntry::Kind::Join:
       flatOf[values.size()] = entry.unit;

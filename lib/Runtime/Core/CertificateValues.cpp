@@ -13,6 +13,7 @@
 #include "Content.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 using namespace spmd::runtime;
@@ -27,26 +28,26 @@ public:
   Status check();
 
 private:
-  /// An operation of the table.
-  struct Operation {
-    std::string what;
+  /// An operation of the table on its operands.
+  struct Computation {
+    Operation operation;
     std::vector<Content> operands;
     int32_t firstResult;        ///< its results have consecutive names
     bool isCheck;               ///< it has none: it is there for what it finds
     int32_t command = -1;       ///< the first command that computed it
-    std::vector<size_t> checks; ///< operations that check integers that it reads, and must come before
+    std::vector<size_t> checks; ///< computations that check integers that it reads, and must come before
   };
 
   Status readTable();
   Status readEntry(const ValueEntry &entry);
   Status readCompute(const ValueEntry &entry, std::vector<Content> operands);
   Status readSegments(const ValueEntry &entry) const;
-  void bind(const std::string &name, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes);
+  void bind(const Binding &binding, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes);
   void bindAll();
   Status run();
   Status runOperation(int32_t id);
   Status checkEnd();
-  Status checkTarget(const std::string &name, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes,
+  Status checkTarget(const Binding &binding, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes,
                      bool isOutput);
 
   Content read(const Ref &ref) const {
@@ -55,32 +56,34 @@ private:
   void write(const Ref &ref, const Content &content) {
     memory[static_cast<size_t>(ref.buffer)].write(ref.offsetAt(coordinates), content);
   }
-  int32_t source(const std::string &name);
+  int32_t source(const Binding &binding);
   int32_t define(std::string description) {
     descriptions.push_back(std::move(description));
     return static_cast<int32_t>(descriptions.size()) - 1;
   }
-  static std::string keyOf(const std::string &what, const std::vector<Content> &operands,
-                           const std::vector<int64_t> &bytes);
+  /// The same for equal operations on equal operands, with results of these bytes; another for others.
+  std::string keyOf(const Operation &operation, const std::vector<Content> &operands,
+                    const std::vector<int64_t> &bytes);
   std::string describe(const Content &content) const;
-  std::string explain(const std::string &what, const std::vector<Content> &operands) const;
+  std::string explain(const Operation &operation, const std::vector<Content> &operands) const;
 
   const Manifest &manifest;
   const Plan &plan;
   const HappensBefore &order;
 
   std::vector<std::string> descriptions; ///< of each value, for errors
-  std::unordered_map<std::string, int32_t> sources;
-  std::vector<Operation> operations;
-  std::unordered_map<std::string, size_t> operationOfKey;
+  std::map<Binding, int32_t> sources;
+  std::map<Operation, size_t> numbers; ///< of the operations there are
+  std::vector<Computation> computations;
+  std::unordered_map<std::string, size_t> computationOfKey;
   std::vector<Content> values; ///< of the table, by number
-  std::unordered_map<std::string, std::vector<Content>> targets;
+  std::map<Binding, std::vector<Content>> targets;
   std::unordered_map<std::string, std::vector<size_t>> checksOf; ///< by the content they check
 
   // One run, for one rank.
   std::vector<int64_t> coordinates;
   std::vector<BufferContent> memory; ///< per buffer
-  std::unordered_map<std::string, size_t> targetsSeen;
+  std::map<Binding, size_t> targetsSeen;
 };
 
 } // namespace
@@ -89,16 +92,16 @@ private:
 // The table
 //===----------------------------------------------------------------------===//
 
-int32_t ValueChecker::source(const std::string &name) {
-  auto [found, isNew] = sources.emplace(name, 0);
+int32_t ValueChecker::source(const Binding &binding) {
+  auto [found, isNew] = sources.emplace(binding, 0);
   if (isNew)
-    found->second = define(name);
+    found->second = define(toText(binding));
   return found->second;
 }
 
-std::string ValueChecker::keyOf(const std::string &what, const std::vector<Content> &operands,
+std::string ValueChecker::keyOf(const Operation &operation, const std::vector<Content> &operands,
                                 const std::vector<int64_t> &bytes) {
-  std::string key = what;
+  std::string key = std::to_string(numbers.emplace(operation, numbers.size()).first->second);
   for (const Content &operand : operands)
     key += "\n" + operand.key();
   for (int64_t size : bytes)
@@ -133,22 +136,23 @@ Status ValueChecker::readSegments(const ValueEntry &entry) const {
 }
 
 Status ValueChecker::readCompute(const ValueEntry &entry, std::vector<Content> operands) {
-  auto [found, isNew] = operationOfKey.emplace(keyOf(entry.what, operands, entry.bytes), operations.size());
+  auto [found, isNew] = computationOfKey.emplace(keyOf(entry.operation, operands, entry.bytes), computations.size());
   if (isNew) {
-    Operation operation = {entry.what,          operands, static_cast<int32_t>(descriptions.size()),
-                           entry.bytes.empty(), -1,       {}};
+    Computation computation = {entry.operation,     operands, static_cast<int32_t>(descriptions.size()),
+                               entry.bytes.empty(), -1,       {}};
+    std::string text = toText(entry.operation);
     for (size_t i = 0; i < entry.bytes.size(); ++i)
-      define((entry.bytes.size() == 1 ? "the result of " : "result " + std::to_string(i) + " of ") + entry.what);
+      define((entry.bytes.size() == 1 ? "the result of " : "result " + std::to_string(i) + " of ") + text);
     for (const Content &operand : operands)
       if (auto checks = checksOf.find(operand.key()); checks != checksOf.end())
-        operation.checks.insert(operation.checks.end(), checks->second.begin(), checks->second.end());
-    if (operation.isCheck)
+        computation.checks.insert(computation.checks.end(), checks->second.begin(), checks->second.end());
+    if (computation.isCheck)
       for (const Content &operand : operands)
-        checksOf[operand.key()].push_back(operations.size());
-    operations.push_back(std::move(operation));
+        checksOf[operand.key()].push_back(computations.size());
+    computations.push_back(std::move(computation));
   }
   for (size_t i = 0; i < entry.bytes.size(); ++i)
-    values.emplace_back(operations[found->second].firstResult + static_cast<int32_t>(i), entry.bytes[i]);
+    values.emplace_back(computations[found->second].firstResult + static_cast<int32_t>(i), entry.bytes[i]);
   return Status::success();
 }
 
@@ -161,7 +165,7 @@ Status ValueChecker::readEntry(const ValueEntry &entry) {
   }
   switch (entry.kind) {
   case ValueEntry::Kind::Source:
-    values.emplace_back(source(entry.what), entry.bytes[0]);
+    values.emplace_back(source(entry.binding), entry.bytes[0]);
     return Status::success();
   case ValueEntry::Kind::Compute:
     return readCompute(entry, std::move(operands));
@@ -187,7 +191,7 @@ Status ValueChecker::readEntry(const ValueEntry &entry) {
     return readSegments(entry);
   }
   case ValueEntry::Kind::Target:
-    targets[entry.what].push_back(std::move(operands[0]));
+    targets[entry.binding].push_back(std::move(operands[0]));
     return Status::success();
   }
   return Status::success();
@@ -204,18 +208,18 @@ Status ValueChecker::readTable() {
 // The plan
 //===----------------------------------------------------------------------===//
 
-void ValueChecker::bind(const std::string &name, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes) {
+void ValueChecker::bind(const Binding &binding, const std::optional<int64_t> &buffer, int64_t offset, int64_t bytes) {
   if (const Buffer *found = findBoundBuffer(plan, buffer, offset, bytes).buffer)
-    memory[static_cast<size_t>(found->id)].write(offset - found->offset, Content(source(name), bytes));
+    memory[static_cast<size_t>(found->id)].write(offset - found->offset, Content(source(binding), bytes));
 }
 
 void ValueChecker::bindAll() {
   for (const StateEntry &entry : manifest.state)
-    bind(bindingName(entry), entry.buffer, entry.offset, entry.bytes());
+    bind(bindingOf(entry), entry.buffer, entry.offset, entry.bytes());
   for (const BatchInput &input : manifest.batch)
-    bind(bindingName(input), input.buffer, input.offset, input.localBytes());
+    bind(bindingOf(input), input.buffer, input.offset, input.localBytes());
   for (const HyperParameter &hyper : manifest.hyper)
-    bind(bindingName(hyper), hyper.buffer, hyper.offset, sizeOf(hyper.dtype));
+    bind(bindingOf(hyper), hyper.buffer, hyper.offset, sizeOf(hyper.dtype));
 }
 
 std::string ValueChecker::describe(const Content &content) const {
@@ -234,33 +238,34 @@ std::string ValueChecker::describe(const Content &content) const {
 }
 
 /// Why the table has no such operation, by the one that is most like it.
-std::string ValueChecker::explain(const std::string &what, const std::vector<Content> &operands) const {
-  const Operation *nearest = nullptr;
+std::string ValueChecker::explain(const Operation &operation, const std::vector<Content> &operands) const {
+  const Computation *nearest = nullptr;
   size_t most = 0;
-  for (const Operation &operation : operations) {
-    if (operation.what != what || operation.operands.size() != operands.size())
+  for (const Computation &computation : computations) {
+    if (computation.operation < operation || operation < computation.operation ||
+        computation.operands.size() != operands.size())
       continue;
     size_t equal = 0;
     for (size_t i = 0; i < operands.size(); ++i)
-      equal += operands[i] == operation.operands[i];
-    if (!nearest || equal > most || (equal == most && nearest->command >= 0 && operation.command < 0)) {
-      nearest = &operation;
+      equal += operands[i] == computation.operands[i];
+    if (!nearest || equal > most || (equal == most && nearest->command >= 0 && computation.command < 0)) {
+      nearest = &computation;
       most = equal;
     }
   }
+  std::string text = toText(operation);
   if (!nearest)
-    return "the compiled step has no operation '" + what + "'";
+    return "the compiled step has no operation '" + text + "'";
   for (size_t i = 0; i < operands.size(); ++i)
     if (operands[i] != nearest->operands[i])
-      return "operand " + std::to_string(i) + " of '" + what + "' is " + describe(operands[i]) +
+      return "operand " + std::to_string(i) + " of '" + text + "' is " + describe(operands[i]) +
              "; the compiled step has " + describe(nearest->operands[i]);
-  return "the results of '" + what + "' have other sizes in the compiled step";
+  return "the results of '" + text + "' have other sizes in the compiled step";
 }
 
 Status ValueChecker::runOperation(int32_t id) {
   const Command &command = plan.commands[static_cast<size_t>(id)];
-  const auto *collective = command.as<CollectiveCommand>();
-  std::string what = collective ? operationOf(command, plan.axesOf(collective->communicator)) : operationOf(command);
+  Operation operation = *operationOf(plan, command);
   std::vector<Content> operands;
   for (const Ref *ref : operandsOf(command))
     operands.push_back(read(*ref));
@@ -268,27 +273,27 @@ Status ValueChecker::runOperation(int32_t id) {
   std::vector<int64_t> bytes;
   for (const Ref *ref : results)
     bytes.push_back(ref->bytes);
-  auto found = operationOfKey.find(keyOf(what, operands, bytes));
-  if (found == operationOfKey.end())
-    return certificateError(plan, id, 8, explain(what, operands));
-  Operation &operation = operations[found->second];
-  for (size_t check : operation.checks)
-    if (operations[check].command < 0 || !order.ordered(operations[check].command, id))
+  auto found = computationOfKey.find(keyOf(operation, operands, bytes));
+  if (found == computationOfKey.end())
+    return certificateError(plan, id, 8, explain(operation, operands));
+  Computation &computation = computations[found->second];
+  for (size_t check : computation.checks)
+    if (computations[check].command < 0 || !order.ordered(computations[check].command, id))
       return certificateError(plan, id, 8,
                               "reads row numbers that are not checked before; the compiled step has '" +
-                                  operations[check].what + "'");
-  if (operation.command < 0)
-    operation.command = id;
+                                  toText(computations[check].operation) + "'");
+  if (computation.command < 0)
+    computation.command = id;
   for (size_t i = 0; i < results.size(); ++i)
-    write(*results[i], Content(operation.firstResult + static_cast<int32_t>(i), bytes[i]));
+    write(*results[i], Content(computation.firstResult + static_cast<int32_t>(i), bytes[i]));
   return Status::success();
 }
 
 Status ValueChecker::run() {
   memory.assign(plan.buffers.size(), {});
   targetsSeen.clear();
-  for (Operation &operation : operations)
-    operation.command = -1;
+  for (Computation &computation : computations)
+    computation.command = -1;
   bindAll();
   for (size_t id = 0; id < plan.commands.size(); ++id) {
     const Command &command = plan.commands[id];
@@ -305,14 +310,15 @@ Status ValueChecker::run() {
   return checkEnd();
 }
 
-Status ValueChecker::checkTarget(const std::string &name, const std::optional<int64_t> &buffer, int64_t offset,
+Status ValueChecker::checkTarget(const Binding &binding, const std::optional<int64_t> &buffer, int64_t offset,
                                  int64_t bytes, bool isOutput) {
-  auto found = targets.find(name);
-  size_t &seen = targetsSeen[name];
+  auto found = targets.find(binding);
+  size_t &seen = targetsSeen[binding];
+  std::string name = toText(binding);
   if (isOutput && (found == targets.end() || found->second.size() <= seen))
     return Status::badInput("certificate rule 8: the compiled step has no " + name);
   // A state that the step does not change keeps what it had.
-  Content expected = found == targets.end() ? Content(source(name), bytes) : found->second[isOutput ? seen++ : 0];
+  Content expected = found == targets.end() ? Content(source(binding), bytes) : found->second[isOutput ? seen++ : 0];
   const Buffer *place = findBoundBuffer(plan, buffer, offset, bytes).buffer;
   if (!place && found == targets.end())
     return Status::success(); // and the program does not know it
@@ -325,14 +331,15 @@ Status ValueChecker::checkTarget(const std::string &name, const std::optional<in
 
 Status ValueChecker::checkEnd() {
   for (const StateEntry &entry : manifest.state)
-    if (Status s = checkTarget(bindingName(entry), entry.buffer, entry.offset, entry.bytes(), false); !s.ok())
+    if (Status s = checkTarget(bindingOf(entry), entry.buffer, entry.offset, entry.bytes(), false); !s.ok())
       return s;
   for (const Output &output : manifest.outputs)
-    if (Status s = checkTarget(bindingName(output), output.buffer, output.offset, output.localBytes(), true); !s.ok())
+    if (Status s = checkTarget(bindingOf(output), output.buffer, output.offset, output.localBytes(), true); !s.ok())
       return s;
-  for (const Operation &operation : operations)
-    if (operation.command < 0 && operation.isCheck)
-      return Status::badInput("certificate rule 8: '" + operation.what + "' of the compiled step never runs");
+  for (const Computation &computation : computations)
+    if (computation.command < 0 && computation.isCheck)
+      return Status::badInput("certificate rule 8: '" + toText(computation.operation) +
+                              "' of the compiled step never runs");
   return Status::success();
 }
 

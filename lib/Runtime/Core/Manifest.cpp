@@ -45,22 +45,20 @@ const char *spmd::runtime::nameOf(StateEntry::Kind kind) {
   return "";
 }
 
-std::string spmd::runtime::bindingName(const StateEntry &entry) {
-  std::string owner = entry.kind == StateEntry::Kind::Replicated ? entry.name : entry.unit;
-  const char *kind = entry.kind == StateEntry::Kind::Shard   ? "shard "
-                     : entry.kind == StateEntry::Kind::Table ? "table "
-                                                             : "";
-  return kind + entry.state + " of " + owner + " " + nameOf(entry.dtype);
+Binding spmd::runtime::bindingOf(const StateEntry &entry) {
+  bool isWhole = entry.kind == StateEntry::Kind::Replicated;
+  Binding::Kind kind = isWhole                                 ? Binding::Kind::Replicated
+                       : entry.kind == StateEntry::Kind::Shard ? Binding::Kind::Shard
+                                                               : Binding::Kind::Table;
+  return {kind, isWhole ? entry.name : entry.unit, entry.state, 0, entry.dtype};
 }
 
-std::string spmd::runtime::bindingName(const BatchInput &input) {
-  return "batch " + input.name + " " + nameOf(input.dtype);
+Binding spmd::runtime::bindingOf(const BatchInput &input) {
+  return {Binding::Kind::Batch, input.name, "", 0, input.dtype};
 }
 
-std::string spmd::runtime::bindingName(const HyperParameter &hyper) {
-  return "hyper " + hyper.name + " " + std::to_string(hyper.group) + " " + nameOf(hyper.dtype);
+Binding spmd::runtime::bindingOf(const HyperParameter &hyper) {
+  return {Binding::Kind::Hyper, hyper.name, "", hyper.group, hyper.dtype};
 }
 
-std::string spmd::runtime::bindingName(const Output &output) {
-  return output.kind + " " + output.path + " " + nameOf(output.dtype);
-}
+Binding spmd::runtime::bindingOf(const Output &output) { return {output.kind, output.path, "", 0, output.dtype}; }

@@ -203,9 +203,10 @@ static HyperParameter readHyper(JsonValue value, const Manifest &manifest) {
 
 static Output readOutput(JsonValue value, const Manifest &manifest) {
   Output output;
-  output.kind = value["kind"].asString();
-  if (output.kind != "loss" && output.kind != "output")
-    value["kind"].fail("expected loss or output, found '" + output.kind + "'");
+  std::string kind = value["kind"].asString();
+  if (kind != nameOf(Binding::Kind::Loss) && kind != nameOf(Binding::Kind::Output))
+    value["kind"].fail("expected loss or output, found '" + kind + "'");
+  output.kind = kind == nameOf(Binding::Kind::Loss) ? Binding::Kind::Loss : Binding::Kind::Output;
   output.path = optionalString(value, "path");
   output.dtype = value["dtype"].asDType();
   output.shape = shapeOf(value["shape"]);

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonWriter.h"
+#include "CommandFields.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Manifest.h"
 
@@ -28,6 +28,12 @@ private:
   void writeBatch(const BatchInput &input);
   void writeHyper(const HyperParameter &hyper);
   void writeOutput(const Output &output);
+  /// `key` has its kind.
+  void writeBinding(const char *key, const Binding &binding);
+  void writeOperation(const KernelOperation &kernel);
+  void writeOperation(const GemmOperation &gemm);
+  void writeOperation(const CollectiveOperation &collective);
+  void writeOperation(const CheckIndexCommand &check);
   void writeValue(const ValueEntry &entry);
 
   /// Offset in the arena, and the buffer's number.
@@ -202,21 +208,66 @@ void ManifestWriter::writeHyper(const HyperParameter &hyper) {
 }
 
 void ManifestWriter::writeOutput(const Output &output) {
-  json.member("kind", output.kind);
+  json.member("kind", nameOf(output.kind));
   json.member("path", output.path);
   json.member("state", output.isVarying ? "varying" : output.split.dim ? "sharded" : "replicated");
   writeLayout(output);
   writePlace(output);
 }
 
+void ManifestWriter::writeBinding(const char *key, const Binding &binding) {
+  json.member(key, nameOf(binding.kind));
+  json.member(nameKeyOf(binding.kind), binding.name);
+  if (binding.hasState())
+    json.member("state", binding.state);
+  if (binding.kind == Binding::Kind::Hyper)
+    json.member("group", binding.group);
+  json.member("dtype", binding.dtype);
+}
+
+void ManifestWriter::writeOperation(const KernelOperation &kernel) {
+  json.member("compute", nameOf(KernelCommand()));
+  json.member("kernel", kernel.symbol);
+  std::vector<std::string> accesses;
+  for (Access access : kernel.arguments)
+    accesses.push_back(nameOf(access));
+  json.member("args", accesses);
+}
+
+void ManifestWriter::writeOperation(const GemmOperation &gemm) {
+  json.member("compute", nameOf(GemmCommand()));
+  writeGemmSizes(json, gemm.sizes);
+  json.member("dtype", gemm.dtype);
+  writeActivation(json, gemm.sizes.activation);
+  auto writePart = [&](const char *key, bool isThere) {
+    if (isThere)
+      json.member(key, true);
+  };
+  writePart("bias", gemm.hasBias);
+  writePart("residual", gemm.hasResidual);
+  writePart("pre_activation", gemm.hasPreActivation);
+}
+
+void ManifestWriter::writeOperation(const CollectiveOperation &collective) {
+  json.member("compute", nameOf(collective.kind));
+  writeExchange(json, collective);
+  if (!collective.axes.empty())
+    json.member("axes", collective.axes);
+}
+
+void ManifestWriter::writeOperation(const CheckIndexCommand &check) {
+  json.member("compute", nameOf(check));
+  writeCheckIndex(json, check);
+}
+
 void ManifestWriter::writeValue(const ValueEntry &entry) {
   switch (entry.kind) {
   case ValueEntry::Kind::Source:
-    json.member("source", entry.what);
+    writeBinding("source", entry.binding);
     json.member("bytes", entry.bytes[0]);
     break;
   case ValueEntry::Kind::Compute:
-    json.member("compute", entry.what);
+    std::visit([&](const auto &operation) { writeOperation(operation); }, entry.operation);
     json.member("of", entry.of);
     json.member("bytes", entry.bytes);
     if (!entry.reads.empty())
@@ -243,7 +294,7 @@ void ManifestWriter::writeValue(const ValueEntry &entry) {
     json.member("unit", entry.unit);
     break;
   case ValueEntry::Kind::Target:
-    json.member("target", entry.what);
+    writeBinding("target", entry.binding);
     json.member("of", entry.of[0]);
     break;
   }

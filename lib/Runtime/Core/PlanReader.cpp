@@ -1,5 +1,6 @@
 //===- PlanReader.cpp - The JSON form of a plan ---------------------------===//
 
+#include "CommandFields.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/Plan.h"
 
@@ -44,15 +45,6 @@ static std::string joinNames(const std::vector<std::string> &names) {
   return text;
 }
 
-/// "sum, max, min or norm2".
-template <typename Kind, size_t N>
-static std::string joinChoices(const Kind (&kinds)[N]) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i + 1 < N; ++i)
-    names.push_back(nameOf(kinds[i]));
-  return joinNames(names) + " or " + nameOf(kinds[N - 1]);
-}
-
 int32_t PlanReader::readName(JsonValue value, const std::vector<std::string> &names, const char *what) {
   std::string name = value.asString();
   auto found = std::find(names.begin(), names.end(), name);
@@ -63,12 +55,7 @@ int32_t PlanReader::readName(JsonValue value, const std::vector<std::string> &na
   return static_cast<int32_t>(found - names.begin());
 }
 
-Ref PlanReader::readRef(JsonValue value) {
-  std::string access = value["access"].asString();
-  if (access != "r" && access != "w" && access != "rw")
-    value["access"].fail("expected r, w or rw, found '" + access + "'");
-  return readRef(value, access == "r" ? Access::Read : access == "w" ? Access::Write : Access::ReadWrite);
-}
+Ref PlanReader::readRef(JsonValue value) { return readRef(value, readAccess(value["access"])); }
 
 Ref PlanReader::readRef(JsonValue value, Access access) {
   Ref ref;
@@ -118,30 +105,11 @@ void PlanReader::read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &
 
 void PlanReader::read(JsonValue value, GemmCommand &gemm, std::vector<Ref> &refs) {
   GemmShape &shape = gemm.shape;
-  shape.m = value["m"].asSize();
-  shape.n = value["n"].asSize();
-  shape.k = value["k"].asSize();
-  if (shape.k == 0)
-    value["k"].fail("expected at least 1, found 0");
-  shape.lda = value["lda"].asSize();
-  shape.ldb = value["ldb"].asSize();
-  shape.ldc = value["ldc"].asSize();
-  shape.transA = value["trans_a"].asBool();
-  shape.transB = value["trans_b"].asBool();
+  readGemmSizes(value, shape);
   shape.beta = value["beta"].asDouble();
   if (shape.beta != 0 && shape.beta != 1)
     value["beta"].fail("expected 0 or 1, found " + std::to_string(shape.beta));
-  if (value.has("batch"))
-    shape.batch = value["batch"].asSize();
-  if (value.has("stride_a"))
-    shape.strideA = value["stride_a"].asSize();
-  if (value.has("stride_b"))
-    shape.strideB = value["stride_b"].asSize();
-  if (value.has("stride_c"))
-    shape.strideC = value["stride_c"].asSize();
-  gemm.dtype = value["dtype"].asDType();
-  if (!isFloating(gemm.dtype))
-    value["dtype"].fail(std::string("expected f32, f64, bf16 or f16, found ") + nameOf(gemm.dtype));
+  gemm.dtype = readGemmDType(value["dtype"]);
   refs = {readRef(value["a"], Access::Read), readRef(value["b"], Access::Read),
           readRef(value["c"], shape.beta != 0 ? Access::ReadWrite : Access::Write)};
   readEpilogue(value, shape, refs);
@@ -157,45 +125,25 @@ void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref
   shape.bias = readPart("bias", Access::Read);
   shape.residual = readPart("residual", Access::Read);
   shape.preActivation = readPart("pre_activation", Access::Write);
-  if (value.has("activation")) {
-    std::string text = value["activation"].asString();
-    shape.activation = parseActivation(text).value_or(Activation::None);
-    if (shape.activation == Activation::None)
-      value["activation"].fail("expected " + joinChoices(kActivations) + ", found '" + text + "'");
-  }
+  shape.activation = readActivation(value);
   if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");
   if (shape.residual >= 0 && shape.beta != 0)
     value["residual"].fail("beta is 1: c is added already");
 }
 
-static ReductionKind readKind(JsonValue value) {
-  std::string text = value.asString();
-  if (std::optional<ReductionKind> kind = parseReductionKind(text))
-    return *kind;
-  value.fail("expected " + joinChoices(kReductionKinds) + ", found '" + text + "'");
-  return ReductionKind::Sum;
-}
-
 void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs) {
   collective.communicator = readName(value["comm"], plan.communicators, "communicator");
-  collective.dtype = value["dtype"].asDType();
-  if (value.has("unit"))
-    collective.unit = value["unit"].asString();
-  if (isInPlace(collective.kind)) {
-    value["buffers"].forEach([&](JsonValue entry) { refs.push_back(readRef(entry, Access::ReadWrite)); });
-    collective.counts = value["counts"].asSizes();
-    value["kinds"].forEach([&](JsonValue entry) { collective.kinds.push_back(readKind(entry)); });
-    if (collective.counts.size() != refs.size())
-      value["counts"].fail("expected one per buffer");
-    if (collective.kinds.size() != refs.size())
-      value["kinds"].fail("expected one per buffer");
+  readExchange(value, collective);
+  if (!isInPlace(collective.kind)) {
+    refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
     return;
   }
-  refs = {readRef(value["send"], Access::Read), readRef(value["recv"], Access::Write)};
-  collective.counts = {value["count"].asSize()};
-  if (combines(collective.kind))
-    collective.kinds = {readKind(value["kind"])};
+  value["buffers"].forEach([&](JsonValue entry) { refs.push_back(readRef(entry, Access::ReadWrite)); });
+  if (collective.counts.size() != refs.size())
+    value["counts"].fail("expected one per buffer");
+  if (collective.kinds.size() != refs.size())
+    value["kinds"].fail("expected one per buffer");
 }
 
 void PlanReader::read(JsonValue value, WaitCommand &wait, std::vector<Ref> &) {
@@ -217,15 +165,7 @@ void PlanReader::read(JsonValue value, FillCommand &fill, std::vector<Ref> &refs
 }
 
 void PlanReader::read(JsonValue value, CheckIndexCommand &check, std::vector<Ref> &refs) {
-  check.dtype = value["dtype"].asDType();
-  if (isFloating(check.dtype))
-    value["dtype"].fail(std::string("expected integers, found ") + nameOf(check.dtype));
-  check.count = value["count"].asSize();
-  check.low = value["low"].asInt();
-  check.high = value["high"].asInt();
-  if (value.has("ignore_index"))
-    check.ignoreIndex = value["ignore_index"].asInt();
-  check.use = value["use"].asString();
+  readCheckIndex(value, check);
   refs = {readRef(value["ids"], Access::Read)};
 }
 

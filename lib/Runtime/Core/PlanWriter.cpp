@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonWriter.h"
+#include "CommandFields.h"
 #include "spmd/Runtime/Core/Plan.h"
 
 using namespace spmd::runtime;
@@ -67,18 +67,7 @@ void PlanWriter::write(const KernelCommand &kernel, const std::vector<Ref> &refs
 
 void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {
   const GemmShape &shape = gemm.shape;
-  json.member("m", shape.m);
-  json.member("n", shape.n);
-  json.member("k", shape.k);
-  json.member("lda", shape.lda);
-  json.member("ldb", shape.ldb);
-  json.member("ldc", shape.ldc);
-  json.member("batch", shape.batch);
-  json.member("stride_a", shape.strideA);
-  json.member("stride_b", shape.strideB);
-  json.member("stride_c", shape.strideC);
-  json.member("trans_a", shape.transA);
-  json.member("trans_b", shape.transB);
+  writeGemmSizes(json, shape);
   json.member("beta", shape.beta);
   json.member("dtype", gemm.dtype);
   auto writePart = [&](const char *key, int32_t ref) {
@@ -90,28 +79,15 @@ void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {
   writePart("c", 2);
   writePart("bias", shape.bias);
   writePart("residual", shape.residual);
-  if (shape.activation != Activation::None)
-    json.member("activation", nameOf(shape.activation));
+  writeActivation(json, shape.activation);
   writePart("pre_activation", shape.preActivation);
 }
 
 void PlanWriter::write(const CollectiveCommand &collective, const std::vector<Ref> &refs) {
   json.member("comm", plan.communicators[static_cast<size_t>(collective.communicator)]);
-  json.member("unit", collective.unit);
-  std::vector<std::string> kinds;
-  for (ReductionKind kind : collective.kinds)
-    kinds.push_back(nameOf(kind));
-  if (isInPlace(collective.kind)) {
-    json.member("kinds", kinds);
-    json.member("dtype", collective.dtype);
-    json.member("counts", collective.counts);
-    writeRefs("buffers", refs);
-    return;
-  }
-  if (combines(collective.kind))
-    json.member("kind", kinds[0]);
-  json.member("dtype", collective.dtype);
-  json.member("count", collective.counts[0]);
+  writeExchange(json, collective);
+  if (isInPlace(collective.kind))
+    return writeRefs("buffers", refs);
   writeRef("send", refs[0]);
   writeRef("recv", refs[1]);
 }
@@ -131,12 +107,7 @@ void PlanWriter::write(const FillCommand &fill, const std::vector<Ref> &refs) {
 }
 
 void PlanWriter::write(const CheckIndexCommand &check, const std::vector<Ref> &refs) {
-  json.member("count", check.count);
-  json.member("dtype", check.dtype);
-  json.member("low", check.low);
-  json.member("high", check.high);
-  json.optionalMember("ignore_index", check.ignoreIndex);
-  json.member("use", check.use);
+  writeCheckIndex(json, check);
   writeRef("ids", refs[0]);
 }
 

@@ -1,6 +1,7 @@
 //===- ValuesReader.cpp - The JSON form of the table of values ------------===//
 
 #include "ValuesReader.h"
+#include "CommandFields.h"
 
 #include <algorithm>
 
@@ -17,16 +18,77 @@ static std::vector<int32_t> readList(JsonValue value) {
   return list;
 }
 
+/// `key` has the kind.
+static Binding readBinding(JsonValue value, const char *key) {
+  Binding binding;
+  std::string text = value[key].asString();
+  std::optional<Binding::Kind> kind = parseBindingKind(text);
+  if (!kind)
+    value[key].fail("expected " + joinChoices(kBindingKinds) + ", found '" + text + "'");
+  binding.kind = kind.value_or(Binding::Kind::Batch);
+  binding.name = value[nameKeyOf(binding.kind)].asString();
+  if (binding.hasState())
+    binding.state = value["state"].asString();
+  if (binding.kind == Binding::Kind::Hyper)
+    binding.group = value["group"].asSize();
+  binding.dtype = value["dtype"].asDType();
+  return binding;
+}
+
+static GemmOperation readGemm(JsonValue value) {
+  GemmSizes sizes;
+  readGemmSizes(value, sizes);
+  sizes.activation = readActivation(value);
+  GemmOperation gemm(sizes, readGemmDType(value["dtype"]));
+  auto isThere = [&](const char *key) { return value.has(key) && value[key].asBool(); };
+  gemm.hasBias = isThere("bias");
+  gemm.hasResidual = isThere("residual");
+  gemm.hasPreActivation = isThere("pre_activation");
+  return gemm;
+}
+
+static Operation readOperation(JsonValue value) {
+  std::string name = value["compute"].asString();
+  if (name == nameOf(KernelCommand())) {
+    KernelOperation kernel{value["kernel"].asString(), {}};
+    value["args"].forEach([&](JsonValue access) { kernel.arguments.push_back(readAccess(access)); });
+    return kernel;
+  }
+  if (name == nameOf(GemmCommand()))
+    return readGemm(value);
+  if (name == nameOf(CheckIndexCommand())) {
+    CheckIndexCommand check;
+    readCheckIndex(value, check);
+    return check;
+  }
+  CollectiveOperation collective;
+  auto kind = std::find_if(std::begin(kCollectiveKinds), std::end(kCollectiveKinds),
+                           [&](CollectiveKind kind) { return name == nameOf(kind); });
+  if (kind == std::end(kCollectiveKinds)) {
+    value["compute"].fail("unknown operation '" + name + "'");
+    return collective;
+  }
+  collective.kind = *kind;
+  readExchange(value, collective);
+  if (collective.counts.size() != value["of"].asSizes().size())
+    value["of"].fail("expected one per count");
+  if (collective.kind == CollectiveKind::AllReduce && collective.kinds.size() != collective.counts.size())
+    value["kinds"].fail("expected one per count");
+  if (value.has("axes"))
+    collective.axes = value["axes"].asStrings();
+  return collective;
+}
+
 ValueEntry spmd::runtime::readValueEntry(JsonValue value) {
   ValueEntry entry;
   entry.pointer = value.location();
   if (value.has("source")) {
     entry.kind = ValueEntry::Kind::Source;
-    entry.what = value["source"].asString();
+    entry.binding = readBinding(value, "source");
     entry.bytes = {value["bytes"].asSize()};
   } else if (value.has("compute")) {
     entry.kind = ValueEntry::Kind::Compute;
-    entry.what = value["compute"].asString();
+    entry.operation = readOperation(value);
     entry.of = readList(value["of"]);
     entry.bytes = value["bytes"].asSizes();
     if (value.has("reads")) {
@@ -69,7 +131,7 @@ ValueEntry spmd::runtime::readValueEntry(JsonValue value) {
       value["segments"].fail("expected one per value");
   } else {
     entry.kind = ValueEntry::Kind::Target;
-    entry.what = value["target"].asString();
+    entry.binding = readBinding(value, "target");
     entry.of = {readValue(value["of"])};
   }
   return entry;

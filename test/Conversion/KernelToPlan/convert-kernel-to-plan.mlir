@@ -96,17 +96,17 @@ module attributes {spmd.step = {name = "linear"}} {
     // CHECK-NEXT: %[[VM:.*]] = plan.source #spmd.shard<@unit0, "momentum_buffer", init = 0.000000e+00 : f64> type tensor<128xf32> : <512>
     // CHECK-NEXT: %[[VR:.*]] = plan.source #spmd.hyper<"lr", group = 0, value = 1.000000e-01 : f64> type tensor<f64> : <8>
     // CHECK-NEXT: %[[VX:.*]] = plan.source #spmd.batch<"x", dim = 0> type tensor<4x16xf32> : <256>
-    // CHECK-NEXT: %[[VF:.*]] = plan.compute "all_gather f32 128 of unit0"(%[[VW]])
+    // CHECK-NEXT: %[[VF:.*]] = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%[[VW]])
     // CHECK-NEXT: %[[VWF:.*]] = plan.part %[[VF]] at 0 segment "w" of "unit0" : <1024> -> <256>
     // CHECK-NEXT: %[[VBF:.*]] = plan.part %[[VF]] at 512 segment "b" of "unit0" : <1024> -> <16>
-    // CHECK: %[[VY:.*]] = plan.compute "gemm f32 4,4,16 ld 16,16,4 trans_b"(
-    // CHECK-NEXT: %[[VDY:.*]]:2 = plan.compute "kernel k0 rrww"(%[[VY]], %[[VBF]])
-    // CHECK: %[[VGW:.*]] = plan.compute "gemm f32 4,16,4 ld 4,16,16 trans_a"(
-    // CHECK-NEXT: %[[VGB:.*]] = plan.compute "kernel k1 rw"(%[[VDY]]#0)
+    // CHECK: %[[VY:.*]] = plan.compute #plan.gemm<f32, m = 4, n = 4, k = 16, lda = 16, ldb = 16, ldc = 4, trans_b = true>(
+    // CHECK-NEXT: %[[VDY:.*]]:2 = plan.compute #plan.kernel<@k0>(%[[VY]], %[[VBF]])
+    // CHECK: %[[VGW:.*]] = plan.compute #plan.gemm<f32, m = 4, n = 16, k = 4, lda = 4, ldb = 16, ldc = 16, trans_a = true>(
+    // CHECK-NEXT: %[[VGB:.*]] = plan.compute #plan.kernel<@k1>(%[[VDY]]#0)
     // CHECK-NEXT: %[[VG:.*]] = plan.join(%[[VGW]], %[[VGB]]) at [0, 512] segments ["w", "b"] of "unit0"
-    // CHECK-NEXT: %[[VS:.*]] = plan.compute "reduce_scatter f32 sum 128 of unit0"(%[[VG]])
-    // CHECK-NEXT: %[[VL:.*]] = plan.compute "all_reduce f32 sum 1"(%[[VDY]]#1)
-    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute "kernel k2 rrrrww"(%[[VW]], %[[VS]], %[[VM]], %[[VR]]) {reads = [array<i32: 0, 1, 2, 3>, array<i32: 1, 2>]}
+    // CHECK-NEXT: %[[VS:.*]] = plan.compute #plan.collective<reduce_scatter f32 reduce[sum] counts[128] unit "unit0">(%[[VG]])
+    // CHECK-NEXT: %[[VL:.*]] = plan.compute #plan.collective<all_reduce f32 reduce[sum] counts[1]>(%[[VDY]]#1)
+    // CHECK-NEXT: %[[VN:.*]]:2 = plan.compute #plan.kernel<@k2>(%[[VW]], %[[VS]], %[[VM]], %[[VR]]) {reads = [array<i32: 0, 1, 2, 3>, array<i32: 1, 2>]}
     // CHECK-NEXT: plan.target %[[VL]] is #spmd.loss<""> type tensor<f32>
     // CHECK-NEXT: plan.target %[[VN]]#0 is #spmd.shard<@unit0, "param"> type tensor<128xf32>
     // CHECK-NEXT: plan.target %[[VN]]#1 is #spmd.shard<@unit0, "momentum_buffer", init = 0.000000e+00 : f64> type tensor<128xf32>

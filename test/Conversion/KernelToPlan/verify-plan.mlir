@@ -50,7 +50,7 @@ plan.program @train_step ranks 1 state 0 transient 128 lower_bound 128 peak {} {
 plan.dataflow {
   %0 = plan.source #spmd.batch<"x", dim = none> type tensor<16xf32> : <64>
   %1 = plan.part %0 at 0 : <64> -> <32>
-  %2 = plan.compute "kernel k0 rw"(%1) : (!plan.bytes<32>) -> !plan.bytes<4>
+  %2 = plan.compute #plan.kernel<@k0>(%1) : (!plan.bytes<32>) -> !plan.bytes<4>
   plan.target %2 is #spmd.loss<""> type tensor<f32> : <4>
 }
 plan.program @train_step ranks 1 state 0 transient 128 lower_bound 128 peak {} {

@@ -41,23 +41,23 @@ module attributes {
   // MANIFEST: "result_tree": "leaf",
   // MANIFEST-NEXT: "zero_gradient": ["b"],
   // MANIFEST: "values": [
-  // MANIFEST-NEXT: {"source":"shard param of unit0 f32","bytes":512},
-  // MANIFEST-NEXT: {"source":"hyper lr 0 f64","bytes":8},
-  // MANIFEST-NEXT: {"compute":"all_gather f32 128 of unit0","of":[0],"bytes":[1024]},
+  // MANIFEST-NEXT: {"source":"shard","unit":"unit0","state":"param","dtype":"f32","bytes":512},
+  // MANIFEST-NEXT: {"source":"hyper","name":"lr","group":0,"dtype":"f64","bytes":8},
+  // MANIFEST-NEXT: {"compute":"all_gather","unit":"unit0","dtype":"f32","count":128,"of":[0],"bytes":[1024]},
   // MANIFEST-NEXT: {"part":2,"at":0,"bytes":256,"segment":"w","unit":"unit0"},
   // MANIFEST-NEXT: {"part":2,"at":16,"bytes":16},
-  // MANIFEST-NEXT: {"compute":"kernel k0 rrww","of":[3,1],"bytes":[16,4],"reads":{{\[\[0\],\[0,1\]\]}},"by_rank":[1],"along":["data"]},
+  // MANIFEST-NEXT: {"compute":"kernel","kernel":"k0","args":["r","r","w","w"],"of":[3,1],"bytes":[16,4],"reads":{{\[\[0\],\[0,1\]\]}},"by_rank":[1],"along":["data"]},
   // MANIFEST-NEXT: {"join":[5],"at":[512],"bytes":1024,"segments":["b"],"unit":"unit0"},
-  // MANIFEST-NEXT: {"target":"loss loss f32","of":6},
-  // MANIFEST-NEXT: {"target":"table step of unit0 f32","of":5}
+  // MANIFEST-NEXT: {"target":"loss","path":"loss","dtype":"f32","of":6},
+  // MANIFEST-NEXT: {"target":"table","unit":"unit0","state":"step","dtype":"f32","of":5}
   // MANIFEST-NEXT: ]
   plan.dataflow {
     %p = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : <512>
     %lr = plan.source #spmd.hyper<"lr", group = 0, value = 0.5> type tensor<f64> : <8>
-    %w = plan.compute "all_gather f32 128 of unit0"(%p) : (!plan.bytes<512>) -> !plan.bytes<1024>
+    %w = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%p) : (!plan.bytes<512>) -> !plan.bytes<1024>
     %v = plan.part %w at 0 segment "w" of "unit0" : <1024> -> <256>
     %q = plan.part %w at 16 : <1024> -> <16>
-    %g, %l = plan.compute "kernel k0 rrww"(%v, %lr) {along = ["data"], by_rank = array<i32: 1>, reads = [array<i32: 0>, array<i32: 0, 1>]} : (!plan.bytes<256>, !plan.bytes<8>) -> (!plan.bytes<16>, !plan.bytes<4>)
+    %g, %l = plan.compute #plan.kernel<@k0>(%v, %lr) {along = ["data"], by_rank = array<i32: 1>, reads = [array<i32: 0>, array<i32: 0, 1>]} : (!plan.bytes<256>, !plan.bytes<8>) -> (!plan.bytes<16>, !plan.bytes<4>)
     %f = plan.join(%g) at [512] segments ["b"] of "unit0" : (!plan.bytes<16>) -> !plan.bytes<1024>
     plan.target %l is #spmd.loss<"loss"> type tensor<f32> : <4>
     plan.target %g is #spmd.table<@unit0, "step", init = 0.0> type tensor<2xf32> : <16>

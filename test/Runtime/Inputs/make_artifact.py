@@ -444,7 +444,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
     split = {"dim": 0, "pre": 1, "chunk": rows}
     batch = arguments.batch
     return {
-        "format": "spmd-artifact", "version": 3, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
+        "format": "spmd-artifact", "version": 4, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
         "mode": "fully_shard", "policy": "by hand", "mesh": [{"name": "data", "size": arguments.ranks}],
         "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
@@ -472,19 +472,22 @@ class ValuesWriter:
     def __init__(self, manifest, plan):
         self.lines, self.sizes, self.numbers = [], [], {}
         self.memory = [[None] * buffer["bytes"] for buffer in plan.buffers]
-        bound = [(f"{e['kind']} {e['state']} of {e['unit']} {e['dtype']}", e, 4 * e["numel"]) for e in manifest["state"]]
         sizes = {"i64": 8, "f64": 8, "f32": 4}
-        given = [(f"batch {e['name']} {e['dtype']}", e, math.prod(e["local_shape"]) * sizes[e["dtype"]])
-                 for e in manifest["batch"]]
-        given += [(f"hyper {e['name']} {e['group']} {e['dtype']}", e, 8) for e in manifest["hyper"]]
-        results = [(f"{e['kind']} {e['path']} {e['dtype']}", e, 4 * math.prod(e.get("local_shape", e["shape"])))
-                   for e in manifest["outputs"]]
-        for name, entry, size in bound + given:
-            self.write(self.place(plan, entry, size), self.define({"source": name, "bytes": size}, [size])[0])
+        bound = [(e["kind"], {key: e[key] for key in ("unit", "state", "dtype")}, e, 4 * e["numel"])
+                 for e in manifest["state"]]
+        given = [("batch", {key: e[key] for key in ("name", "dtype")}, e,
+                  math.prod(e["local_shape"]) * sizes[e["dtype"]]) for e in manifest["batch"]]
+        given += [("hyper", {key: e[key] for key in ("name", "group", "dtype")}, e, 8) for e in manifest["hyper"]]
+        results = [(e["kind"], {key: e[key] for key in ("path", "dtype")}, e,
+                    4 * math.prod(e.get("local_shape", e["shape"]))) for e in manifest["outputs"]]
+        for kind, name, entry, size in bound + given:
+            line = {"source": kind, **name, "bytes": size}
+            self.write(self.place(plan, entry, size), self.define(line, [size])[0])
         for command in plan.commands:
             self.run(command)
-        for name, entry, size in bound + results:
-            self.lines.append({"target": name, "of": self.number(self.read(self.place(plan, entry, size)))})
+        for kind, name, entry, size in bound + results:
+            value = self.number(self.read(self.place(plan, entry, size)))
+            self.lines.append({"target": kind, **name, "of": value})
 
     @staticmethod
     def place(plan, entry, size):
@@ -541,20 +544,15 @@ class ValuesWriter:
         refs = command.get("args") or command.get("buffers") or [command[k] for k in ("send", "recv", "a", "b", "c")
                                                                  if k in command]
         if op == "kernel":
-            access = "".join({"rw": "b"}.get(ref["access"], ref["access"]) for ref in refs)
-            what = f"kernel {command['kernel']} {access}"
-        elif op == "gemm":
-            sizes, rows = (",".join(str(command[k]) for k in keys) for keys in (("m", "n", "k"), ("lda", "ldb", "ldc")))
-            what = f"gemm f32 {sizes} ld {rows}" + "".join(f" {t}" for t in ("trans_a", "trans_b") if command[t])
+            constants = {"kernel": command["kernel"], "args": [ref["access"] for ref in refs]}
         else:
-            kinds = command.get("kinds") or [command[k] for k in ("kind",) if k in command]
-            counts = command.get("counts") or [command["count"]]
-            what = " ".join([op, "f32", *([",".join(kinds)] if kinds else []), ",".join(map(str, counts))])
-            what += f" of {command['unit']}" if "unit" in command else ""
+            keys = ("m", "n", "k", "lda", "ldb", "ldc", "batch", "stride_a", "stride_b", "stride_c", "trans_a", "trans_b",
+                    "unit", "kind", "kinds", "dtype", "count", "counts")
+            constants = {key: command[key] for key in keys if key in command}
         operands = [self.number(self.read(ref)) for ref in refs if "r" in ref["access"]]
         written = [ref for ref in refs if "w" in ref["access"]]
         sizes = [ref["bytes"] for ref in written]
-        for ref, content in zip(written, self.define({"compute": what, "of": operands, "bytes": sizes}, sizes)):
+        for ref, content in zip(written, self.define({"compute": op, **constants, "of": operands, "bytes": sizes}, sizes)):
             self.write(ref, content)
 
 

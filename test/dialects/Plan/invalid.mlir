@@ -101,3 +101,10 @@ plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
   // expected-error @+1 {{does not belong in a plan}}
   func.func private @f()
 }
+
+// -----
+
+plan.dataflow {
+  // expected-error @+1 {{attribute 'what' failed to satisfy constraint: what a command computes}}
+  plan.compute "fill"() : () -> !plan.bytes<4>
+}

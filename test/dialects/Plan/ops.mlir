@@ -54,14 +54,14 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
 plan.dataflow {
   // CHECK-NEXT: %[[P:.*]] = plan.source "param" type tensor<128xf32> : <512>
   %0 = plan.source "param" type tensor<128xf32> : <512>
-  // CHECK-NEXT: %[[W:.*]] = plan.compute "all_gather f32 128 of unit0"(%[[P]]) : (!plan.bytes<512>) -> !plan.bytes<1024>
-  %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
+  // CHECK-NEXT: %[[W:.*]] = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%[[P]]) : (!plan.bytes<512>) -> !plan.bytes<1024>
+  %1 = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
   // CHECK-NEXT: %[[PART:.*]] = plan.part %[[W]] at 64 segment "b" of "unit0" : <1024> -> <16>
   %2 = plan.part %1 at 64 segment "b" of "unit0" : <1024> -> <16>
   // CHECK-NEXT: plan.part %[[PART]] at 0 : <16> -> <4>
   %3 = plan.part %2 at 0 : <16> -> <4>
-  // CHECK-NEXT: plan.compute "check_index i64 2,0,65 for embedding"(%[[PART]]) : (!plan.bytes<16>) -> ()
-  plan.compute "check_index i64 2,0,65 for embedding"(%2) : (!plan.bytes<16>) -> ()
+  // CHECK-NEXT: plan.compute #plan.check_index<i64, count = 2, low = 0, high = 65, use = "embedding">(%[[PART]]) : (!plan.bytes<16>) -> ()
+  plan.compute #plan.check_index<i64, count = 2, low = 0, high = 65, use = "embedding">(%2) : (!plan.bytes<16>) -> ()
   // CHECK-NEXT: %[[G:.*]] = plan.join(%[[PART]], %[[PART]]) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
   %4 = plan.join(%2, %2) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
   // CHECK-NEXT: plan.target %[[P]] is "param" type tensor<128xf32> : <512>

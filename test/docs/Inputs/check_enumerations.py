@@ -22,7 +22,9 @@ def main(root: Path, docs: Path) -> int:
         "plan": {"dtype": dtypes, "gemm/dtype": floating,
                  "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
                  "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")},
-        "manifest": {"dtype": dtypes}, "step-format": {"dtype": dtypes, "default_dtype": floating}}
+        "manifest": {"dtype": dtypes, "gemm/dtype": floating,
+                     "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
+                     "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")}, "step-format": {"dtype": dtypes, "default_dtype": floating}}
     problems = []
     for name, lists in wanted.items():
         schema = json.loads((docs / f"{name}.schema.json").read_text())

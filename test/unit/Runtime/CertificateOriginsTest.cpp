@@ -9,17 +9,30 @@ using namespace spmd::runtime;
 
 namespace {
 struct Origins : Certificate {
-  /// The `nth` line whose `what` begins so.
-  ValueEntry &line(const std::string &what, size_t nth = 0) {
+  /// Whether people see a line that begins so.
+  static bool begins(const ValueEntry &entry, const std::string &text) {
+    using Kind = ValueEntry::Kind;
+    bool isBound = entry.kind == Kind::Source || entry.kind == Kind::Target;
+    return (isBound || entry.kind == Kind::Compute) &&
+           (isBound ? toText(entry.binding) : toText(entry.operation)).rfind(text, 0) == 0;
+  }
+  /// The `nth` line that begins so.
+  ValueEntry &line(const std::string &text, size_t nth = 0) {
     for (ValueEntry &entry : *manifest.values)
-      if (entry.what.rfind(what, 0) == 0 && nth-- == 0)
+      if (begins(entry, text) && nth-- == 0)
         return entry;
-    ADD_FAILURE() << "no line " << what;
+    ADD_FAILURE() << "no line " << text;
     std::abort();
   }
-  ValueEntry &target(const std::string &what) { return line(what, what.rfind("loss", 0) == 0 ? 0 : 1); }
-  /// What an operation is called that a collective becomes.
-  static void forget(ValueEntry &entry) { entry.what = "kernel copy rw"; }
+  ValueEntry &target(const std::string &text) { return line(text, text.rfind("loss", 0) == 0 ? 0 : 1); }
+  static CollectiveOperation &collectiveOf(ValueEntry &entry) { return std::get<CollectiveOperation>(entry.operation); }
+  static Operation kernel(const std::string &symbol, size_t reads, size_t writes) {
+    KernelOperation operation{symbol, std::vector<Access>(reads, Access::Read)};
+    operation.arguments.insert(operation.arguments.end(), writes, Access::Write);
+    return operation;
+  }
+  /// The operation that a collective becomes.
+  static void forget(ValueEntry &entry) { entry.operation = kernel("copy", 1, 1); }
   void expectError(const std::string &part) {
     Status status = checkOrigins(manifest);
     expectContains(status.message, "certificate rule 10: the manifest's /values/");
@@ -44,20 +57,20 @@ TEST_F(Origins, GradientsAreNotReduced) {
 }
 
 TEST_F(Origins, NormIsNotReduced) {
-  line("all_reduce f32 norm2,max").what = "kernel copy rrww";
+  line("all_reduce f32 norm2,max").operation = kernel("copy", 2, 2);
   expectError("is computed from the result of reduce_scatter f32 sum");
 }
 
 TEST_F(Origins, GatherOfAnotherUnit) {
   ValueEntry &gather = line("all_gather");
-  gather.what.replace(gather.what.rfind("embed"), 5, "fc");
+  collectiveOf(gather).unit = "fc";
   expectError("gathers what is computed from shard param of embed f32");
 }
 
 TEST_F(Origins, GatherOfWhatIsWhole) {
   ValueEntry &gather = line("all_gather");
   for (size_t value = 0; value < manifest.values->size(); ++value)
-    if ((*manifest.values)[value].what.rfind("hyper", 0) == 0)
+    if (begins((*manifest.values)[value], "hyper"))
       gather.of = {static_cast<int32_t>(value)};
   expectError("gathers what is computed from no chunk of embed");
 }
@@ -69,7 +82,7 @@ TEST_F(Origins, StateOfAnotherUnit) {
 
 TEST_F(Origins, TableFromRows) {
   for (size_t value = 0; value < manifest.values->size(); ++value)
-    if ((*manifest.values)[value].what.rfind("batch x", 0) == 0)
+    if (begins((*manifest.values)[value], "batch x"))
       target("table step of embed").of = {static_cast<int32_t>(value)};
   expectError("table step of embed f32 is the same on all ranks, but computed from batch x i64");
 }
@@ -85,9 +98,9 @@ TEST_F(Origins, ASumIsOfWhatRanksHaveApart) {
   manifest.state.push_back(sum);
   int32_t next = 0, rows = -1, hyper = -1;
   for (const ValueEntry &entry : *manifest.values) {
-    if (entry.what.rfind("batch x", 0) == 0)
+    if (begins(entry, "batch x"))
       rows = next;
-    if (entry.what.rfind("hyper", 0) == 0)
+    if (begins(entry, "hyper"))
       hyper = next;
     next += static_cast<int32_t>(entry.bytes.size());
   }
@@ -95,7 +108,7 @@ TEST_F(Origins, ASumIsOfWhatRanksHaveApart) {
   ValueEntry target;
   target.kind = ValueEntry::Kind::Target;
   target.pointer = "/values/" + std::to_string(manifest.values->size());
-  target.what = bindingName(sum);
+  target.binding = bindingOf(sum);
   target.of = {rows};
   manifest.values->push_back(target);
   Status status = checkOrigins(manifest);
@@ -118,15 +131,15 @@ TEST_F(Origins, GatherOfAChunkThatIsCutFromTheWhole) {
   int32_t next = 0, hyper = -1;
   auto gather = manifest.values->end();
   for (auto entry = manifest.values->begin(); entry != manifest.values->end(); ++entry) {
-    if (entry->what.rfind("hyper", 0) == 0)
+    if (begins(*entry, "hyper"))
       hyper = next;
-    if (gather == manifest.values->end() && entry->what.rfind("all_gather", 0) == 0)
+    if (gather == manifest.values->end() && begins(*entry, "all_gather"))
       gather = entry;
     next += static_cast<int32_t>(entry->bytes.size());
   }
   ASSERT_TRUE(gather != manifest.values->end() && hyper >= 0);
   // After everything else, so that no number changes.
-  std::string unit = gather->what.substr(gather->what.rfind(" of ") + 4);
+  std::string unit = collectiveOf(*gather).unit;
   std::string other = unit == "fc" ? "embed" : "fc";
   ValueEntry flat, cut, again = *gather;
   flat.kind = ValueEntry::Kind::Join;
@@ -135,7 +148,7 @@ TEST_F(Origins, GatherOfAChunkThatIsCutFromTheWhole) {
   flat.at = {0};
   flat.bytes = gather->bytes;
   cut.kind = ValueEntry::Kind::Compute;
-  cut.what = "kernel cut rw";
+  cut.operation = kernel("cut", 1, 1);
   cut.of = {next};
   cut.bytes = {gather->bytes[0] / 2};
   again.of = {next + 1};
@@ -161,7 +174,7 @@ TEST_F(Origins, WhatIsMadeOfTheRanksNumberIsNotCombined) {
     next += static_cast<int32_t>(entry.bytes.size());
   ValueEntry made;
   made.kind = ValueEntry::Kind::Compute;
-  made.what = "kernel made rw";
+  made.operation = kernel("made", 1, 1);
   made.of = loss.of;
   made.bytes = {4};
   loss.of = {next};
@@ -178,20 +191,20 @@ TEST_F(Origins, WhatIsMadeOfTheRanksNumberIsNotCombined) {
 TEST_F(Origins, OfEachResultOfAKernel) {
   int32_t next = 0, whole = -1, rows = -1;
   for (const ValueEntry &entry : *manifest.values) {
-    if (entry.what.rfind("hyper", 0) == 0)
+    if (begins(entry, "hyper"))
       whole = next;
-    if (entry.what.rfind("batch", 0) == 0)
+    if (begins(entry, "batch"))
       rows = next;
     next += static_cast<int32_t>(entry.bytes.size());
   }
   ASSERT_GE(std::min(whole, rows), 0);
   ValueEntry both;
   both.kind = ValueEntry::Kind::Compute;
-  both.what = "kernel both rrww";
+  both.operation = kernel("both", 2, 2);
   both.of = {whole, rows};
   both.bytes = {4, 4};
   auto loss = std::find_if(manifest.values->begin(), manifest.values->end(),
-                           [](const ValueEntry &entry) { return entry.what.rfind("loss", 0) == 0; });
+                           [](const ValueEntry &entry) { return begins(entry, "loss"); });
   loss->of = {next};
   loss = manifest.values->insert(loss, both);
   // Nothing says which operand a result is made of: it is all of them.
@@ -208,7 +221,7 @@ TEST_F(Origins, ACollectiveIsHeldToAllOfItsOperands) {
   ValueEntry &gather = line("all_gather");
   gather.reads = {{}};
   for (size_t value = 0; value < manifest.values->size(); ++value)
-    if ((*manifest.values)[value].what.rfind("hyper", 0) == 0)
+    if (begins((*manifest.values)[value], "hyper"))
       gather.of = {static_cast<int32_t>(value)};
   expectError("gathers what is computed from no chunk of embed");
 }

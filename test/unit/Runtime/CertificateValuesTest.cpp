@@ -111,6 +111,81 @@ TEST_F(Certificate, Rule8TableJoinsOverlappingValues) {
 }
 
 namespace {
+/// Changes of one field each, of a name.
+std::vector<std::function<void(Binding &)>> changesOf(const Binding &) {
+  return {[](Binding &b) { b.kind = b.kind == Binding::Kind::Batch ? Binding::Kind::Hyper : Binding::Kind::Batch; },
+          [](Binding &b) { b.name += "x"; }, [](Binding &b) { b.state += "x"; }, [](Binding &b) { b.group += 1; },
+          [](Binding &b) { b.dtype = DType::I32; }};
+}
+
+std::vector<std::function<void(Operation &)>> changesOf(const KernelOperation &) {
+  auto kernel = [](Operation &o) -> KernelOperation & { return std::get<KernelOperation>(o); };
+  return {[=](Operation &o) { kernel(o).symbol += "x"; }, [=](Operation &o) { kernel(o).arguments.pop_back(); },
+          [=](Operation &o) {
+            Access &access = kernel(o).arguments[0];
+            access = access == Access::Read ? Access::ReadWrite : Access::Read;
+          }};
+}
+
+std::vector<std::function<void(Operation &)>> changesOf(const GemmOperation &) {
+  auto gemm = [](Operation &o) -> GemmOperation & { return std::get<GemmOperation>(o); };
+  std::vector<std::function<void(Operation &)>> changes;
+  for (int64_t GemmSizes::*number :
+       {&GemmSizes::m, &GemmSizes::n, &GemmSizes::k, &GemmSizes::lda, &GemmSizes::ldb, &GemmSizes::ldc,
+        &GemmSizes::batch, &GemmSizes::strideA, &GemmSizes::strideB, &GemmSizes::strideC})
+    changes.push_back([=](Operation &o) { gemm(o).sizes.*number += 1; });
+  for (bool GemmSizes::*flag : {&GemmSizes::transA, &GemmSizes::transB})
+    changes.push_back([=](Operation &o) { gemm(o).sizes.*flag ^= true; });
+  for (bool GemmOperation::*flag :
+       {&GemmOperation::hasBias, &GemmOperation::hasResidual, &GemmOperation::hasPreActivation})
+    changes.push_back([=](Operation &o) { gemm(o).*flag ^= true; });
+  changes.push_back([=](Operation &o) { gemm(o).sizes.activation = Activation::Relu; });
+  changes.push_back([=](Operation &o) { gemm(o).dtype = DType::F64; });
+  return changes;
+}
+
+std::vector<std::function<void(Operation &)>> changesOf(const CollectiveOperation &) {
+  auto collective = [](Operation &o) -> CollectiveOperation & { return std::get<CollectiveOperation>(o); };
+  return {[=](Operation &o) {
+            CollectiveKind &kind = collective(o).kind;
+            kind = kind == CollectiveKind::AllGather ? CollectiveKind::AllReduce : CollectiveKind::AllGather;
+          },
+          [=](Operation &o) { collective(o).dtype = DType::F64; },
+          [=](Operation &o) { collective(o).counts[0] += 1; },
+          [=](Operation &o) { collective(o).kinds.push_back(ReductionKind::Max); },
+          [=](Operation &o) { collective(o).unit += "x"; },
+          [=](Operation &o) { collective(o).axes = {"data"}; }};
+}
+
+std::vector<std::function<void(Operation &)>> changesOf(const CheckIndexCommand &) {
+  auto check = [](Operation &o) -> CheckIndexCommand & { return std::get<CheckIndexCommand>(o); };
+  return {[=](Operation &o) { check(o).dtype = DType::I32; }, [=](Operation &o) { check(o).count += 1; },
+          [=](Operation &o) { check(o).low += 1; },           [=](Operation &o) { check(o).high += 1; },
+          [=](Operation &o) { check(o).ignoreIndex = 3; },    [=](Operation &o) { check(o).use += "x"; }};
+}
+
+/// Makes each change to each line, and expects it to be refused.
+void expectEveryFieldToCount(Manifest &manifest, const Plan &plan) {
+  for (ValueEntry &entry : *manifest.values) {
+    const ValueEntry kept = entry;
+    auto expectRefused = [&](const auto &changes, auto &field) {
+      for (size_t i = 0; i < changes.size(); ++i) {
+        changes[i](field);
+        EXPECT_FALSE(checkCertificate(manifest, plan).ok()) << kept.pointer << ": change " << i;
+        entry = kept;
+      }
+    };
+    if (entry.kind == ValueEntry::Kind::Source || entry.kind == ValueEntry::Kind::Target)
+      expectRefused(changesOf(entry.binding), entry.binding);
+    if (entry.kind == ValueEntry::Kind::Compute)
+      expectRefused(std::visit([](const auto &it) { return changesOf(it); }, kept.operation), entry.operation);
+  }
+}
+} // namespace
+
+TEST_F(Certificate, Rule8EveryFieldOfTheTableCounts) { expectEveryFieldToCount(manifest, plan); }
+
+namespace {
 /// Row numbers that a check looks at before a kernel reads them.
 struct CheckedRows : ::testing::Test {
   Manifest manifest;
@@ -124,7 +199,6 @@ struct CheckedRows : ::testing::Test {
     ids.dtype = DType::I64;
     ids.shape = ids.localShape = {8};
     Output rows;
-    rows.kind = "output";
     rows.shape = rows.localShape = {16};
     rows.offset = 64;
     manifest.batch = {ids};
@@ -144,19 +218,18 @@ struct CheckedRows : ::testing::Test {
     take.refs = {{0, 0, {}, 64, Access::Read}, {1, 0, {}, 64, Access::Write}};
     plan.commands = {check, take};
     manifest.values.emplace();
-    add(ValueEntry::Kind::Source, "batch ids i64", {}, {64});
-    add(ValueEntry::Kind::Compute, operationOf(check), {0}, {});
-    add(ValueEntry::Kind::Compute, operationOf(take), {0}, {64});
-    add(ValueEntry::Kind::Target, "output  f32", {1}, {});
+    add(ValueEntry::Kind::Source, {}, {64}).binding = bindingOf(ids);
+    add(ValueEntry::Kind::Compute, {0}, {}).operation = *operationOf(plan, check);
+    add(ValueEntry::Kind::Compute, {0}, {64}).operation = *operationOf(plan, take);
+    add(ValueEntry::Kind::Target, {1}, {}).binding = bindingOf(rows);
   }
 
-  void add(ValueEntry::Kind kind, const std::string &what, std::vector<int32_t> of, std::vector<int64_t> bytes) {
+  ValueEntry &add(ValueEntry::Kind kind, std::vector<int32_t> of, std::vector<int64_t> bytes) {
     ValueEntry entry;
     entry.kind = kind;
-    entry.what = what;
     entry.of = std::move(of);
     entry.bytes = std::move(bytes);
-    manifest.values->push_back(entry);
+    return manifest.values->emplace_back(std::move(entry));
   }
 };
 } // namespace
@@ -165,6 +238,8 @@ TEST_F(CheckedRows, Hold) {
   Status status = checkCertificate(manifest, plan);
   EXPECT_TRUE(status.ok()) << status.message;
 }
+
+TEST_F(CheckedRows, EveryFieldOfTheTableCounts) { expectEveryFieldToCount(manifest, plan); }
 
 TEST_F(CheckedRows, AreCheckedBeforeTheyAreRead) {
   std::swap(plan.commands[0], plan.commands[1]);
@@ -176,7 +251,6 @@ TEST_F(CheckedRows, AreCheckedBeforeTheyAreRead) {
 TEST_F(CheckedRows, AreCheckedAtAll) {
   manifest.values->erase(manifest.values->begin() + 2);
   manifest.values->back().of = {0};
-  manifest.values->back().what = "output  f32";
   plan.commands.erase(plan.commands.begin());
   plan.commands[0].action = CopyCommand{64};
   expectContains(checkCertificate(manifest, plan).message,

@@ -33,8 +33,8 @@ TEST(Manifest, CoordinatesHaveTheLastAxisFastest) {
 
 TEST(Manifest, RejectsOtherFormatsAndVersions) {
   expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""), "manifest.json: /format: expected 'spmd-artifact'");
-  expectContains(errorOf("\"version\": 3", "\"version\": 1"),
-                 "/version: this runtime reads version 3, the artifact has "
+  expectContains(errorOf("\"version\": 4", "\"version\": 1"),
+                 "/version: this runtime reads version 4, the artifact has "
                  "version 1");
 }
 
@@ -57,4 +57,7 @@ TEST(Manifest, NamesTheBadPlace) {
                  "/programs/0/plan: expected a file name without folders");
   expectContains(errorOf("\"state\": \"sharded\"", "\"state\": \"partial\""),
                  "/outputs/1/state: expected replicated, sharded or varying");
+  expectContains(errorOf("\"source\": \"batch\"", "\"source\": \"list\""),
+                 "/source: expected shard, table, replicated, batch, hyper, loss or output, found 'list'");
+  expectContains(errorOf("\"compute\": \"kernel\"", "\"compute\": \"loop\""), "/compute: unknown operation 'loop'");
 }

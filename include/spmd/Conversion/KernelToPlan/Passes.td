@@ -69,9 +69,9 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     }
     plan.dataflow {
       %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : <512>
-      %1 = plan.compute "all_gather f32 128 of unit0"(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
+      %1 = plan.compute #plan.collective<all_gather f32 counts[128] unit "unit0">(%0) : (!plan.bytes<512>) -> !plan.bytes<1024>
       %2 = plan.part %1 at 0 segment "w" of "unit0" : <1024> -> <256>
-      %3 = plan.compute "kernel k0 rw"(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
+      %3 = plan.compute #plan.kernel<@k0>(%2) : (!plan.bytes<256>) -> !plan.bytes<4>
       plan.target %3 is #spmd.loss<""> type tensor<f32> : <4>
     }
     func.func private @k0(%w: tensor<4x16xf32>) -> tensor<f32> {

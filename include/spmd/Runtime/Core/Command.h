@@ -66,15 +66,19 @@ const char *nameOf(Activation activation);
 /// The activation of this name, None aside; nothing when there is none.
 std::optional<Activation> parseActivation(std::string_view name);
 
-/// C = activation(A·B + bias (+ C when beta is 1) + residual), row major; `batch` of them at fixed strides.
-struct GemmShape {
+/// What a GEMM computes of its matrices, row major: `batch` of them at fixed strides.
+struct GemmSizes {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0;
   bool transA = false, transB = false;
-  double beta = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
   Activation activation = Activation::None;
+};
+
+/// C = activation(A·B + bias (+ C when beta is 1) + residual).
+struct GemmShape : GemmSizes {
+  double beta = 0;
   // Which of the command's references is what else the epilogue takes; -1: none.
   int32_t bias = -1;          ///< an element per column
   int32_t residual = -1;      ///< lies as C does, elsewhere

@@ -110,7 +110,7 @@ struct HyperParameter {
 };
 
 struct Output {
-  std::string kind; ///< "loss" or "output"
+  Binding::Kind kind = Binding::Kind::Output; ///< or Loss
   std::string path; ///< where it is in the step's result
   DType dtype = DType::F32;
   std::vector<int64_t> shape; ///< global
@@ -224,14 +224,14 @@ struct Manifest {
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
 };
 
-/// What the table of values calls something that is bound to bytes: "shard unit0 param f32", "batch x i64".
-std::string bindingName(const StateEntry &entry);
-std::string bindingName(const BatchInput &input);
-std::string bindingName(const HyperParameter &hyper);
-std::string bindingName(const Output &output);
+/// What the table of values calls an entry, whose bytes the entry says.
+Binding bindingOf(const StateEntry &entry);
+Binding bindingOf(const BatchInput &input);
+Binding bindingOf(const HyperParameter &hyper);
+Binding bindingOf(const Output &output);
 
 /// The version of the JSON form that is written, and the only one that is read.
-constexpr int32_t kManifestVersion = 3;
+constexpr int32_t kManifestVersion = 4;
 
 /// The JSON form: a line per entry of a list. parseManifest reads it back.
 std::string writeManifest(const Manifest &manifest);

@@ -9,21 +9,23 @@
 #ifndef SPMD_RUNTIME_CORE_VALUES_H
 #define SPMD_RUNTIME_CORE_VALUES_H
 
-#include "spmd/Runtime/Core/Plan.h"
+#include "spmd/Runtime/Core/Binding.h"
+#include "spmd/Runtime/Core/Operation.h"
 
 namespace spmd::runtime {
 
 /// One line of the table. Values are numbered in the order in which lines define them.
 struct ValueEntry {
   enum class Kind {
-    Source,  ///< defines what is bound to `what` when the step begins
-    Compute, ///< defines the results of operation `what` on the values `of`
+    Source,  ///< defines what `binding` is when the step begins
+    Compute, ///< defines the results of `operation` on the values `of`
     Part,    ///< defines bytes [at, at + bytes) of a value
     Join,    ///< defines a unit's flat buffer: the values `of` at `at`, with zeros between them
-    Target,  ///< defines nothing: a value is what is bound to `what` when the step ends
+    Target,  ///< defines nothing: a value is what `binding` is when the step ends
   };
   Kind kind = Kind::Source;
-  std::string what;
+  Binding binding;
+  Operation operation;
   std::vector<int32_t> of;
   std::vector<int64_t> at;
   std::vector<int64_t> bytes; ///< of each value that it defines
@@ -35,16 +37,6 @@ struct ValueEntry {
   std::string unit;
   std::string pointer; ///< JSON pointer, for errors
 };
-
-/// The operation of a command with all its constants, but not where operands lie, in which order it runs and how often
-/// and in what pieces (a kernel file says that, KernelTable.h): "kernel k12 rrw". Empty for a command that computes
-/// nothing: wait, copy, fill.
-std::string operationOf(const Command &command, const std::vector<std::string> &axes = {});
-
-/// The references that are operands of the operation, in order.
-std::vector<const Ref *> operandsOf(const Command &command);
-/// The references that hold its results, in order.
-std::vector<const Ref *> resultsOf(const Command &command);
 
 } // namespace spmd::runtime
 

@@ -16,14 +16,13 @@ elif change == "no-axis":
 elif change == "loss":  # the plan and what it is to compute alike
     plan["axes"]["scalar"] = ["shard"]
     for entry in manifest["values"]:
-        if entry.get("compute", "").startswith("all_reduce") and " of " not in entry["compute"] and \
-                " along " not in entry["compute"]:
-            entry["compute"] += " along shard"
+        if entry.get("compute") == "all_reduce" and not entry["unit"] and "axes" not in entry:
+            entry["axes"] = ["shard"]
 elif change == "group":  # pieces of one group, gathered along the other axis; the plan and what it is to compute alike
     plan["axes"]["gather.inner"] = ["outer"]
     for entry in manifest["values"]:
-        if entry.get("compute", "").startswith("all_gather"):
-            entry["compute"] = entry["compute"].replace(" along inner", " along outer")
+        if entry.get("compute") == "all_gather" and entry.get("axes") == ["inner"]:
+            entry["axes"] = ["outer"]
 elif change == "cut":
     for unit in manifest["units"]:
         unit.pop("axes")

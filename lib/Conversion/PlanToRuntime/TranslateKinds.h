@@ -1,0 +1,45 @@
+//===- TranslateKinds.h - Kinds of the plan dialect in the runtime -*- C++ -*-===//
+
+#ifndef SPMD_LIB_CONVERSION_PLANTORUNTIME_TRANSLATEKINDS_H
+#define SPMD_LIB_CONVERSION_PLANTORUNTIME_TRANSLATEKINDS_H
+
+#include "dialects/Plan/Plan.h"
+#include "spmd/Runtime/Core/Command.h"
+
+namespace spmd {
+
+inline runtime::CollectiveKind translateKind(plan::CollectiveKind kind) {
+  switch (kind) {
+#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
+  case plan::CollectiveKind::TEXT:                                                                                     \
+    return runtime::CollectiveKind::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown collective");
+}
+
+inline runtime::ReductionKind translateKind(plan::ReductionKind kind) {
+  switch (kind) {
+#define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \
+  case plan::ReductionKind::TEXT:                                                                                      \
+    return runtime::ReductionKind::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+inline runtime::Activation translateActivation(std::optional<plan::Activation> activation) {
+  if (!activation)
+    return runtime::Activation::None;
+  switch (*activation) {
+#define SPMD_ACTIVATION(NAME, TEXT)                                                                                    \
+  case plan::Activation::TEXT:                                                                                         \
+    return runtime::Activation::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown activation");
+}
+
+} // namespace spmd
+
+#endif // SPMD_LIB_CONVERSION_PLANTORUNTIME_TRANSLATEKINDS_H

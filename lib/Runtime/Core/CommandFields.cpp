@@ -1,0 +1,130 @@
+//===- CommandFields.cpp --------------------------------------------------===//
+
+#include "CommandFields.h"
+
+using namespace spmd::runtime;
+
+void spmd::runtime::writeGemmSizes(JsonWriter &json, const GemmSizes &sizes) {
+  json.member("m", sizes.m);
+  json.member("n", sizes.n);
+  json.member("k", sizes.k);
+  json.member("lda", sizes.lda);
+  json.member("ldb", sizes.ldb);
+  json.member("ldc", sizes.ldc);
+  json.member("batch", sizes.batch);
+  json.member("stride_a", sizes.strideA);
+  json.member("stride_b", sizes.strideB);
+  json.member("stride_c", sizes.strideC);
+  json.member("trans_a", sizes.transA);
+  json.member("trans_b", sizes.transB);
+}
+
+void spmd::runtime::writeActivation(JsonWriter &json, Activation activation) {
+  if (activation != Activation::None)
+    json.member("activation", nameOf(activation));
+}
+
+void spmd::runtime::writeExchange(JsonWriter &json, const Exchange &exchange) {
+  json.member("unit", exchange.unit);
+  std::vector<std::string> kinds;
+  for (ReductionKind kind : exchange.kinds)
+    kinds.push_back(nameOf(kind));
+  if (isInPlace(exchange.kind)) {
+    json.member("kinds", kinds);
+    json.member("dtype", exchange.dtype);
+    json.member("counts", exchange.counts);
+    return;
+  }
+  if (combines(exchange.kind))
+    json.member("kind", kinds[0]);
+  json.member("dtype", exchange.dtype);
+  json.member("count", exchange.counts[0]);
+}
+
+void spmd::runtime::writeCheckIndex(JsonWriter &json, const CheckIndexCommand &check) {
+  json.member("count", check.count);
+  json.member("dtype", check.dtype);
+  json.member("low", check.low);
+  json.member("high", check.high);
+  json.optionalMember("ignore_index", check.ignoreIndex);
+  json.member("use", check.use);
+}
+
+void spmd::runtime::readGemmSizes(JsonValue value, GemmSizes &sizes) {
+  sizes.m = value["m"].asSize();
+  sizes.n = value["n"].asSize();
+  sizes.k = value["k"].asSize();
+  if (sizes.k == 0)
+    value["k"].fail("expected at least 1, found 0");
+  sizes.lda = value["lda"].asSize();
+  sizes.ldb = value["ldb"].asSize();
+  sizes.ldc = value["ldc"].asSize();
+  sizes.transA = value["trans_a"].asBool();
+  sizes.transB = value["trans_b"].asBool();
+  if (value.has("batch"))
+    sizes.batch = value["batch"].asSize();
+  if (value.has("stride_a"))
+    sizes.strideA = value["stride_a"].asSize();
+  if (value.has("stride_b"))
+    sizes.strideB = value["stride_b"].asSize();
+  if (value.has("stride_c"))
+    sizes.strideC = value["stride_c"].asSize();
+}
+
+DType spmd::runtime::readGemmDType(JsonValue value) {
+  DType dtype = value.asDType();
+  if (!isFloating(dtype))
+    value.fail(std::string("expected f32, f64, bf16 or f16, found ") + nameOf(dtype));
+  return dtype;
+}
+
+Activation spmd::runtime::readActivation(JsonValue value) {
+  if (!value.has("activation"))
+    return Activation::None;
+  std::string text = value["activation"].asString();
+  Activation activation = parseActivation(text).value_or(Activation::None);
+  if (activation == Activation::None)
+    value["activation"].fail("expected " + joinChoices(kActivations) + ", found '" + text + "'");
+  return activation;
+}
+
+static ReductionKind readKind(JsonValue value) {
+  std::string text = value.asString();
+  if (std::optional<ReductionKind> kind = parseReductionKind(text))
+    return *kind;
+  value.fail("expected " + joinChoices(kReductionKinds) + ", found '" + text + "'");
+  return ReductionKind::Sum;
+}
+
+void spmd::runtime::readExchange(JsonValue value, Exchange &exchange) {
+  exchange.dtype = value["dtype"].asDType();
+  if (value.has("unit"))
+    exchange.unit = value["unit"].asString();
+  if (isInPlace(exchange.kind)) {
+    exchange.counts = value["counts"].asSizes();
+    value["kinds"].forEach([&](JsonValue entry) { exchange.kinds.push_back(readKind(entry)); });
+    return;
+  }
+  exchange.counts = {value["count"].asSize()};
+  if (combines(exchange.kind))
+    exchange.kinds = {readKind(value["kind"])};
+}
+
+void spmd::runtime::readCheckIndex(JsonValue value, CheckIndexCommand &check) {
+  check.dtype = value["dtype"].asDType();
+  if (isFloating(check.dtype))
+    value["dtype"].fail(std::string("expected integers, found ") + nameOf(check.dtype));
+  check.count = value["count"].asSize();
+  check.low = value["low"].asInt();
+  check.high = value["high"].asInt();
+  if (value.has("ignore_index"))
+    check.ignoreIndex = value["ignore_index"].asInt();
+  check.use = value["use"].asString();
+}
+
+Access spmd::runtime::readAccess(JsonValue value) {
+  std::string access = value.asString();
+  if (access != "r" && access != "w" && access != "rw")
+    value.fail("expected r, w or rw, found '" + access + "'");
+  return access == "r" ? Access::Read : access == "w" ? Access::Write : Access::ReadWrite;
+}
