@@ -36,11 +36,18 @@ namespace {
 /// Remembers which pass failed.
 class FailedPass : public PassInstrumentation {
 public:
-  explicit FailedPass(std::string &name) : name(name) {}
-  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+  struct Found {
+    std::string name;
+    bool isVerifier = false; ///< of the pipeline's
+  };
+  FailedPass(Found &found, const PipelineOptions &options) : found(found), options(options) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    found = {pass->getArgument().str(), isVerifier(*pass, options)};
+  }
 
 private:
-  std::string &name;
+  Found &found;
+  const PipelineOptions &options;
 };
 
 /// Compiles one step; the state is what the phases share.
@@ -127,8 +134,8 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   TimingScope scope = timing.nest(getPhaseName(phase));
   PassManager pm(&context);
   pm.enableTiming(scope);
-  std::string failedPass;
-  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass));
+  FailedPass::Found failedPass;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failedPass, options.pipeline));
   std::string problem;
   llvm::raw_string_ostream os(problem);
   if (onlyVerifiers) {
@@ -142,12 +149,12 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
   auto isHere = [phase](const auto &after) { return after.first == phase; };
   if (llvm::any_of(options.pipeline.after, isHere)) {
-    listener.diagnose(DiagnosticRecord::note(failedPass + " found this; the passes of --pipeline-after=" +
+    listener.diagnose(DiagnosticRecord::note(failedPass.name + " found this; the passes of --pipeline-after=" +
                                              getPhaseName(phase).str() + " run in this phase"));
-  } else if (StringRef(failedPass).starts_with("spmd-verify-") && !options.resumes && phase != Phase::import) {
+  } else if (failedPass.isVerifier && !options.resumes && phase != Phase::import) {
     isInternal = true;
     listener.diagnose(DiagnosticRecord::note(
-        failedPass +
+        failedPass.name +
         " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it"));
   }
   return failure();

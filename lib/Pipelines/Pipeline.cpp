@@ -300,6 +300,12 @@ void spmd::addVerifiers(OpPassManager &pm, Phase phase, const PipelineOptions &o
   addPasses(pm, phase, Kind::verifier, options);
 }
 
+bool spmd::isVerifier(const Pass &pass, const PipelineOptions &options) {
+  return llvm::any_of(kPipeline, [&](const PassEntry &entry) {
+    return entry.kind == Kind::verifier && entry.create(options)->getTypeID() == pass.getTypeID();
+  });
+}
+
 LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
                                   raw_ostream &os) {
   addVerifiers(pm, from, options);

@@ -121,6 +121,9 @@ std::string findBadPasses(const PipelineOptions &options);
 /// Adds the verifiers of a phase alone: what must hold of IR that is said to have been through it.
 void addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options);
 
+/// Whether a pass is one of the pipeline's verifiers.
+bool isVerifier(const mlir::Pass &pass, const PipelineOptions &options);
+
 /// Adds the verifiers of `from`, and the passes of all phases after it up to and including `to`.
 mlir::LogicalResult buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
                                   llvm::raw_ostream &os);

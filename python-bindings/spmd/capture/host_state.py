@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import collections
 import copy
+import enum
 import itertools
 import operator
 import random
 import sys
 import types
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Hashable, Iterator, NamedTuple, TypeVar
 
 import torch
 from torch.utils import _pytree as pytree
@@ -27,26 +28,46 @@ _ENTRIES = 64  # of a larger container only the size is watched
 _VALUES = 10_000  # in all
 
 
-def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: bool = True) -> dict[str, Any]:
-    """What is found from the values of `names`, by what it is ("'self.meter.count'", "the number of entries of 'log'");
-    of objects, those whose class `is_users`; of `tensors`, small ones."""
-    found: dict[str, Any] = {}
+class Aspect(enum.Enum):
+    """What is watched of something."""
+
+    VALUE = ""
+    STATE = "the state of "
+    SIZE = "the number of entries of "
+
+
+class Watched(NamedTuple):
+    """What is watched, for errors: "'self.meter.count'", "the number of entries of 'log'"."""
+
+    aspect: Aspect
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.aspect.value}'{self.path}'"
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: bool = True) -> dict[Watched, Any]:
+    """What is found from the values of `names`; of objects, those whose class `is_users`; of `tensors`, small ones."""
+    found: dict[Watched, Any] = {}
     seen: set[int] = set()
     queue = collections.deque((name, value, DEPTH) for name, value in names.items())
     while queue and len(found) < _VALUES:
         path, value, depth = queue.popleft()
         if isinstance(value, NUMBERS):
-            found[f"'{path}'"] = value
+            found[Watched(Aspect.VALUE, path)] = value
             continue
         if isinstance(value, _OPAQUE) and not (tensors and _is_small(value)) or id(value) in seen:
             continue
         seen.add(id(value))
         position = _position(value)
         if position is not None:
-            found[f"the state of '{path}'"] = position
+            found[Watched(Aspect.STATE, path)] = position
         elif depth:
             if isinstance(value, (dict, *_MAPPINGS, *_CONTAINERS)):
-                found[f"the number of entries of '{path}'"] = len(value)
+                found[Watched(Aspect.SIZE, path)] = len(value)
             queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
     return found
 
@@ -133,11 +154,11 @@ def _position(value: Any) -> Any:
     return None
 
 
-def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The paths whose value is another, in the order in which they were found. What came new is in a container or an
+def differences(before: dict[_Key, Any], after: dict[_Key, Any]) -> list[_Key]:
+    """The keys whose value is another, in the order in which they were found. What came new is in a container or an
     object that has more entries; a name that was not set before is told, too."""
-    return [path for path in (*before, *(p for p in after if p not in before))
-            if path not in before or path not in after or not _same(before[path], after[path])]
+    return [key for key in (*before, *(k for k in after if k not in before))
+            if key not in before or key not in after or not _same(before[key], after[key])]
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -28,11 +28,16 @@ from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import Frame, error_at, where
 from .fakes import FakeStep
 from .held import named_modules
-from .host_state import DEPTH, NUMBERS, differences, entry_path, generator_states, host_state
+from .host_state import DEPTH, NUMBERS, Aspect, Watched, differences, entry_path, generator_states, host_state
 from .left import TRACED, Left, WatchedTables
 from .optimizers import Optimizers
 
 
+_CURES = {
+    Aspect.VALUE: "count outside of the step, or keep it in a buffer of the model",
+    Aspect.STATE: "take it, or draw, outside of the step, and pass tensors in",
+    Aspect.SIZE: "return it from the step, and keep what the call gives back",
+}
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
 
 
@@ -80,16 +85,13 @@ class SideEffects:
         seen: set[int] = set()
         for name, value in after.items():
             self._search(value, name, DEPTH, seen)
-        expected = {text for left in self._left for text in (
-            f"'{left.path}'", f"the state of '{left.path}'", f"the number of entries of '{left.owner.path}'")}
+        expected = {watched for left in self._left for watched in (
+            Watched(Aspect.VALUE, left.path), Watched(Aspect.STATE, left.path), Watched(Aspect.SIZE, left.owner.path))}
         for what in differences(self._before, host_state(after, has_users_class)):
-            if what in expected:
-                continue
-            cure = ("return it from the step, and keep what the call gives back" if "number of entries" in what else
-                    "take it, or draw, outside of the step, and pass tensors in" if "the state of" in what else
-                    "count outside of the step, or keep it in a buffer of the model")
-            raise error_at(self._line_of(re.search(r"'(.*)'", what)[1]),
-                           f"the step changes {what}, which a captured step would do once, when it is captured", cure)
+            if what not in expected:
+                raise error_at(self._line_of(what.path),
+                               f"the step changes {what}, which a captured step would do once, when it is captured",
+                               _CURES[what.aspect])
         for name in differences(self._generators, generator_states()):
             if name == "torch":
                 raise error_at(self._line_of("manual_seed"),
