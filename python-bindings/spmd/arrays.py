@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-# bf16 has no numpy type: its bits are carried in uint16
-NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32,
-         "i16": np.int16, "i8": np.int8, "u8": np.uint8, "i1": np.bool_}
-_NAMES = {np.dtype(t): name for name, t in NUMPY.items() if name != "bf16"}
+from .dtypes import TABLE
+
+NUMPY = {dtype.name: dtype.numpy for dtype in TABLE}
+# What numpy itself has; the others are carried as their bits.
+_NAMES = {np.dtype(dtype.numpy): dtype.name for dtype in TABLE if np.dtype(dtype.numpy).name == dtype.torch}
+_OF_TORCH = {f"torch.{dtype.torch}": dtype.name for dtype in TABLE}
 
 
 def is_torch(value: Any) -> bool:
@@ -38,8 +40,7 @@ def to_numpy(value: Any) -> tuple[np.ndarray, str]:
 
 def _memory_of(tensor: Any) -> tuple[np.ndarray, str]:
     """Of a dense tensor on the CPU. PyTorch's own numpy() would make its memory one that cannot be given back."""
-    name = str(tensor.dtype).removeprefix("torch.")
-    name = "bf16" if name == "bfloat16" else next((known for array, known in _NAMES.items() if array.name == name), None)
+    name = _OF_TORCH.get(str(tensor.dtype))
     if name is None:
         raise TypeError(f"dtype {tensor.dtype} is none of {', '.join(NUMPY)}")
     shape = tuple(tensor.shape)

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import native
 from .arrays import NUMPY, to_torch
+from .dtypes import NAMES as DTYPES
 from .remarks import remark
 from .runerror import RunError
 from .tensorinfo import TensorInfo
@@ -52,7 +53,7 @@ class Checkpoint:
         for index in range(self._library.spmd_num_checkpoint_tensors(self._handle)):
             info = native.TensorInfo()
             self._call("spmd_checkpoint_tensor", self._handle, index, info)
-            self.tensors[info.name.decode()] = TensorInfo(info.name.decode(), "", native.DTYPES[info.dtype],
+            self.tensors[info.name.decode()] = TensorInfo(info.name.decode(), "", DTYPES[info.dtype],
                                                           tuple(info.shape[d] for d in range(info.rank)))
         for index in range(self._library.spmd_num_checkpoint_notices(self._handle)):
             warnings.warn(self._library.spmd_checkpoint_notice(self._handle, index).decode(), stacklevel=3)

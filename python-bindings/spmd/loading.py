@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .capture.optimizers import Optimizers
+from .dtypes import FLOATING
 from .models import DTYPES
 from .remarks import remark
 from .statefile import Revised, StateFile
@@ -177,7 +178,7 @@ def _set_state(state: dict[str, Any], kind: str, value: torch.Tensor, parameter:
 
 
 def _converts(found: str, own: str) -> bool:
-    return found == own or {found, own} <= {"f32", "f64", "f16", "bf16"}
+    return found == own or {found, own} <= set(FLOATING)
 
 
 def _place(key: str) -> tuple[str, str]:

@@ -7,10 +7,9 @@ import sys
 
 import torch
 
-DTYPES = {
-    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
-}
+from .dtypes import TABLE
+
+DTYPES = {getattr(torch, dtype.torch): dtype.name for dtype in TABLE}
 
 
 def class_name(cls: type) -> str:

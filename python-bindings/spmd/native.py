@@ -8,7 +8,6 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_in
 from pathlib import Path
 
 OK, BAD_INPUT, FAILED, OTHER_STATE = 0, 2, 3, 4
-DTYPES = ("f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "i1")  # by number
 
 
 class Status(Structure):

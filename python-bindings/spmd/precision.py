@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+from .dtypes import TABLE
+
+DTYPES = {dtype.name: getattr(torch, dtype.torch) for dtype in TABLE if dtype.is_floating}
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _BATCH_NORM = (nn.modules.batchnorm._BatchNorm,)
 

@@ -17,6 +17,7 @@ import numpy as np
 from . import native
 from .arrays import NUMPY, is_torch, to_numpy, to_torch
 from .checkpoint import Checkpoint, is_safetensors, to_safetensors
+from .dtypes import NAMES as DTYPES
 from .processes import Launch
 from .runerror import RunError
 from .tensorinfo import TensorInfo
@@ -134,7 +135,7 @@ class Trainer:
         tensors = (native.Tensor * len(arrays))()
         for tensor, (array, dtype) in zip(tensors, arrays):
             shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, native.DTYPES.index(dtype), array.ndim
+            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, DTYPES.index(dtype), array.ndim
             tensor.shape = shape
         self._call("spmd_step", self._open(), tensors, len(arrays))
         return [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
@@ -305,7 +306,7 @@ class Trainer:
             aliases = tuple(self._library.spmd_tensor_alias(self._handle, index, n).decode()
                             for n in range(info.num_aliases)) if what == "tensor" else ()
             saved = what != "tensor" or bool(self._library.spmd_tensor_is_saved(self._handle, index))
-            infos.append(TensorInfo(info.name.decode(), info.state.decode(), native.DTYPES[info.dtype],
+            infos.append(TensorInfo(info.name.decode(), info.state.decode(), DTYPES[info.dtype],
                                     tuple(info.shape[d] for d in range(info.rank)), aliases, saved))
         return infos
 

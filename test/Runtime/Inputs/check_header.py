@@ -1,6 +1,6 @@
 """check_header.py HEADER: what python-bindings/spmd declares is what the C header says: codes by number, members of
 structs and parameters of functions by type and order (ctypes does not look), and the element types, which dtypes.def
-beside the header has, by number, name and size in every table that Python has of them."""
+beside the header has, by number, name, size and kind in Python's table."""
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spmd import native
+from spmd import dtypes, native
 from spmd.arrays import NUMPY
 
 SCALARS = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t, "double": ctypes.c_double}
@@ -66,18 +66,14 @@ def main(path: Path) -> int:
     rows = re.findall(r'^SPMD_DTYPE\(\w+, \w+, (\d+), (\d+), ([01]), "(\w+)", "\w+"\)',
                       path.with_name("dtypes.def").read_text(), re.M)
     compare("element types", {name: int(number) for number, _, _, name in rows},
-            {name: number for number, name in enumerate(native.DTYPES)})
+            {name: number for number, name in enumerate(dtypes.NAMES)})
     sizes = {name: int(size) for _, size, _, name in rows}
     compare("their sizes", sizes, {name: np.dtype(kind).itemsize for name, kind in NUMPY.items()})
+    compare("floating types", [name for _, _, floating, name in rows if floating == "1"], list(dtypes.FLOATING))
     if importlib.util.find_spec("torch"):
-        from spmd import precision
-        from spmd.capture import normalize
+        from spmd import models
 
-        compare("their sizes in PyTorch", sizes, {name: kind.itemsize for kind, name in normalize.DTYPES.items()})
-        compare("floating types", [name for _, _, floating, name in rows if floating == "1"], list(precision.DTYPES))
-        for kind, name in normalize.DTYPES.items():
-            if name in precision.DTYPES and precision.DTYPES[name] != kind:
-                problems.append(f"{name}: spmd.capture takes {kind} for it, spmd.precision {precision.DTYPES[name]}")
+        compare("their sizes in PyTorch", sizes, {name: kind.itemsize for kind, name in models.DTYPES.items()})
 
     structs = dict(re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S))
     for name, python in STRUCTS.items():
