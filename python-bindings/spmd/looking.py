@@ -12,7 +12,7 @@ from .livestate import LiveState, Slot, UnkeptGradient, key_in_file
 from .runtime import Shard
 
 if TYPE_CHECKING:
-    from .compiled import CompiledStep
+    from .compiledstep import CompiledStep
 
 KINDS = ("full", "sharded")
 
