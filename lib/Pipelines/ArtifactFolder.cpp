@@ -1,10 +1,10 @@
 //===- ArtifactFolder.cpp - files of an artifact --------------------------===//
 
 #include "spmd/Pipelines/ArtifactFolder.h"
+#include "spmd/Kernels/WriteFile.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -17,17 +17,8 @@ std::string ArtifactFolder::pathOf(StringRef name) const {
 
 LogicalResult ArtifactFolder::writeText(StringRef name, StringRef text) const {
   std::string file = pathOf(name);
-  std::error_code error;
-  llvm::raw_fd_ostream os(file, error);
-  if (!error) {
-    os << text;
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  if (error)
-    return fail("cannot write '" + file + "': " + error.message());
-  return success();
+  std::string problem = kernel::writeFile(file, text);
+  return problem.empty() ? success() : fail(problem);
 }
 
 LogicalResult ArtifactFolder::writeCode(StringRef name, StringRef code, std::string &hash) const {

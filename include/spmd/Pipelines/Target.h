@@ -40,8 +40,6 @@ public:
 
   /// What manifests call it: "host".
   virtual llvm::StringRef getName() const = 0;
-  /// As it was given, chips in order.
-  virtual std::string getText() const = 0;
 
   /// Sets what the pipeline does for it: which epilogues its GEMM library has, into how many blocks reductions are cut,
   /// and what its commands cannot do.

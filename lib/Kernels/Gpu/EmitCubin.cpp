@@ -1,10 +1,10 @@
 //===- EmitCubin.cpp - spmd-emit-cubin ------------------------------------===//
 
 #include "ConvertToNVVM.h"
-#include "WriteFile.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "spmd/Kernels/Cubin.h"
 #include "spmd/Kernels/Passes.h"
+#include "spmd/Kernels/WriteFile.h"
 
 using namespace mlir;
 

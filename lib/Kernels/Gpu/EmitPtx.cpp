@@ -2,9 +2,9 @@
 
 #include "ConvertToNVVM.h"
 #include "Ptx.h"
-#include "WriteFile.h"
 #include "spmd/Kernels/Cubin.h"
 #include "spmd/Kernels/Passes.h"
+#include "spmd/Kernels/WriteFile.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

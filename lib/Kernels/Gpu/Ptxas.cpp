@@ -1,7 +1,6 @@
 //===- Ptxas.cpp - NVIDIA's assembler -------------------------------------===//
 
 #include "Ptxas.h"
-#include "WriteFile.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -10,6 +9,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "spmd/Kernels/WriteFile.h"
 #include <algorithm>
 #include <vector>
 

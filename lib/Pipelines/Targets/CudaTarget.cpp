@@ -5,7 +5,6 @@
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Pipelines/Pipeline.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -16,7 +15,6 @@ public:
   explicit CudaTarget(std::vector<std::string> chips) : chips(std::move(chips)) {}
 
   StringRef getName() const override { return "cuda"; }
-  std::string getText() const override { return "cuda:" + llvm::join(chips, ","); }
 
   void configure(PipelineOptions &options) const override {
     // cuBLASLt: BIAS, RELU_BIAS, GELU_AUX_BIAS (by tanh), and C beside D.

@@ -14,7 +14,6 @@ public:
   explicit EmulateTarget(std::string chip) : chip(std::move(chip)) {}
 
   StringRef getName() const override { return "emulate"; }
-  std::string getText() const override { return "emulate:" + chip; }
 
   void configure(PipelineOptions &options) const override {
     // Products are those of CPUs, kernels and collectives those of the GPU.

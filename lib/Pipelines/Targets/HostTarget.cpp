@@ -15,7 +15,6 @@ namespace {
 class HostTarget : public Target {
 public:
   StringRef getName() const override { return "host"; }
-  std::string getText() const override { return "host"; }
 
   void configure(PipelineOptions &options) const override {
     // Our own products of f32 add biases and sums.

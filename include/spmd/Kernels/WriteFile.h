@@ -1,7 +1,7 @@
 //===- WriteFile.h - bytes to a file -----------------------------*- C++ -*-===//
 
-#ifndef SPMD_LIB_KERNELS_GPU_WRITEFILE_H
-#define SPMD_LIB_KERNELS_GPU_WRITEFILE_H
+#ifndef SPMD_KERNELS_WRITEFILE_H
+#define SPMD_KERNELS_WRITEFILE_H
 
 #include "llvm/Support/raw_ostream.h"
 #include <string>
@@ -23,4 +23,4 @@ inline std::string writeFile(llvm::StringRef path, llvm::StringRef bytes) {
 
 } // namespace spmd::kernel
 
-#endif // SPMD_LIB_KERNELS_GPU_WRITEFILE_H
+#endif // SPMD_KERNELS_WRITEFILE_H
