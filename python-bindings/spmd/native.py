@@ -1,4 +1,4 @@
-"""include/spmd/Runtime/spmd.h in ctypes: the same names, nothing added."""
+"""What include/spmd/Runtime/spmd.h declares, for ctypes; test/Runtime/header.test compares them."""
 from __future__ import annotations
 
 import ctypes

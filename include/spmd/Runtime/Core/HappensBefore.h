@@ -1,4 +1,10 @@
 //===- HappensBefore.h - The partial order of a plan's commands --*- C++ -*-===//
+//
+// The planner computes the same relation by code of its own
+// (spmd/Transforms/Memory/HappensBefore.h): this one checks what was placed by it,
+// and a mistake that both shared would go unseen.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SPMD_RUNTIME_CORE_HAPPENSBEFORE_H
 #define SPMD_RUNTIME_CORE_HAPPENSBEFORE_H

@@ -2,6 +2,9 @@
 //
 // Which command is certain to have completed before which other one starts, however long either takes.
 //
+// The certificate computes the same relation by code of its own (spmd/Runtime/Core/HappensBefore.h): it checks the plan
+// that is placed by this one, and a mistake that both shared would go unseen.
+//
 //===----------------------------------------------------------------------===//
 #ifndef SPMD_TRANSFORMS_MEMORY_HAPPENSBEFORE_H
 #define SPMD_TRANSFORMS_MEMORY_HAPPENSBEFORE_H
