@@ -357,7 +357,8 @@ def _digest(get: Callable[[], Any]) -> tuple[Any, ...]:
 
 def _all_numbers(path: str, value: Any) -> tuple[Any, ...]:
     """Those in it, and small arrays, by where they are. An iterator or a generator in it is no part of it."""
-    return tuple((where, number) for where, number in host_state({path: value}, _has_attributes, tensors=False).items()
+    return tuple((str(watched), number)
+                 for watched, number in host_state({path: value}, _has_attributes, tensors=False).items()
                  if isinstance(number, (bytes, *NUMBERS)))
 
 

@@ -13,25 +13,25 @@ from torch.utils import _pytree as pytree
 
 from .code_names import has_users_class
 from .errors import Frame, error_at
-from .host_state import NUMBERS, host_state
+from .host_state import NUMBERS, Aspect, Watched, host_state
 
 _ROOT = "<optimizer>"  # stands for the optimizer, or an entry of its state
 _OWN = ("state", "param_groups", "defaults")  # of torch.optim.Optimizer
 
 
-def check_numbers(before: dict[str, Any], after: dict[str, Any], stack: tuple[Frame, ...]) -> None:
+def check_numbers(before: dict[Watched, Any], after: dict[Watched, Any], stack: tuple[Frame, ...]) -> None:
     """Refuses an optimizer that counts in Python: its graph would have the first count for ever. `before` and `after` the
     step are what all_numbers gives."""
-    for path, number in before.items():
-        if path in after and after[path] != number:
-            what = path if path.startswith("the ") else f"the Python number {path}"
-            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[path]}, which a captured step would "
-                           "do once, when it is captured",
+    for watched, number in before.items():
+        if watched in after and after[watched] != number:
+            what = f"the Python number {watched}" if watched.aspect is Aspect.VALUE else watched
+            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[watched]}, which a captured step "
+                           "would do once, when it is captured",
                            "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
                            "state['step'] += 1 and arithmetic with it")
 
 
-def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[Any], Any]) -> dict[str, Any]:
+def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[Any], Any]) -> dict[Watched, Any]:
     """By where they are: "'Lion.state['fc.weight']['count']'"; of param groups, too."""
     held: dict[str, Any] = {}
     changing: list[str] = []
@@ -50,11 +50,11 @@ def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
 
 
-def _numbers(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[str, Any]:
-    """By path; but the sizes of those that are `changing`. Scheduled options, of a type of ours, are none."""
-    sizes = {f"the number of entries of '{path}'" for path in changing}
-    return {path: number for path, number in host_state(held, has_users_class).items()
-            if type(number) in NUMBERS and path not in sizes}
+def _numbers(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[Watched, Any]:
+    """By what is watched; but the sizes of those that are `changing`. Scheduled options, of a type of ours, are none."""
+    sizes = {Watched(Aspect.SIZE, path) for path in changing}
+    return {watched: number for watched, number in host_state(held, has_users_class).items()
+            if type(number) in NUMBERS and watched not in sizes}
 
 
 @dataclasses.dataclass
@@ -63,7 +63,7 @@ class OptimizerNumbers:
     its state (None: the optimizer's own attributes) and numbers; each `made` the numbers of state that did not exist, and
     that eager would have made in the first step."""
 
-    found: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
+    found: list[tuple[torch.optim.Optimizer, Any, dict[Watched, Any]]] = dataclasses.field(default_factory=list)
     made: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
 
     @staticmethod
@@ -85,10 +85,11 @@ class OptimizerNumbers:
         """The first number that the optimizers have otherwise; empty when there is none, or none at all."""
         for part, key, numbers in self.found:
             now = _numbers({_ROOT: own_attributes(part) if key is None else part.state.get(key, {})})
-            for path, number in numbers.items():
-                if path in now and now[path] != number:
-                    where = "" if key is None else ".state[...]"
-                    return f"{path.replace(_ROOT, type(part).__qualname__ + where, 1)} is {now[path]!r}, it was {number!r}"
+            for watched, number in numbers.items():
+                if watched in now and now[watched] != number:
+                    root = type(part).__qualname__ + ("" if key is None else ".state[...]")
+                    named = watched._replace(path=watched.path.replace(_ROOT, root, 1))
+                    return f"{named} is {now[watched]!r}, it was {number!r}"
         return ""
 
     def put(self) -> None:
