@@ -6,7 +6,6 @@
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
-#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace spmd {
@@ -57,25 +56,32 @@ static LogicalResult checkSynchronized(func::FuncOp step) {
 }
 
 namespace {
-struct PartitionPass : StepPass<spmd::impl::PartitionBase<PartitionPass>> {
-  using StepPass::StepPass;
+struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
+  using PartitionBase::PartitionBase;
 
-  LogicalResult runOnStep(func::FuncOp) override {
+  void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (view != "global" && view != "local")
-      return module.emitError() << "view '" << view << "' is not one of: global, local";
-    if (accumulate != "sharded" && accumulate != "unsharded")
-      return module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
+    if (view != "global" && view != "local") {
+      module.emitError() << "view '" << view << "' is not one of: global, local";
+      return signalPassFailure();
+    }
+    if (accumulate != "sharded" && accumulate != "unsharded") {
+      module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
+      return signalPassFailure();
+    }
     FailureOr<partition::Step> step = partition::Step::read(module, accumulate == "unsharded");
-    if (failed(step) || failed(step->checkPrecision()))
-      return failure();
-    step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
+    if (succeeded(step) && failed(step->checkPrecision()))
+      return signalPassFailure();
+    if (succeeded(step))
+      step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
     // One rank's step is its own, but for a factor.
-    step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);
-    if ((step->isLocalView && failed(checkSynchronized(step->func))) || failed(partition::Partitioner::run(*step)))
-      return failure();
+    if (succeeded(step))
+      step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);
+    if (succeeded(step) && step->isLocalView && failed(checkSynchronized(step->func)))
+      return signalPassFailure();
+    if (failed(step) || failed(partition::Partitioner::run(*step)))
+      return signalPassFailure();
     markWholeGradients(module);
-    return success();
   }
 };
 } // namespace
