@@ -11,6 +11,18 @@ using namespace spmd::plan;
 #include "dialects/Plan/PlanDialect.cpp.inc"
 #include "dialects/Plan/PlanEnums.cpp.inc"
 
+FailureOr<CollectiveKind> spmd::plan::parseCollective(AsmParser &parser) {
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  if (std::optional<CollectiveKind> kind = runtime::parseCollectiveKind(name))
+    return *kind;
+  InFlightDiagnostic error = parser.emitError(loc) << "collective '" << name << "' is not one of: ";
+  llvm::interleaveComma(runtime::kCollectiveKinds, error, [&](CollectiveKind kind) { error << runtime::nameOf(kind); });
+  return failure();
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.cpp.inc"
 

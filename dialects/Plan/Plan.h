@@ -20,6 +20,9 @@
 
 namespace spmd::plan {
 using runtime::CollectiveKind;
+
+/// The name of a collective (Kinds.def).
+mlir::FailureOr<CollectiveKind> parseCollective(mlir::AsmParser &parser);
 } // namespace spmd::plan
 
 #define GET_ATTRDEF_CLASSES

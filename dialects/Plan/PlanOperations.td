@@ -4,9 +4,10 @@
 
 include "dialects/Plan/Plan.td"
 
-def Plan_CollectiveKind : I32Enum<"CollectiveKind", "collective", [
-    I32EnumCase<"all_gather", 0>, I32EnumCase<"reduce_scatter", 1>, I32EnumCase<"all_reduce", 2>]> {
-  let cppNamespace = "::spmd::plan";
+/// A collective by its name (Kinds.def).
+def Plan_CollectiveKindParameter : AttrParameter<"::spmd::plan::CollectiveKind", "kind of a collective"> {
+  let parser = "::spmd::plan::parseCollective($_parser)";
+  let printer = "$_printer << ::spmd::runtime::nameOf($_self)";
 }
 
 /// A command with all its constants, without where its operands lie, when it runs and in what pieces.
@@ -39,7 +40,7 @@ def Plan_GemmOperationAttr : Plan_Operation<"Gemm", "gemm"> {
 def Plan_CollectiveOperationAttr : Plan_Operation<"Collective", "collective"> {
   let summary = "a collective, of which unit it is, and along which axes of the mesh where these are not all";
   let description = [{ Counts are elements, one for each operand; where values are combined, so are reductions. }];
-  let parameters = (ins EnumParameter<Plan_CollectiveKind>:$kind, "::mlir::Type":$dtype,
+  let parameters = (ins Plan_CollectiveKindParameter:$kind, "::mlir::Type":$dtype,
                         OptionalArrayRefParameter<"int64_t">:$counts,
                         OptionalArrayRefParameter<"::spmd::plan::ReductionKind">:$reductions,
                         OptionalParameter<"::mlir::StringAttr">:$unit,

@@ -236,26 +236,16 @@ void DataflowBuilder::addCheck(kernel::CheckIndexOp check) {
 // Collectives and flat buffers
 //===----------------------------------------------------------------------===//
 
-static plan::CollectiveKind translateKind(runtime::CollectiveKind kind) {
-  switch (kind) {
-#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
-  case runtime::CollectiveKind::NAME:                                                                                  \
-    return plan::CollectiveKind::TEXT;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown collective");
-}
-
 void DataflowBuilder::addCollective(CollectiveOpInterface op) {
   SmallVector<plan::ReductionKind> reductions;
   for (ReduceKind kind : op.getReduceKinds())
-    reductions.push_back(spmd::translateKind(kind));
+    reductions.push_back(translateKind(kind));
   auto unit = op.getUnitAttr() ? op.getUnitAttr().getAttr() : StringAttr();
   SmallVector<StringAttr> axes;
   for (const std::string &axis : getPartialAxes(op))
     axes.push_back(builder.getStringAttr(axis));
-  compute(plan::CollectiveOperationAttr::get(op->getContext(), translateKind(op.getCollectiveKind()),
-                                             dtypeOf(op->getOperand(0)), getElementCounts(op), reductions, unit, axes),
+  compute(plan::CollectiveOperationAttr::get(op->getContext(), op.getCollectiveKind(), dtypeOf(op->getOperand(0)),
+                                             getElementCounts(op), reductions, unit, axes),
           lookup(op->getOperands()), getReceived(op), op.getLoc());
 }
 

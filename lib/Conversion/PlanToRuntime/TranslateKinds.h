@@ -8,16 +8,6 @@
 
 namespace spmd {
 
-inline runtime::CollectiveKind translateKind(plan::CollectiveKind kind) {
-  switch (kind) {
-#define SPMD_COLLECTIVE_KIND(NAME, TEXT, SENT, RECEIVED, VALUES)                                                       \
-  case plan::CollectiveKind::TEXT:                                                                                     \
-    return runtime::CollectiveKind::NAME;
-#include "spmd/Runtime/Core/Kinds.def"
-  }
-  llvm_unreachable("unknown collective");
-}
-
 inline runtime::ReductionKind translateKind(plan::ReductionKind kind) {
   switch (kind) {
 #define SPMD_REDUCTION_KIND(NAME, TEXT)                                                                                \

@@ -40,7 +40,7 @@ static runtime::Operation translateGemm(plan::GemmOperationAttr gemm, runtime::D
 
 static runtime::Operation translateCollective(plan::CollectiveOperationAttr collective, runtime::DType dtype) {
   runtime::CollectiveOperation translated;
-  translated.kind = translateKind(collective.getKind());
+  translated.kind = collective.getKind();
   translated.dtype = dtype;
   translated.counts = collective.getCounts().vec();
   for (plan::ReductionKind reduction : collective.getReductions())
