@@ -35,7 +35,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False, keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
-            parallel_mode: Any = None, **fsdp: Any) -> Any:
+            parallel_mode: Any = None, flight_record: str | None = None, **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -67,6 +67,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
+      flight_record: a folder; when a step fails, what each rank did last is written to rank-N.json there.
       ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
       keep_grads: `p.grad` can be read after a step that clears gradients before it computes them
         (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps. Of one that clears them
@@ -136,7 +137,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
                else [f"--gradient-divide-factor={float(gradient_divide_factor)!r}"]), *options]
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)
-    run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch)) if v is not None}
+    run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch),
+                                       ("flight_record", flight_record)) if v is not None}
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,

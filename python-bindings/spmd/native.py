@@ -25,7 +25,8 @@ class Launch(Structure):
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
                 ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p),
-                ("profile", c_int32), ("batch", c_int32), ("launch", Launch), ("written_next", c_int32)]
+                ("profile", c_int32), ("batch", c_int32), ("launch", Launch), ("written_next", c_int32),
+                ("flight_record", c_char_p)]
 
 
 class Tensor(Structure):
@@ -79,6 +80,7 @@ _FUNCTIONS = {
     "spmd_result_tree": (c_char_p, [_TRAINER]),
     "spmd_num_warnings": (c_size_t, [_TRAINER]),
     "spmd_warning": (c_char_p, [_TRAINER, c_size_t]),
+    "spmd_describe_flight": (c_char_p, [_TRAINER]),
     "spmd_num_inputs": (c_size_t, [_TRAINER]),
     "spmd_input": (c_int32, [_TRAINER, c_size_t, _INFO, _STATUS]),
     "spmd_num_outputs": (c_size_t, [_TRAINER]),

@@ -81,6 +81,7 @@ class Trainer:
       library: the runtime's shared library; None: see spmd.tools.find_runtime.
       written_next: tensors that the weights lack are zero, and written before the first step (`write`,
         `load_checkpoint`); else one that is missing is an error.
+      flight_record: a folder; when a step fails, what each rank did last is written to rank-N.json there.
       shares: a trainer whose parameters and optimizer state this one trains too, as another program (for a batch of
         another shape). Both artifacts must hold the same state; `weights` is not read then.
 
@@ -92,7 +93,8 @@ class Trainer:
     def __init__(self, artifact: str | os.PathLike, *, ranks: int | None = None, threads: int | None = None,
                  timeout: float | None = None, weights: str | os.PathLike | None = None,
                  library: str | os.PathLike | None = None, shares: "Trainer | None" = None,
-                 profile: bool = False, batch: str = "rows", launch: Launch | None = None, written_next: bool = False):
+                 profile: bool = False, batch: str = "rows", launch: Launch | None = None, written_next: bool = False,
+                 flight_record: str | os.PathLike | None = None):
         if batch not in native.BATCHES:
             raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
@@ -106,6 +108,7 @@ class Trainer:
         options.weights = os.fsencode(weights) if weights is not None else None
         options.profile, options.batch = int(profile), native.BATCHES.index(batch)
         options.launch, options.written_next = (launch or Launch()).native(), int(written_next)
+        options.flight_record = os.fsencode(flight_record) if flight_record is not None else None
         options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
         self.ranks: int = self._library.spmd_ranks(self._handle)
@@ -282,7 +285,8 @@ class Trainer:
     def _call(self, function: str, *arguments: Any) -> None:
         status = native.Status()
         if getattr(self._library, function)(*arguments, ctypes.byref(status)) != native.OK:
-            raise RunError(status)
+            flight = self._library.spmd_describe_flight(self._handle) if self._handle else b""
+            raise RunError(status, flight.decode(errors="replace"))
 
     def _info(self, state: str, name: str) -> TensorInfo:
         info = self._by_name.get((state, name))

@@ -121,9 +121,24 @@ def test_options_for_cpus_are_refused(artifact) -> None:
     ("stall:1:5", r"no rank made progress within the time-out of 2 s: rank 1 is in command 5 \(gemm\)"),
     ("skip:1:3", r"time-out after 2 s on communicator 'gather': rank 0 waits in all_gather of unit0 \(command \d+, .*\)"),
 ])
-def test_faults_of_a_rank(artifact, fault, sentence) -> None:
-    code, text = run(STANDINS, BIN / "spmd-run", artifact, "--steps=3", "--timeout=2", f"--inject-fault={fault}")
+def test_faults_of_a_rank(artifact, fault, sentence, tmp_path) -> None:
+    code, text = run(STANDINS, BIN / "spmd-run", artifact, "--steps=3", "--timeout=2", f"--inject-fault={fault}",
+                     f"--flight-record={tmp_path}")
     assert code == 3 and re.search(sentence, text) and "at fc1, mlp.py:24" in text or "fc2, mlp.py:24" in text, text
+    places = places_of(tmp_path, artifact)
+    kind = fault.split(":")[0]
+    # Where the host of rank 1 is, or how far its device has come.
+    assert kind == "skip" or "compute: somewhere; gather: somewhere; reduce: " in places[1], places
+    assert re.match(r"rank 0: step 0; .*gather: all_gather of unit0; .*running: all_gather 10", places[0]), places
+    assert re.search(r"^  rank 0, step 0: compute: at least \d+ of 24 done; gather: 3 of 4 done, in all_gather of unit0 "
+                     r"\(command 10, at fc2, mlp.py:24\); ", text, re.MULTILINE), text
+
+
+def places_of(folder: pathlib.Path, artifact: pathlib.Path, *options: str) -> list[str]:
+    """What the flight records of a run say, held against its plan."""
+    code, text = run(sys.executable, SOURCE / "test/tools/spmd-run/Inputs/check_flight.py", folder, artifact, *options)
+    assert code == 0, text
+    return text.splitlines()
 
 
 def launch(ranks: int) -> list[str]:
@@ -173,6 +188,37 @@ def test_a_process_that_is_killed(artifact, tmp_path) -> None:
     text = (tmp_path / "0.log").read_text()
     assert re.search(r"rank 1 ended without a word: process \d+ is gone", text), text
     assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_a_process_that_is_stopped(artifact, tmp_path) -> None:
+    """In the middle of a run whose steps are graphs: a collective is timed by itself, from when it began."""
+    with __import__("socket").socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    processes = []
+    for rank in range(2):
+        environment = {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                       "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
+        with open(tmp_path / f"{rank}.log", "w") as log:
+            processes.append(subprocess.Popen([str(STANDINS), str(BIN / "spmd-run"), str(artifact), "--steps=1000000",
+                                               "--timeout=2", "--log-ranks=all", f"--flight-record={tmp_path / 'flight'}"],
+                                              stdout=log, stderr=log, env=environment))
+    try:
+        for _ in range(300):
+            if re.search(r"^ +5 +[0-9.]+", (tmp_path / "0.log").read_text(), re.MULTILINE):
+                break
+            time.sleep(0.1)
+        processes[1].send_signal(signal.SIGSTOP)
+        assert processes[0].wait(timeout=30) == 3, (tmp_path / "0.log").read_text()
+        text = (tmp_path / "0.log").read_text()
+    finally:
+        processes[1].send_signal(signal.SIGCONT)
+        processes[1].wait(timeout=30)
+    found = re.search(r"time-out after 2 s on communicator '\w+': rank 0 waits in (\w+)(?: of unit0)? \(command (\d+), ", text)
+    assert found, text
+    place = places_of(tmp_path / "flight", artifact)[0]
+    assert f"{found[1]} {found[2]}" in place.split("running: ")[1], place
+    assert int(re.match(r"rank 0: step (\d+);", place)[1]) >= 5, place
 
 
 @pytest.mark.parametrize("edit, sentence", [

@@ -1,6 +1,7 @@
 """Artifacts for GPUs train on the stand-ins of NVIDIA's libraries: the bits of the emulated artifact in every launch, in
 whatever order a GPU may choose, with no access that nothing orders, in the bytes that were planned."""
 import collections
+import json
 import os
 import pathlib
 import re
@@ -137,6 +138,47 @@ def test_a_step_is_a_few_calls(expected, folder) -> None:
     assert counts["cuGraphLaunch"] == 1
 
 
+def test_the_host_takes_little_time(folder) -> None:
+    """What it does for a step beside a device that has always finished; the least of many, since the machine is shared."""
+    artifact, seconds = compile_pair(folder, NANO, 1, "--epilogues=bias,residual")[0], folder / "seconds"
+    program = f"""
+import sys, time
+sys.path.insert(0, {str(SOURCE / "python-bindings")!r})
+import numpy, spmd
+from spmd import native
+trainer = spmd.load({str(artifact)!r})
+arrays = [numpy.zeros(info.shape, "int64" if info.dtype == "i64" else "float32") for info in trainer.inputs]
+times = []
+call = trainer._library.spmd_step
+class Timed:
+    def __call__(self, *arguments):
+        begin = time.perf_counter()
+        result = call(*arguments)
+        times.append(time.perf_counter() - begin)
+        return result
+object.__setattr__(trainer._library, "spmd_step", Timed())
+for _ in range(500):
+    trainer.run(arrays)
+print(sorted(times[10:])[len(times) // 10], file=open({str(seconds)!r}, "w"))
+"""
+    call(STANDINS, "execute=0", "check=0", sys.executable, "-c", program)
+    microseconds = float(seconds.read_text()) * 1e6
+    print(f"counts: {microseconds:.0f} µs of the host for a step of gpt2-nano, execution switched off")
+    assert microseconds <= 50
+
+
+def test_the_driver_gives_what_the_manifest_says(folder, tmp_path) -> None:
+    """To the byte, where a device gives memory in pieces of 2 MiB: the arena, and the workspace of products."""
+    artifact = compile_pair(folder, NANO, 2, "--epilogues=bias,residual")[0]
+    manifest = json.loads((artifact / "manifest.json").read_text())
+    workspace, = (entry["bytes"] for entry in manifest["outside_arena"] if entry["name"] == "cuBLASLt workspace")
+    piece = 2 << 20
+    planned = manifest["ranks"] * sum(-(-size // piece) * piece for size in (manifest["arena"]["bytes"], workspace))
+    done = subprocess.run([str(STANDINS), "peak=1", str(BIN / "spmd-run"), str(artifact), "--steps=4"], capture_output=True,
+                          text=True, env={**os.environ, "SPMD_BUILD": str(BIN.parent)}, timeout=300)
+    assert done.returncode == 0 and f"stand-in: {planned} bytes of device memory at most" in done.stderr, done.stderr
+
+
 def test_the_first_number_that_is_not_finite_is_named(folder, tmp_path) -> None:
     """The commands and ranks that --check-finite names on the emulated artifact, without a graph; and what is fine is."""
     said = []
@@ -153,3 +195,22 @@ def test_the_first_number_that_is_not_finite_is_named(folder, tmp_path) -> None:
     log = tmp_path / "log"
     call(STANDINS, f"--log={log}", BIN / "spmd-run", compile_pair(folder, TINY, 2)[0], "--steps=3", "--check-finite")
     assert "cuGraphLaunch" not in log.read_text()
+
+
+def test_units_are_ranges_of_a_profiler(folder, tmp_path) -> None:
+    """Where one is attached, and only then: a step, in it its units, and collectives by themselves."""
+    artifact, log = compile_pair(folder, TINY, 2, "--policy=class:Block", "--epilogues=none")[0], tmp_path / "ranges"
+    library = BIN.parent / "test" / "standin" / "libnvtx-injection.so"
+    command = (STANDINS, BIN / "spmd-run", artifact, "--steps=3", "--quiet", "--ranks=2")
+    call(*command, NVTX_LOG=str(log))
+    assert not log.exists()
+    call(*command, NVTX_LOG=str(log), NVTX_INJECTION64_PATH=str(library))
+    lines = log.read_text().splitlines()
+    steps = [line for line in lines if not line.startswith(" ")]
+    # The first step and the captured one have units in them; all that are launched are one range.
+    assert steps.count("spmd: step of gpt-tiny") == 2 * 3 and len(set(steps) - {"spmd: step of gpt-tiny"}) >= 1, steps
+    inner = {line.strip().removeprefix("spmd: ") for line in lines if line.startswith(" ")}
+    assert {"h.0", "h.1"} <= inner | {line.removeprefix("spmd: ") for line in steps}, inner
+    assert {"all_gather of h.0", "reduce_scatter of h.0", "all_gather of h.1", "reduce_scatter of h.1"} <= inner, inner
+    assert "left open" not in log.read_text() and "without" not in log.read_text() and "bad" not in log.read_text()
+    call(*command, NVTX_INJECTION64_PATH=str(tmp_path / "none.so"))

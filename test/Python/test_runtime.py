@@ -167,3 +167,19 @@ def test_every_dtype_there_and_back() -> None:
             array, name = to_numpy(value)
             assert array.shape == tuple(value.shape)
             assert torch.equal(to_torch(array, name), value) and to_torch(array, name).dtype == dtype
+
+
+def test_a_failed_step_says_what_ranks_did(artifact, reference, tmp_path, monkeypatch) -> None:
+    call = spmd.Trainer._call
+
+    def with_fault(self, function, *arguments):
+        if function == "spmd_load":
+            arguments[1].fault = b"exit:1:22"
+        call(self, function, *arguments)
+    monkeypatch.setattr(spmd.Trainer, "_call", with_fault)
+    with spmd.load(artifact, flight_record=tmp_path / "flight") as trainer:
+        with pytest.raises(spmd.RunError, match="rank 1 exited at command 22 .*; what each rank did last is in '.*flight'") as failed:
+            trainer.run(batch(reference, 0))
+    assert failed.value.flight.startswith("rank 0, step 0: compute: ") and "\nrank 1, step 0: " in failed.value.flight
+    assert getattr(failed.value, "__notes__", [failed.value.flight]) == [failed.value.flight]
+    assert sorted(path.name for path in (tmp_path / "flight").iterdir()) == ["rank-0.json", "rank-1.json"]

@@ -85,6 +85,9 @@ struct Captured {
   bool invalid = false;
 };
 
+/// Whether commands run at all: to see what the host does beside a device that has always finished, they do not.
+bool isExecuting();
+
 extern std::recursive_mutex mutex;
 extern Clock host; ///< what the host has waited for
 uint32_t makeLane();

@@ -97,6 +97,8 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
                  "seconds a rank waits for the others in a collective "
                  "(default 60)")
       ->check(number(/*mayBeZero=*/false));
+  app.add_option("--flight-record", arguments.trainer.flightRecord,
+                 "folder: when a step fails, write what each rank did last to rank-N.json there");
   app.add_option("--cpu", arguments.trainer.device.cpu,
                  "kernels to use, such as x86-64-v3 (default: the best that "
                  "this machine runs)");

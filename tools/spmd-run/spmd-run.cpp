@@ -35,6 +35,17 @@ static int fail(const Status &status) {
   return status.exitCode();
 }
 
+/// Of a step, with what the ranks of this process did.
+static int fail(const Status &status, const Trainer &trainer) {
+  int code = fail(status);
+  std::string text = trainer.describeFlight();
+  for (size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    std::fprintf(stderr, "  %s\n", text.substr(at, end - at).c_str());
+  }
+  return code;
+}
+
 static void warn(const std::string &text) {
   std::fflush(stdout);
   std::fprintf(stderr, "spmd-run: warning: %s\n", text.c_str());
@@ -153,9 +164,10 @@ static int runTool(Arguments arguments) {
     if (resumed->run.step >= run->numSteps())
       return fail(Status::badInput("the run has taken " + formatCount(resumed->run.step) + " steps already; --steps=" +
                                    std::to_string(run->numSteps()) + " counts them"));
+    trainer.setStepNumber(resumed->run.step);
   }
   if (Status status = run->train(); !status.ok())
-    return fail(status);
+    return fail(status, trainer);
   printSummary(trainer, *run);
   if (const Profile *profile = trainer.profile()) {
     std::fputs(profile->formatSummary().c_str(), stdout);

@@ -97,6 +97,8 @@ typedef struct spmd_options {
   spmd_launch launch;         /* which of several processes this is */
   int32_t written_next;       /* 1: tensors that the weights lack are zero, and the caller writes them before the
                                  first step (spmd_write_tensor, spmd_load_checkpoint); 0: a missing one is an error */
+  const char *flight_record;  /* a folder: when a step fails, what each rank did last is written to rank-N.json there;
+                                 NULL: nowhere */
 } spmd_options;
 
 /* A dense row-major tensor of the caller. */
@@ -179,6 +181,10 @@ SPMD_API const char *spmd_result_tree(const spmd_trainer *trainer);
    artifact has no place for, state that they leave out. */
 SPMD_API size_t spmd_num_warnings(const spmd_trainer *trainer);
 SPMD_API const char *spmd_warning(const spmd_trainer *trainer, size_t index); /* NULL: there are fewer */
+
+/* When a step has failed: what each rank of this process was doing, in a line for
+   each. Else empty. It lives until the next call. */
+SPMD_API const char *spmd_describe_flight(const spmd_trainer *trainer);
 
 /* Counts and descriptions; an index out of range is SPMD_BAD_INPUT. */
 SPMD_API size_t spmd_num_inputs(const spmd_trainer *trainer);

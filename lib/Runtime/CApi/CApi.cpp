@@ -103,6 +103,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       chosen.fault = textOrEmpty(known->fault);
       chosen.profile = known->profile != 0;
       chosen.isWrittenNext = known->written_next != 0;
+      chosen.flightRecord = textOrEmpty(known->flight_record);
       chosen.shares = known->shares ? known->shares->trainer.get() : nullptr;
       if (known->batch != SPMD_BATCH_OF_JOB && known->batch != SPMD_BATCH_OF_PROCESS)
         return Status::badInput("spmd_load: batch is " + std::to_string(known->batch) +
@@ -143,6 +144,11 @@ size_t spmd_num_warnings(const spmd_trainer *trainer) { return trainer->trainer-
 const char *spmd_warning(const spmd_trainer *trainer, size_t index) {
   const std::vector<std::string> &all = trainer->trainer->warnings();
   return index < all.size() ? all[index].c_str() : nullptr;
+}
+
+const char *spmd_describe_flight(const spmd_trainer *trainer) {
+  trainer->flight = trainer->trainer->describeFlight();
+  return trainer->flight.c_str();
 }
 
 const char *spmd_result_tree(const spmd_trainer *trainer) { return trainer->trainer->manifest().resultTree.c_str(); }

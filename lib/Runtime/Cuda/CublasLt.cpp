@@ -7,9 +7,6 @@
 
 namespace spmd::runtime::cuda {
 
-/// What NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before.
-static int64_t getWorkspaceBytes(int chip) { return chip >= 90 ? 32 << 20 : 4 << 20; }
-
 Expected<std::shared_ptr<const CublasLt>> CublasLt::open() {
   Expected<void *> library = openLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
   if (!library)
@@ -56,14 +53,14 @@ Status CublasLt::check(cublas::Status result, const std::string &what) const {
   } while (0)
 
 Expected<std::unique_ptr<GemmContext>> GemmContext::make(std::shared_ptr<const CublasLt> library,
-                                                         std::shared_ptr<const Gpu> gpu) {
+                                                         std::shared_ptr<const Gpu> gpu, int64_t workspaceBytes) {
   if (Status status = gpu->use(); !status.ok())
     return status;
   std::unique_ptr<GemmContext> context(new GemmContext);
   context->lib = std::move(library);
   context->gpu = gpu;
   SPMD_CUBLAS_TRY(*context->lib, cublasLtCreate, &context->opened);
-  Expected<DeviceBlock> block = DeviceBlock::allocate(gpu, getWorkspaceBytes(gpu->chip()));
+  Expected<DeviceBlock> block = DeviceBlock::allocate(gpu, workspaceBytes);
   if (!block)
     return block.error();
   context->block = std::move(*block);

@@ -38,7 +38,7 @@ private:
 class GemmContext {
 public:
   static Expected<std::unique_ptr<GemmContext>> make(std::shared_ptr<const CublasLt> library,
-                                                     std::shared_ptr<const Gpu> gpu);
+                                                     std::shared_ptr<const Gpu> gpu, int64_t workspaceBytes);
   ~GemmContext();
 
   const CublasLt &library() const { return *lib; }

@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <pthread.h>
+#include <utility>
 
 namespace spmd::runtime::cuda {
 
@@ -34,6 +35,7 @@ public:
   Status prepare();
   Status step() override;
   Status wait() override;
+  std::vector<RankPosition> positions() const override;
   bool shutdown() override;
 
 private:
@@ -43,7 +45,8 @@ private:
   /// What the watchdog looks at.
   void watch();
   void look();
-  Status noProgress();
+  Status noProgress() const;
+  Status timedOut(const RankProgram &program, int32_t id) const;
   NcclGroup &group(size_t i) { return static_cast<NcclGroup &>(*groups[i]); }
 
   CudaCode code;
@@ -66,6 +69,8 @@ private:
   bool isClosing = false;
   uint64_t lastProgress = 0;
   Clock::time_point lastChange;
+  uint64_t lastSteps = 0;
+  std::vector<std::vector<Clock::time_point>> runningSince; ///< by rank here and collective; the epoch: it does not run
 };
 
 Status CudaExecutor::connect() {
@@ -233,47 +238,78 @@ void CudaExecutor::look() {
         group(i).abortAll();
     return;
   }
+  auto timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
+  // A rank whose own host is stuck says so before those that wait for it.
+  Clock::duration patience = timeout + timeout / 4 + std::chrono::milliseconds(200);
+  Clock::time_point now = Clock::now();
   bool isRunning = isIssuing;
   uint64_t progress = steps;
-  for (std::unique_ptr<RankProgram> &program : programs) {
-    isRunning |= done != steps && program->query() == kNotReady;
-    progress = progress * 31 + program->progress();
+  // An event is that of the last step which was issued, so that of a new one nothing has begun yet.
+  if (std::exchange(lastSteps, steps.load()) != steps)
+    runningSince.clear();
+  runningSince.resize(programs.size());
+  for (size_t i = 0; i < programs.size(); ++i) {
+    RankProgram &program = *programs[i];
+    isRunning |= done != steps && program.query() == kNotReady;
+    progress = progress * 31 + static_cast<uint64_t>(program.issuing() + 1);
+    std::vector<RankProgram::CollectiveState> states = program.collectives();
+    runningSince[i].resize(states.size());
+    for (size_t j = 0; j < states.size(); ++j) {
+      progress = progress * 31 + static_cast<uint64_t>(states[j].reached);
+      Clock::time_point &since = runningSince[i][j];
+      if (states[j].reached != RankProgram::Reached::Begin)
+        since = {};
+      else if (since == Clock::time_point())
+        since = now;
+      else if (now - since > patience)
+        return void(fail(timedOut(program, states[j].id)));
+    }
   }
   if (!isRunning || progress != lastProgress) {
     lastProgress = progress;
-    lastChange = Clock::now();
+    lastChange = now;
     return;
   }
-  auto idle = Clock::now() - lastChange;
+  auto idle = now - lastChange;
   if (idle > std::chrono::seconds(1))
     if (Status status = processes.findEnded(here); !status.ok())
       return void(fail(status));
-  // A rank whose own host is stuck says so before those that wait for it.
-  auto timeout = std::chrono::duration_cast<Clock::duration>(options.timeout);
   bool isStuckHere = false;
   for (std::unique_ptr<RankProgram> &program : programs)
     isStuckHere |= program->issuing() >= 0;
-  if (idle > (isStuckHere ? timeout : timeout + timeout / 4 + std::chrono::milliseconds(200)))
+  if (idle > (isStuckHere ? timeout : patience))
     (void)fail(noProgress());
 }
 
-/// Which rank is stuck, or the collective that ranks wait in.
-Status CudaExecutor::noProgress() {
+/// That a rank is in a collective for longer than it may be.
+Status CudaExecutor::timedOut(const RankProgram &program, int32_t id) const {
   const Plan &plan = code.artifact.plan;
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  auto communicator = static_cast<size_t>(command.as<CollectiveCommand>()->communicator);
+  return Status::failed("time-out after " + formatNumber(options.timeout.count(), 6) + " s on communicator '" +
+                            plan.communicators[communicator] + "': rank " + std::to_string(program.rank()) +
+                            " waits in " + calls[static_cast<size_t>(id)].describe() + kMoreTime,
+                        static_cast<int32_t>(program.rank()), id, command.location);
+}
+
+/// Which rank is stuck, or the collective that ranks wait in.
+Status CudaExecutor::noProgress() const {
   double seconds = options.timeout.count();
-  for (std::unique_ptr<RankProgram> &program : programs)
+  for (const std::unique_ptr<RankProgram> &program : programs)
     if (int32_t id = program->issuing(); id >= 0)
-      return madeNoProgress(here, seconds, program->rank(), id, &plan.commands[static_cast<size_t>(id)]);
-  for (std::unique_ptr<RankProgram> &program : programs)
-    if (int32_t id = program->firstOpenCollective(); id >= 0) {
-      const Command &command = plan.commands[static_cast<size_t>(id)];
-      auto communicator = static_cast<size_t>(command.as<CollectiveCommand>()->communicator);
-      return Status::failed("time-out after " + formatNumber(seconds, 6) + " s on communicator '" +
-                                plan.communicators[communicator] + "': rank " + std::to_string(program->rank()) +
-                                " waits in " + calls[static_cast<size_t>(id)].describe() + kMoreTime,
-                            static_cast<int32_t>(program->rank()), id, command.location);
-    }
+      return madeNoProgress(here, seconds, program->rank(), id, &code.artifact.plan.commands[static_cast<size_t>(id)]);
+  for (const std::unique_ptr<RankProgram> &program : programs)
+    for (const RankProgram::CollectiveState &state : program->collectives())
+      if (state.reached == RankProgram::Reached::Begin)
+        return timedOut(*program, state.id);
   return madeNoProgress(here, seconds, -1, -1, nullptr);
+}
+
+std::vector<RankPosition> CudaExecutor::positions() const {
+  std::vector<RankPosition> all;
+  for (const std::unique_ptr<RankProgram> &program : programs)
+    all.push_back(program->position(!isIssuing && (done == steps || program->query() == kSuccess)));
+  return all;
 }
 
 bool CudaExecutor::shutdown() {

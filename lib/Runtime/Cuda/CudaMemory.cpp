@@ -175,6 +175,19 @@ Status CudaMemory::copyIn(int64_t rank, int64_t offset, const void *source, int6
   return Status::success();
 }
 
+Expected<char *> CudaMemory::stage(int64_t rank, int64_t offset, int64_t bytes) {
+  if (bytes > kStageBytes)
+    return static_cast<char *>(nullptr);
+  std::lock_guard<std::mutex> lock(mutex);
+  Arena &arena = arenaOf(rank);
+  if (Status status = arena.gpu->use(); !status.ok())
+    return status;
+  Expected<char *> place = reserve(arena, bytes);
+  if (place)
+    arena.pending.push_back({offset, bytes, *place});
+  return place;
+}
+
 Status CudaMemory::copyOut(int64_t rank, int64_t offset, void *destination, int64_t bytes) const {
   std::lock_guard<std::mutex> lock(mutex);
   if (Status status = flushLocked(rank); !status.ok())

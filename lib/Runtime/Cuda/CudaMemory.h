@@ -56,6 +56,7 @@ public:
   Status grow(int64_t bytes, int64_t stateBytes) override;
   int64_t generation() const override { return moves; }
   Status copyIn(int64_t rank, int64_t offset, const void *source, int64_t bytes) override;
+  Expected<char *> stage(int64_t rank, int64_t offset, int64_t bytes) override;
   Status copyOut(int64_t rank, int64_t offset, void *destination, int64_t bytes) const override;
   Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) override;
   void *addressOf(int64_t rank, int64_t offset) const override;

@@ -2,11 +2,13 @@
 
 #include "RankProgram.h"
 
+#include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Train/CheckIndex.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -63,7 +65,8 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
   std::vector<int64_t> coordinates = code.artifact.manifest.coordinatesOf(number);
   const CudaKernels &kernels = *code.kernels[memory.ranks().indexOf(number)];
   if (code.cublas) {
-    Expected<std::unique_ptr<GemmContext>> made = GemmContext::make(code.cublas, device);
+    Expected<std::unique_ptr<GemmContext>> made =
+        GemmContext::make(code.cublas, device, gemmWorkspaceBytes(code.artifact.manifest.kernels));
     if (!made)
       return made.error();
     context = std::move(*made);
@@ -99,6 +102,8 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
       item.communicator = &groups[static_cast<size_t>(collective->communicator)]->endpoint(number);
+      if (status.ok())
+        status = makeEvent(item.begun, device);
       if (status.ok())
         status = makeEvent(item.done, device);
     }
@@ -261,9 +266,11 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
       [&](const GemmCommand &) { return item.gemm ? item.gemm->issue(stream) : Status::success(); },
       [&](const CollectiveCommand &) {
         CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
+        unsigned whenever = isCapturing ? kEventRecordExternal : 0;
+        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.begun.get(), stream, whenever);
         if (Status status = item.communicator->run(*item.call, item.pointers.data(), on); !status.ok())
           return status;
-        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, isCapturing ? kEventRecordExternal : 0);
+        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, whenever);
         return Status::success();
       },
       [&](const WaitCommand &) {
@@ -343,35 +350,48 @@ Status RankProgram::inject(const Fault &fault, const Item &item, const AbortStat
   return abort->isRaised() ? abort->status() : exitedOnPurpose(number, item.id, *item.command);
 }
 
-Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool isCapturing) {
+Status RankProgram::issueRecorded(Item &item, const Fault &fault, const AbortState *abort, bool isCapturing) {
   const Driver &d = device->driver();
+  nvtx::String range = ranges.collectives[static_cast<size_t>(item.id)];
+  ProfiledRange whole(range ? ranges.profiler : nullptr, range);
+  bool skips = false;
+  Status status = inject(fault, item, abort, skips);
+  if (status.ok() && item.begin && !isCapturing)
+    status = d.check(d.cuEventRecord(item.begin.get(), streamOf(item)), "cuEventRecord");
+  if (status.ok() && !skips)
+    status = issueItem(item, isCapturing);
+  if (status.ok() && finite && !isCapturing && !skips)
+    status = lookAt(item);
+  if (status.ok() && item.end && !isCapturing)
+    status = d.check(d.cuEventRecord(item.end.get(), streamOf(item)), "cuEventRecord");
+  if (status.ok() && item.event)
+    status = d.check(d.cuEventRecord(item.event.get(), streamOf(item)), "cuEventRecord");
+  if (!status.ok() && status.command < 0) {
+    status.message = "rank " + std::to_string(number) + ", command " + std::to_string(item.id) + " (" +
+                     item.command->describe() + "): " + status.message;
+    status.rank = static_cast<int32_t>(number);
+    status.command = item.id;
+    status.location = item.command->location;
+  }
+  return status;
+}
+
+Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool isCapturing) {
   if (Status status = fork(); !status.ok())
     return status;
+  std::optional<ProfiledRange> unit;
+  nvtx::String inUnit = nullptr;
   for (Item &item : items) {
     current = item.id;
-    bool skips = false;
-    Status status = inject(fault, item, abort, skips);
-    if (status.ok() && item.begin && !isCapturing)
-      status = d.check(d.cuEventRecord(item.begin.get(), streamOf(item)), "cuEventRecord");
-    if (status.ok() && !skips)
-      status = issueItem(item, isCapturing);
-    if (status.ok() && finite && !isCapturing && !skips)
-      status = lookAt(item);
-    if (status.ok() && item.end && !isCapturing)
-      status = d.check(d.cuEventRecord(item.end.get(), streamOf(item)), "cuEventRecord");
-    if (status.ok() && item.event)
-      status = d.check(d.cuEventRecord(item.event.get(), streamOf(item)), "cuEventRecord");
-    if (!status.ok()) {
-      if (status.command < 0) {
-        status.message = "rank " + std::to_string(number) + ", command " + std::to_string(item.id) + " (" +
-                         item.command->describe() + "): " + status.message;
-        status.rank = static_cast<int32_t>(number);
-        status.command = item.id;
-        status.location = item.command->location;
-      }
-      return status;
+    // Computation goes from unit to unit; other streams have what they have within that of the moment.
+    if (nvtx::String next = ranges.units[static_cast<size_t>(item.id)]; next && next != inUnit) {
+      unit.reset();
+      unit.emplace(ranges.profiler, inUnit = next);
     }
+    if (Status status = issueRecorded(item, fault, abort, isCapturing); !status.ok())
+      return status;
   }
+  unit.reset();
   return joinStreams();
 }
 
@@ -380,8 +400,11 @@ Status RankProgram::issue(const Fault &fault, const AbortState &abort) {
     return status;
   if (base)
     SPMD_CUDA_TRY(device->driver(), cuEventRecord, base.get(), device->mainStream());
+  isIssued = true;
+  ProfiledRange step(ranges.profiler, ranges.step);
   Status status = issueAll(fault, &abort, /*isCapturing=*/false);
-  current = -1;
+  if (status.ok()) // else where it stays is recorded
+    current = -1;
   return status;
 }
 
@@ -410,6 +433,7 @@ Status RankProgram::capture() {
 Status RankProgram::launch() {
   if (Status status = device->use(); !status.ok())
     return status;
+  ProfiledRange step(ranges.profiler, ranges.step);
   SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graph, device->mainStream());
   return Status::success();
 }
@@ -425,22 +449,52 @@ Result RankProgram::query() const {
   return device->use().ok() ? device->driver().cuEventQuery(ended.get()) : kNotInitialized;
 }
 
-uint64_t RankProgram::progress() const {
-  uint64_t number = static_cast<uint64_t>(current.load() + 1);
+std::vector<RankProgram::CollectiveState> RankProgram::collectives() const {
+  std::vector<CollectiveState> states;
   if (!device->use().ok())
-    return number;
+    return states;
+  // What the host has not issued yet has events of the step before.
+  int32_t before = current.load();
+  auto isPast = [&](const OwnEvent &event) { return device->driver().cuEventQuery(event.get()) == kSuccess; };
   for (const Item &item : items)
-    if (item.done)
-      number = number * 31 + (device->driver().cuEventQuery(item.done.get()) == kSuccess);
-  return number;
+    if (item.done) {
+      bool isIssued = before < 0 || item.id < before;
+      states.push_back({item.id, !isIssued            ? Reached::Nothing
+                                 : isPast(item.done)  ? Reached::End
+                                 : isPast(item.begun) ? Reached::Begin
+                                                      : Reached::Nothing});
+    }
+  return states;
 }
 
-int32_t RankProgram::firstOpenCollective() const {
-  if (device->use().ok())
-    for (const Item &item : items)
-      if (item.done && device->driver().cuEventQuery(item.done.get()) == kNotReady)
-        return item.id;
-  return -1;
+RankPosition RankProgram::position(bool isOver) const {
+  RankPosition position;
+  position.rank = number;
+  position.streams.resize(streams.size());
+  int32_t last = current.load();
+  for (const Item &item : items)
+    position.streams[static_cast<size_t>(item.command->stream)].issued += isIssued && (last < 0 || item.id <= last);
+  if (isOver || !isIssued) {
+    for (StreamPosition &stream : position.streams)
+      stream.finished = stream.issued;
+    return position;
+  }
+  for (StreamPosition &stream : position.streams)
+    stream.isExact = stream.issued == 0;
+  // A device says how far collectives are; what was before one that has begun is done.
+  for (const CollectiveState &state : collectives()) {
+    if (state.reached == Reached::Nothing)
+      continue;
+    for (size_t i = 0; i < streams.size(); ++i)
+      position.streams[i].finished = std::max<int64_t>(position.streams[i].finished, order.clock(state.id)[i]);
+    StreamPosition &own = position.streams[static_cast<size_t>(items[static_cast<size_t>(state.id)].command->stream)];
+    int64_t place = order.position(state.id);
+    own.isExact = state.reached == Reached::Begin;
+    own.finished = std::max(own.finished, place + (state.reached == Reached::End));
+  }
+  for (StreamPosition &stream : position.streams)
+    stream.isExact |= stream.finished == stream.issued;
+  return position;
 }
 
 bool RankProgram::checksIndices() const {

@@ -4,6 +4,8 @@
 #define SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
 
 #include "CudaExecutor.h"
+#include "Nvtx.h"
+#include "spmd/Runtime/Core/HappensBefore.h"
 #include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 
@@ -80,12 +82,19 @@ public:
 
   /// kSuccess, kNotReady or an error: of the last step.
   Result query() const;
-  /// A number that changes when something has come further; only between calls of the others.
-  uint64_t progress() const;
   /// The command that the host is issuing; -1: none.
   int32_t issuing() const { return current.load(); }
-  /// The first collective in the order of the plan that is not done; -1: none.
-  int32_t firstOpenCollective() const;
+
+  /// How far a collective is in the last step that was issued: what a device says of what runs on it.
+  enum class Reached { Nothing, Begin, End };
+  struct CollectiveState {
+    int32_t id = 0;
+    Reached reached = Reached::Nothing;
+  };
+  /// All of them, in the order of the plan.
+  std::vector<CollectiveState> collectives() const;
+  /// Where the streams stand; `isOver` is whether all that was issued is done.
+  RankPosition position(bool isOver) const;
 
   /// Whether steps look at row numbers, which is for the host to do when a step is over.
   bool checksIndices() const;
@@ -114,13 +123,14 @@ private:
     Communicator *communicator = nullptr;
     Event awaited = nullptr; ///< of a wait
     OwnEvent event;          ///< recorded after it, where something waits for it
-    OwnEvent done;           ///< of a collective: recorded whenever it has run, in a graph, too
+    OwnEvent begun, done;    ///< of a collective: recorded whenever it begins and has run, in a graph, too
     OwnEvent begin, end;     ///< timed
     OwnPinned ids;           ///< of check_index: what it has looked at
   };
 
   RankProgram(const CudaCode &code, const CudaMemory &memory, int64_t rank)
-      : code(code), device(memory.gpuOf(rank)), number(rank) {}
+      : code(code), device(memory.gpuOf(rank)), number(rank), order(code.artifact.plan),
+        ranges(Profiler::attached(), code.artifact.manifest, code.artifact.plan) {}
   Status resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
                  const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed);
   Status makeStreams();
@@ -128,6 +138,8 @@ private:
                        const std::vector<int64_t> &coordinates);
   Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
   Status issueItem(Item &item, bool isCapturing);
+  /// The item, with what is recorded around it.
+  Status issueRecorded(Item &item, const Fault &fault, const AbortState *abort, bool isCapturing);
   /// Waits for an item, and brings what it wrote to the host.
   Status lookAt(const Item &item);
   Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
@@ -140,6 +152,8 @@ private:
   const CudaCode &code;
   std::shared_ptr<const Gpu> device;
   int64_t number;
+  HappensBefore order;
+  PlanRanges ranges;
   std::unique_ptr<GemmContext> context;
   /// A stream of the plan; of one without commands the handle is null.
   struct PlanStream {
@@ -154,6 +168,7 @@ private:
   FiniteWatch *finite = nullptr;
   OwnPinned seen; ///< as large as what any command writes
   std::atomic<int32_t> current{-1};
+  std::atomic<bool> isIssued{false}; ///< a step was
 };
 
 } // namespace spmd::runtime::cuda

@@ -53,6 +53,7 @@ public:
   Status step() override;
   // A step is done when step() returns. Takes no lock, for processes that were forked.
   Status wait() override { return abort.isRaised() ? abort.status() : Status::success(); }
+  std::vector<RankPosition> positions() const override;
   bool shutdown() override;
 
 private:
@@ -79,7 +80,8 @@ private:
   Progress stepsStarted;
   Progress streamsFinished; ///< streams that have ended a step, all ranks
   AbortState closing;
-  uint64_t steps = 0, activeStreams = 0;
+  std::atomic<uint64_t> steps{0};
+  uint64_t activeStreams = 0;
   std::atomic<uint64_t> threadsAlive{0};
 };
 
@@ -318,6 +320,21 @@ uint64_t HostExecutor::totalProgress() const {
     for (const std::unique_ptr<Stream> &stream : rank.streams)
       total += stream->done.value();
   return total;
+}
+
+std::vector<RankPosition> HostExecutor::positions() const {
+  std::vector<RankPosition> all;
+  for (const Rank &rank : ranks) {
+    RankPosition &position = all.emplace_back();
+    position.rank = rank.number;
+    for (const std::unique_ptr<Stream> &stream : rank.streams) {
+      auto size = static_cast<int64_t>(stream->commands.size());
+      uint64_t before = steps ? (steps - 1) * stream->commands.size() : 0;
+      auto finished = static_cast<int64_t>(stream->done.value() - before);
+      position.streams.push_back({finished, std::min(size, steps ? finished + 1 : 0), /*isExact=*/true});
+    }
+  }
+  return all;
 }
 
 /// Names a rank that hangs: one in a command that waits for nobody, if any.

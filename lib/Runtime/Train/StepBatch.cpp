@@ -107,16 +107,15 @@ Status StepBatch::fetchRows(StepAgreement &agreement) {
   return Status::success();
 }
 
-Status StepBatch::copyTo(RankMemory &memory) const {
-  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const BatchInput &wanted = manifest.batch[i];
-      // Rows of a process are those of its ranks, one after the other.
-      int64_t position = inputs[i].isGlobal ? rank : rank - ranks.first;
-      if (Status status = cutRows(wanted.split, inputs[i].shape, wanted.dtype, position, inputs[i].tensor.data, memory,
-                                  rank, wanted.offset);
-          !status.ok())
-        return status;
-    }
+Status StepBatch::copyTo(RankMemory &memory, int64_t rank) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const BatchInput &wanted = manifest.batch[i];
+    // Rows of a process are those of its ranks, one after the other.
+    int64_t position = inputs[i].isGlobal ? rank : rank - ranks.first;
+    if (Status status = cutRows(wanted.split, inputs[i].shape, wanted.dtype, position, inputs[i].tensor.data, memory,
+                                rank, wanted.offset);
+        !status.ok())
+      return status;
+  }
   return Status::success();
 }

@@ -5,6 +5,7 @@
 #include "spmd/Runtime/Train/BatchCutter.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 using namespace spmd::runtime;
@@ -17,9 +18,9 @@ Status Trainer::SharedState::settle() {
 }
 
 Status Trainer::SharedState::note(Status status) {
-  if (status.code != StatusCode::BadInput)
-    failure = status;
-  return status;
+  if (status.ok() || status.code == StatusCode::BadInput)
+    return status;
+  return failure = recorder.report(std::move(status));
 }
 
 /// Starts the ranks on the arenas as they are.
@@ -48,6 +49,7 @@ bool Trainer::stopRanks() {
     return true;
   if (content->shared->issued == content->executor.get())
     (void)content->shared->settle(); // a failure is kept
+  content->shared->recorder.forget(*content->executor);
   return content->executor->shutdown();
 }
 
@@ -120,18 +122,17 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
       return status;
   if (!content->ranks.areAll())
     if (Status status = agreeOnStep(std::move(taken)); !status.ok())
-      return status;
+      return status.code == StatusCode::Failed ? shared.recorder.report(std::move(status)) : status;
   if (content->finite)
     content->finite->reset();
   RankMemory &memory = *shared.memory;
   if (generation != memory.generation())
     if (Status status = startRanks(); !status.ok())
       return status;
-  if (Status status = content->batch->copyTo(memory); !status.ok())
-    return status;
-  if (Status status = passHyper(); !status.ok())
+  if (Status status = passInputs(); !status.ok())
     return status;
   shared.issued = content->executor.get();
+  shared.recorder.follow(*content->executor, content->artifact, shared.steps++);
   Status status = shared.note(content->executor->step());
   // Who reads alone must know that the others are done.
   // In arenas that they map they see only what has run; others' reads wait for what was issued.
@@ -142,16 +143,36 @@ Status Trainer::step(const HostTensor *inputs, size_t count) {
   return status;
 }
 
-Status Trainer::passHyper() {
-  RankMemory &memory = content->memory();
-  for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank)
-    for (size_t i = 0; i < hyper.size(); ++i) {
-      const HyperParameter &entry = manifest().hyper[i];
-      char value[8];
-      storeFromDouble(value, entry.dtype, 0, hyper[i]);
-      if (Status status = memory.copyIn(rank, entry.offset, value, sizeOf(entry.dtype)); !status.ok())
-        return status;
+Status Trainer::passHyper(RankMemory &memory, int64_t rank) {
+  for (size_t i = 0; i < hyper.size(); ++i) {
+    const HyperParameter &entry = manifest().hyper[i];
+    char value[8];
+    storeFromDouble(value, entry.dtype, 0, hyper[i]);
+    if (Status status = memory.copyIn(rank, entry.offset, value, sizeOf(entry.dtype)); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+/// Gives each rank here its rows and the hyper-parameters: in one piece where the device likes that.
+Status Trainer::passInputs() {
+  const InputBlock &block = content->inputs;
+  for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank) {
+    RankMemory *memory = &content->memory();
+    std::optional<StagedBlock> staged;
+    if (block.bytes) {
+      Expected<char *> place = memory->stage(rank, block.offset, block.bytes);
+      if (!place)
+        return place.error();
+      if (*place)
+        memory = &staged.emplace(content->ranks, block, *place);
     }
+    Status status = content->batch->copyTo(*memory, rank);
+    if (status.ok())
+      status = passHyper(*memory, rank);
+    if (!status.ok())
+      return status;
+  }
   return Status::success();
 }
 

@@ -66,6 +66,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   if (Status status = trainer->join(std::move(backend), options); !status.ok())
     return status;
   content.batch = std::make_unique<StepBatch>(manifest, content.ranks, options.batch);
+  content.inputs = InputBlock::find(manifest, content.artifact.plan);
   if (options.profile)
     content.profile = std::make_unique<Profile>(content.artifact, content.ranks);
   executorOptions.profile = content.profile.get();
@@ -122,8 +123,18 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   if (!ranks)
     return ranks.error();
   content->ranks = *ranks;
+  Status prepared;
+  if (!options.shares) {
+    SharedState &shared = *content->shared;
+    shared.recorder.setFolder(options.flightRecord, *ranks);
+    shared.abort.watch([&shared] { shared.recorder.note(); });
+    if (!options.flightRecord.empty())
+      prepared = prepareFlightRecords(options.flightRecord, *ranks);
+  }
   Expected<std::shared_ptr<CommunicatorFactory>> communicators = content->device->connect(content->shared->processes);
-  if (Status status = agreeOn(communicators ? Status::success() : communicators.error()); !status.ok())
+  if (prepared.ok() && !communicators)
+    prepared = communicators.error();
+  if (Status status = agreeOn(prepared); !status.ok())
     return status;
   content->communicators = std::move(*communicators);
   // A mistake is not to be found in the middle of a step.

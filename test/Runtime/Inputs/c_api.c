@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   spmd_tensor batch[2];
   int i;
 
-  REQUIRE(argc == 5);
+  REQUIRE(argc == 6);
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, &status) == SPMD_BAD_INPUT);
   REQUIRE(trainer == NULL && strstr(status.message, "nowhere.spmd"));
   REQUIRE(spmd_load("nowhere.spmd", NULL, &trainer, NULL) == SPMD_BAD_INPUT);
@@ -200,9 +200,13 @@ int main(int argc, char **argv) {
   spmd_close_checkpoint(checkpoint);
 
   options.fault = "exit:1:22";
+  options.flight_record = argv[5];
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
+  REQUIRE(!strcmp(spmd_describe_flight(trainer), ""));
   REQUIRE(spmd_step(trainer, batch, 2, &status) == SPMD_FAILED);
   REQUIRE(status.rank == 1 && status.command == 22);
+  REQUIRE(strstr(status.message, "; what each rank did last is in '") && strstr(status.message, argv[5]));
+  REQUIRE(strstr(spmd_describe_flight(trainer), "\nrank 1, step 0: compute: "));
   REQUIRE(!strcmp(status.location, "train.py:122"));
   spmd_close(trainer);
   spmd_close(NULL);

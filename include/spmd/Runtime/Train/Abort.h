@@ -23,6 +23,8 @@ public:
       std::lock_guard<std::mutex> lock(mutex);
       if (raised.load(std::memory_order_relaxed))
         return;
+      if (look)
+        look();
       first = std::move(status);
       raised.store(true, std::memory_order_release);
       told.swap(listeners);
@@ -37,6 +39,13 @@ public:
   Status status() const {
     std::lock_guard<std::mutex> lock(mutex);
     return first;
+  }
+
+  /// Calls `given` when there is a first error, before anybody is told: what ranks do is still what they did. It must
+  /// not ask for the state of this.
+  void watch(std::function<void()> given) {
+    std::lock_guard<std::mutex> lock(mutex);
+    look = std::move(given);
   }
 
   /// Calls `tell` once, with the first error, on the thread that raises it; at
@@ -56,6 +65,7 @@ private:
   mutable std::mutex mutex;
   std::atomic<bool> raised{false};
   Status first; ///< written once
+  std::function<void()> look;
   std::vector<std::function<void(const Status &)>> listeners;
 };
 

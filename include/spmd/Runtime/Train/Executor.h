@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace spmd::runtime {
 
@@ -40,6 +41,19 @@ struct ExecutorOptions {
   FiniteWatch *finite = nullptr; ///< what is to look at what commands write; null: nothing. On the host only.
 };
 
+/// Where a stream of a rank stands in the last step that was issued, in numbers of its commands.
+struct StreamPosition {
+  int64_t finished = 0; ///< are done
+  int64_t issued = 0;   ///< were begun, or given to the device
+  /// Whether the one after those that are done has begun; a device may not say how far it is between two collectives.
+  bool isExact = true;
+};
+
+struct RankPosition {
+  int64_t rank = 0;
+  std::vector<StreamPosition> streams; ///< of the plan
+};
+
 /// Runs a plan on the ranks of this process. What it needs is made beforehand: a step allocates nothing.
 class Executor {
 public:
@@ -50,6 +64,9 @@ public:
 
   /// Waits until all steps that were issued are done; the first error of them.
   virtual Status wait() = 0;
+
+  /// Where the ranks here stand, for people; any thread may ask at any time. Of an executor that does not say: none.
+  virtual std::vector<RankPosition> positions() const { return {}; }
 
   /// Ends what runs. False when something does not end, as a kernel that never returns: then the executor and the
   /// memory must stay where they are.

@@ -30,6 +30,9 @@ public:
 
   virtual Status copyIn(int64_t rank, int64_t offset, const void *source, int64_t bytes) = 0;
   virtual Status copyOut(int64_t rank, int64_t offset, void *destination, int64_t bytes) const = 0;
+  /// Memory of the host for bytes of an arena: what the caller puts there at once, all of it, goes to the arena in one
+  /// piece, as copyIn's does. Null: there is none, and copyIn does it as well.
+  virtual Expected<char *> stage(int64_t rank, int64_t offset, int64_t bytes) { return static_cast<char *>(nullptr); }
   /// Sets each byte to `value`.
   virtual Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) = 0;
 

@@ -42,8 +42,8 @@ public:
   /// Fetches all rows of the other processes: for batches that are not as the ranks take them. Every process calls it.
   Status fetchRows(StepAgreement &agreement);
 
-  /// Copies to each rank here its rows.
-  Status copyTo(RankMemory &memory) const;
+  /// Copies to a rank here its rows.
+  Status copyTo(RankMemory &memory, int64_t rank) const;
 
 private:
   struct Input {

@@ -6,6 +6,8 @@
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Train/Backend.h"
 #include "spmd/Runtime/Train/FiniteWatch.h"
+#include "spmd/Runtime/Train/FlightRecord.h"
+#include "spmd/Runtime/Train/InputBlock.h"
 #include "spmd/Runtime/Train/Profile.h"
 #include "spmd/Runtime/Train/StateMap.h"
 #include "spmd/Runtime/Train/StateSnapshot.h"
@@ -30,6 +32,7 @@ struct TrainerOptions {
   DeviceOptions device;
   std::string communicators;    ///< how ranks reach each other; empty: as the device likes it
   std::string fault;            ///< see parseFault; empty: none
+  std::string flightRecord;     ///< a folder, for a file of each rank when a step fails; empty: none
   bool profile = false;         ///< note when each command runs
   bool checkFinite = false;     ///< look at what each command writes, for firstNotFinite(); nothing on GPUs
   BatchOf batch = BatchOf::Job; ///< what each process gives to a step
@@ -72,6 +75,12 @@ public:
   /// Copies an output of the latest step. Of one that every rank has for itself: the mean of floating numbers (losses),
   /// else that of rank 0.
   Status readOutput(size_t index, void *destination, size_t bytes) const;
+
+  /// The number of the next step, for records of failures; 0 when it was loaded.
+  void setStepNumber(int64_t step) { content->shared->steps = step; }
+
+  /// When a step has failed: what each rank here was doing, in a line for each. Else empty.
+  std::string describeFlight() const { return content->shared->recorder.text(); }
 
   /// Whether a process reads outputs and state alone, as all can look at each other's memory.
   bool readsAlone() const { return content->ranks.areAll() || content->shared->processes->readsAlone(); }
@@ -136,7 +145,9 @@ private:
     std::shared_ptr<const Backend> backend;
     std::shared_ptr<CommunicatorFactory> processes;
     std::unique_ptr<RankMemory> memory;
+    FlightRecorder recorder;
     AbortState abort;           ///< of all its programs, in all processes
+    int64_t steps = 0;          ///< that were issued
     WrittenTensors written;     ///< since the last step
     Executor *issued = nullptr; ///< whose steps may still run
     Status failure;             ///< why the state is lost: a step failed in the middle
@@ -153,7 +164,8 @@ private:
     /// left of the state can be read.
     Status settle();
 
-    /// Of a step: a failure loses the state. What a bad value of a step makes of it (SPMD_BAD_INPUT) is nothing.
+    /// Of a step: a failure loses the state, and is recorded. What a bad value of a step makes of it (SPMD_BAD_INPUT)
+    /// is nothing.
     Status note(Status status);
 
     /// Settles, and reads by `body` from all ranks; a failure of a step that ends it is one of the state.
@@ -171,6 +183,7 @@ private:
     std::shared_ptr<CommunicatorFactory> communicators; ///< the device's, among the processes
     std::shared_ptr<SharedState> shared;
     std::unique_ptr<StepBatch> batch;
+    InputBlock inputs;
     std::unique_ptr<Profile> profile;    ///< null when none is asked for
     std::unique_ptr<FiniteWatch> finite; ///< likewise
     std::unique_ptr<Executor> executor;
@@ -192,7 +205,8 @@ private:
   Status writeState(const std::string &path, bool withOptimizer, bool writes, StateSnapshot *from = nullptr) const;
   StepAgreement agreement() const;
   Status agreeOnStep(Status problem);
-  Status passHyper();
+  Status passInputs();
+  Status passHyper(RankMemory &memory, int64_t rank);
   Status gatherOutput(const Output &output, void *destination) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
@@ -216,10 +230,10 @@ Status Trainer::SharedState::read(const Body &body) {
   // What is left after a failure can be read as it is.
   if (failure.ok())
     if (Status status = processes->awaitSteps(abort); !status.ok())
-      return failure = status;
+      return failure = recorder.report(std::move(status));
   Status status = body();
-  if (!status.ok() && failure.ok())
-    failure = abort.status();
+  if (!status.ok() && failure.ok() && abort.isRaised())
+    failure = recorder.report(abort.status());
   return status;
 }
 

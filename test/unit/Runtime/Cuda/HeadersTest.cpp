@@ -8,12 +8,16 @@
 
 #include "spmd/Runtime/Cuda/CublasLtApi.h"
 #include "spmd/Runtime/Cuda/NcclApi.h"
+#include "spmd/Runtime/Cuda/NvtxApi.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#endif
 #include <type_traits>
 
 // They name the newest version of each; we ask for those in the table.
@@ -195,6 +199,35 @@ SAME(sizeof(cublas::Algorithm), sizeof(cublasLtMatmulAlgo_t));
 SAME(sizeof(cublas::HeuristicResult), sizeof(cublasLtMatmulHeuristicResult_t));
 SAME(offsetof(cublas::HeuristicResult, workspaceBytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 SAME(offsetof(cublas::HeuristicResult, state), offsetof(cublasLtMatmulHeuristicResult_t, state));
+
+#ifdef NVTX_VERSION
+SAME(nvtx::kVersion, NVTX_VERSION);
+SAME(nvtx::kAsciiText, NVTX_MESSAGE_TYPE_ASCII);
+SAME(nvtx::kRegisteredText, NVTX_MESSAGE_TYPE_REGISTERED);
+SAME(nvtx::kCallbacksTable, NVTX_ETID_CALLBACKS);
+SAME(nvtx::kVersionTable, NVTX_ETID_VERSIONINFO);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_CORE], NVTX_CBID_CORE_SIZE);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_CUDA], NVTX_CBID_CUDA_SIZE);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_OPENCL], NVTX_CBID_OPENCL_SIZE);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_CUDART], NVTX_CBID_CUDART_SIZE);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_CORE2], NVTX_CBID_CORE2_SIZE);
+SAME(nvtx::kFunctionsOf[NVTX_CB_MODULE_SYNC], NVTX_CBID_SYNC_SIZE);
+SAME(nvtx::kModules, NVTX_CB_MODULE_SIZE);
+SAME(nvtx::kCore2, NVTX_CB_MODULE_CORE2);
+SAME(nvtx::kRangePush, NVTX_CBID_CORE2_DomainRangePushEx);
+SAME(nvtx::kRangePop, NVTX_CBID_CORE2_DomainRangePop);
+SAME(nvtx::kRegisterString, NVTX_CBID_CORE2_DomainRegisterStringA);
+SAME(nvtx::kCreateDomain, NVTX_CBID_CORE2_DomainCreateA);
+SAME(sizeof(nvtx::CallbacksTable), sizeof(NvtxExportTableCallbacks));
+SAME(offsetof(nvtx::CallbacksTable, getModuleFunctionTable),
+     offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable));
+SAME(sizeof(nvtx::VersionTable), sizeof(NvtxExportTableVersionInfo));
+SAME(offsetof(nvtx::VersionTable, setInjectionVersion), offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion));
+SAME(sizeof(nvtx::EventAttributes), sizeof(nvtxEventAttributes_t));
+SAME(offsetof(nvtx::EventAttributes, payload), offsetof(nvtxEventAttributes_t, payload));
+SAME(offsetof(nvtx::EventAttributes, textType), offsetof(nvtxEventAttributes_t, messageType));
+SAME(offsetof(nvtx::EventAttributes, text), offsetof(nvtxEventAttributes_t, message));
+#endif
 
 TEST(CudaHeaders, ConfigIsReadByItsSize) {
   ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
