@@ -1,6 +1,7 @@
 //===- Certificate.cpp - The rules, in the order of Certificate.h ---------===//
 
 #include "spmd/Runtime/Core/Certificate.h"
+#include "CertificateInFlight.h"
 #include "CertificateMemory.h"
 #include "CertificateOrigins.h"
 #include "CertificateValues.h"
@@ -395,6 +396,8 @@ Status spmd::runtime::checkCertificate(const Manifest &manifest, const Plan &pla
   if (Status s = StructureChecker(manifest, plan).check(); !s.ok())
     return s;
   HappensBefore order(plan);
+  if (Status s = checkInFlight(plan, order); !s.ok())
+    return s;
   if (Status s = checkMemory(manifest, plan, order); !s.ok())
     return s;
   if (!manifest.values)

@@ -17,6 +17,7 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, i
   SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &major, kComputeCapabilityMajor, gpu->device);
   SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &minor, kComputeCapabilityMinor, gpu->device);
   SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &hasVirtualMemory, kVirtualMemoryManagement, gpu->device);
+  SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &gpu->numMultiprocessors, kMultiprocessorCount, gpu->device);
   gpu->capability = 10 * major + minor;
   if (!hasVirtualMemory)
     return Status::badInput("GPU " + std::to_string(ordinal) + " (" + gpu->title +

@@ -23,6 +23,7 @@ public:
   /// 90 of compute capability 9.0.
   int chip() const { return capability; }
   const std::string &name() const { return title; }
+  int multiprocessors() const { return numMultiprocessors; }
 
   /// Makes the device the calling thread's.
   Status use() const;
@@ -34,7 +35,7 @@ public:
 private:
   Gpu() = default;
   std::shared_ptr<const Driver> loaded;
-  int number = 0, capability = 0;
+  int number = 0, capability = 0, numMultiprocessors = 0;
   DeviceHandle device = 0;
   std::string title;
   Context context = nullptr;

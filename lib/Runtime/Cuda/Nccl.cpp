@@ -5,6 +5,7 @@
 #include "SharedLibrary.h"
 #include "spmd/Runtime/Core/Text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -236,6 +237,8 @@ Status NcclGroup::End::connect(const nccl::UniqueId &id, const AbortState &abort
     return status;
   nccl::Config config;
   config.blocking = 0; // so that a rank that never comes is an error
+  // Rule 11 of the certificate: those in flight together leave room on the device.
+  config.maxCTAs = std::max(1, std::min(32, gpu->multiprocessors() / (kMostInFlight + 1)));
   nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.groups.size()), id,
                                                         static_cast<int>(group.groups.positionOf(rank)), &config);
   while (state == nccl::kInProgress) {

@@ -334,3 +334,86 @@ TEST(CertificateOfALargePlan, IsQuick) {
   EXPECT_TRUE(status.ok()) << status.message;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
+
+namespace {
+
+/// Four streams with collectives, each of a communicator of its own, behind a command of the first stream.
+struct InFlight : ::testing::Test {
+  Manifest manifest;
+  Plan plan;
+
+  InFlight() {
+    manifest.mesh = {{"data", 2}};
+    manifest.ranks = 2;
+    manifest.arenaBytes = manifest.transientBytes = 4 * 64;
+    plan.streams = {"compute"};
+    for (int32_t i = 0; i < 4; ++i) {
+      std::string name = "s" + std::to_string(i);
+      plan.streams.push_back(name);
+      plan.communicators.push_back(name);
+      Buffer buffer;
+      buffer.id = i;
+      buffer.name = name;
+      buffer.offset = 64 * i;
+      buffer.bytes = 64;
+      plan.buffers.push_back(buffer);
+      plan.commands.push_back({0, "", {{i, 0, {}, 64, Access::Write}}, FillCommand{64, 0}});
+    }
+  }
+
+  int32_t reduce(int32_t stream) {
+    CollectiveCommand collective;
+    collective.kind = CollectiveKind::AllReduce;
+    collective.counts = {16};
+    collective.kinds = {ReductionKind::Sum};
+    collective.communicator = stream - 1;
+    wait(stream, 3);
+    plan.commands.push_back(
+        {stream, "train.py:" + std::to_string(stream), {{stream - 1, 0, {}, 64, Access::ReadWrite}}, collective});
+    return static_cast<int32_t>(plan.commands.size()) - 1;
+  }
+  void wait(int32_t stream, int32_t awaited) { plan.commands.push_back({stream, "", {}, WaitCommand{awaited}}); }
+
+  std::string problem() const { return checkCertificate(manifest, plan).message; }
+};
+
+} // namespace
+
+TEST_F(InFlight, Rule11ThreeHaveRoom) {
+  for (int32_t stream : {1, 2, 3})
+    reduce(stream);
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_F(InFlight, Rule11AFourthThatTakesTurns) {
+  for (int32_t stream : {1, 2, 3})
+    reduce(stream);
+  int32_t second = 7; // the collective of the second stream
+  ASSERT_TRUE(plan.commands[static_cast<size_t>(second)].is<CollectiveCommand>());
+  wait(4, second);
+  reduce(4);
+  EXPECT_EQ(problem(), "");
+  // And back: the second stream's next one waits for it.
+  wait(2, static_cast<int32_t>(plan.commands.size()) - 1);
+  reduce(2);
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_F(InFlight, Rule11AFourthThatNothingOrders) {
+  for (int32_t stream : {1, 2, 3, 4})
+    reduce(stream);
+  EXPECT_EQ(problem(),
+            "certificate rule 11: command 11 (all_reduce): collectives of streams 's0', 's1', 's2', 's3' may be in "
+            "flight together; more than 3 of them can fill a GPU and keep out what another rank waits for");
+}
+
+TEST_F(InFlight, Rule11OneOfTwoThatTakeTurnsDoesNot) {
+  int32_t first = reduce(1);
+  reduce(2);
+  reduce(3);
+  wait(4, first);
+  reduce(4);
+  EXPECT_EQ(problem(), "");
+  reduce(1); // beside that of the fourth
+  EXPECT_NE(problem().find("certificate rule 11: command"), std::string::npos) << problem();
+}

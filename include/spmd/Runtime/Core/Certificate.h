@@ -38,6 +38,8 @@ namespace spmd::runtime {
 ///     by a collective before a state or output that all ranks share, or the
 ///     chunk of a state, is computed from it; a unit's chunks alone are gathered
 ///     for it.
+/// 11. at most three collectives can be in flight together, so that communicators
+///     cannot keep each other from running, whatever a device begins first.
 /// Rule 9 needs the file of kernels: KernelTable.h.
 ///
 /// Ordered means happens-before: the order in a stream, and waits. The error

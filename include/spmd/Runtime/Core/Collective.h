@@ -12,6 +12,10 @@ struct CollectiveKey : Exchange {
   std::vector<std::string> axes; ///< of the mesh, along which the ranks meet; none: all ranks do
 };
 
+/// How many collectives may be in flight together on a device, each on a share of it that they have room for together
+/// ([Note: in flight]).
+inline constexpr int kMostInFlight = 3;
+
 /// What is said of a call that another process made.
 struct CollectiveText {
   std::string text; ///< describe()
