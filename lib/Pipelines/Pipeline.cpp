@@ -185,6 +185,8 @@ const PassEntry kPipeline[] = {
 
     {Phase::plan, Kind::required, make<createConvertKernelToPlanPass>,
      "values get bytes of the arena, ops become commands on streams"},
+    {Phase::plan, Kind::optimization, make<createDropWaitsPass>,
+     "what no byte needs holds up a stream for nothing; each wait that is left matters, as two proofs say"},
     {Phase::plan, Kind::verifier, make<createVerifyPlanPass>,
      "the loader's own certificate, before there is an artifact"},
 };

@@ -136,6 +136,7 @@ def test_a_step_is_a_few_calls(expected, folder) -> None:
     print("counts: calls of the driver in a step of gpt2-nano:", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
     assert sum(counts.values()) <= 10, counts
     assert counts["cuGraphLaunch"] == 1
+    assert counts["cuMemcpyHtoDAsync"] == 1, "inputs and hyper-parameters are one block"
 
 
 def test_the_host_takes_little_time(folder) -> None:

@@ -1,4 +1,9 @@
 //===- PlaceBuffers.cpp - Arena offsets for the buffers of a program ------===//
+//
+// [Note: io blocks] Behind the state come the inputs of the step and its hyper-parameters, side by side, then its
+// outputs. Nothing else has these bytes, so that a device is given a step by one copy, whatever still runs, and its
+// outputs stay until the next step. All other buffers share what is behind them.
+//
 
 #include "PlaceBuffers.h"
 #include "mlir/IR/Builders.h"
@@ -32,18 +37,7 @@ static void eraseUnused(plan::ProgramOp program) {
       plan::BufferOp(buffer.op).erase();
 }
 
-void spmd::placeBuffers(plan::ProgramOp program) {
-  eraseUnused(program);
-  ProgramLiveness liveness(program);
-  runtime::MemoryPeak peak = liveness.findPeak();
-  memory::Placement placement = memory::placeBuffers(
-      liveness.getRequests(), [&](unsigned a, unsigned b) { return liveness.mayOverlap(a, b); }, kTransientAlignment,
-      peak.bytes);
-
-  int64_t stateBytes = placeState(program);
-  for (auto [buffer, offset] : llvm::zip_equal(liveness.getBuffers(), placement.offsets))
-    plan::BufferOp(buffer.op).setOffset(stateBytes + offset);
-
+static void setPeak(plan::ProgramOp program, const ProgramLiveness &liveness, const runtime::MemoryPeak &peak) {
   llvm::MapVector<plan::BufferClass, int64_t> classes;
   for (size_t number : peak.alive) {
     plan::BufferOp buffer = liveness.getBuffers()[number].op;
@@ -54,9 +48,44 @@ void spmd::placeBuffers(plan::ProgramOp program) {
   for (auto [bufferClass, bytes] : classes)
     classesAtPeak.push_back(
         builder.getNamedAttr(plan::stringifyBufferClass(bufferClass), builder.getI64IntegerAttr(bytes)));
-
-  program.setStateBytes(stateBytes);
-  program.setTransientBytes(placement.bytes);
   program.setLowerBound(peak.bytes);
   program.setPeakAttr(builder.getDictionaryAttr(classesAtPeak));
+}
+
+void spmd::setPeak(plan::ProgramOp program) {
+  ProgramLiveness liveness(program);
+  ::setPeak(program, liveness, liveness.findPeak());
+}
+
+void spmd::placeBuffers(plan::ProgramOp program) {
+  eraseUnused(program);
+  ProgramLiveness liveness(program);
+  runtime::MemoryPeak peak = liveness.findPeak();
+  ArrayRef<TransientBuffer> buffers = liveness.getBuffers();
+  int64_t stateBytes = placeState(program), blocks = 0;
+  auto placeBlock = [&](auto isInBlock) {
+    for (const TransientBuffer &buffer : buffers)
+      if (plan::BufferOp op = buffer.op; isInBlock(buffer)) {
+        op.setOffset(stateBytes + blocks);
+        blocks = llvm::alignTo(blocks + static_cast<int64_t>(op.getBytes()), kTransientAlignment);
+      }
+  };
+  placeBlock([](const TransientBuffer &buffer) { return buffer.isInput; });
+  placeBlock([](const TransientBuffer &buffer) { return buffer.isOutput && !buffer.isInput; });
+
+  SmallVector<unsigned> rest;
+  std::vector<memory::BufferRequest> requests;
+  for (unsigned i = 0; i < buffers.size(); ++i)
+    if (!buffers[i].isBound()) {
+      rest.push_back(i);
+      requests.push_back(liveness.getRequests()[i]);
+    }
+  memory::Placement placement = memory::placeBuffers(
+      requests, [&](unsigned a, unsigned b) { return liveness.mayOverlap(rest[a], rest[b]); }, kTransientAlignment,
+      peak.bytes - blocks);
+  for (auto [number, offset] : llvm::zip_equal(rest, placement.offsets))
+    plan::BufferOp(buffers[number].op).setOffset(stateBytes + blocks + offset);
+  program.setStateBytes(stateBytes);
+  program.setTransientBytes(blocks + placement.bytes);
+  ::setPeak(program, liveness, peak);
 }

@@ -40,10 +40,10 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
   for (Operation &op : program.getBody().front()) {
     if (auto input = dyn_cast<plan::InputOp>(op)) {
       if (TransientBuffer *buffer = find(input.getRef()))
-        buffer->fromBegin = true;
+        buffer->isInput = true;
     } else if (auto output = dyn_cast<plan::OutputOp>(op)) {
       if (TransientBuffer *buffer = find(output.getRef()))
-        buffer->toEnd = true;
+        buffer->isOutput = true;
     } else if (auto command = dyn_cast<plan::CommandOpInterface>(op)) {
       for (plan::RefAttr ref : command.getRefs())
         if (TransientBuffer *buffer = find(ref)) {
@@ -64,8 +64,8 @@ ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
     memory::BufferRequest request;
     request.bytes = buffer.op.getBytes();
     int64_t first = buffer.uses.firstUse(), last = buffer.uses.lastUse();
-    request.first = buffer.fromBegin || first < 0 ? 0 : first + 1;
-    request.last = buffer.toEnd ? end : last + 1;
+    request.first = buffer.isBound() || first < 0 ? 0 : first + 1;
+    request.last = buffer.isBound() ? end : last + 1;
     requests.push_back(request);
   }
 }
@@ -77,6 +77,6 @@ runtime::MemoryPeak ProgramLiveness::findPeak() const {
   std::vector<runtime::BufferLife> lives;
   for (const TransientBuffer &buffer : buffers)
     lives.push_back({static_cast<int64_t>(llvm::alignTo(plan::BufferOp(buffer.op).getBytes(), kTransientAlignment)),
-                     buffer.commands, buffer.fromBegin, buffer.toEnd});
+                     buffer.commands, buffer.isBound(), buffer.isBound()});
   return runtime::findMemoryPeak(schedule, runtime::HappensBefore(schedule, numStreams), lives);
 }

@@ -13,8 +13,8 @@ static int64_t align(int64_t bytes) {
   return (bytes + kTransientAlignment - 1) / kTransientAlignment * kTransientAlignment;
 }
 
-/// Who uses each transient buffer. A batch is there from the beginning, an
-/// output until the end.
+/// Who uses each transient buffer. A batch is there from the beginning, an output until the end; one that shares no
+/// byte is always there.
 static std::vector<BufferLife> findLives(const Manifest &manifest, const Plan &plan) {
   std::vector<BufferLife> lives(plan.buffers.size());
   for (const Buffer &buffer : plan.buffers)
@@ -33,6 +33,15 @@ static std::vector<BufferLife> findLives(const Manifest &manifest, const Plan &p
     mark(hyper.buffer, &BufferLife::fromBegin);
   for (const Output &output : manifest.outputs)
     mark(output.buffer, &BufferLife::toEnd);
+  auto isApart = [&](const Buffer &buffer) {
+    return std::none_of(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer &other) {
+      return other.id != buffer.id && other.offset < buffer.offset + buffer.bytes &&
+             buffer.offset < other.offset + other.bytes;
+    });
+  };
+  for (const Buffer &buffer : plan.buffers)
+    if (BufferLife &life = lives[static_cast<size_t>(buffer.id)]; (life.fromBegin || life.toEnd) && isApart(buffer))
+      life.fromBegin = life.toEnd = true;
   // State is always there, and no part of what placement shares out.
   for (const Buffer &buffer : plan.buffers)
     if (buffer.state)

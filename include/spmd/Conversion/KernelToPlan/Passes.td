@@ -29,7 +29,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream
     first waits for the last command that the compute stream was given before it: where the collective stands in the
     block is the schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all
-    uses of one happen before all uses of the other by stream order and waits.
+    uses of one happen before all uses of the other by stream order and waits. Inputs and hyper-parameters lie side by
+    side behind the state, outputs behind them, and share bytes with nothing.
 
     **Why.** With every byte and every order decided here, running a step takes no allocation and no decision.
 
@@ -59,8 +60,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
       plan.communicator @reduce
       plan.communicator @scalar
       plan.buffer @b0 parameters at 0 bytes 512 state "unit0 param"
-      plan.buffer @b1 gathered at 512 bytes 1024 "unit0 gathered"
-      plan.buffer @b2 io at 1536 bytes 4 "cluster"
+      plan.buffer @b1 gathered at 576 bytes 1024 "unit0 gathered"
+      plan.buffer @b2 io at 512 bytes 4 "cluster"
       plan.input r @b0[0 : 512] as #spmd.shard<@unit0, "param"> type tensor<128xf32>
       plan.output r @b2[0 : 4] as #spmd.loss<""> type tensor<f32>
       %0 = plan.all_gather(r @b0[0 : 512], w @b1[0 : 1024]) count 128 : f32 unit "unit0" comm @gather on gather
@@ -151,6 +152,52 @@ def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"
     ```
   }];
   let dependentDialects = ["::spmd::kernel::KernelDialect"];
+}
+
+def DropWaitsPass : Pass<"spmd-drop-waits", "::mlir::ModuleOp"> {
+  let summary = "waits that order nothing are left out";
+  let description = [{
+    **Definition.** Two commands must be ordered when both touch the same bytes of a buffer and one of them writes, or
+    when they touch two buffers that share bytes of the arena; and a check of integers comes before what uses them. A
+    wait is left out when all that must be ordered is ordered without it, by other waits or because it ordered nothing
+    of the kind. They are tried in the order of the plan, each without those that have gone. What awaits a wait that
+    goes awaits the command before it on that stream.
+
+    **Input IR.** A `plan.program` with offsets that the certificate accepts. **Output IR.** The same, fewer
+    `plan.wait`; offsets stay, and what is said of the peak is that of the order that is left. The certificate
+    refuses it without any one of the waits that are left.
+
+    **Why.** The gates of collectives ([Note: gates]) are put everywhere, since only offsets say which of them hold back
+    a buffer's next user. One that holds back nothing delays its stream, and is an event on a GPU.
+
+    ```mlir
+    // spmd-opt --spmd-drop-waits
+    plan.program @train_step ranks 1 state 0 transient 256 lower_bound 192 peak {io = 192} {
+      plan.communicator @gather
+      plan.buffer @x io at 0 bytes 64 "x"
+      plan.buffer @y activations at 64 bytes 64 "y"
+      plan.buffer @z activations at 128 bytes 64 "z"
+      plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
+      %0 = plan.fill(w @y[0 : 64]) value 0 on compute
+      %1 = plan.wait for %0 on gather
+      %2 = plan.all_gather(r @x[0 : 64], w @z[0 : 64]) count 16 : f32 unit "" comm @gather on gather
+      %3 = plan.wait for %2 on compute
+      %4 = plan.copy(r @z[0 : 64], w @y[0 : 64]) on compute
+    }
+    // becomes
+    plan.program @train_step ranks 1 state 0 transient 256 lower_bound 192 peak {activations = 128, io = 64} {
+      plan.communicator @gather
+      plan.buffer @x io at 0 bytes 64 "x"
+      plan.buffer @y activations at 64 bytes 64 "y"
+      plan.buffer @z activations at 128 bytes 64 "z"
+      plan.input r @x[0 : 64] as #spmd.batch<"x", dim = none> type tensor<16xf32>
+      %0 = plan.fill(w @y[0 : 64]) value 0 on compute
+      %1 = plan.all_gather(r @x[0 : 64], w @z[0 : 64]) count 16 : f32 unit "" comm @gather on gather
+      %2 = plan.wait for %1 on compute
+      %3 = plan.copy(r @z[0 : 64], w @y[0 : 64]) on compute
+    }
+    ```
+  }];
 }
 
 def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {

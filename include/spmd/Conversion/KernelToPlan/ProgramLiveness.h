@@ -16,10 +16,12 @@ struct TransientBuffer {
   memory::Uses uses;
   /// The commands that use it.
   std::vector<int32_t> commands;
-  /// Written by the runtime before the first command; read by it after the last.
-  bool fromBegin = false, toEnd = false;
+  /// Written by the runtime before the first command; read by it after the last. Either way it shares no byte
+  /// with another buffer: what is given to a step and what it gives lie in blocks of their own ([Note: io blocks]).
+  bool isInput = false, isOutput = false;
 
-  bool isUsed() const { return fromBegin || toEnd || uses.firstUse() >= 0; }
+  bool isBound() const { return isInput || isOutput; }
+  bool isUsed() const { return isBound() || uses.firstUse() >= 0; }
 };
 
 /// The order of a program's commands, and the lives of its transient buffers.
@@ -38,7 +40,7 @@ public:
 
 private:
   bool diesBefore(unsigned a, unsigned b) const {
-    return !buffers[a].toEnd && !buffers[b].fromBegin && buffers[a].uses.precede(buffers[b].uses, order);
+    return !buffers[a].isBound() && !buffers[b].isBound() && buffers[a].uses.precede(buffers[b].uses, order);
   }
 
   llvm::SmallVector<TransientBuffer> buffers;
