@@ -10,7 +10,7 @@
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/KernelTable.h"
-#include "spmd/Runtime/Core/GemmWorkspace.h"
+#include "spmd/Runtime/Core/CublasWorkspace.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -308,7 +308,7 @@ void ManifestTranslator::addOutsideArena() {
   if (manifest.target == "cuda") {
     add("CUDA context and code");
     if (multiplies(std::nullopt))
-      add("cuBLASLt workspace", runtime::gemmWorkspaceBytes(manifest.kernels));
+      add("cuBLASLt workspace", runtime::cublasWorkspaceBytes(manifest.kernels));
   } else {
     // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
     if (hasBF16 || hasF16 || multiplies(runtime::DType::F32))

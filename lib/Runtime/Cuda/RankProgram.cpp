@@ -2,7 +2,7 @@
 
 #include "RankProgram.h"
 
-#include "spmd/Runtime/Core/GemmWorkspace.h"
+#include "spmd/Runtime/Core/CublasWorkspace.h"
 #include "spmd/Runtime/Train/CheckIndex.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
   const CudaKernels &kernels = *code.kernels[memory.ranks().indexOf(number)];
   if (code.cublas) {
     Expected<std::unique_ptr<GemmContext>> made =
-        GemmContext::make(code.cublas, device, gemmWorkspaceBytes(code.artifact.manifest.kernels));
+        GemmContext::make(code.cublas, device, cublasWorkspaceBytes(code.artifact.manifest.kernels));
     if (!made)
       return made.error();
     context = std::move(*made);
