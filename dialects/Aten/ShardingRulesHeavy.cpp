@@ -152,13 +152,15 @@ Rule spmd::aten::mseLossBackwardRule(Operation *op) {
   return pointwiseRule(op, Linearity::multilinear, {0});
 }
 
-/// A mask is broadcast against [batch, heads, queries, keys]. A size of 1 that is not broadcast is a rank's one row.
-static Dims maskDims(RankedTensorType mask, int64_t batchSize, int64_t batch) {
+/// A mask is broadcast against [batch, heads, queries, keys], whose first two are factors. A size of 1 that is not
+/// broadcast is a rank's one row.
+static Dims maskDims(RankedTensorType mask, ArrayRef<int64_t> sizes, ArrayRef<int64_t> factors) {
   Dims dims;
   for (int64_t dim = 0; dim < mask.getRank(); ++dim) {
-    bool isBatch = mask.getRank() == 4 && dim == 0 && mask.getDimSize(dim) == batchSize;
-    if (isBatch)
-      dims.push_back(batch);
+    bool isFactor =
+        mask.getRank() == 4 && dim < static_cast<int64_t>(sizes.size()) && mask.getDimSize(dim) == sizes[dim];
+    if (isFactor)
+      dims.push_back(factors[dim]);
     else
       dims.push_back(mask.getDimSize(dim) == 1 ? ShardingRule::kNone : ShardingRule::kWhole);
   }
@@ -169,10 +171,18 @@ Rule spmd::aten::attentionRule(Operation *op) {
   if (cast<FloatAttr>(op->getAttr("dropout_p")).getValueAsDouble() != 0)
     return failure();
   RuleBuilder builder(op);
-  int64_t batchSize = tensorType(op->getOperand(0)).getDimSize(0), batch = builder.factor(batchSize);
+  ArrayRef<int64_t> shape = tensorType(op->getOperand(0)).getShape();
+  // Each head by itself, unless several have the keys and values of one.
+  auto forward = dyn_cast<SdpaOp>(op);
+  RankedTensorType key = forward ? forward.getKey().getType() : cast<SdpaBackwardOp>(op).getKey().getType();
+  bool areAlike = shape.size() == 4 && key.getDimSize(1) == shape[1];
+  SmallVector<int64_t> sizes(shape.take_front(areAlike ? 2 : 1)), factors;
+  for (int64_t size : sizes)
+    factors.push_back(builder.factor(size));
   auto perRow = [&](Value value) {
     Dims dims = RuleBuilder::whole(tensorType(value).getRank());
-    dims[0] = batch;
+    for (auto [dim, factor] : llvm::enumerate(factors))
+      dims[dim] = factor;
     return dims;
   };
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
@@ -180,15 +190,15 @@ Rule spmd::aten::attentionRule(Operation *op) {
   for (auto [index, result] : llvm::enumerate(op->getResults()))
     builder.result(index, perRow(result));
   Value mask, maskGradient;
-  if (auto forward = dyn_cast<SdpaOp>(op)) {
+  if (forward) {
     mask = forward.getAttnMask();
   } else {
     mask = cast<SdpaBackwardOp>(op).getAttnMask();
     maskGradient = cast<SdpaBackwardOp>(op).getGradMask();
   }
   if (mask)
-    builder.operand(indexOf(op, mask), maskDims(tensorType(mask), batchSize, batch));
+    builder.operand(indexOf(op, mask), maskDims(tensorType(mask), sizes, factors));
   if (maskGradient)
-    builder.result(3, maskDims(tensorType(maskGradient), batchSize, batch));
+    builder.result(3, maskDims(tensorType(maskGradient), sizes, factors));
   return builder.rule;
 }

@@ -42,7 +42,7 @@ std::string AxisState::str() const {
 }
 
 LogicalResult SegmentAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, ArrayRef<int64_t> shape,
-                                  int64_t, int64_t offset, int64_t numel, bool) {
+                                  int64_t, int64_t offset, int64_t numel, bool, ShardingAttr tensor) {
   // C1
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -54,6 +54,17 @@ LogicalResult SegmentAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (offset < 0 || offset % kSegmentAlignment != 0)
     return emitError() << "segment '" << name << "' has offset " << offset << ", which is not a multiple of "
                        << kSegmentAlignment;
+  // C3
+  if (!tensor)
+    return success();
+  if (tensor.getStates().size() != 1 || !tensor.getStates().front().isShard())
+    return emitError() << "segment '" << name << "' is cut over the tensor axis, and says no dimension of it";
+  AxisState cut = tensor.getStates().front();
+  SmallVector<int64_t> part(tensor.getGlobalShape());
+  if (cut.dim >= 0 && cut.dim < static_cast<int64_t>(part.size()))
+    part[cut.dim] = cut.pre * cut.chunk;
+  if (ArrayRef<int64_t>(part) != shape)
+    return emitError() << "segment '" << name << "' has another shape than " << cut.str() << " of its parameter";
   return success();
 }
 

@@ -36,16 +36,16 @@ LogicalResult SpmdDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-static LogicalResult verifyLayout(Operation *op, StringRef what, unsigned index, Attribute layout) {
-  if (isa<ShardingAttr>(layout))
+static LogicalResult verifyLayout(Operation *op, StringRef what, unsigned index, NamedAttribute attr) {
+  if (isa<ShardingAttr>(attr.getValue()))
     return success();
-  return op->emitOpError() << what << " " << index << ": '" << kLayoutAttr << "' must be a #spmd.sharding, got "
-                           << layout;
+  return op->emitOpError() << what << " " << index << ": '" << attr.getName().getValue()
+                           << "' must be a #spmd.sharding, got " << attr.getValue();
 }
 
 LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned arg, NamedAttribute attr) {
-  if (attr.getName() == kLayoutAttr)
-    return verifyLayout(op, "argument", arg, attr.getValue());
+  if (attr.getName() == kLayoutAttr || attr.getName() == kTensorCutAttr)
+    return verifyLayout(op, "argument", arg, attr);
   if (attr.getName() == kIndexBoundAttr || attr.getName() == kIgnoreIndexAttr) {
     if (!isa<IntegerAttr>(attr.getValue()))
       return op->emitOpError() << "argument " << arg << ": '" << attr.getName().getValue()
@@ -63,7 +63,7 @@ LogicalResult SpmdDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 
 LogicalResult SpmdDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
   if (attr.getName() == kLayoutAttr)
-    return verifyLayout(op, "result", result, attr.getValue());
+    return verifyLayout(op, "result", result, attr);
   if (attr.getName() != kResultAttr)
     return op->emitOpError() << "result " << result << " has unknown attribute '" << attr.getName().getValue() << "'";
   if (!isa<LossAttr, OutputAttr, UpdateAttr>(attr.getValue()))

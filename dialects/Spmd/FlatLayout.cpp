@@ -17,7 +17,7 @@ FlatAttr buildFlatLayout(Type dtype, ArrayRef<FlatParameter> parameters, int64_t
   SmallVector<SegmentAttr> segments;
   for (size_t i : layout.order)
     segments.push_back(SegmentAttr::get(ctx, parameters[i].name, parameters[i].shape, parameters[i].group,
-                                        layout.offsets[i], numels[i], parameters[i].trainable));
+                                        layout.offsets[i], numels[i], parameters[i].trainable, parameters[i].tensor));
   return FlatAttr::get(ctx, dtype, layout.padded, segments);
 }
 

@@ -17,6 +17,8 @@ struct FlatParameter {
   /// Optimizer param group, -1 for none.
   int64_t group;
   bool trainable;
+  /// How the parameter is cut over the tensor axis, if it is.
+  ShardingAttr tensor = {};
 };
 
 /// Lays out `parameters` (registration order) for `ranks` ranks: sorted by

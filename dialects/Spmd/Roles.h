@@ -22,6 +22,8 @@ constexpr llvm::StringLiteral kIndexBoundAttr = "spmd.index_bound";
 constexpr llvm::StringLiteral kIgnoreIndexAttr = "spmd.ignore_index";
 /// On a shard unit: every rank computes its gradients in full, nothing reduces them.
 constexpr llvm::StringLiteral kWholeGradientAttr = "spmd.whole_gradient";
+/// On an argument that is cut over the tensor axis: the #spmd.sharding that says how.
+constexpr llvm::StringLiteral kTensorCutAttr = "spmd.tensor_cut";
 constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
 constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
 

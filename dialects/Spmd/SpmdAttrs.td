@@ -152,14 +152,18 @@ def Spmd_SegmentAttr : Spmd_Attr<"Segment", "segment"> {
   let summary = "one parameter's place in a unit's flat buffer";
   let description = [{
     `offset` and `numel` count elements; `group` is the optimizer param group, -1
-    when no optimizer updates the parameter.
+    when no optimizer updates the parameter. With `tensor` the parameter is cut over
+    the tensor axis of the mesh: `shape` is that of a rank's part, and the sharding
+    says how the parts make the parameter.
   }];
   let parameters = (ins StringRefParameter<"parameter">:$name,
                         ArrayRefParameter<"int64_t">:$shape, "int64_t":$group,
-                        "int64_t":$offset, "int64_t":$numel, "bool":$trainable);
+                        "int64_t":$offset, "int64_t":$numel, "bool":$trainable,
+                        OptionalParameter<"::spmd::ShardingAttr">:$tensor);
   let assemblyFormat = [{
     `<` $name `,` `shape` `=` custom<IntList>($shape) `,` `group` `=` $group `,`
-    `offset` `=` $offset `,` `numel` `=` $numel `,` `trainable` `=` $trainable `>`
+    `offset` `=` $offset `,` `numel` `=` $numel `,` `trainable` `=` $trainable
+    (`,` `tensor` `=` qualified($tensor)^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -19,11 +19,17 @@ def Spmd_MeshOp : Spmd_Op<"mesh", [Symbol]> {
     `spmd.mesh @mesh ["data" = 4]`: 4 ranks. The rank number is row-major in the axes.
     Of two axes, `["replicate" = 2, "shard" = 4]`, units are cut along the second and
     the same along the first; the batch is cut over all ranks.
+
+    `spmd.mesh @mesh ["shard" = 4, "tensor" = 2] tensor "tensor"`: the last axis is one
+    of another kind. Along it ranks have the same rows of the batch, and parts of those
+    parameters that are placed so (`spmd-partition-tensor`). The other axes are the data
+    axes, and alone what is said above.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names,
-                       DenseI64ArrayAttr:$axis_sizes);
-  let assemblyFormat =
-      "$sym_name custom<MeshAxes>($axis_names, $axis_sizes) attr-dict";
+                       DenseI64ArrayAttr:$axis_sizes, OptionalAttr<StrAttr>:$tensor_axis);
+  let assemblyFormat = [{
+    $sym_name custom<MeshAxes>($axis_names, $axis_sizes) (`tensor` $tensor_axis^)? attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Product of the sizes of `axes`.
@@ -32,6 +38,12 @@ def Spmd_MeshOp : Spmd_Op<"mesh", [Symbol]> {
     int64_t getNumRanks();
     /// Position of the axis, -1 when there is none of this name.
     int64_t getAxisIndex(::llvm::StringRef axis);
+    /// The names of the axes over which the batch is cut: all but the tensor axis.
+    ::mlir::ArrayAttr getDataAxes();
+    /// Product of their sizes.
+    int64_t getNumDataRanks();
+    /// The tensor axis alone; null where the mesh has none.
+    ::mlir::ArrayAttr getTensorAxes();
   }];
 }
 

@@ -52,6 +52,10 @@ LogicalResult MeshOp::verify() {
   for (int64_t size : getAxisSizes())
     if (size < 1)
       return emitOpError() << "has an axis of size " << size << ", expected at least 1";
+  // C4
+  if (std::optional<StringRef> tensor = getTensorAxis();
+      tensor && getAxisIndex(*tensor) + 1 != static_cast<int64_t>(getAxisNames().size()))
+    return emitOpError() << "has the tensor axis \"" << *tensor << "\", which is not its last axis";
   return success();
 }
 
@@ -71,6 +75,16 @@ int64_t MeshOp::getNumRanks(ArrayAttr axes) {
 }
 
 int64_t MeshOp::getNumRanks() { return getNumRanks(getAxisNames()); }
+
+ArrayAttr MeshOp::getDataAxes() {
+  return getTensorAxisAttr() ? ArrayAttr::get(getContext(), getAxisNames().getValue().drop_back()) : getAxisNames();
+}
+
+int64_t MeshOp::getNumDataRanks() { return getNumRanks(getDataAxes()); }
+
+ArrayAttr MeshOp::getTensorAxes() {
+  return getTensorAxisAttr() ? ArrayAttr::get(getContext(), getAxisNames().getValue().take_back()) : ArrayAttr();
+}
 
 //===----------------------------------------------------------------------===//
 // ModuleTreeOp

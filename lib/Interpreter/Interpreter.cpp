@@ -172,6 +172,8 @@ FailureOr<Results> interpret(ModuleOp module, const Inputs &inputs, const Option
   FailureOr<Mesh> mesh = Mesh::of(module);
   if (!step || failed(mesh))
     return failure();
+  if (!isPartitioned(step) && mesh->hasTensorAxis)
+    return step.emitError() << "has been cut over the tensor axis and not over the others; run spmd-partition first";
   if (!isPartitioned(step))
     *mesh = Mesh();
   return Run(step, *mesh, inputs, options).run(failureKind);

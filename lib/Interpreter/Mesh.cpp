@@ -20,6 +20,7 @@ FailureOr<Mesh> Mesh::of(ModuleOp module) {
     found = op;
     for (Attribute name : op.getAxisNames())
       mesh.axes.push_back(cast<StringAttr>(name).str());
+    mesh.hasTensorAxis = op.getTensorAxis().has_value();
     mesh.sizes.assign(op.getAxisSizes().begin(), op.getAxisSizes().end());
   }
   return mesh;
@@ -69,7 +70,7 @@ SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayAttr over) const {
 }
 
 SmallVector<SmallVector<int64_t>> Mesh::groupsOfState(int64_t index, size_t count) const {
-  return count == 1 ? groups(llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()))) : groups(index);
+  return count == 1 ? groups(llvm::to_vector(llvm::seq<int64_t>(0, numDataAxes()))) : groups(index);
 }
 
 SmallVector<SmallVector<int64_t>> Mesh::groups(int64_t axis) const { return groups(ArrayRef<int64_t>(axis)); }

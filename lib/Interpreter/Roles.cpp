@@ -39,7 +39,7 @@ RankedTensorType getArgumentType(func::FuncOp step, unsigned index) {
     return type;
   int64_t ranks = 1;
   for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
-    ranks = mesh.getNumRanks();
+    ranks = mesh.getNumDataRanks();
   // What ranks have of their own is given as one global batch.
   ShardingAttr layout = getVaryingBatchLayout(batch, type, ranks);
   return layout ? withLayout(type, layout) : type;
@@ -66,6 +66,11 @@ static std::optional<double> initial(FloatAttr init) {
   return init ? std::optional(init.getValueAsDouble()) : std::nullopt;
 }
 
+/// The shape of a parameter, of which the tensor axis may leave a rank a part.
+static ShapeRef getWholeShape(SegmentAttr segment) {
+  return segment.getTensor() ? segment.getTensor().getGlobalShape() : segment.getShape();
+}
+
 /// One global tensor per segment of a unit; entries of tables are 0-dim.
 static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitName, llvm::StringRef state,
                                                          bool isTable, DType dtype, std::optional<double> init,
@@ -79,7 +84,7 @@ static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitN
     bool isOptimizerState = state != "param" && state != "grad";
     bool hasNone = (!segment.getTrainable() && state != "param") || (segment.getGroup() < 0 && isOptimizerState);
     result.push_back({stateKey(state, segment.getName()), stateKind(state),
-                      isTable ? Shape() : Shape(segment.getShape()), dtype, hasNone ? 0.0 : init, hasNone});
+                      isTable ? Shape() : Shape(getWholeShape(segment)), dtype, hasNone ? 0.0 : init, hasNone});
   }
   return result;
 }
@@ -142,7 +147,11 @@ static FailureOr<PerRank> shardFlat(ShardUnitOp unit, bool isWhole, ArrayRef<Ten
       return failure();
     Tensor local(dtype, {chunk->size});
     for (const SegmentRun &run : chunk->runs) {
-      const Tensor &from = segments[run.segment];
+      Tensor from = segments[run.segment];
+      if (ShardingAttr tensor = unit.getLayout().getSegments()[run.segment].getTensor()) {
+        AxisState cut = tensor.getStates().front();
+        from = takeRows(from, cut.dim, cut.pre, cut.chunk, mesh.tensorRank(rank));
+      }
       for (int64_t i = run.begin; i < run.end; ++i)
         local.set(i, from.at(run.source + i - run.begin));
     }
@@ -175,7 +184,7 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
     SmallVector<int64_t> coordinates = mesh.coordinates(rank);
     for (auto [axis, state] : llvm::enumerate(sharding.getStates())) {
       // One state alone is that of all ranks in their order.
-      int64_t position = sharding.getStates().size() == 1 ? rank : coordinates[axis];
+      int64_t position = sharding.getStates().size() == 1 ? mesh.dataRank(rank) : coordinates[axis];
       if (state.isShard())
         result[rank] = takeRows(result[rank], state.dim, state.pre, state.chunk, position);
       else if (isSum(role, state)) // the first rank has all of it
@@ -197,9 +206,14 @@ static LogicalResult checkIdentical(Operation *scope, Attribute role, const PerR
 /// Segments out of the chunks of all ranks; what is no segment must be zero.
 static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, bool isWhole, Attribute role,
                                                   const PerRank &locals, const Mesh &mesh) {
-  SmallVector<Tensor> result;
-  for (SegmentAttr segment : unit.getLayout().getSegments())
-    result.push_back(Tensor(locals[0].dtype(), segment.getShape()));
+  // Of each place on the tensor axis.
+  int64_t parts = mesh.hasTensorAxis ? mesh.sizes.back() : 1;
+  SmallVector<SmallVector<Tensor>> partsOf;
+  for (SegmentAttr segment : unit.getLayout().getSegments()) {
+    partsOf.emplace_back();
+    for (int64_t part = 0; part < parts; ++part) // tensors share what they are copied from
+      partsOf.back().push_back(Tensor(locals[0].dtype(), segment.getShape()));
+  }
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
     FailureOr<UnitChunk> chunk = getUnitChunk(unit, mesh.coordinates(rank), isWhole);
     if (failed(chunk))
@@ -217,10 +231,22 @@ static FailureOr<SmallVector<Tensor>> unshardFlat(ShardUnitOp unit, bool isWhole
         return failure();
       checked = run.end;
       for (int64_t i = run.begin; i < run.end; ++i)
-        result[run.segment].set(run.source + i - run.begin, locals[rank].at(i));
+        partsOf[run.segment][mesh.tensorRank(rank)].set(run.source + i - run.begin, locals[rank].at(i));
     }
     if (failed(checkPadding(chunk->size)))
       return failure();
+  }
+  SmallVector<Tensor> result;
+  for (auto [segment, all] : llvm::zip_equal(unit.getLayout().getSegments(), partsOf)) {
+    if (ShardingAttr tensor = segment.getTensor()) {
+      AxisState cut = tensor.getStates().front();
+      result.push_back(joinRows(all, cut.dim, cut.pre, tensor.getGlobalShape()[cut.dim] / cut.pre));
+      continue;
+    }
+    for (const Tensor &part : all)
+      if (!part.identical(all.front()))
+        return unit.emitError() << "'" << segment.getName() << "' of " << role << " differs along the tensor axis";
+    result.push_back(all.front());
   }
   return result;
 }
@@ -244,8 +270,10 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
     if (failed(unit))
       return failure();
     bool isWhole = isWholeParameters(*unit, flat);
-    if ((isWhole || !unit->isSharded()) && failed(checkIdentical(scope, role, locals, all)))
-      return failure();
+    if (isWhole || !unit->isSharded())
+      for (ArrayRef<int64_t> group : mesh.groupsOfState(0, 1))
+        if (failed(checkIdentical(scope, role, locals, group)))
+          return failure();
     return unshardFlat(*unit, isWhole, role, locals, mesh);
   }
   if (isa<TableAttr>(role)) {

@@ -8,6 +8,7 @@
 #include "spmd/Conversion/AtenToKernel/Passes.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/ShardUnits/Placement.h"
 #include "spmd/ShardUnits/UnitOptions.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/Movement/Passes.h"
@@ -65,6 +66,15 @@ std::unique_ptr<Pass> assignShardUnits(const PipelineOptions &options) {
   pass.ranks = getRanks(options);
   pass.mode = options.mode;
   return createAssignShardUnits(std::move(pass));
+}
+
+std::unique_ptr<Pass> partitionTensor(const PipelineOptions &options) {
+  PartitionTensorOptions pass;
+  pass.mesh = options.mesh;
+  pass.overridePlacements = options.overridePlacements;
+  pass.policyFile = options.policyFile;
+  pass.view = options.view;
+  return createPartitionTensor(std::move(pass));
 }
 
 std::unique_ptr<Pass> guardUpdates(const PipelineOptions &options) {
@@ -129,6 +139,8 @@ const PassEntry kPipeline[] = {
 
     {Phase::units, Kind::required, make<createMergeOptimizerLists>,
      "one optimizer op per flat buffer needs one list over all parameters, not one per param group"},
+    {Phase::units, Kind::required, partitionTensor,
+     "a unit is laid out of what a rank has, which on a tensor axis are parts of parameters"},
     {Phase::units, Kind::required, assignShardUnits,
      "everything after this speaks of units; as symbols they can be read and edited first"},
     {Phase::units, Kind::verifier, verifyStep<Phase::units>, "every parameter lies in exactly one unit"},
@@ -231,6 +243,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "ranks=" + std::to_string(options.ranks) + ": expected at least 1";
   if (runtime::Expected<units::Mesh> mesh = units::chooseMesh(options.ranks, options.mesh); !mesh)
     return "mesh=" + options.mesh + ": " + mesh.error().message;
+  if (auto placements = units::parsePlacements(options.overridePlacements); !placements)
+    return "override-placements=" + options.overridePlacements + ": " + placements.error().message;
   if (!units::parseMode(options.mode))
     return "mode=" + options.mode + ": expected " + units::kModes;
   units::UnitOptions said{units::parseMode(options.mode), {}, {}, {}, {}};

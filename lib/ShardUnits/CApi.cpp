@@ -44,6 +44,8 @@ static Expected<std::string> assign(const char *text, spmd_units_decide decide, 
     request.mesh = *mesh;
   else
     root["mesh"].fail(mesh.error().message);
+  if (mesh && mesh->tensor > 1)
+    root["mesh"].fail(kNoTensorHere);
   request.isMeshOpen = !root.has("mesh");
   if (!document.status().ok())
     return document.status();

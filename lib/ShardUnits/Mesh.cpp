@@ -11,19 +11,24 @@ using runtime::Expected;
 using runtime::Status;
 
 std::string Mesh::describe() const {
-  if (replicate == 1)
+  if (replicate == 1 && tensor == 1)
     return std::to_string(shard) + (shard == 1 ? " rank" : " ranks");
-  return "replicate:" + std::to_string(replicate) + ",shard:" + std::to_string(shard);
+  return (replicate == 1 ? "" : "replicate:" + std::to_string(replicate) + ",") + "shard:" + std::to_string(shard) +
+         (tensor == 1 ? "" : ",tensor:" + std::to_string(tensor));
 }
 
 Expected<Mesh> units::parseMesh(const std::string &text) {
   constexpr int64_t most = 1 << 20;
-  Mesh mesh{0, 0};
+  Mesh mesh{0, 0, 0};
   std::istringstream axes(text);
   for (std::string axis; std::getline(axes, axis, ',');) {
     size_t colon = axis.find(':');
     std::string name = axis.substr(0, colon);
-    int64_t *size = name == "shard" ? &mesh.shard : name == "replicate" && !mesh.shard ? &mesh.replicate : nullptr;
+    // In the order of the axes.
+    int64_t *size = name == "tensor"                                     ? &mesh.tensor
+                    : name == "shard" && !mesh.tensor                    ? &mesh.shard
+                    : name == "replicate" && !mesh.shard && !mesh.tensor ? &mesh.replicate
+                                                                         : nullptr;
     if (!size || *size || colon == std::string::npos)
       return Status::badInput("'" + axis + "': expected " + kMeshForm);
     const char *end = axis.data() + axis.size();
@@ -31,6 +36,9 @@ Expected<Mesh> units::parseMesh(const std::string &text) {
     if (problem != std::errc() || stop != end || *size < 1 || *size > most)
       return Status::badInput("'" + axis + "': expected a number of ranks from 1 to " + std::to_string(most));
   }
+  if (!mesh.shard && !mesh.replicate && mesh.tensor)
+    mesh.shard = 1;
+  mesh.tensor = std::max<int64_t>(mesh.tensor, 1);
   if (!mesh.shard)
     return Status::badInput(std::string("expected ") + kMeshForm +
                             "; what only replicates is a number of ranks with the mode replicate");

@@ -146,11 +146,13 @@ void units::readPlan(JsonValue root, Request &request) {
       request.ignoredParameters = value.asStrings();
     else if (key == "exempt_classes")
       request.exemptClasses = value.asStrings();
+    else if (key == "override_placements")
+      request.placements = readPlacements(value);
     else if (key == "strict_tied")
       request.strictTied |= value.asBool();
     else
       value.fail("unknown member of a plan; allowed: format, version, rules, options, ignored_modules, "
-                 "ignored_parameters, exempt_classes, strict_tied");
+                 "ignored_parameters, override_placements, exempt_classes, strict_tied");
   });
   if (!root.has("rules"))
     (void)root["rules"].asStrings();

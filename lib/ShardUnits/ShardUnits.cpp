@@ -25,7 +25,7 @@ private:
   std::vector<UnitBuffer> layOutBuffers(const std::vector<size_t> &parameters, int64_t owners) const;
   /// Ranks in whose number of equal chunks a unit's buffer is cut, or could be.
   int64_t countOwners(const Unit &unit) const {
-    return unit.options.mode == Mode::replicate ? result.mesh.ranks() : result.mesh.shard;
+    return unit.options.mode == Mode::replicate ? result.mesh.dataRanks() : result.mesh.shard;
   }
   Mesh chooseMesh() const;
   Status chooseGroup();

@@ -173,9 +173,10 @@ Status units::completeMode(UnitOptions &options, const std::string &unit) {
 
 Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::string &unit) {
   auto fail = [&](const std::string &message) { return Status::badInput("unit '" + unit + "': " + message); };
-  if (options.mesh && *options.mesh != mesh)
+  // Annotations speak of the axes along which the batch is cut.
+  if (options.mesh && *options.mesh != mesh.withoutTensor())
     return fail("is annotated for a mesh of " + options.mesh->describe() + ", there are " + mesh.describe());
-  if (options.mode == Mode::hybrid && !mesh.hasTwoAxes() && mesh.ranks() > 1)
+  if (options.mode == Mode::hybrid && !mesh.hasTwoAxes() && mesh.dataRanks() > 1)
     return fail("mode hybrid is for a mesh of two axes, there are " + mesh.describe() +
                 "; arrange them as mesh=replicate:N,shard:M, or take the mode fully_shard");
   int64_t ranks = mesh.shard;
@@ -191,6 +192,9 @@ Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::
       return fail("reshard_after_forward is " + std::to_string(*group) +
                   " on a mesh of two axes, which would need a third; "
                   "use true or false, or a mesh of one axis");
+    else if (mesh.tensor > 1)
+      return fail("reshard_after_forward is " + std::to_string(*group) +
+                  " on a mesh with a tensor axis; use true or false there");
   }
   return Status::success();
 }

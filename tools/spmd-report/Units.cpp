@@ -56,6 +56,8 @@ static Status report(const Arguments &arguments) {
   Expected<units::Mesh> mesh = units::chooseMesh(arguments.ranks, arguments.mesh);
   if (!mesh)
     return Status::badInput("--mesh=" + arguments.mesh + ": " + mesh.error().message);
+  if (mesh->tensor > 1)
+    return Status::badInput("--mesh=" + arguments.mesh + ": " + units::kNoTensorHere);
   request.mesh = *mesh;
   request.isMeshOpen = arguments.mesh.empty();
   request.defaults.mode = units::parseMode(arguments.mode);

@@ -13,17 +13,26 @@ namespace spmd::interp {
 struct Mesh {
   llvm::SmallVector<std::string> axes;
   llvm::SmallVector<int64_t> sizes;
+  /// The last axis is one along which ranks have the same rows of the batch.
+  bool hasTensorAxis = false;
 
   /// The module's only mesh, or one rank when it has none.
   static mlir::FailureOr<Mesh> of(mlir::ModuleOp module);
 
   int64_t numRanks() const;
+  /// Axes over which the batch is cut.
+  size_t numDataAxes() const { return sizes.size() - (hasTensorAxis ? 1 : 0); }
+  /// Place of the rank on the data axes.
+  int64_t dataRank(int64_t rank) const { return hasTensorAxis ? rank / sizes.back() : rank; }
+  /// Place of the rank on the tensor axis; 0 without one.
+  int64_t tensorRank(int64_t rank) const { return hasTensorAxis ? rank % sizes.back() : 0; }
   llvm::SmallVector<int64_t> coordinates(int64_t rank) const;
 
   /// The ranks in groups that differ in the coordinates of `over` (names of
   /// axes) only; within a group ordered row-major by these.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups(mlir::ArrayAttr over) const;
-  /// The ranks among which state `index` of a value's `count` says how they have it: of one state alone, all.
+  /// The ranks among which state `index` of a value's `count` says how they have it: of one state alone, all that have
+  /// different rows of the batch.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groupsOfState(int64_t index, size_t count) const;
   /// The same for one axis, by number.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups(int64_t axis) const;

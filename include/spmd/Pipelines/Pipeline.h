@@ -27,8 +27,10 @@ llvm::ArrayRef<Phase> getPhases();
 struct PipelineOptions {
   /// units::kRanksNotSaid: those of `mesh`, or 1.
   int64_t ranks = units::kRanksNotSaid;
-  /// replicate:N,shard:M or shard:M, empty for one axis of `ranks`.
+  /// replicate:N,shard:M or shard:M, with tensor:T behind it or tensor:T alone; empty for one axis of `ranks`.
   std::string mesh;
+  /// PATTERN=PLACEMENT,PATTERN=PLACEMENT: parameters on the tensor axis of the mesh.
+  std::string overridePlacements;
   /// units::kModes.
   std::string mode = "fully_shard";
   /// auto, none, always, class:A,B, size:N[,...], name:REGEX or or(P;P): docs/shard-units.md.
@@ -70,8 +72,13 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("ranks", "Number of ranks (default: those of the mesh, or 1)", options.ranks);
   visit("mesh",
         "How the ranks are arranged: shard:M, or replicate:N,shard:M, where units are cut over M ranks and N rows of "
-        "these have the same",
+        "these have the same; tensor:T behind it is an axis along which ranks have parts of parameters",
         options.mesh);
+  visit("override-placements",
+        "Parameters on the tensor axis of the mesh, as "
+        "blocks.*.mlp.fc1.weight=shard(0),blocks.*.mlp.fc2.weight=shard(1); "
+        "the rest is whole. shard(DIM,PARTS) cuts each of several equal parts of the dimension",
+        options.overridePlacements);
   visit("mode",
         "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until "
         "backward; "

@@ -15,6 +15,7 @@
 
 #include "spmd/ShardUnits/Annotation.h"
 #include "spmd/ShardUnits/FlatLayout.h"
+#include "spmd/ShardUnits/Placement.h"
 #include "spmd/ShardUnits/Policy.h"
 
 namespace spmd::units {
@@ -39,6 +40,8 @@ struct Request {
   Mesh mesh;
   /// Nobody said how the ranks are arranged: annotations may.
   bool isMeshOpen = false;
+  /// Of a plan file: parameters on the tensor axis of the mesh. What is a unit does not depend on it.
+  std::vector<Placement> placements;
   /// A tied parameter with owners in several units is an error.
   bool strictTied = false;
   /// Names in the policy that match nothing, and a policy that chooses nothing, are errors (else warnings).

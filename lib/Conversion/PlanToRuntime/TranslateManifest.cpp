@@ -7,10 +7,10 @@
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
+#include "spmd/Runtime/Core/CublasWorkspace.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/KernelTable.h"
-#include "spmd/Runtime/Core/CublasWorkspace.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -135,7 +135,7 @@ void ManifestTranslator::addHeader() {
   manifest.view = getString(compile, "view");
   for (auto mesh : module.getOps<MeshOp>())
     for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
-      manifest.mesh.push_back({name.str(), size});
+      manifest.mesh.push_back({name.str(), size, mesh.getTensorAxis() == name});
   manifest.ranks = program.getRanks();
 }
 
@@ -237,9 +237,15 @@ void ManifestTranslator::addUnits() {
     if (op.isSharded() && mesh && op.getAxes() != mesh.getAxisNames())
       unit.axes = toStrings(op.getAxes());
     unit.wholeGradient = op->hasAttr(kWholeGradientAttr);
-    for (SegmentAttr segment : layout.getSegments())
+    for (SegmentAttr segment : layout.getSegments()) {
       unit.segments.push_back({segment.getName().str(), aliasesOf(segment.getName()), segment.getShape().vec(),
                                segment.getGroup(), segment.getOffset(), segment.getNumel(), segment.getTrainable()});
+      if (ShardingAttr tensor = segment.getTensor()) {
+        AxisState cut = tensor.getStates().front();
+        unit.segments.back().wholeShape = tensor.getGlobalShape().vec();
+        unit.segments.back().tensor = {cut.dim, cut.pre, cut.chunk};
+      }
+    }
     manifest.units.push_back(std::move(unit));
   }
 }

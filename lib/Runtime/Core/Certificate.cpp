@@ -308,6 +308,11 @@ Status StructureChecker::checkReduction(int32_t id, const CollectiveCommand &red
   if (axes.empty())
     for (const MeshAxis &axis : manifest.mesh)
       axes.push_back(axis.name);
+  for (const MeshAxis &axis : manifest.mesh)
+    if (axis.isTensor && std::find(axes.begin(), axes.end(), axis.name) != axes.end())
+      return error(id, 7,
+                   "reduces the gradients of " + unit.name + " along the tensor axis '" + axis.name +
+                       "', along which ranks have the same rows");
   for (const std::string &axis : axes)
     if (std::find(done.axes.begin(), done.axes.end(), axis) != done.axes.end())
       return error(id, 7,
@@ -347,7 +352,8 @@ Status StructureChecker::checkReductions() const {
     if (done.last < 0)
       return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced");
     for (const MeshAxis &axis : manifest.mesh)
-      if (axis.size > 1 && std::find(done.axes.begin(), done.axes.end(), axis.name) == done.axes.end())
+      if (axis.size > 1 && !axis.isTensor &&
+          std::find(done.axes.begin(), done.axes.end(), axis.name) == done.axes.end())
         return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced along '" +
                                 axis.name + "'");
   }

@@ -7,7 +7,8 @@
 // chunk.
 //
 // On a mesh of several axes a collective combines along its own. Rows differ along all axes, and what is reduced along
-// some differs along the rest; a chunk differs along the axes along which its unit is cut.
+// some differs along the rest; a chunk differs along the axes along which its unit is cut. Along a tensor axis ranks
+// have the same rows, and parts of some parameters of a unit: what these make differ is not followed here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,7 +92,7 @@ private:
   Status checkUnit(const ValueEntry &entry, CollectiveKind kind, const Origin &origin, const Unit &unit,
                    Axes axes) const;
   Status checkAxes(const ValueEntry &entry, const Origin &origin, Axes axes) const;
-  /// Those of these names; all where there are none.
+  /// Those of these names; all where there are none. Of the axes over which the batch is cut alone.
   Axes axesOf(const std::vector<std::string> &names) const;
   Status checkTarget(const ValueEntry &entry, const Origin &origin) const;
   Status fail(const ValueEntry &entry, const std::string &message) const {
@@ -178,7 +179,7 @@ Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
   forOperands(entry, value, [&](size_t operand) { origin.add(values[operand]); });
   // Rows and chunks are cut by the rank's number anyway.
   const std::vector<int32_t> &byRank = entry.byRank;
-  if (std::find(byRank.begin(), byRank.end(), static_cast<int32_t>(value)) != byRank.end())
+  if (std::find(byRank.begin(), byRank.end(), static_cast<int32_t>(value)) != byRank.end() && axesOf(entry.along))
     origin.add(cutOf(entry, value));
   return origin;
 }
@@ -186,7 +187,8 @@ Origin OriginChecker::originOf(const ValueEntry &entry, size_t value) const {
 Axes OriginChecker::axesOf(const std::vector<std::string> &names) const {
   Axes axes = 0;
   for (size_t i = 0; i < manifest.mesh.size(); ++i)
-    if (names.empty() || std::find(names.begin(), names.end(), manifest.mesh[i].name) != names.end())
+    if (!manifest.mesh[i].isTensor &&
+        (names.empty() || std::find(names.begin(), names.end(), manifest.mesh[i].name) != names.end()))
       axes |= Axes(1) << i;
   return axes;
 }

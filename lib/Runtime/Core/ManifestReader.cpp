@@ -64,6 +64,9 @@ static std::vector<std::string> readAxes(JsonValue value, const Manifest &manife
   return axes;
 }
 
+static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape, const std::vector<int64_t> &localShape,
+                          int64_t ranks, const char *local);
+
 static Unit readUnit(JsonValue value, const Manifest &manifest) {
   Unit unit;
   unit.name = value["name"].asString();
@@ -92,6 +95,10 @@ static Unit readUnit(JsonValue value, const Manifest &manifest) {
     segment.offset = entry["offset"].asSize();
     segment.numel = entry["numel"].asSize();
     segment.trainable = entry["trainable"].asBool();
+    if (entry.has("whole_shape")) {
+      segment.wholeShape = shapeOf(entry["whole_shape"]);
+      segment.tensor = readSplit(entry, segment.wholeShape, segment.shape, manifest.tensorRanks(), "shape");
+    }
     if (segment.numel != numElements(segment.shape))
       entry["numel"].fail("shape " + formatShape(segment.shape) + " does not have " + std::to_string(segment.numel) +
                           " elements");
@@ -148,8 +155,9 @@ static StateEntry readState(JsonValue value, const Manifest &manifest) {
   return entry;
 }
 
+/// Reads how `shape` is cut over so many ranks, whose parts the member `local` says to have `localShape`.
 static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape, const std::vector<int64_t> &localShape,
-                          int64_t ranks) {
+                          int64_t ranks, const char *local) {
   DimSplit split;
   split.dim = optionalInt(value, "dim");
   std::vector<int64_t> wanted = shape;
@@ -170,7 +178,7 @@ static DimSplit readSplit(JsonValue value, const std::vector<int64_t> &shape, co
     wanted[static_cast<size_t>(*split.dim)] = split.pre * split.chunk;
   }
   if (localShape != wanted)
-    value["local_shape"].fail("expected " + formatShape(wanted) + ", found " + formatShape(localShape));
+    value[local].fail("expected " + formatShape(wanted) + ", found " + formatShape(localShape));
   return split;
 }
 
@@ -184,7 +192,7 @@ static BatchInput readBatch(JsonValue value, const Manifest &manifest) {
   input.indexBound = optionalInt(value, "index_bound");
   input.ignoreIndex = optionalInt(value, "ignore_index");
   input.buffer = optionalInt(value, "buffer");
-  input.split = readSplit(value, input.shape, input.localShape, manifest.ranks);
+  input.split = readSplit(value, input.shape, input.localShape, manifest.dataRanks(), "local_shape");
   checkRange(value, input.offset, input.localBytes(), manifest.arenaBytes, "arena");
   return input;
 }
@@ -218,7 +226,7 @@ static Output readOutput(JsonValue value, const Manifest &manifest) {
     value["state"].fail("expected replicated, sharded or varying, found '" + state + "'");
   output.isVarying = state == "varying";
   if (state == "sharded")
-    output.split = readSplit(value, output.shape, output.localShape, manifest.ranks);
+    output.split = readSplit(value, output.shape, output.localShape, manifest.dataRanks(), "local_shape");
   checkRange(value, output.offset, output.localBytes(), manifest.arenaBytes, "arena");
   return output;
 }
@@ -359,6 +367,10 @@ static void readMesh(JsonValue root, Manifest &manifest) {
   int64_t product = 1;
   root["mesh"].forEach([&](JsonValue value) {
     MeshAxis axis{value["name"].asString(), value["size"].asSize()};
+    if (value.has("tensor"))
+      axis.isTensor = value["tensor"].asBool();
+    if (!manifest.mesh.empty() && manifest.mesh.back().isTensor)
+      value["name"].fail("no axis stands behind the tensor axis '" + manifest.mesh.back().name + "'");
     product *= axis.size;
     manifest.mesh.push_back(std::move(axis));
   });

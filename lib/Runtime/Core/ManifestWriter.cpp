@@ -72,6 +72,8 @@ void ManifestWriter::writeHeader() {
   json.objects("mesh", manifest.mesh, [&](const MeshAxis &axis) {
     json.member("name", axis.name);
     json.member("size", axis.size);
+    if (axis.isTensor)
+      json.member("tensor", true);
   });
   json.member("ranks", manifest.ranks);
 }
@@ -167,6 +169,12 @@ void ManifestWriter::writeUnit(const Unit &unit) {
     json.member("offset", segment.offset);
     json.member("numel", segment.numel);
     json.member("trainable", segment.trainable);
+    if (!segment.tensor.dim)
+      return;
+    json.member("whole_shape", segment.wholeShape);
+    json.member("dim", *segment.tensor.dim);
+    json.member("pre", segment.tensor.pre);
+    json.member("chunk", segment.tensor.chunk);
   });
 }
 

@@ -37,6 +37,7 @@ struct Column {
 struct DataSet::Content {
   DataOptions options;
   RanksHere ranks;
+  int64_t tensorRanks = 1; ///< that have the same rows
   std::optional<TokenFile> tokens;
   std::vector<Column> columns;
   int64_t batchSize = 1; ///< samples of a step
@@ -187,6 +188,7 @@ Expected<DataSet> DataSet::open(const DataOptions &options, const Manifest &mani
   auto content = std::make_unique<Content>();
   content->options = options;
   content->ranks = ranks;
+  content->tensorRanks = manifest.tensorRanks();
   bool isTokens = options.files.find('=') == std::string::npos;
   Status status = isTokens ? content->openTokens(options.files, manifest) : content->openArrays(manifest);
   if (!status.ok())
@@ -204,7 +206,8 @@ Expected<DataSet> DataSet::open(const DataOptions &options, const Manifest &mani
 bool DataSet::Content::needsRow(const BatchInput &input, int64_t row) const {
   if (!input.split.dim || *input.split.dim != 0 || input.split.pre != 1)
     return true;
-  return ranks.has(row / std::max<int64_t>(1, input.split.chunk));
+  int64_t first = row / std::max<int64_t>(1, input.split.chunk) * tensorRanks;
+  return first < ranks.end() && ranks.first < first + tensorRanks;
 }
 
 Status DataSet::Content::readSample(const Column &column, int64_t number, char *to) const {

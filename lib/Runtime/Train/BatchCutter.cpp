@@ -40,8 +40,8 @@ Status spmd::runtime::cutRows(const DimSplit &split, const std::vector<int64_t> 
 }
 
 Status spmd::runtime::joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
-                               const RankAccess &reader, int64_t offset, void *global) {
-  return forEachRun(split, shape, dtype, rank, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
+                               int64_t position, const RankAccess &reader, int64_t offset, void *global) {
+  return forEachRun(split, shape, dtype, position, [&](int64_t to, int64_t from, int64_t bytes, int64_t) {
     return reader.read(rank, offset + from, static_cast<char *>(global) + to, bytes);
   });
 }

@@ -33,7 +33,7 @@ StateMap::StateMap(const Manifest &manifest) : manifest(manifest) {
         continue;
       bool isTable = entry.kind == StateEntry::Kind::Table;
       all.push_back({segment.name, segment.aliases, entry.state, entry.dtype,
-                     isTable ? std::vector<int64_t>() : segment.shape, &entry, unit, i});
+                     isTable ? std::vector<int64_t>() : segment.parameterShape(), &entry, unit, i});
     }
   }
   for (size_t i = 0; i < all.size(); ++i) {
@@ -54,8 +54,9 @@ static bool haveSamePlace(const StateTensor &a, const StateTensor &b) {
   if (x.kind != y.kind || x.isSum != y.isSum || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
     return false;
   return !a.unit ||
-         (a.segment == b.segment && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
-          a.unit->axes == b.unit->axes && a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
+         (a.segment == b.segment && a.unit->segments[a.segment].shape == b.unit->segments[b.segment].shape &&
+          a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded && a.unit->axes == b.unit->axes &&
+          a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
 }
 
 std::string StateMap::findDifference(const StateMap &other) const {
@@ -78,6 +79,26 @@ std::string StateMap::findDifference(const StateMap &other) const {
   return "";
 }
 
+/// Calls visit(from, to, count) for each run of elements [from, from + count) of a rank's part that lie together in the
+/// whole tensor, where they begin at `to`; for those in [begin, end).
+template <typename Visit>
+static Status forEachRun(const DimSplit &split, const std::vector<int64_t> &shape, int64_t position, int64_t begin,
+                         int64_t end, const Visit &visit) {
+  auto dim = static_cast<size_t>(*split.dim);
+  int64_t inner = 1;
+  for (size_t d = dim + 1; d < shape.size(); ++d)
+    inner *= shape[d];
+  // A row of it is all that a rank has at one place of the dims before and of `pre`.
+  int64_t row = split.chunk * inner, wholeRow = shape[dim] / split.pre * inner;
+  Status status;
+  for (int64_t from = begin; from < end && status.ok();) {
+    int64_t number = from / row, until = std::min(end, (number + 1) * row);
+    status = visit(from, number * wholeRow + position * row + from % row, until - from);
+    from = until;
+  }
+  return status;
+}
+
 Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const {
   int64_t size = sizeOf(tensor.dtype);
   const StateEntry &entry = *tensor.entry;
@@ -90,10 +111,16 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
     } else {
       const Segment &segment = tensor.unit->segments[tensor.segment];
       int64_t chunk = entry.numel; // of parameters that ranks have whole, all
-      int64_t chunkBegin = ranksDiffer(tensor) ? groupsOf(*tensor.unit).positionOf(rank) * chunk : 0;
+      int64_t chunkBegin = isChunked(tensor) ? groupsOf(*tensor.unit).positionOf(rank) * chunk : 0;
       int64_t begin = std::max(segment.offset, chunkBegin);
       int64_t end = std::min(segment.offset + segment.numel, chunkBegin + chunk);
-      if (begin < end)
+      if (const DimSplit *split = begin < end ? tensorSplit(tensor) : nullptr)
+        status = forEachRun(*split, tensor.shape, manifest.tensorRankOf(rank), begin - segment.offset,
+                            end - segment.offset, [&](int64_t from, int64_t to, int64_t count) {
+                              return visit(rank, entry.offset + (segment.offset + from - chunkBegin) * size, to * size,
+                                           count * size);
+                            });
+      else if (begin < end)
         status = visit(rank, entry.offset + (begin - chunkBegin) * size, (begin - segment.offset) * size,
                        (end - begin) * size);
     }
@@ -101,9 +128,17 @@ Status StateMap::forEachPiece(const StateTensor &tensor, const RanksHere &ranks,
   return status;
 }
 
-/// Whether each rank has a part of the tensor; else all have the whole.
-bool StateMap::ranksDiffer(const StateTensor &tensor) const {
+/// Whether each rank along the axes of the unit has a chunk of what it is laid out of.
+bool StateMap::isChunked(const StateTensor &tensor) const {
   return tensor.entry->kind == StateEntry::Kind::Shard && tensor.entry->numel != tensor.unit->padded;
+}
+
+/// How the tensor axis cuts the tensor; null where it does not.
+const DimSplit *StateMap::tensorSplit(const StateTensor &tensor) const {
+  if (tensor.entry->kind != StateEntry::Kind::Shard)
+    return nullptr;
+  const DimSplit &split = tensor.unit->segments[tensor.segment].tensor;
+  return split.dim ? &split : nullptr;
 }
 
 /// Where each rank's chunk of a unit is.
@@ -111,7 +146,16 @@ const RankGroups &StateMap::groupsOf(const Unit &unit) const { return groups.at(
 
 /// Whether no rank before this one has the same of the tensor.
 bool StateMap::isFirst(const StateTensor &tensor, int64_t rank) const {
-  return ranksDiffer(tensor) ? groupsOf(*tensor.unit).groupOf(rank) == 0 : rank == 0;
+  // Off the axes along which ranks have parts of it the first one counts.
+  std::vector<int64_t> place = manifest.coordinatesOf(rank);
+  for (size_t i = 0; i < place.size(); ++i) {
+    const MeshAxis &axis = manifest.mesh[i];
+    const std::vector<std::string> *along = isChunked(tensor) ? &tensor.unit->axes : nullptr;
+    bool hasChunks = along && (along->empty() || std::find(along->begin(), along->end(), axis.name) != along->end());
+    if (place[i] != 0 && !hasChunks && !(axis.isTensor && tensorSplit(tensor)))
+      return false;
+  }
+  return true;
 }
 
 /// Elements of a sum that are added up at a time.

@@ -32,6 +32,10 @@ Status StepBatch::take(const HostTensor *tensors, size_t count) {
     return Status::badInput("the step takes " + std::to_string(batch.size()) + " batch inputs, found " +
                             std::to_string(count));
   for (size_t i = 0; i < count; ++i) {
+    if (hasRows(batch[i]) && manifest.tensorRanks() > 1)
+      return Status::badInput(
+          "input '" + batch[i].name +
+          "': along a tensor axis processes have the same rows; give every process the global batch");
     inputs[i].tensor = tensors[i];
     inputs[i].shape.assign(tensors[i].shape, tensors[i].shape + tensors[i].rank);
     inputs[i].isGlobal = !hasRows(batch[i]);
@@ -111,7 +115,8 @@ Status StepBatch::copyTo(RankMemory &memory, int64_t rank) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const BatchInput &wanted = manifest.batch[i];
     // Rows of a process are those of its ranks, one after the other.
-    int64_t position = inputs[i].isGlobal ? rank : rank - ranks.first;
+    int64_t first = inputs[i].isGlobal ? 0 : manifest.dataRankOf(ranks.first);
+    int64_t position = manifest.dataRankOf(rank) - first;
     if (Status status = cutRows(wanted.split, inputs[i].shape, wanted.dtype, position, inputs[i].tensor.data, memory,
                                 rank, wanted.offset);
         !status.ok())

@@ -211,8 +211,9 @@ Status Trainer::gatherOutput(const Output &output, void *destination) const {
     return Status::success();
   }
   int64_t sources = output.split.dim ? manifest().ranks : 1;
-  for (int64_t rank = 0; rank < sources; ++rank)
-    if (Status status = joinRows(output.split, output.shape, output.dtype, rank, ranks, output.offset, destination);
+  for (int64_t rank = 0; rank < sources; rank += manifest().tensorRanks())
+    if (Status status = joinRows(output.split, output.shape, output.dtype, rank, manifest().dataRankOf(rank), ranks,
+                                 output.offset, destination);
         !status.ok())
       return status;
   return Status::success();

@@ -51,7 +51,8 @@ static bool localize(OpBuilder &builder, ArrayRef<SliceOp> all, SmallVectorImpl<
   SliceOp slice = all.front();
   Operation *op = slice.getInput().getDefiningOp();
   AxisState want = *getState(slice.getType());
-  if (!want.isShard())
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(slice, slice.getMeshAttr());
+  if (!want.isShard() || (mesh && isAlongTensor(slice, mesh)))
     return false;
   std::optional<SmallVector<AxisState>> states = getOperandStates(op, want);
   if (!states)

@@ -151,6 +151,10 @@ bool OwnerDomain::keepsGradientBound(Operation *user, Value value) const {
     return wanted.count(value);
   if (runsOnChunks(user) && home.count(user->getResult(0)))
     return true;
+  if (auto reduce = dyn_cast<AllReduceOp>(user)) // along the tensor axis
+    return llvm::all_of(reduce.getKinds().getAsRange<ReduceKindAttr>(),
+                        [](ReduceKindAttr kind) { return kind.getValue() == ReduceKind::sum; }) &&
+           llvm::all_of(user->getResults(), [&](Value result) { return gradientBound.contains(result); });
   auto iface = dyn_cast<aten::ShardingOpInterface>(user);
   if (!iface)
     return false;

@@ -108,6 +108,8 @@ LogicalResult Partitioner::emit(Operation *op) {
   current = op;
   loc = op->getLoc();
   segment = op->getAttr(kSegmentAttr);
+  if (isAlongTensor(op, step.mesh))
+    return emitAlongTensor(op);
   if (!isa<AtenOpInterface>(op))
     return op->emitError() << "'" << op->getName() << "' cannot be partitioned: it is no aten op ("
                            << describeSource(loc) << ")";

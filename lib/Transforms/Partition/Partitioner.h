@@ -89,6 +89,9 @@ private:
   mlir::Value reduceAmongRanks(mlir::Value value, mlir::StringRef kind);
   mlir::Value gatherAmongRanks(mlir::Value value, mlir::RankedTensorType type);
 
+  // AlongTensor.cpp: what the tensor axis has put into the step.
+  mlir::LogicalResult emitAlongTensor(mlir::Operation *op);
+
   // Conversions.cpp: a value in a wanted state.
   mlir::Value get(mlir::Value value, AxisState want);
   mlir::Value getMasked(mlir::Value value, AxisState want, double fill);

@@ -83,7 +83,7 @@ std::optional<AxisState> getState(Type type) {
 
 bool isSharedByAll(ModuleOp module, MeshOp mesh) {
   return llvm::any_of(module.getOps<ShardUnitOp>(),
-                      [&](ShardUnitOp unit) { return unit.isSharded() && unit.getAxes() == mesh.getAxisNames(); });
+                      [&](ShardUnitOp unit) { return unit.isSharded() && unit.getAxes() == mesh.getDataAxes(); });
 }
 
 ArrayRef<int64_t> getGlobalShape(Type type) {

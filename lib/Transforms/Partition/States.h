@@ -7,9 +7,10 @@
 //   P(kind)  the combination of all ranks' values is the value
 //   owned    a chunk of a unit's flat buffer
 //   varying  each rank's own, with view=local ([Note: local view])
-// Of a mesh of two axes a value's state is one of all ranks together, or one of the
+// Of two axes over which the batch is cut a value's state is one of all ranks together, or one of the
 // second axis alone, where units are cut, while the first has the same everywhere
 // (or sums that are still to be added up): AxisState::outer.
+// What it is on a tensor axis no state says: [Note: the tensor axis].
 // `p`, the place of the rank inside the dimension, is what keeps a batch dimension
 // sharded through views that merge it with a dimension before it ([T,B,C] to
 // [T*B,C]). Chunks have the same size on all ranks; the last ones are padded. What
@@ -47,7 +48,11 @@ std::optional<AxisState> mapThroughView(llvm::ArrayRef<int64_t> from, const Axis
 /// The state of an encoded type, on all axes of the mesh; nothing when the type has no
 /// #spmd.sharding, or one that is no such state.
 std::optional<AxisState> getState(mlir::Type type);
-/// Whether units are cut along all axes of the mesh, of which the last are groups of ranks then.
+/// Whether the op combines or cuts what ranks along the tensor axis of the mesh have ([Note: the tensor axis]).
+bool isAlongTensor(mlir::Operation *op, MeshOp mesh);
+/// Whether such an op leaves an operand of this state in it.
+bool keepsStateAlongTensor(mlir::Operation *op, unsigned operand, const AxisState &state);
+/// Whether units are cut along all data axes of the mesh, of which the last are groups of ranks then.
 bool isSharedByAll(mlir::ModuleOp module, MeshOp mesh);
 /// The global shape of an encoded type, or its own shape.
 llvm::ArrayRef<int64_t> getGlobalShape(mlir::Type type);

@@ -32,11 +32,11 @@ LogicalResult Step::readUnits(ModuleOp module) {
     return module.emitError("must have one spmd.mesh; run "
                             "spmd-assign-shard-units before partition");
   mesh = *meshes.begin();
-  if (mesh.getAxisNames().empty() || mesh.getAxisNames().size() > 2)
-    return mesh.emitOpError()
-           << "has " << mesh.getAxisNames().size()
-           << " axes, partition knows one, and two: ranks that have the same, and ranks that share it";
-  ranks = mesh.getNumRanks();
+  if (axes().empty() || axes().size() > 2)
+    return mesh.emitOpError() << "has " << axes().size()
+                              << (mesh.getTensorAxis() ? " axes beside the tensor axis" : " axes")
+                              << ", partition knows one, and two: ranks that have the same, and ranks that share it";
+  ranks = mesh.getNumDataRanks();
   ArrayRef<Attribute> names = axes().getValue();
   // The axes of a mesh of two are ranks that have the same and ranks that share it, or ranks that all share it and
   // groups of them.
@@ -105,6 +105,10 @@ LogicalResult Step::readArguments(bool accumulatesUnsharded) {
                                 << "' is in no shard unit; run "
                                    "spmd-assign-shard-units before partition";
       if (state && state.isGradient() && accumulatesUnsharded && ranks > 1) {
+        if (func.getArgAttr(arg.getArgNumber(), kTensorCutAttr))
+          return func.emitError() << "accumulate=unsharded: the gradient of parameter '" << name
+                                  << "' is cut over the tensor axis, and only one that is cut over the other axes as "
+                                     "well outlives a step; use accumulate=sharded";
         summands.insert(arg);
         continue;
       }

@@ -53,8 +53,9 @@ public:
 
   mlir::func::FuncOp func;
   MeshOp mesh;
+  /// Those over which the batch is cut: of the data axes, as all ranks and axes here are.
   int64_t ranks = 1;
-  /// Along which units are cut: the last axis of the mesh, or all of them; and how many ranks these have.
+  /// Along which units are cut: the last data axis of the mesh, or all of them; and how many ranks these have.
   mlir::ArrayAttr shardAxes;
   int64_t shardRanks = 1;
   /// The axes before it, if there are any: along them ranks have the same chunks.
@@ -76,7 +77,7 @@ public:
   mlir::LogicalResult checkPrecision() const;
 
   mlir::FlatSymbolRefAttr meshRef() const;
-  mlir::ArrayAttr axes() const { return mesh->getAttrOfType<mlir::ArrayAttr>("axis_names"); }
+  mlir::ArrayAttr axes() const { return MeshOp(mesh).getDataAxes(); }
   /// Those on which a value is in this state, and not in the one that it has on the axes before.
   mlir::ArrayAttr axesOf(const AxisState &state) const {
     return state.outer == AxisState::Outer::same ? axes() : shardAxes;

@@ -24,8 +24,8 @@ using spmd::aten::ShardingRule;
 
 namespace {
 
-/// Ranks that meet: all of them, or those along one of the two axes of a mesh.
-enum class Group { all, inner, outer };
+/// Ranks that meet: all over which the batch is cut, or those along one of two such axes, or along the tensor axis.
+enum class Group { all, inner, outer, tensor };
 
 class Verifier {
 public:
@@ -80,7 +80,9 @@ LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
 /// are left to add up.
 FailureOr<Group> Verifier::verifyGroup(Operation *op, ArrayAttr axes) {
   for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
-    ArrayRef<Attribute> names = mesh.getAxisNames().getValue();
+    if (isAlongTensor(op, mesh))
+      return Group::tensor;
+    ArrayRef<Attribute> names = mesh.getDataAxes().getValue();
     if (axes.getValue() == names)
       return Group::all;
     if (names.size() == 2 && axes.getValue() == names.take_back())
@@ -121,6 +123,8 @@ static bool keepsOtherAxis(Group group, AxisState from, AxisState to) {
 
 static Conversion getConversion(Operation *op, Group group, unsigned index, Type fromType, Type toType) {
   AxisState from = *getState(fromType), to = *getState(toType);
+  if (group == Group::tensor)
+    return {from.outer == AxisState::Outer::same && keepsStateAlongTensor(op, index, from), from == to};
   if (!keepsOtherAxis(group, from, to))
     return {false, false};
   if (group == Group::outer) {
@@ -175,7 +179,7 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     Type from = op->getOperand(index).getType();
     Conversion conversion = getConversion(op, *group, index, from, to);
     SmallVector<int64_t> shape(getGlobalShape(from));
-    if (auto slice = dyn_cast<SliceOp>(op); slice && getState(to)->isVarying())
+    if (auto slice = dyn_cast<SliceOp>(op); slice && (getState(to)->isVarying() || *group == Group::tensor))
       shape[slice.getDim()] = slice.getPre() * slice.getChunk();
     if (getState(from)->isVarying())
       llvm::TypeSwitch<Operation *>(op).Case<AllGatherOp, AllGatherStartOp>(
@@ -432,8 +436,8 @@ LogicalResult Verifier::verifyReturn() {
 LogicalResult Verifier::run() {
   Block &body = step.getBody().front();
   for (auto mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>()) {
-    ranks = mesh.getNumRanks();
-    numAxes = mesh.getAxisNames().size();
+    ranks = mesh.getNumDataRanks();
+    numAxes = mesh.getDataAxes().size();
     hasSharedUnits = isSharedByAll(step->getParentOfType<ModuleOp>(), mesh);
   }
   if (failed(verifyTypes(step, body.getArgumentTypes())))

@@ -108,7 +108,7 @@ bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
     return false;
   SmallVector<Attribute> axes(op.getAxesAttr().getValue());
   llvm::append_range(axes, unit.getAxes());
-  return axes == mesh.getAxisNames().getValue() && op.getAxesAttr() != unit.getAxesAttr();
+  return axes == mesh.getDataAxes().getValue() && op.getAxesAttr() != unit.getAxesAttr();
 }
 
 bool UnitVerifier::isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const {

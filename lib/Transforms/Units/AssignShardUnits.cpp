@@ -39,9 +39,13 @@ private:
   LogicalResult checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned);
 
   int64_t numUnits = 0;
+  /// How parameters are cut over the tensor axis.
+  llvm::StringMap<ShardingAttr> cuts;
   /// How the ranks are arranged, and the names of the axes.
   units::Mesh arranged;
   SmallVector<StringRef> axes;
+  /// Of the tensor axis alone, where the step has one already.
+  MeshOp tensorMesh;
   /// Ranks of a group over which units keep parameters between forward and backward; 0: no unit does.
   int64_t group = 0;
   /// Of units that say nothing else.
@@ -99,6 +103,8 @@ FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
       return step.emitError() << "parameter '" << role.getName() << "' has type " << type
                               << ", whose elements no shard unit can hold";
     units::ParameterRecord parameter{role.getName().str(), {}, type.getShape().vec(), *dtype, role.getTrainable()};
+    if (auto cut = step.getArgAttrOfType<ShardingAttr>(i, kTensorCutAttr))
+      cuts[role.getName()] = cut;
     if (tied)
       parameter.aliases = getStrings(tied.getAs<ArrayAttr>(role.getName()));
     parameter.updated = findUpdate(step, i).has_value();
@@ -142,12 +148,22 @@ static units::Annotation readAnnotation(AnnotationAttr attr) {
 
 FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
   ModuleOp module = getOperation();
-  if (!module.getOps<ShardUnitOp>().empty() || !module.getOps<MeshOp>().empty())
+  for (MeshOp op : module.getOps<MeshOp>())
+    if (op.getDataAxes().empty())
+      tensorMesh = op;
+  if (!module.getOps<ShardUnitOp>().empty() ||
+      llvm::any_of(module.getOps<MeshOp>(), [&](MeshOp op) { return op != tensorMesh; }))
     return module.emitError("already has a mesh or shard units");
   units::Request request;
   runtime::Expected<units::Mesh> chosen = units::chooseMesh(ranks, mesh);
   if (!chosen)
     return emitError(module.getLoc()) << "mesh: " << chosen.error().message, failure();
+  if (chosen->tensor != (tensorMesh ? tensorMesh.getNumRanks() : 1))
+    return emitError(module.getLoc()) << "mesh: " << chosen->describe() << " has a tensor axis of " << chosen->tensor
+                                      << " ranks, and the step is one of "
+                                      << (tensorMesh ? tensorMesh.getNumRanks() : 1)
+                                      << "; run spmd-partition-tensor with this mesh before",
+           failure();
   request.mesh = *chosen;
   request.isMeshOpen = mesh.empty();
   request.defaults.mode = units::parseMode(mode);
@@ -213,7 +229,7 @@ void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
     axes = {"outer", "inner"};
     sizes = {arranged.shard / group, group};
     MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(axes),
-                   builder.getDenseI64ArrayAttr(sizes));
+                   builder.getDenseI64ArrayAttr(sizes), StringAttr());
     return;
   }
   if (arranged.hasTwoAxes()) {
@@ -222,8 +238,17 @@ void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
   }
   axes.push_back(arranged.hasTwoAxes() || !mesh.empty() ? "shard" : "data");
   sizes.push_back(arranged.shard);
-  MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(axes),
-                 builder.getDenseI64ArrayAttr(sizes));
+  SmallVector<StringRef> all(axes);
+  if (tensorMesh) {
+    all.push_back(*tensorMesh.getTensorAxis());
+    sizes.push_back(arranged.tensor);
+  }
+  auto made = MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(all),
+                             builder.getDenseI64ArrayAttr(sizes), StringAttr());
+  if (!tensorMesh)
+    return;
+  made.setTensorAxisAttr(tensorMesh.getTensorAxisAttr());
+  tensorMesh.erase();
 }
 
 /// One op per flat buffer of the unit; none when it has no parameters.
@@ -238,10 +263,10 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
     SmallVector<FlatParameter> parameters;
     for (size_t number : buffer.parameters) {
       const units::ParameterRecord &record = tree.getParameter(number);
-      parameters.push_back({record.name, record.shape, record.group, record.trainable});
+      parameters.push_back({record.name, record.shape, record.group, record.trainable, cuts.lookup(record.name)});
     }
     bool isWhole = *options.mode == units::Mode::replicate;
-    int64_t owners = isWhole ? arranged.ranks() : arranged.shard;
+    int64_t owners = isWhole ? arranged.dataRanks() : arranged.shard;
     FlatAttr layout = buildFlatLayout(getElementType(buffer.dtype, builder.getContext()), parameters, owners);
     auto op = ShardUnitOp::create(
         builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),

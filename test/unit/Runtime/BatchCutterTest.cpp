@@ -51,7 +51,7 @@ TEST(BatchCutter, CutsInsideADim) {
   EXPECT_EQ(arenas.local(0, 9), (std::vector<int32_t>{0, 1, 3, 4, 6, 7, 9, 10, -1}));
   EXPECT_EQ(arenas.local(1, 9), (std::vector<int32_t>{2, 0, 5, 0, 8, 0, 11, 0, -1}));
   for (int64_t rank : {0, 1})
-    ASSERT_TRUE(joinRows(split, {2, 6}, DType::I32, rank, arenas.reader, 8, joined.data()).ok());
+    ASSERT_TRUE(joinRows(split, {2, 6}, DType::I32, rank, rank, arenas.reader, 8, joined.data()).ok());
   EXPECT_EQ(joined, global);
 }
 

@@ -29,7 +29,8 @@ namespace spmd::runtime {
 ///     because it is state, batch or hyper-parameter, and every output byte is
 ///     written;
 ///  7. the gradients of every trainable unit are reduced exactly once along each
-///     axis of the mesh, unless every rank computes them in full;
+///     axis of the mesh over which the batch is cut, unless every rank computes
+///     them in full, and never along a tensor axis;
 ///  8. the plan computes the table of values of the manifest, if it has one:
 ///     every command is an operation of the table on the operands that it has
 ///     there, and every state and output holds in the end what the table says.

@@ -23,15 +23,28 @@
 
 namespace spmd::runtime {
 
+/// How a dim is cut over the ranks: it is seen as [pre][total], rank r has
+/// [pre][r*chunk, (r+1)*chunk).
+struct DimSplit {
+  std::optional<int64_t> dim; ///< absent: every rank has the whole tensor
+  int64_t pre = 1;
+  int64_t chunk = 0;
+};
+
 /// One parameter inside a unit's flat buffer; offsets count elements.
 struct Segment {
   std::string name;
   std::vector<std::string> aliases; ///< further names of a tied parameter
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape;       ///< of what a rank of the tensor axis has
   int64_t group = 0; ///< optimizer parameter group
   int64_t offset = 0;
   int64_t numel = 0;
   bool trainable = true;
+  std::vector<int64_t> wholeShape = {}; ///< of the parameter, where the tensor axis cuts it
+  DimSplit tensor = {};                 ///< how it does
+
+  /// The parameter's own shape.
+  const std::vector<int64_t> &parameterShape() const { return tensor.dim ? wholeShape : shape; }
 };
 
 /// Parameters that are gathered and reduced together as one flat buffer.
@@ -77,14 +90,6 @@ struct StateEntry {
 
 /// "shard", "table", "replicated".
 const char *nameOf(StateEntry::Kind kind);
-
-/// How a dim is cut over the ranks: it is seen as [pre][total], rank r has
-/// [pre][r*chunk, (r+1)*chunk).
-struct DimSplit {
-  std::optional<int64_t> dim; ///< absent: every rank has the whole tensor
-  int64_t pre = 1;
-  int64_t chunk = 0;
-};
 
 struct BatchInput {
   std::string name;
@@ -222,6 +227,13 @@ struct Manifest {
 
   /// Mesh coordinates of a rank; the last axis varies fastest.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
+
+  /// Ranks along the tensor axis, which have the same rows of the batch; 1 without one.
+  int64_t tensorRanks() const { return !mesh.empty() && mesh.back().isTensor ? mesh.back().size : 1; }
+  /// Over how many ranks the batch is cut, and which part of it a rank has.
+  int64_t dataRanks() const { return ranks / tensorRanks(); }
+  int64_t dataRankOf(int64_t rank) const { return rank / tensorRanks(); }
+  int64_t tensorRankOf(int64_t rank) const { return rank % tensorRanks(); }
 };
 
 /// What the table of values calls an entry, whose bytes the entry says.

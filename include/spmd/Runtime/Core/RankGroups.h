@@ -14,6 +14,8 @@ namespace spmd::runtime {
 struct MeshAxis {
   std::string name;
   int64_t size = 1;
+  /// Along it ranks have the same rows of the batch, and parts of parameters; the last axis, if any.
+  bool isTensor = false;
 };
 
 /// All ranks in one group, or those along some axes of a mesh in one for each place off these axes. Every rank is in

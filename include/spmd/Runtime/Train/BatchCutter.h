@@ -13,8 +13,8 @@ namespace spmd::runtime {
 Status cutRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t position,
                const void *tensor, RankMemory &memory, int64_t rank, int64_t offset);
 
-/// The inverse: copies the rows of `rank` into a global tensor.
-Status joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank,
+/// The inverse: copies the rows of `rank`, which is at `position`, into a global tensor.
+Status joinRows(const DimSplit &split, const std::vector<int64_t> &shape, DType dtype, int64_t rank, int64_t position,
                 const RankAccess &reader, int64_t offset, void *global);
 
 /// Checks that all values of a tensor of `shape`, given for an input with `index_bound`, are row ids. The error names the

@@ -28,7 +28,7 @@ struct StateTensor {
   std::vector<std::string> aliases;
   std::string state; ///< "param", "buffer", "constant", "rng", or optimizer state
   DType dtype = DType::F32;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape; ///< of all of it
   const StateEntry *entry = nullptr;
   const Unit *unit = nullptr; ///< shards and tables
   size_t segment = 0;         ///< position in the unit
@@ -105,7 +105,9 @@ private:
   using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
   Status readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
-  bool ranksDiffer(const StateTensor &tensor) const;
+  bool isChunked(const StateTensor &tensor) const;
+  const DimSplit *tensorSplit(const StateTensor &tensor) const;
+  bool ranksDiffer(const StateTensor &tensor) const { return isChunked(tensor) || tensorSplit(tensor); }
   bool isFirst(const StateTensor &tensor, int64_t rank) const;
   /// Whether a rank gets zeros of a sum that is written, of which the first rank has all.
   bool getsZeros(const StateTensor &tensor, int64_t rank) const { return tensor.entry->isSum && rank != 0; }

@@ -34,6 +34,68 @@ def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
   }];
 }
 
+def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
+  let summary = "turns the step into that of one rank along the tensor axis";
+  let description = [{
+    Parameters that are placed on the tensor axis of the mesh are cut in one
+    dimension, and the rest of the step follows by the ops' sharding rules: their
+    gradients and optimizer state are cut alike, activations are cut behind a product
+    whose weight is cut in its outputs, and partial sums behind one whose weight is
+    cut in its inputs. A partial sum is reduced where it first must be whole. A block
+    of a transformer whose attention and whose MLP each are such a pair has two
+    all-reduces in forward, and two in backward.
+
+    Input: `@step` on the whole batch, without a mesh.
+
+    Output: `@step` on the whole batch, of a rank's parts of parameters, with
+    `spmd.all_reduce` and `spmd.slice` along the tensor axis of a new `spmd.mesh`, and
+    `spmd.tensor_cut` on arguments that are parts. `spmd-assign-shard-units` adds the
+    other axes, and cuts what the rank has along these. Without a tensor axis in
+    `mesh` nothing is done.
+
+    Nothing that is cut is gathered: an op that needs it whole is an error at the op,
+    and so is a gradient that is cut where its parameter is not.
+
+    Why before the units: a unit's flat buffer is laid out of what a rank has, so that
+    the rest of the compiler sees smaller parameters and nothing else.
+
+    ```mlir
+    // spmd-opt --spmd-partition-tensor="mesh=shard:2,tensor:2 override-placements=w=shard(0)"
+    // loss = sum(x w), of which each rank of the tensor axis has two rows of w.
+    func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", frozen>},
+                    %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<8x16xf32> {spmd.result = #spmd.output<"">}) {
+      %y = aten.mm %x, %w {spmd.segment = 0} : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+      return %y : tensor<8x16xf32>
+    }
+    // becomes
+    spmd.mesh @mesh ["tensor" = 2] tensor "tensor"
+    func.func @step(%w: tensor<2x16xf32> {spmd.arg = #spmd.param<"w", frozen>,
+                                          spmd.tensor_cut = #spmd.sharding<global = [4, 16], [shard<0, 1, 2>]>},
+                    %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
+        -> (tensor<8x16xf32> {spmd.result = #spmd.output<"">}) {
+      %part = spmd.slice %x on @mesh ["tensor"] dim 1 pre 1 chunk 2 {spmd.segment = 0}
+          : tensor<8x4xf32> -> tensor<8x2xf32>
+      %sum = aten.mm %part, %w {spmd.segment = 0} : (tensor<8x2xf32>, tensor<2x16xf32>) -> tensor<8x16xf32>
+      %y = spmd.all_reduce [sum] %sum on @mesh ["tensor"] {spmd.segment = 0}
+          : (tensor<8x16xf32>) -> tensor<8x16xf32>
+      return %y : tensor<8x16xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"",
+           "how the ranks are arranged; nothing is done without tensor:T in it">,
+    Option<"overridePlacements", "override-placements", "std::string", "\"\"",
+           "PATTERN=shard(DIM), PATTERN=shard(DIM,PARTS) or PATTERN=replicate, by comma; the first pattern that matches "
+           "a parameter decides">,
+    Option<"policyFile", "policy-file", "std::string", "\"\"",
+           "JSON file that has them, where override-placements is empty">,
+    Option<"view", "view", "std::string", "\"global\"", "global; with local a tensor axis is an error">,
+  ];
+  let dependentDialects = ["::spmd::SpmdDialect"];
+}
+
 def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   let summary = "turns the global step into the program of one rank";
   let description = [{

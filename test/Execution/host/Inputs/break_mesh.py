@@ -13,6 +13,8 @@ if change == "twice":
     plan["axes"]["reduce.replicate"] = ["shard"]
 elif change == "no-axis":
     plan["axes"]["reduce.replicate"] = ["data"]
+elif change == "tensor":
+    plan["axes"]["reduce.shard"] = ["tensor"]
 elif change == "loss":  # the plan and what it is to compute alike
     plan["axes"]["scalar"] = ["shard"]
     for entry in manifest["values"]:
