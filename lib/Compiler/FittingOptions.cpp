@@ -72,7 +72,7 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
     mesh.shard *= 2;
     changed.ranks = mesh.ranks();
     if (!changed.mesh.empty())
-      changed.mesh = mesh.replicate > 1 ? mesh.describe() : "shard:" + std::to_string(mesh.shard);
+      changed.mesh = mesh.replicate > 1 || mesh.tensor > 1 ? mesh.describe() : "shard:" + std::to_string(mesh.shard);
     std::optional<int64_t> bytes = attempt(
         changed.mesh.empty() ? "--ranks=" + std::to_string(changed.ranks) : "--mesh=" + changed.mesh, changed);
     if (!bytes || (before && *bytes >= *before))

@@ -85,11 +85,15 @@ Expected<std::vector<Placement>> units::parsePlacements(const std::string &text)
 
 std::vector<Placement> units::readPlacements(JsonValue json) {
   std::vector<Placement> placements;
-  json.forEachMember([&](const std::string &pattern, JsonValue value) {
+  json.forEach([&](JsonValue value) {
+    value.forEachMember([&](const std::string &key, JsonValue member) {
+      if (key != "parameter" && key != "placement")
+        member.fail("unknown member of a placement; allowed: parameter, placement");
+    });
     Placement placement;
-    placement.pattern = pattern;
-    if (std::string text = value.asString(); !readPlacement(text, placement))
-      value.fail(expectedForm(text));
+    placement.pattern = value["parameter"].asString();
+    if (std::string text = value["placement"].asString(); !readPlacement(text, placement))
+      value["placement"].fail(expectedForm(text));
     placements.push_back(placement);
   });
   return placements;

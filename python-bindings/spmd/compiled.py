@@ -7,10 +7,11 @@ import torch
 
 from .compiledstep import CompiledStep, NonFiniteError
 from .initialization import Initialize
-from .meshes import count_ranks, mesh_text
+from .meshes import count_ranks, mesh_text, mesh_text_with_tensor
 from .overrides import Overrides
 from .parallel_mode import arguments_of
 from .passes import Pass
+from .placements import placement_text
 from .precision import Precision
 from .unitoptions import take_arguments_of_fsdp
 from .units.choice import UnitChoice
@@ -35,7 +36,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             ignored_states: Iterable[Any] | None = None, check_finite: bool = False, keep_grads: bool = False, precision: Any = None, batch: str = "rows",
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
-            parallel_mode: Any = None, flight_record: str | None = None, **fsdp: Any) -> Any:
+            parallel_mode: Any = None, flight_record: str | None = None, override_placements: Any = None,
+            **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -85,11 +87,15 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         (docs/passes.md), in this order, after the transformations of module_override.
       mesh: how the ranks are arranged: a DeviceMesh of PyTorch's with one or two axes, its sizes, or text as for
         spmd-compile --mesh ("replicate:2,shard:4"). Of two axes units are cut along the second, and ranks have the same
-        along the first. None: as fully_shard's meshes say, or in one row.
+        along the first. None: as fully_shard's meshes say, or in one row. With override_placements one axis more, the
+        last, is the tensor axis; in text it is tensor:T.
       param_init_fn: makes the values of a module on the meta device: a function of the module, called once for each
         that has tensors of its own, which are memory without values then. None: its reset_parameters().
       parallel_mode: instead of policy and mode, as torch.distributed._spmd has it: spmd.DataParallel("fully_shard"), or an
         object whose partition(model) gives the shard units, a dict of options by module.
+      override_placements: where parameters are on the mesh's tensor axis, by patterns of their names, of which the first
+        that matches decides: {"blocks.*.fc1.weight": Shard(0)} of torch.distributed.tensor, Replicate(), or text as
+        for --override-placements. What nothing is said of is whole (docs/shard-units.md, the tensor axis).
       fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
         what means nothing here is told with a Remark, anything else is an error.
 
@@ -116,7 +122,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         raise ValueError(f"target is {target!r}; allowed: host, cuda (this machine's GPUs), cuda:CHIP (cuda:sm_90), and "
                          "emulate:CHIP, the kernels of a GPU run on the CPU")
     if mesh is not None:
-        mesh = mesh_text(mesh, "mesh")
+        mesh = (mesh_text if override_placements is None else mesh_text_with_tensor)(mesh, "mesh")
         if ranks not in (None, count_ranks(mesh)):
             raise ValueError(f"ranks is {ranks}, and mesh, {mesh}, has {count_ranks(mesh)}; leave ranks out")
         ranks = count_ranks(mesh)
@@ -131,6 +137,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     units = UnitChoice(policy, tuple(ignored_modules or ()), tuple(ignored_states or ()), mode, mesh)
     words = [*([] if mode is None else [f"--mode={mode}"]), f"--target={target}",
              *([] if mesh is None else [f"--mesh={mesh}"]),
+             *([] if override_placements is None
+               else [f"--override-placements={placement_text(override_placements)}"]),
              *([] if view == "global" else [f"--view={view}"]),
              *([] if accumulate == "sharded" else [f"--accumulate={accumulate}"]),
              *([] if gradient_divide_factor is None

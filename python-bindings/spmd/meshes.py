@@ -38,6 +38,25 @@ def mesh_text(mesh: Any, place: str) -> str:
     return f"replicate:{replicate[0]},shard:{shard}" if replicate else f"shard:{shard}"
 
 
+def mesh_text_with_tensor(mesh: Any, place: str) -> str:
+    """The same of a mesh whose last axis is the tensor axis: (tensor,), (shard, tensor), (replicate, shard, tensor)."""
+    if isinstance(mesh, str):
+        return mesh
+    sizes = tuple(mesh) if isinstance(mesh, (tuple, list)) else tuple(mesh.mesh.shape)
+    if not isinstance(mesh, (tuple, list)) and mesh.mesh.flatten().tolist() != list(range(mesh.mesh.numel())):
+        raise ValueError(f"{place}: the mesh has the ranks {mesh.mesh.tolist()}; expected all ranks, in their order")
+    if len(sizes) not in (1, 2, 3) or not all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in sizes):
+        raise ValueError(f"{place} expects, beside override_placements, a mesh of one to three axes, the last of them "
+                         f"the tensor axis, but got {mesh}")
+    *data, tensor = sizes
+    return f"{mesh_text(tuple(data), place)},tensor:{tensor}" if data else f"tensor:{tensor}"
+
+
+def without_tensor(text: str) -> str:
+    """A mesh in words without its tensor axis; shard:1 where there is no other."""
+    return ",".join(axis for axis in text.split(",") if not axis.startswith("tensor:")) or "shard:1"
+
+
 def count_ranks(text: str) -> int:
     """The ranks of a mesh in words.
 
@@ -47,4 +66,4 @@ def count_ranks(text: str) -> int:
     try:
         return math.prod(int(axis.split(":")[1]) for axis in text.split(","))
     except (IndexError, ValueError):
-        raise ValueError(f"mesh is {text!r}; expected replicate:N,shard:M or shard:M") from None
+        raise ValueError(f"mesh is {text!r}; expected replicate:N,shard:M or shard:M, and tensor:T behind it") from None

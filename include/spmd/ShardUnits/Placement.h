@@ -32,7 +32,7 @@ constexpr char kPlacementForm[] = "replicate, shard(DIM) or shard(DIM,PARTS)";
 /// Reads PATTERN=PLACEMENT,PATTERN=PLACEMENT. The first pattern that matches a name decides.
 runtime::Expected<std::vector<Placement>> parsePlacements(const std::string &text);
 
-/// Reads {PATTERN: PLACEMENT}, in the order of the text.
+/// Reads [{"parameter": PATTERN, "placement": PLACEMENT}]: as rules, the first that matches decides.
 std::vector<Placement> readPlacements(runtime::JsonValue json);
 
 } // namespace spmd::units

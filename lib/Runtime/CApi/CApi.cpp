@@ -328,7 +328,7 @@ int32_t spmd_num_shards(const spmd_trainer *trainer, int64_t rank, size_t *count
     if (!trainer->trainer->ranks().has(rank))
       return withShard(*trainer->trainer, rank, 0, [](const StatePiece &) { return Status::success(); });
     *count = shardsOf(*trainer->trainer, rank).size();
-    return Status::success();
+    return trainer->trainer->checkOnePieceEach();
   });
 }
 

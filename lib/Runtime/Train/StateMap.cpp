@@ -53,10 +53,12 @@ static bool haveSamePlace(const StateTensor &a, const StateTensor &b) {
   const StateEntry &x = *a.entry, &y = *b.entry;
   if (x.kind != y.kind || x.isSum != y.isSum || x.offset != y.offset || x.numel != y.numel || !a.unit != !b.unit)
     return false;
-  return !a.unit ||
-         (a.segment == b.segment && a.unit->segments[a.segment].shape == b.unit->segments[b.segment].shape &&
-          a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded && a.unit->axes == b.unit->axes &&
-          a.unit->segments[a.segment].offset == b.unit->segments[b.segment].offset);
+  if (!a.unit)
+    return true;
+  const Segment &p = a.unit->segments[a.segment], &q = b.unit->segments[b.segment];
+  return a.segment == b.segment && p.offset == q.offset && p.shape == q.shape && p.tensor.dim == q.tensor.dim &&
+         p.tensor.pre == q.tensor.pre && a.unit->chunk == b.unit->chunk && a.unit->padded == b.unit->padded &&
+         a.unit->axes == b.unit->axes;
 }
 
 std::string StateMap::findDifference(const StateMap &other) const {

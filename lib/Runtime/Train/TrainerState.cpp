@@ -73,6 +73,13 @@ std::vector<StatePiece> Trainer::piecesToSave(int64_t rank, const StateSnapshot 
   return pieces;
 }
 
+Status Trainer::checkOnePieceEach() const {
+  if (manifest().tensorRanks() == 1)
+    return Status::success();
+  return Status::badInput("along the tensor axis a rank's part of a parameter is no run of its elements; take whole "
+                          "tensors (kind full)");
+}
+
 Status Trainer::saveRank(int64_t rank, const std::string &path, const StateSnapshot *from) const {
   constexpr int64_t kBytes = 1 << 20;
   std::vector<StatePiece> pieces = piecesToSave(rank, from);

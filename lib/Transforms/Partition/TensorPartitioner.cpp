@@ -264,6 +264,12 @@ LogicalResult TensorPartitioner::emitList(ListOpInterface list) {
   SmallVector<Value> operands(list->getNumOperands());
   SmallVector<AxisState> results(list->getNumResults());
   std::optional<ReduceKind> norm = list.isNorm() ? getNormKind(list) : std::nullopt;
+  size_t listed = 0;
+  for (ResultRange range : list.getResultLists())
+    listed += range.size();
+  for (OpOperand &operand : list->getOpOperands()) // of a result for all positions no rule says what it is of parts
+    if (getState(operand.get()).isShard() && listed != list->getNumResults())
+      return failWhole(operand.get(), operand.getOperandNumber(), AxisState::replicated());
   for (size_t position = 0, e = list.getLength(); position < e; ++position) {
     FailureOr<AxisState> chosen = chooseAt(list, position);
     if (failed(chosen))

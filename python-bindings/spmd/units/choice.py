@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from ..meshes import count_ranks, without_tensor
 from ..models import class_name
 from ..precision import Precision
 from .assign import ShardUnits, overrides_of, shard_units, split_ignored
@@ -43,9 +44,12 @@ class UnitChoice:
         """`precision`: of units for which the policy says nothing else."""
         if not self._is_for_python(model):
             return None
+        # What is a unit does not depend on parts of parameters.
+        mesh = None if self.mesh is None else without_tensor(self.mesh)
         return shard_units(model, self.policy, ignored_modules=self.ignored_modules, ignored_states=self.ignored_states,
-                           ranks=ranks, options={} if precision is None else {"precision": precision},
-                           root_kwargs={"mode": self.mode or "fully_shard"}, mesh=self.mesh).plan()
+                           ranks=ranks if mesh is None else count_ranks(mesh),
+                           options={} if precision is None else {"precision": precision},
+                           root_kwargs={"mode": self.mode or "fully_shard"}, mesh=mesh).plan()
 
 
 class _ByName:

@@ -62,7 +62,7 @@ def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
     ```mlir
     // spmd-opt --spmd-partition-tensor="mesh=shard:2,tensor:2 override-placements=w=shard(0)"
     // loss = sum(x w), of which each rank of the tensor axis has two rows of w.
-    func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w", frozen>},
+    func.func @step(%w: tensor<4x16xf32> {spmd.arg = #spmd.param<"w">},
                     %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
         -> (tensor<8x16xf32> {spmd.result = #spmd.output<"">}) {
       %y = aten.mm %x, %w {spmd.segment = 0} : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
@@ -70,7 +70,7 @@ def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
     }
     // becomes
     spmd.mesh @mesh ["tensor" = 2] tensor "tensor"
-    func.func @step(%w: tensor<2x16xf32> {spmd.arg = #spmd.param<"w", frozen>,
+    func.func @step(%w: tensor<2x16xf32> {spmd.arg = #spmd.param<"w">,
                                           spmd.tensor_cut = #spmd.sharding<global = [4, 16], [shard<0, 1, 2>]>},
                     %x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>})
         -> (tensor<8x16xf32> {spmd.result = #spmd.output<"">}) {
