@@ -53,14 +53,15 @@ func.func @mse(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>, %g: tensor<f32>) -> (te
   return %0, %1, %2, %3 : tensor<f32>, tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x5xf32>
 }
 
-// Attention: fewer key heads, a mask per batch row, a mask for all.
-// CHECK: aten.sdpa: 3 factors
-func.func @sdpa(%q: tensor<3x4x5x6xf32>, %k: tensor<3x2x7x6xf32>, %full: tensor<3x4x7x6xf32>, %rows: tensor<3x1x5x7xf32>, %all: tensor<5x7xi1>)
-    -> (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>) {
+// Attention: heads by themselves, but not where there are fewer key heads; a mask per batch row, a mask for all, one per head.
+// CHECK: aten.sdpa: 7 factors
+func.func @sdpa(%q: tensor<3x4x5x6xf32>, %k: tensor<3x2x7x6xf32>, %full: tensor<3x4x7x6xf32>, %rows: tensor<3x1x5x7xf32>, %all: tensor<5x7xi1>, %heads: tensor<1x4x5x7xf32>)
+    -> (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>) {
   %0, %l0 = aten.sdpa %q, %k, %k {dropout_p = 0.0 : f64, is_causal = true, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x2x7x6xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
   %1, %l1 = aten.sdpa %q, %full, %full, %rows {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<3x1x5x7xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
   %2, %l2 = aten.sdpa %q, %full, %full, %all {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<5x7xi1>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
-  return %0, %1, %2 : tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>
+  %3, %l3 = aten.sdpa %q, %full, %full, %heads {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<1x4x5x7xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
+  return %0, %1, %2, %3 : tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>
 }
 
 // Products of groups of rows: the gradient of the matrices contracts them.
