@@ -23,6 +23,7 @@ from .errors import CaptureError, error_at
 from .gradients import fetch_gradients
 from .optimizer_state import first_step_differs
 from .package import StepPackage
+from .quick import quickly
 from .reached import CompiledFunction
 from .reference import record_reference
 from .scheduled import Scheduled
@@ -115,8 +116,9 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
     fetch_gradients(gradients, call)
 
     def captured(salt: int) -> StepPackage:
-        return _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, salt),
-                        gradients)
+        with quickly():
+            return _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, salt),
+                            gradients)
 
     package = captured(0)
     if scheduled_options:

@@ -9,6 +9,7 @@ that eager PyTorch records draws what the compiled step draws. It is not what to
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 from contextvars import ContextVar
@@ -60,20 +61,35 @@ def seeded_with(seed: int) -> Iterator[None]:
         _seed.reset(token)
 
 
+@functools.cache
+def _may_draw(func: Any) -> bool:
+    """Whether an op may draw random numbers, as what it is says; it is asked for every op of a step."""
+    arguments = func._schema.arguments if isinstance(func, torch._ops.OpOverload) else ()
+    return func in _REPLACED or not isinstance(func, torch._ops.OpOverload) \
+        or torch.Tag.nondeterministic_seeded in func.tags or any("Generator" in str(a.type) for a in arguments)
+
+
 class Draws(TorchDispatchMode):
     """Replaces random ops while entered, for one run of a step.
 
     `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that
     have begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
 
+    `again` gives the result of an op that draws nothing and that a trace has seen before, NotImplemented of any other.
+
     `rank`: with view="local" element i of N on rank r is number r * N + i (lib/Transforms/Partition/LocalView.cpp).
     """
 
     _entered = threading.local()
 
-    def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # no code of a trace is torch.compile's, and telling it so at every op takes time
+
+    def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0,
+                 again: Callable[[Any, tuple, dict], Any] | None = None):
         super().__init__()
-        self.seed, self.step, self._rank = seed, step, rank
+        self.seed, self.step, self._rank, self._again = seed, step, rank, again
         self._streams = 0
 
     @staticmethod
@@ -110,6 +126,9 @@ class Draws(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is _DEVICE_OF and isinstance(args[0], FakeTensor):  # two of three calls, and nothing for any other mode
             return torch.device("meta") if args[0].fake_mode.in_kernel_invocation else args[0].fake_device
+        if not _may_draw(func):
+            result = NotImplemented if self._again is None else self._again(func, args, kwargs or {})
+            return func(*args, **(kwargs or {})) if result is NotImplemented else result
         kwargs = dict(kwargs or {})
         replace = _REPLACED.get(func)
         generator = kwargs.pop("generator", None) or next((a for a in args if isinstance(a, torch.Generator)), None)

@@ -7,6 +7,7 @@ other value is. What makes such tensors is noted as it is traced, and computed o
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import torch
@@ -30,6 +31,15 @@ def _is_real(tensor: torch.Tensor) -> bool:
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+@functools.cache
+def _is_known(func: torch._ops.OpOverload) -> bool | None:
+    """Whether what an operator makes is known, whatever it is given; None: if that is."""
+    if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
+            or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
+        return False
+    return True if func.overloadpacket in _MAKE else None
 
 
 def _memory(tensor: torch.Tensor) -> int:
@@ -73,14 +83,10 @@ class KnownValues:
              written: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more. `given` and
         `written` are the tensors in its arguments, and those of them that it writes to."""
-        if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
-                or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
-            known = False
-        elif func.overloadpacket in _MAKE:
-            known = True
-        elif given:
+        known = _is_known(func)
+        if known is None and given:
             known = all(_is_real(tensor) or id(tensor) in self._known for tensor in given)
-        else:  # an operator of tensors that is given none has Python numbers in their place
+        elif known is None:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:

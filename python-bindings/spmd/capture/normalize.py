@@ -1,9 +1,10 @@
 """FX graph -> the nodes of step.json: every schema argument by name, in order, with its type and default filled in."""
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 import torch.fx
@@ -26,6 +27,33 @@ _RESHAPES = {f"aten.{op}_" for op in ("squeeze", "unsqueeze", "t", "transpose", 
 
 # What reads memory, not elements.
 _STRIDED = (torch.ops.aten.as_strided, torch.ops.aten.as_strided_copy, torch.ops.aten.as_strided_scatter)
+
+
+class _Argument(NamedTuple):
+    """What a schema says of an argument; asking it anew for every node would take most of the time."""
+
+    name: str
+    default: Any
+    type_name: str
+    sets: tuple[str, ...]  # of what it shares memory with
+    is_write: bool
+
+
+@functools.cache
+def _arguments_of(op: torch._ops.OpOverload) -> tuple[_Argument, ...]:
+    return tuple(_Argument(a.name, a.default_value, str(a.type), tuple(a.alias_info.before_set) if a.alias_info else (),
+                           a.alias_info is not None and a.alias_info.is_write) for a in op._schema.arguments)
+
+
+@functools.cache
+def _sets_of_results(op: torch._ops.OpOverload) -> tuple[str, ...]:
+    """What an operator's results share memory with, result by result."""
+    return tuple(alias for r in op._schema.returns if r.alias_info is not None for alias in r.alias_info.before_set)
+
+
+@functools.cache
+def _name_of(op: torch._ops.OpOverload) -> str:
+    return f"{op.namespace}.{op.__name__}"
 
 
 class Values:
@@ -61,19 +89,18 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
     if not isinstance(op, torch._ops.OpOverload):
         raise error_at(stamp.stack, f"Python arithmetic on a tensor's value ({getattr(op, '__name__', op)}) is no part "
                        "of a graph", "compute with the tensor instead of .item()")
-    name = f"{op.namespace}.{op.__name__}"
-    given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
+    name, given = _name_of(op), _given(node)
     if op.overloadpacket in _STRIDED:
         given["storage_offset"] = _offset_in_tensor(op, given, stamp)
     arguments, mutated, alias_sets = [], [], {}
-    for argument in op._schema.arguments:
-        value = given.get(argument.name, argument.default_value)
-        for alias in argument.alias_info.before_set if argument.alias_info else ():
+    for argument in _arguments_of(op):
+        value = given.get(argument.name, argument.default)
+        for alias in argument.sets:
             alias_sets.setdefault(alias, argument.name)
-        if argument.alias_info and argument.alias_info.is_write and _is_written(argument.name, value, given):
+        if argument.is_write and _is_written(argument.name, value, given):
             mutated.append(argument.name)
         if argument.name not in _DROPPED:
-            arguments.append([argument.name, encode(value, str(argument.type), values, stamp, name)])
+            arguments.append([argument.name, encode(value, argument.type_name, values, stamp, name)])
     mutated += [a for a in _HIDDEN_WRITES.get(name, ()) if given.get(a) is not None and given.get("training")]
     if name.rpartition(".")[0] in _RESHAPES:
         name, mutated = name.replace("transpose_.default", "transpose.int").replace("_.", "."), []
@@ -82,8 +109,7 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
                                              for path, v in _flatten(node.meta.get("val"))]}
     if mutated:
         record["mutates"] = mutated
-    views = [alias_sets[alias] for r in op._schema.returns if r.alias_info
-             for alias in r.alias_info.before_set if alias in alias_sets]
+    views = [alias_sets[alias] for alias in _sets_of_results(op) if alias in alias_sets]
     if views and record["results"]:
         record["view_of"] = views[0]
     return record
@@ -185,10 +211,9 @@ def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
         return node.args[0] in nodes
     if not isinstance(node.target, torch._ops.OpOverload) or node.target is torch.ops.aten.lift_fresh.default:
         return False
-    schema = node.target._schema
-    shared = {letter for r in schema.returns if r.alias_info is not None for letter in r.alias_info.before_set}
-    return any(a.alias_info is not None and shared & a.alias_info.before_set and value in nodes
-               for a, value in zip(schema.arguments, node.args) if isinstance(value, torch.fx.Node))
+    shared = _sets_of_results(node.target)
+    return bool(shared) and any(value in nodes and not set(a.sets).isdisjoint(shared)
+                                for a, value in zip(_arguments_of(node.target), node.args) if isinstance(value, torch.fx.Node))
 
 
 def written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
@@ -196,12 +221,16 @@ def written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
     op = node.target
     if node.op != "call_function" or not isinstance(op, torch._ops.OpOverload):
         return
-    given = dict(zip((a.name for a in op._schema.arguments), node.args)) | node.kwargs
-    for argument in op._schema.arguments:
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = given.get(argument.name)
-            yield from (v for v in (value if isinstance(value, (list, tuple)) else [value])
-                        if isinstance(v, torch.fx.Node))
+    written = [argument.name for argument in _arguments_of(op) if argument.is_write]
+    given = _given(node) if written else {}
+    for name in written:
+        value = given.get(name)
+        yield from (v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, torch.fx.Node))
+
+
+def _given(node: torch.fx.Node) -> dict[str, Any]:
+    """The arguments of a node by name."""
+    return dict(zip((a.name for a in _arguments_of(node.target)), node.args)) | node.kwargs
 
 
 def check_pure(node: torch.fx.Node, constants: set[torch.fx.Node], hyper: set[torch.fx.Node]) -> None:

@@ -27,6 +27,7 @@ from .known_values import KnownValues
 from .optimizers import Optimizers
 from .prims import in_atens_words
 from .refusals import Refusals
+from .repeats import Call, Repeats, tensors_in
 from .strides import in_order_of_memory
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
@@ -65,8 +66,10 @@ class ProvenanceMode(TorchDispatchMode):
 
     def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Container[int],
-                 excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers):
+                 excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers,
+                 repeats: Repeats):
         super().__init__()
+        self._repeats = repeats
         self._complex = complex_numbers
         self._module_names: dict[int, str] = {}
         for name, module in modules:
@@ -86,9 +89,13 @@ class ProvenanceMode(TorchDispatchMode):
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
         self.met_foreign: int | None = None  # the real tensor that the trace has ended at
-        self.last_op: str | None = None
+        self._last: torch._ops.OpOverload | None = None
         self.last_stack: tuple[Frame, ...] = ()
         self.optimizer_stack: tuple[Frame, ...] = ()  # of the last op of an optimizer
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # no code of a trace is torch.compile's, and telling it so at every op takes time
 
     @contextlib.contextmanager
     def tracking(self) -> Iterator[None]:
@@ -128,17 +135,50 @@ class ProvenanceMode(TorchDispatchMode):
                 handle.remove()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if kwargs.get("device") is not None:  # a step for the GPU is traced on the CPU, and no device is recorded
-            kwargs["device"] = torch.device("cpu")
+        kwargs = _on_the_cpu(kwargs)
         stack, caller = user_stack()
+        call = self._repeats.find(func, args, kwargs)
+        if self._is_known(call):
+            return self._run_again(call, stack, caller)
         with self.refusals.of_operator():
-            return self._run(func, args, kwargs, stack, caller)
+            return self._run(func, args, kwargs, stack, caller, call)
 
-    def _run(self, func, args, kwargs, stack, caller):
+    def again(self, func, args, kwargs):
+        """The result of an operator that comes as it came before, for a mode above this one, which saves a dispatch;
+        NotImplemented of any other."""
+        call = self._repeats.find(func, args, _on_the_cpu(kwargs))
+        return self._run_again(call, *user_stack()) if self._is_known(call) else NotImplemented
+
+    def _is_known(self, call: Call | None) -> bool:
+        return call is not None and call.form is not None and not any(map(self._is_watched, call.tensors))
+
+    def _is_watched(self, tensor: torch.Tensor) -> bool:
+        number = id(tensor)
+        return number in self._foreign or number in self._excluded or number in self._views
+
+    def _run_again(self, call: Call, stack, caller):
+        """An operator that comes as it came before: whatever depends on it and on the form of its tensors is known."""
+        self._last, self.last_stack = call.func, stack
+        stamp = self._stamp(call.tensors, stack, caller)
+        result = self._repeats.again(call, {"spmd": stamp})
+        made = tensors_in((result,), {})
+        self._known.note(call.func, call.args, call.kwargs, call.tensors, made if call.form.in_place else [], made)
+        if stamp.phase == "optimizer":
+            self._note_from_gradients(made)
+        return result
+
+    def _note_from_gradients(self, made: list[torch.Tensor]) -> None:
+        parameters = set(map(id, self._parameters))
+        self._from_gradients.update((id(t), t) for t in made if id(t) not in parameters)
+
+    @property
+    def last_op(self) -> str | None:
+        return None if self._last is None else str(self._last)
+
+    def _run(self, func, args, kwargs, stack, caller, call):
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
         if func.namespace != "prim":  # reading .device and the like
-            self.last_op, self.last_stack = str(func), stack
+            self._last, self.last_stack = func, stack
         self._refuse(func, leaves, stack)
         written = _written(func, args, kwargs)
         if any(map(self._is_constant, written)):  # it would happen now, and never again
@@ -164,9 +204,9 @@ class ProvenanceMode(TorchDispatchMode):
         if func is torch.ops.aten._local_scalar_dense.default:
             self.items.append((result, stack))
         if stamp.phase == "optimizer":
-            parameters = set(map(id, self._parameters))
-            self._from_gradients.update((id(t), t) for t in pytree.tree_leaves(result)
-                                        if isinstance(t, torch.Tensor) and id(t) not in parameters)
+            self._note_from_gradients(made)
+        if call is not None:
+            self._repeats.note(call, result)
         return result
 
     def _refuse(self, func, leaves, stack) -> None:
@@ -238,6 +278,11 @@ class ProvenanceMode(TorchDispatchMode):
         return any(id(leaf) in gradients or id(leaf) in self._from_gradients for leaf in leaves)
 
 
+def _on_the_cpu(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """A step for the GPU is traced on the CPU, and no device is recorded."""
+    return dict(kwargs or {}) | ({"device": torch.device("cpu")} if kwargs and kwargs.get("device") is not None else {})
+
+
 _exported: list[tuple[Frame, ...]] = [()]
 
 
@@ -253,7 +298,7 @@ def at_lines(stack: tuple[Frame, ...]) -> Iterator[None]:
 
 def user_stack() -> tuple[tuple[Frame, ...], str | None]:
     """The user's frames of this op, outermost first, down to the traced step; and who in PyTorch called it."""
-    frame, frames, caller = sys._getframe(2), [], None
+    frame, frames, caller = sys._getframe(1), [], None
     while frame is not None:
         name = frame.f_code.co_filename
         if is_user_file(name):

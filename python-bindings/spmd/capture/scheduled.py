@@ -9,6 +9,7 @@ is no marker left in it. A comparison with anything but zero (`min(momentum, 0.7
 """
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, Callable, Iterator, Sequence
 
@@ -123,8 +124,10 @@ class Scheduled:
             made.append((name, float(value), tensor))
         return made
 
-    def tracing(self) -> TorchDispatchMode:
+    def tracing(self) -> contextlib.AbstractContextManager:
         """The mode under which ops get the tensors."""
+        if not self._markers:
+            return contextlib.nullcontext()
         return _WithTensors({marker: (lambda tensor=tensor: tensor) for marker, tensor in self._markers.items()}
                             | {1 - marker: (lambda tensor=tensor: 1 - tensor)
                                for marker, tensor in self._markers.items()})

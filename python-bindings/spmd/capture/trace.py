@@ -36,8 +36,8 @@ from .normalize import check_pure, is_view_of_any, provenance
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
-from .quick import quickly
 from .reached import Reached
+from .repeats import Repeats
 from .scheduled import Scheduled
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
@@ -247,14 +247,14 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                                                  call.others).watched())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
-                                ComplexNumbers(fakes.real_of))
+                                ComplexNumbers(fakes.real_of), Repeats(fakes.mode))
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), one_op_composites(), sync_batch_norms(), no_value_checks(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
-                  Draws(*fakes.rng())):
+                  Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
@@ -290,7 +290,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             return tensors
 
         try:
-            with fakes.mode, quickly(), _without_torch_log(), traced_through(), inline_checkpoints(), \
+            with fakes.mode, _without_torch_log(), traced_through(), inline_checkpoints(), \
                     only_autocast_of_the_traced_device(), traceable_step(call.optimizers), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
