@@ -66,6 +66,7 @@ ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
     int64_t first = buffer.uses.firstUse(), last = buffer.uses.lastUse();
     request.first = buffer.isBound() || first < 0 ? 0 : first + 1;
     request.last = buffer.isBound() ? end : last + 1;
+    request.past = buffer.isBound() ? end + 1 : buffer.uses.findPast(order) + 1;
     requests.push_back(request);
   }
 }

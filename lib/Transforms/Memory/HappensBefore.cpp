@@ -6,7 +6,8 @@
 using namespace spmd::memory;
 
 HappensBefore::HappensBefore(llvm::ArrayRef<StreamCommand> list, unsigned numStreams)
-    : commands(list.begin(), list.end()), numStreams(numStreams), clocks(list.size() * numStreams, -1) {
+    : commands(list.begin(), list.end()), numStreams(numStreams), clocks(list.size() * numStreams, -1),
+      ofStream(numStreams) {
   // [Note: clocks] A vector clock per command: before(c) is what is complete when c starts, which is what was complete
   // when the previous command of its stream completed. That one adds itself, and, if it was a wait, all that was
   // complete when the awaited command completed. A stream's prefix is complete when its last command is, so one number
@@ -14,6 +15,7 @@ HappensBefore::HappensBefore(llvm::ArrayRef<StreamCommand> list, unsigned numStr
   std::vector<int64_t> now(numStreams * numStreams, -1); // after the latest command of each stream
   std::vector<int64_t> after(clocks.size(), -1);
   for (int64_t c = 0, e = commands.size(); c != e; ++c) {
+    ofStream[commands[c].stream].push_back(c);
     int64_t *current = &now[commands[c].stream * numStreams];
     std::copy_n(current, numStreams, &clocks[c * numStreams]);
     current[commands[c].stream] = c;
@@ -42,6 +44,16 @@ int64_t Uses::lastUse() const { return *std::max_element(last.begin(), last.end(
 
 bool Uses::precede(int64_t command, const HappensBefore &order) const {
   return std::all_of(last.begin(), last.end(), [&](int64_t use) { return use < 0 || order.precedes(use, command); });
+}
+
+int64_t Uses::findPast(const HappensBefore &order) const {
+  int64_t past = 0;
+  for (const std::vector<int64_t> &commands : order.byStream()) { // what is complete grows along a stream
+    auto it = std::partition_point(commands.begin(), commands.end(), [&](int64_t c) { return !precede(c, order); });
+    if (it != commands.begin())
+      past = std::max(past, *std::prev(it) + 1);
+  }
+  return past;
 }
 
 bool Uses::precede(const Uses &other, const HappensBefore &order) const {

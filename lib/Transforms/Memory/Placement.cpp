@@ -110,11 +110,16 @@ Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests,
                                      int64_t lowerBound) {
   unsigned size = requests.size();
   std::vector<std::vector<unsigned>> conflicts(size);
-  for (unsigned i = 0; i != size; ++i)
-    for (unsigned j = i + 1; j != size; ++j)
-      if (requests[i].bytes > 0 && requests[j].bytes > 0 && conflict(i, j)) {
-        conflicts[i].push_back(j);
-        conflicts[j].push_back(i);
+  Order begins(size); // by first use
+  std::iota(begins.begin(), begins.end(), 0u);
+  llvm::sort(begins, [&](unsigned a, unsigned b) {
+    return requests[a].first != requests[b].first ? requests[a].first < requests[b].first : a < b;
+  });
+  for (auto it = begins.begin(); it != begins.end(); ++it)
+    for (auto other = std::next(it); other != begins.end() && requests[*other].first < requests[*it].past; ++other)
+      if (requests[*it].bytes > 0 && requests[*other].bytes > 0 && conflict(*it, *other)) {
+        conflicts[*it].push_back(*other);
+        conflicts[*other].push_back(*it);
       }
 
   std::vector<int64_t> pressure = computePressure(requests, alignment);

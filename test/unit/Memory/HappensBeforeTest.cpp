@@ -63,6 +63,13 @@ TEST(HappensBeforeTest, AgreesWithReachability) {
     for (int a = 0; a != size; ++a)
       for (int b = 0; b != size; ++b)
         EXPECT_EQ(order.precedes(a, b), starts[a][b]) << a << " before " << b << " in round " << round;
+    Uses uses(streams);
+    for (int use : {static_cast<int>(random() % size), static_cast<int>(random() % size)})
+      uses.add(commands[use].stream, use);
+    int past = size;
+    while (past > 0 && uses.precede(past - 1, order))
+      --past;
+    EXPECT_EQ(uses.findPast(order), past) << "in round " << round;
   }
 }
 

@@ -31,6 +31,9 @@ public:
   /// True if command `a` has completed, on every execution, before command `b` starts.
   bool precedes(int64_t a, int64_t b) const { return before(b)[commands[a].stream] >= a; }
 
+  /// The commands of each stream, in order.
+  llvm::ArrayRef<std::vector<int64_t>> byStream() const { return ofStream; }
+
 private:
   /// One entry per stream: the last command of that stream that has completed when `command` starts, or -1.
   const int64_t *before(int64_t command) const { return &clocks[command * numStreams]; }
@@ -38,6 +41,7 @@ private:
   std::vector<StreamCommand> commands;
   unsigned numStreams;
   std::vector<int64_t> clocks;
+  std::vector<std::vector<int64_t>> ofStream;
 };
 
 /// Where a buffer is used: the first and the last command of each stream that touches it.
@@ -54,6 +58,8 @@ public:
   bool precede(const Uses &other, const HappensBefore &order) const;
   /// True if every use recorded here completes before `command` starts.
   bool precede(int64_t command, const HappensBefore &order) const;
+  /// The first command such that every use recorded here completes before it or any later one in program order starts.
+  int64_t findPast(const HappensBefore &order) const;
 
 private:
   std::vector<int64_t> first, last;

@@ -15,11 +15,14 @@
 
 namespace spmd::memory {
 
-/// A buffer to be placed. `first` and `last` are the program positions of its first and last use, inclusive.
+/// A buffer to be placed. `first` and `last` are the program positions of its first and last use, inclusive. None that
+/// is first used at `past` or behind it conflicts with the buffer, so that a long program's pairs need not all be
+/// asked.
 struct BufferRequest {
   int64_t bytes = 0;
   int64_t first = 0;
   int64_t last = 0;
+  int64_t past = INT64_MAX;
 };
 
 /// Offsets for every request, the bytes that hold them all, and the name of the order and fit that found them.

@@ -275,6 +275,7 @@ void replaceCluster(const Remains &remains, Value product, Value result, Value p
   OpBuilder builder(cluster);
   auto rest = ClusterOp::create(builder, cluster.getLoc(), types, inputs, cluster.getDims(), cluster.getParallel(),
                                 operandMaps, resultMaps, guarded);
+  numberInBlock(rest);
   rest->setDiscardableAttrs(cluster->getDiscardableAttrDictionary());
   IRMapping mapping;
   SmallVector<Value> arguments(cluster.getInputs().size());

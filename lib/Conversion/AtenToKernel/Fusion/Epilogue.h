@@ -64,6 +64,13 @@ Remains findRemains(kernel::ClusterOp cluster, llvm::ArrayRef<Site> sites);
 /// that are gone.
 void replaceCluster(const Remains &remains, mlir::Value product, mlir::Value result, mlir::Value preActivation);
 
+/// Gives an op its number in the order of its block. Where neighbours have none, asking for the order numbers the whole
+/// block anew, which for every product of a long step takes a time that grows with the square of its length.
+inline void numberInBlock(mlir::Operation *added) {
+  if (mlir::Operation *next = added->getNextNode())
+    (void)added->isBeforeInBlock(next);
+}
+
 } // namespace spmd::epilogue
 
 #endif // SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_EPILOGUE_H

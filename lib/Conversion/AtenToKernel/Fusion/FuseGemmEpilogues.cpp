@@ -195,6 +195,7 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
                               candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(),
                               gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(),
                               gemm.getAStride(), gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
+  numberInBlock(fused);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   for (const Remains &rest : candidate.remains)
     replaceCluster(rest, gemm.getResult(), fused.getResult(), fused.getPreActivation());
