@@ -75,14 +75,19 @@ void spmd::placeBuffers(plan::ProgramOp program) {
 
   SmallVector<unsigned> rest;
   std::vector<memory::BufferRequest> requests;
+  std::vector<std::optional<unsigned>> placeInRest(buffers.size());
   for (unsigned i = 0; i < buffers.size(); ++i)
     if (!buffers[i].isBound()) {
+      placeInRest[i] = rest.size();
       rest.push_back(i);
       requests.push_back(liveness.getRequests()[i]);
     }
-  memory::Placement placement = memory::placeBuffers(
-      requests, [&](unsigned a, unsigned b) { return liveness.mayOverlap(rest[a], rest[b]); }, kTransientAlignment,
-      peak.bytes - blocks);
+  std::vector<std::vector<unsigned>> all = liveness.findConflicts(), conflicts(rest.size());
+  for (auto [number, others] : llvm::zip_equal(rest, conflicts))
+    for (unsigned other : all[number])
+      if (placeInRest[other])
+        others.push_back(*placeInRest[other]);
+  memory::Placement placement = memory::placeBuffers(requests, conflicts, kTransientAlignment, peak.bytes - blocks);
   for (auto [number, offset] : llvm::zip_equal(rest, placement.offsets))
     plan::BufferOp(buffers[number].op).setOffset(stateBytes + blocks + offset);
   program.setStateBytes(stateBytes);

@@ -1,5 +1,6 @@
 //===- StartCollectives.cpp - spmd-start-collectives ----------------------===//
 
+#include "BlockOrder.h"
 #include "Views.h"
 #include "dialects/Aten/Aten.h"
 #include "dialects/Spmd/Roles.h"
@@ -27,6 +28,10 @@ private:
   void boundGradients(ArrayRef<WaitOp> scatters);
   void sinkSumsAcross(ArrayRef<WaitOp> scatters);
   int64_t getPrefetch(Operation *start);
+  void bringCast(Operation *start);
+  bool isBefore(Operation *a, Operation *b) const { return order->isBefore(a, b); }
+
+  std::optional<BlockOrder> order; // of the step, while the pass runs
 };
 
 } // namespace
@@ -35,18 +40,20 @@ private:
 WaitOp StartCollectivesPass::split(CollectiveOpInterface op) {
   OpBuilder builder(op);
   Operation *start = createStart(builder, op);
+  order->place(start);
   Operation *first = op->getBlock()->getTerminator();
   for (Operation *user : op->getUsers())
-    if (user->isBeforeInBlock(first))
+    if (isBefore(user, first))
       first = user;
   builder.setInsertionPoint(first);
   auto wait = WaitOp::create(builder, op.getLoc(), op->getResultTypes(), start->getResult(0));
+  order->place(wait);
   if (Attribute segment = op->getAttr(kSegmentAttr)) {
     start->setAttr(kSegmentAttr, segment);
     wait->setAttr(kSegmentAttr, segment);
   }
   op->replaceAllUsesWith(wait.getResults());
-  op->erase();
+  order->erase(op);
   return wait;
 }
 
@@ -69,10 +76,10 @@ static bool isPieceOfUnit(Value sent) {
 }
 
 /// Moves a cast that only this start reads to it, so that the cast chunk lives no longer than the gather.
-static void bringCast(Operation *start) {
+void StartCollectivesPass::bringCast(Operation *start) {
   auto narrow = start->getOperand(0).getDefiningOp<aten::ToCopyOp>();
   if (narrow && narrow->hasOneUse())
-    narrow->moveBefore(start);
+    order->moveBefore(narrow, start);
 }
 
 /// How many gathers ahead: what the unit says, or else the option.
@@ -93,24 +100,25 @@ void StartCollectivesPass::prefetchGathers(ArrayRef<WaitOp> gathers) {
     int64_t distance = getPrefetch(start);
     int64_t ahead = static_cast<int64_t>(index) - distance;
     if (distance == 0)
-      start->moveBefore(wait);
+      order->moveBefore(start, wait);
     else if (ahead >= 0)
-      start->moveAfter(gathers[ahead]);
+      order->moveAfter(start, gathers[ahead]);
     else
-      start->moveBefore(&wait->getBlock()->front());
+      order->moveBefore(start, &wait->getBlock()->front());
     ReleaseOp &previous = releases[getGatheredChunk(start->getOperand(0))];
-    if (previous && start->isBeforeInBlock(previous) && previous->isBeforeInBlock(wait))
-      start->moveAfter(previous);
+    if (previous && isBefore(start, previous) && isBefore(previous, wait))
+      order->moveAfter(start, previous);
     // A piece is cut once forward has read what it is of.
-    if (Operation *piece = start->getOperand(0).getDefiningOp<SliceOp>(); piece && start->isBeforeInBlock(piece))
-      start->moveAfter(piece);
+    if (Operation *piece = start->getOperand(0).getDefiningOp<SliceOp>(); piece && isBefore(start, piece))
+      order->moveAfter(start, piece);
     bringCast(start);
 
     Value value = wait->getResult(0);
-    Operation *last = getLastReader(value);
+    Operation *last = getLastReader(value, [&](Operation *a, Operation *b) { return isBefore(a, b); });
     OpBuilder builder(wait);
     builder.setInsertionPointAfter(last ? last : wait);
     auto release = ReleaseOp::create(builder, wait.getLoc(), value);
+    order->place(release);
     Attribute segment = (last ? last : wait)->getAttr(kSegmentAttr);
     if (segment)
       release->setAttr(kSegmentAttr, segment);
@@ -126,8 +134,8 @@ void StartCollectivesPass::boundGradients(ArrayRef<WaitOp> scatters) {
   for (size_t i = 1; i < scatters.size(); ++i) {
     WaitOp wait = scatters[i - 1], next = scatters[i];
     Operation *start = next.getHandle().getDefiningOp();
-    if (start->isBeforeInBlock(wait))
-      wait->moveAfter(start);
+    if (isBefore(start, wait))
+      order->moveAfter(wait, start);
   }
 }
 
@@ -147,7 +155,7 @@ void StartCollectivesPass::sinkSumsAcross(ArrayRef<WaitOp> scatters) {
   for (WaitOp scatter : scatters)
     if (AllReduceStartOp sum = getSumAcross(scatter))
       for (Operation *wait : sum.getHandle().getUsers())
-        if (!firstUse || wait->isBeforeInBlock(firstUse))
+        if (!firstUse || isBefore(wait, firstUse))
           firstUse = wait;
   for (size_t i = 0; i < scatters.size(); ++i) {
     WaitOp scatter = scatters[i];
@@ -155,11 +163,11 @@ void StartCollectivesPass::sinkSumsAcross(ArrayRef<WaitOp> scatters) {
     if (!sum)
       continue;
     Operation *next = i + 1 < scatters.size() ? WaitOp(scatters[i + 1]).getHandle().getDefiningOp() : nullptr;
-    if (next && next->isBeforeInBlock(firstUse))
-      scatter->moveAfter(next);
-    else if (scatter->isBeforeInBlock(firstUse))
-      scatter->moveBefore(firstUse);
-    sum->moveAfter(scatter);
+    if (next && isBefore(next, firstUse))
+      order->moveAfter(scatter, next);
+    else if (isBefore(scatter, firstUse))
+      order->moveBefore(scatter, firstUse);
+    order->moveAfter(sum, scatter);
   }
 }
 
@@ -167,6 +175,7 @@ LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
   if (prefetch < 0 || prefetch > 1)
     return getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
   Block &body = step.getBody().front();
+  order.emplace(body);
   SmallVector<CollectiveOpInterface> all;
   for (auto op : body.getOps<CollectiveOpInterface>())
     if (!op.isStart())
@@ -182,14 +191,15 @@ LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
     if (ofArgument)
       gathers.push_back(wait);
   }
-  llvm::sort(gathers, [](WaitOp a, WaitOp b) { return a->isBeforeInBlock(b); });
+  llvm::sort(gathers, [&](WaitOp a, WaitOp b) { return isBefore(a, b); });
   // A buffer that the step returns is never free.
-  llvm::erase_if(gathers, [](WaitOp wait) {
-    Operation *last = getLastReader(wait->getResult(0));
+  llvm::erase_if(gathers, [&](WaitOp wait) {
+    Operation *last = getLastReader(wait->getResult(0), [&](Operation *a, Operation *b) { return isBefore(a, b); });
     return last && last->hasTrait<OpTrait::IsTerminator>();
   });
   prefetchGathers(gathers);
   boundGradients(scatters);
   sinkSumsAcross(scatters);
+  order.reset();
   return success();
 }

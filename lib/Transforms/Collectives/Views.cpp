@@ -17,13 +17,17 @@ bool isViewOp(Operation *op) {
 }
 
 Operation *getLastReader(Value value) {
+  return getLastReader(value, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+}
+
+Operation *getLastReader(Value value, llvm::function_ref<bool(Operation *, Operation *)> isBefore) {
   Operation *last = nullptr;
   SmallVector<Value> open{value};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
       if (isa<ReleaseOp>(user))
         continue;
-      if (!last || last->isBeforeInBlock(user))
+      if (!last || isBefore(last, user))
         last = user;
       if (isViewOp(user))
         llvm::append_range(open, user->getResults());

@@ -4,6 +4,7 @@
 #define SPMD_LIB_TRANSFORMS_COLLECTIVES_VIEWS_H
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace spmd {
 
@@ -15,6 +16,9 @@ bool isViewOp(mlir::Operation *op);
 /// The last op in the block that reads `value` or, through views, its bytes; null
 /// when nothing does.
 mlir::Operation *getLastReader(mlir::Value value);
+/// The same, by another way to tell their order.
+mlir::Operation *getLastReader(mlir::Value value,
+                               llvm::function_ref<bool(mlir::Operation *, mlir::Operation *)> isBefore);
 
 } // namespace spmd
 

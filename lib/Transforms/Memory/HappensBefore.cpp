@@ -46,14 +46,11 @@ bool Uses::precede(int64_t command, const HappensBefore &order) const {
   return std::all_of(last.begin(), last.end(), [&](int64_t use) { return use < 0 || order.precedes(use, command); });
 }
 
-int64_t Uses::findPast(const HappensBefore &order) const {
-  int64_t past = 0;
-  for (const std::vector<int64_t> &commands : order.byStream()) { // what is complete grows along a stream
-    auto it = std::partition_point(commands.begin(), commands.end(), [&](int64_t c) { return !precede(c, order); });
-    if (it != commands.begin())
-      past = std::max(past, *std::prev(it) + 1);
-  }
-  return past;
+int64_t Uses::findPast(unsigned stream, const HappensBefore &order) const {
+  llvm::ArrayRef<int64_t> commands = order.getCommands(stream); // what is complete grows along a stream
+  const int64_t *past =
+      std::partition_point(commands.begin(), commands.end(), [&](int64_t c) { return !precede(c, order); });
+  return past == commands.begin() ? 0 : *std::prev(past) + 1;
 }
 
 bool Uses::precede(const Uses &other, const HappensBefore &order) const {

@@ -80,8 +80,8 @@ private:
   /// The lowest gap between placed conflicting buffers that holds `bytes`, or, for best fit, the tightest.
   int64_t findGap(const Placement &placement, unsigned buffer, int64_t bytes, Fit fit) const {
     std::vector<std::pair<int64_t, int64_t>> taken;
-    for (unsigned other : conflicts[buffer])
-      if (int64_t begin = placement.offsets[other]; begin >= 0)
+    for (unsigned other : requests[buffer].bytes > 0 ? ArrayRef<unsigned>(conflicts[buffer]) : ArrayRef<unsigned>())
+      if (int64_t begin = placement.offsets[other]; begin >= 0 && requests[other].bytes > 0)
         taken.emplace_back(begin, begin + llvm::alignTo(requests[other].bytes, alignment));
     llvm::sort(taken);
     int64_t end = 0, bestOffset = -1, bestGap = INT64_MAX;
@@ -108,20 +108,19 @@ private:
 Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests,
                                      llvm::function_ref<bool(unsigned, unsigned)> conflict, int64_t alignment,
                                      int64_t lowerBound) {
-  unsigned size = requests.size();
-  std::vector<std::vector<unsigned>> conflicts(size);
-  Order begins(size); // by first use
-  std::iota(begins.begin(), begins.end(), 0u);
-  llvm::sort(begins, [&](unsigned a, unsigned b) {
-    return requests[a].first != requests[b].first ? requests[a].first < requests[b].first : a < b;
-  });
-  for (auto it = begins.begin(); it != begins.end(); ++it)
-    for (auto other = std::next(it); other != begins.end() && requests[*other].first < requests[*it].past; ++other)
-      if (requests[*it].bytes > 0 && requests[*other].bytes > 0 && conflict(*it, *other)) {
-        conflicts[*it].push_back(*other);
-        conflicts[*other].push_back(*it);
+  std::vector<std::vector<unsigned>> conflicts(requests.size());
+  for (unsigned i = 0; i != requests.size(); ++i)
+    for (unsigned j = i + 1; j != requests.size(); ++j)
+      if (conflict(i, j)) {
+        conflicts[i].push_back(j);
+        conflicts[j].push_back(i);
       }
+  return placeBuffers(requests, conflicts, alignment, lowerBound);
+}
 
+Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests, ArrayRef<std::vector<unsigned>> conflicts,
+                                     int64_t alignment, int64_t lowerBound) {
+  unsigned size = requests.size();
   std::vector<int64_t> pressure = computePressure(requests, alignment);
   auto bytes = [&](unsigned i) { return requests[i].bytes; };
   auto life = [&](unsigned i) { return requests[i].last - requests[i].first + 1; };

@@ -53,20 +53,6 @@ TEST(PlacementTest, ReusesDeadBytes) {
 
 TEST(PlacementTest, UsesAtOnePositionConflict) { EXPECT_EQ(place({{100, 0, 2}, {100, 2, 3}}).bytes, 200); }
 
-TEST(PlacementTest, PairsPastABufferAreNotAsked) {
-  std::vector<BufferRequest> requests = {{100, 0, 1, 3}, {100, 4, 5}, {100, 2, 3, 4}, {100, 3, 3, 4}};
-  std::vector<std::pair<unsigned, unsigned>> asked;
-  Placement placement = placeBuffers(
-      requests,
-      [&](unsigned i, unsigned j) {
-        asked.emplace_back(i, j);
-        return true;
-      },
-      1);
-  EXPECT_EQ(asked, (std::vector<std::pair<unsigned, unsigned>>{{0, 2}, {2, 3}}));
-  EXPECT_EQ(placement.bytes, 200);
-}
-
 TEST(PlacementTest, ConflictsBeyondPositionsAreKept) {
   std::vector<BufferRequest> requests = {{100, 0, 1}, {100, 2, 3}};
   EXPECT_EQ(placeBuffers(requests, [](unsigned, unsigned) { return true; }, 1).bytes, 200);

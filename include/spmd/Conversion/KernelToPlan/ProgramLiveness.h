@@ -35,6 +35,8 @@ public:
   llvm::ArrayRef<memory::BufferRequest> getRequests() const { return requests; }
   /// True unless all uses of one buffer are complete before any use of the other.
   bool mayOverlap(unsigned a, unsigned b) const { return !diesBefore(a, b) && !diesBefore(b, a); }
+  /// For each buffer those that may overlap it, in no order.
+  std::vector<std::vector<unsigned>> findConflicts() const;
   /// The largest set of buffers of which no two may share bytes, each rounded up to the alignment of placement.
   runtime::MemoryPeak findPeak() const;
 

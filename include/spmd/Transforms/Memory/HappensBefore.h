@@ -31,8 +31,8 @@ public:
   /// True if command `a` has completed, on every execution, before command `b` starts.
   bool precedes(int64_t a, int64_t b) const { return before(b)[commands[a].stream] >= a; }
 
-  /// The commands of each stream, in order.
-  llvm::ArrayRef<std::vector<int64_t>> byStream() const { return ofStream; }
+  /// The commands of a stream, in order.
+  llvm::ArrayRef<int64_t> getCommands(unsigned stream) const { return ofStream[stream]; }
 
 private:
   /// One entry per stream: the last command of that stream that has completed when `command` starts, or -1.
@@ -58,8 +58,10 @@ public:
   bool precede(const Uses &other, const HappensBefore &order) const;
   /// True if every use recorded here completes before `command` starts.
   bool precede(int64_t command, const HappensBefore &order) const;
-  /// The first command such that every use recorded here completes before it or any later one in program order starts.
-  int64_t findPast(const HappensBefore &order) const;
+  /// The first command of `stream` that uses it; -1 if there is none.
+  int64_t firstUse(unsigned stream) const { return first[stream]; }
+  /// The first command such that every use recorded here completes before it, or a later one, of `stream` starts.
+  int64_t findPast(unsigned stream, const HappensBefore &order) const;
 
 private:
   std::vector<int64_t> first, last;

@@ -73,7 +73,9 @@ private:
   const Graph &graph;
   const Placement &placement;
   bool fuse;
+  /// In the order in which they were made; one without members was merged.
   std::vector<std::unique_ptr<Cluster>> clusters;
+  llvm::DenseMap<int64_t, SmallVector<Cluster *, 4>> ofOrdinal;
   llvm::DenseMap<Node *, Cluster *> clusterOf;
   llvm::DenseMap<Node *, SmallVector<Node *, 2>> readers;
   unsigned nextId = 0;
@@ -233,7 +235,8 @@ bool ClusterBuilder::merge(Cluster &into, Cluster &from) {
     clusterOf[member] = &into;
   }
   llvm::sort(into.members, [](Node *a, Node *b) { return a->id < b->id; });
-  llvm::erase_if(clusters, [&](const std::unique_ptr<Cluster> &cluster) { return cluster.get() == &from; });
+  from.members.clear(); // nothing but the list of all clusters has it any more
+  llvm::erase(ofOrdinal[from.ordinal], &from);
   return true;
 }
 
@@ -299,8 +302,8 @@ bool ClusterBuilder::tryJoinProducers(Node *node, ArrayRef<Cluster *> producers)
 
 bool ClusterBuilder::tryJoinSibling(Node *node, int64_t level) {
   int64_t ordinal = placement.getOrdinal(node);
-  for (const std::unique_ptr<Cluster> &cluster : llvm::reverse(clusters)) {
-    if (cluster->ordinal != ordinal || cluster->level < level)
+  for (Cluster *cluster : llvm::reverse(ofOrdinal[ordinal])) {
+    if (cluster->level < level)
       continue;
     std::optional<Admission> admission = admit(*cluster, node);
     if (!admission)
@@ -324,6 +327,7 @@ void ClusterBuilder::createCluster(Node *node, int64_t level) {
   cluster.id = nextId++;
   cluster.ordinal = placement.getOrdinal(node);
   cluster.level = level;
+  ofOrdinal[cluster.ordinal].push_back(&cluster);
   if (!node->isFusible()) {
     cluster.count = node->getNumElements();
     cluster.members.push_back(node);
@@ -355,6 +359,7 @@ std::vector<std::unique_ptr<Cluster>> ClusterBuilder::run() {
     if (!joined)
       createCluster(node, level);
   }
+  llvm::erase_if(clusters, [](const std::unique_ptr<Cluster> &cluster) { return cluster->members.empty(); });
   llvm::sort(clusters, [](const std::unique_ptr<Cluster> &a, const std::unique_ptr<Cluster> &b) {
     return std::tuple(a->ordinal, a->level, a->id) < std::tuple(b->ordinal, b->level, b->id);
   });
