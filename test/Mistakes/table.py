@@ -165,7 +165,7 @@ MISTAKES = [
             "Gathered parameters that should be freed after the forward pass are kept for the backward pass.",
             ("Transforms/Collectives/dedup-collectives",)),
     Mistake("collectives-two-buffers", "lib/Transforms/Collectives/StartCollectives.cpp",
-            "if (⟦previous && start->isBeforeInBlock(previous) && previous->isBeforeInBlock(wait)⟧)", "false",
+            "if (⟦previous && isBefore(start, previous) && isBefore(previous, wait)⟧)", "false",
             "A unit is gathered again while its gathered buffer is still in use, and takes twice the memory.",
             ("Transforms/Collectives/start-collectives", "Transforms/Collectives")),
     Mistake("movement-gap", "lib/Transforms/Movement/JoinSliceGradients.cpp",
@@ -466,4 +466,8 @@ MISTAKES = [
             "sum(values[1:], values[0])",
             "The recorded reference of a local view sums the gradients.",
             ("Python/test_local_view",)),
+    Mistake("python-repeats", "python-bindings/spmd/capture/repeats.py",
+            "elif kind in _CONSTANTS:\n                key += ⟦kind, value⟧", "(value,)",
+            "A product by 1.0 is traced with the type that one by 1 has given.",
+            ("Python/test_repeats",)),
 ]

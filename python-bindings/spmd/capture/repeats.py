@@ -136,7 +136,7 @@ class Repeats:
         args = tuple(_nodes(value, slots) for value in call.args)
         kwargs = {name: _nodes(value, slots) for name, value in call.kwargs.items()}
         node = self._add(graph, call.func, args, kwargs)
-        node.meta = {"custom": stamp, "val": form.values[0]}
+        node.meta.update(custom=stamp, val=form.values[0])
         slot_type, proxy_type = type(call.slots[0]), type(call.slots[0].proxy)
         tracker, tracer = self._tracer.tensor_tracker, self._tracer
         if form.in_place:
@@ -149,7 +149,7 @@ class Repeats:
             return made[0]
         for number, value in zip(form.taken, form.values[1:]):
             item = self._add(graph, operator.getitem, (node, number), {})
-            item.meta = {"custom": stamp, "val": value}
+            item.meta.update(custom=stamp, val=value)
             if made[number] is not None:
                 tracker[made[number]] = slot_type(proxy_type(item, tracer), None)
         return form.kind(made)
