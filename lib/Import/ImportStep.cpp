@@ -8,6 +8,7 @@
 #include "Package/StepPackage.h"
 
 #include "dialects/Aten/AtenDialect.h"
+#include "dialects/Spmd/DynamicBatch.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -156,6 +157,11 @@ void StepImporter::addModuleAttributes(ModuleOp module, ArrayRef<Attribute> phas
     module->setAttr("spmd.precision", getPrecision(*step.precision));
     module->setAttr("spmd.exempt_classes", getStrings(builder, step.exemptClasses));
   }
+  if (step.dynamicBatch)
+    module->setAttr(
+        kDynamicBatchAttr,
+        builder.getDictionaryAttr({builder.getNamedAttr("rows", builder.getStringAttr(step.dynamicBatch->rows)),
+                                   builder.getNamedAttr("size", builder.getI64IntegerAttr(step.dynamicBatch->size))}));
   NamedAttrList tied;
   for (const step::Parameter &param : step.parameters)
     if (!param.aliases.empty())
@@ -282,5 +288,18 @@ OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
     folder = ".";
   if (runtime::Status status = step::checkWeights(*step, folder); !status.ok())
     return fail(status);
-  return importStep(*step, context);
+  OwningOpRef<ModuleOp> module = importStep(*step, context);
+  SmallString<128> otherFile(folder);
+  llvm::sys::path::append(otherFile, kOtherBatchName, "step.json");
+  if (!module || !step->dynamicBatch || !llvm::sys::fs::exists(otherFile))
+    return module;
+  runtime::Expected<step::Step> other = step::readStep(otherFile.str().str());
+  if (!other)
+    return fail(other.error());
+  OwningOpRef<ModuleOp> otherModule = importStep(*other, context);
+  if (!otherModule)
+    return {};
+  otherModule->setSymName(kOtherBatchName);
+  module->push_back(otherModule.release());
+  return module;
 }

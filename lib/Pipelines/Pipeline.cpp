@@ -124,6 +124,8 @@ std::unique_ptr<Pass> fuseGemmEpilogues(const PipelineOptions &options) {
 
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
+    {Phase::import, Kind::required, make<createDynamicBatch>,
+     "of a smaller batch than the captured one the rows that are not there must count nowhere"},
     {Phase::import, Kind::required, make<createFoldEmptyTensorsPass>,
      "no kernel takes a tensor without elements, and what it adds to a step is known"},
     {Phase::import, Kind::required, make<createWidenStepCountersPass>,

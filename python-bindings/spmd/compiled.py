@@ -5,6 +5,8 @@ from typing import Any, Callable, Iterable, Sequence
 
 import torch
 
+from .batch_sizes import Dynamic
+from .capture.batch_sizes import sizes_of
 from .compiledstep import CompiledStep, NonFiniteError
 from .initialization import Initialize
 from .meshes import count_ranks, mesh_text, mesh_text_with_tensor
@@ -37,7 +39,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             launcher: str | None = None, module_override: Any = None, gm_transformation: Pass | None = None,
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
             parallel_mode: Any = None, flight_record: str | None = None, override_placements: Any = None,
-            **fsdp: Any) -> Any:
+            dynamic_batch: Any = None, maybe_dynamic_batch: Any = None, **fsdp: Any) -> Any:
     """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
@@ -96,6 +98,10 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       override_placements: where parameters are on the mesh's tensor axis, by patterns of their names, of which the first
         that matches decides: {"blocks.*.fc1.weight": Shard(0)} of torch.distributed.tensor, Replicate(), or text as
         for --override-placements. What nothing is said of is whole (docs/shard-units.md, the tensor axis).
+      dynamic_batch: the most rows that a batch has, 9: one program serves batches of 1 to 9 rows (docs/python.md, batches of
+        several sizes); or several such numbers, (4, 16): a batch is padded, exactly, to the next of them. A larger batch is
+        compiled for itself. An error where the step needs a program for each size.
+      maybe_dynamic_batch: the same, but such a step is compiled for each size, with a Remark that says why.
       fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
         what means nothing here is told with a Remark, anything else is an error.
 
@@ -143,6 +149,15 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
              *([] if accumulate == "sharded" else [f"--accumulate={accumulate}"]),
              *([] if gradient_divide_factor is None
                else [f"--gradient-divide-factor={float(gradient_divide_factor)!r}"]), *options]
+    if dynamic_batch is not None and maybe_dynamic_batch is not None:
+        raise ValueError("dynamic_batch and maybe_dynamic_batch are both given; leave one out")
+    dynamic = None
+    for option, value in (("dynamic_batch", dynamic_batch), ("maybe_dynamic_batch", maybe_dynamic_batch)):
+        if value is not None:
+            if view == "local":
+                raise ValueError(f"{option} is for view='global'; with view='local' each rank's rows are a batch of their own, of "
+                                 "one size")
+            dynamic = Dynamic(sizes_of(value, option), falls_back=option == "maybe_dynamic_batch")
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)
     run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch),
@@ -150,6 +165,6 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
 
     def wrap(function: Callable) -> CompiledStep:
         return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads, computed, launcher, overrides, param_init_fn)
+                            check_finite, keep_grads, computed, launcher, overrides, param_init_fn, dynamic)
 
     return wrap if train_step is None else wrap(train_step)

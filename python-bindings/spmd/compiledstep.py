@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from .agreement import StepAgreement
 from .arrays import to_torch
+from .batch_sizes import Dynamic
 from .capture import StepPackage
 from .capture.call import StepCall, name_of, takes
 from .capture.gradients import with_gradient
@@ -28,7 +29,7 @@ from .interrupts import uninterrupted
 from .livestate import LiveState, Valueless
 from .looking import local_shards, select, state_dict, unshard
 from .native import FAILED
-from .making import make_program, save_tensors
+from .making import make_program, save_tensors, served_too
 from .overrides import Overrides
 from .planning import Plan, read_plan
 from .precision import Precision
@@ -75,20 +76,22 @@ class CompiledStep(CompiledFunction):
     def __init__(self, train_step: Callable, options: Sequence[str], batch_dims: dict[str, int | None] | None,
                  run_options: dict[str, Any], max_compiles: int, ranks: int | None, view: str, units: UnitChoice,
                  check_finite: bool = False, keep_grads: bool = False, precision: Precision | None = None,
-                 launcher: str | None = None, overrides: Overrides = Overrides([], []), init: Initialize | None = None):
+                 launcher: str | None = None, overrides: Overrides = Overrides([], []), init: Initialize | None = None,
+                 dynamic: Dynamic | None = None):
         functools.update_wrapper(self, train_step)
         function = train_step
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
         self._arguments = (options, batch_dims, run_options, max_compiles, ranks, view, units, check_finite,
-                           keep_grads, precision, launcher, overrides, init)
+                           keep_grads, precision, launcher, overrides, init, dynamic)
         self._overrides = overrides
         self.train_step, self.batch_dims, self.max_compiles = train_step, batch_dims, max_compiles
         self.ranks, self.view, self.steps, self.compiles, self.check_finite = ranks, view, 0, 0, check_finite
         self._options, self._run_options, self._units = list(options), dict(run_options), units
         self._keep_grads, self._precision, self._lock = keep_grads, precision, threading.RLock()
-        self._launcher, self._agreement, self._init = launcher, None, init
+        self._launcher, self._agreement, self._init, self._dynamic = launcher, None, init, dynamic
+        self._other_steps: list[tuple[Any, ...]] = []  # keys of calls whose batch size no program for several serves
         self._programs: list[Program] = []
         self._current: Program | None = None
         self._live: LiveState | None = None
@@ -141,7 +144,8 @@ class CompiledStep(CompiledFunction):
         program = self._program_for(call, rows, need)
         self._checkpoints.take(self)
         live, trainer = self._live, program.trainer
-        program.check_batch(rows)
+        size = program.of_size(need.key)
+        program.check_batch(rows, size)
         live.before_step(program.package.gradients)
         if live.was_loaded:
             follow_counters(program, step_counts(call.optimizers))
@@ -150,7 +154,7 @@ class CompiledStep(CompiledFunction):
             trainer.set_hyper(name, group, float(read_option(groups[group], name)))
         with uninterrupted():
             try:
-                arrays = trainer.run(rows.batch)
+                arrays = trainer.run(rows.batch if size.rows is None else program.sizes.batch(rows, size))
             except RunError as error:
                 if error.code == FAILED:
                     live.lose(error, self.steps)
@@ -160,6 +164,8 @@ class CompiledStep(CompiledFunction):
             live.after_step(program.package.gradients)
             for optimizer in call.optimizers.parts:
                 optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
+        if size.rows is not None:
+            arrays = program.sizes.outputs(arrays, size)
         if self.check_finite:
             self._check_finite(arrays, trainer)
         outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
@@ -169,9 +175,9 @@ class CompiledStep(CompiledFunction):
                 return leaf.make() if isinstance(leaf, Empty) else leaf
             return outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index]
 
-        program.leave(value)
+        program.leave(value, size)
         program.write_batch(value, rows)
-        return unwrap(pytree.tree_map(value, program.package.result,
+        return unwrap(pytree.tree_map(value, size.result,
                                       is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 
     def _check_finite(self, arrays: list[np.ndarray], trainer: Trainer) -> None:
@@ -228,6 +234,8 @@ class CompiledStep(CompiledFunction):
     def _program_for(self, call: StepCall, rows: StepCall, need: Need) -> Program:
         """The program that serves this call, compiled if there is none; its trainer has the state. `rows` is the call with
         the batch of this process."""
+        if need.program is None and not need.restarts:
+            need.program = served_too(self, call, need)
         program, drawn = need.program, None
         if need.restarts:
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save_file
 
+from .batch_sizes import BatchSizes, NewSizes
 from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import baked_values, slots_of
+from .capture.batch_sizes import OtherStep, capture_sizes, count_rows, with_rows
 from .capture.call import StepCall
 from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
@@ -21,13 +23,13 @@ from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .capture.scheduled import can_be_input, cycled_options, read_option
 from .capture.sync_batch_norm import one_device
-from .compiler import cache_folder, compile_package
+from .compiler import CompileError, cache_folder, compile_package
 from .initialization import check_replaceable, initialize, meta_names
 from .livestate import LiveState, StateLostError
 from .loading import name_list
 from .models import tensor_names
 from .native import OTHER_STATE
-from .programs import Need, Program, shapes_of
+from .programs import Need, Program, key_of, shapes_of
 from .remarks import remark
 from .runerror import RunError
 from .runtime import Trainer
@@ -45,7 +47,8 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
             f"{step.__name__} was compiled {step.compiles} times, which is max_compiles; what was new each time:\n"
             + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in step._programs)
             + f"\nnow: {step._current.what_is_new(call, need)}\n"
-            "  cure: pad batches to few shapes, drop the last batch of an epoch, pass numbers that change as "
+            "  cure: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
+            "an epoch, pass numbers that change as "
             "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
     why = "" if step._current is None else step._current.what_is_new(call, need)
     if why:
@@ -69,7 +72,9 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
         return package, everything, words, step._units.plan(everything, step.ranks, step._precision)
 
     package, everything, words, plan = together(capture)
-    artifact = _compile_once(step, package, words, plan)
+    artifact, package, sizes = _compile_for_sizes(step, full, need, package, words, plan)
+    if sizes is None:
+        artifact = _compile_once(step, package, words, plan)
     if step._live is not None:
         step._live.upload_constants()  # a program with other values of them could not share the state
     missing = set(agreement.processes.gather_objects(meta_names(everything))[0])
@@ -88,7 +93,10 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     values = baked_values(call.train_step, call.model, package.held, call.others,
                           users_hooks(everything, call.optimizers), is_read)
     values += slots_of(package.left, dict(named_modules(call.model, everything)), package.held, is_read)
-    return Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
+    program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
+    if sizes is not None:
+        sizes.put(program, need.key)
+    return program
 
 
 def _check_values(step: CompiledStep, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
@@ -132,6 +140,73 @@ def _compile_once(step: CompiledStep, package: StepPackage, words: list[str], pl
                                                                       step._overrides.all_passes())
                                       if turn == now else artifact)
     return artifact
+
+
+def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured: StepPackage, words: list[str],
+                       plan: dict[str, Any] | None) -> tuple[Path | None, StepPackage, NewSizes | None]:
+    """An artifact for batches of several sizes, its package and the sizes; of a step that has one program for each, what
+    was `captured`.
+
+    Raises:
+      CaptureError, CompileError: there is no such program, and the user has asked for one.
+    """
+    nothing = None, captured, None
+    if step._dynamic is None or need.key in step._other_steps:
+        return nothing
+    dims = step.batch_dims or {}
+    try:
+        if step._agreement.processes.world > 1:
+            raise CaptureError("each of several processes has rows of its own, and a program for several batch sizes one "
+                               "number of rows\n  cure: leave dynamic_batch out")
+        rows = count_rows(call, dims)
+        size = step._dynamic.size_for(rows)
+        if size is None:
+            return nothing
+        scheduled = _scheduled(step, need.options, call.optimizers)
+        with seeded_with(default_seed()):
+            package, sized = capture_sizes(lambda one: _capture(step, one, scheduled, need.gradients), call, size, dims)
+        artifact = _compile_once(step, package, words, plan)
+    except OtherStep as error:
+        _refuse_sizes(step, error)
+        step._other_steps.append(need.key)
+        return nothing
+    except (CaptureError, CompileError) as error:
+        _refuse_sizes(step, error)
+        step._dynamic = None
+        return nothing
+    key = key_of(with_rows(call, size, dims))[1]
+    return artifact, package, NewSizes(BatchSizes(package, sized, dims), key, rows, captured)
+
+
+def _refuse_sizes(step: CompiledStep, error: Exception) -> None:
+    if not step._dynamic.falls_back:
+        raise error
+    remark(f"{step.__name__} is compiled for each batch size by itself: {error}")
+
+
+def served_too(step: CompiledStep, call: StepCall, need: Need) -> Program | None:
+    """The program for several batch sizes that serves this one, too, once it has been captured; None if none does."""
+    if step._dynamic is None or need.key in step._other_steps or all(p.sizes is None for p in step._programs):
+        return None
+    dims = step.batch_dims or {}
+    try:
+        rows = count_rows(call, dims)
+    except CaptureError:  # which another program is compiled for, or refused
+        return None
+    size = step._dynamic.size_for(rows)
+    key = None if size is None else key_of(with_rows(call, size, dims))[1]
+    program = next((p for p in step._programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)
+    if program is None:
+        return None
+    scheduled = [name for name, _ in program.hyper if name != "lr"]
+    with seeded_with(default_seed()):
+        captured = _capture(step, call, scheduled, need.gradients)
+    if why := program.sizes.sized.why_not(captured, rows):
+        _refuse_sizes(step, OtherStep(rows, why))
+        step._other_steps.append(need.key)
+        return None
+    program.sizes.add(need.key, rows, captured, [info.shape for info in program.trainer.outputs])
+    return program
 
 
 def _scheduled(step: CompiledStep, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:

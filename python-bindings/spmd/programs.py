@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import torch
 
+from .batch_sizes import BatchSizes, OneSize
 from .capture import StepPackage
 from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value, slots_of
 from .capture.call import StepCall
@@ -37,6 +38,7 @@ class Program:
     home: Trainer  # the trainer whose state it trains
     states: OwnStates  # which that one has
     why: str = ""  # it was compiled again
+    sizes: BatchSizes | None = None  # of one that serves batches of several sizes; `key` is that of the largest
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
@@ -50,7 +52,12 @@ class Program:
 
     def serves(self, need: Need) -> bool:
         """True for a call that the program computes."""
-        return need.key == self.key and self.takes(need.gradients) \
+        return (need.key == self.key if self.sizes is None else self.sizes.find(need.key) is not None) \
+            and self.takes_all_but_rows(need)
+
+    def takes_all_but_rows(self, need: Need) -> bool:
+        """Whether it can compute a call whose key is one of its own."""
+        return self.takes(need.gradients) \
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
@@ -94,22 +101,27 @@ class Program:
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)
 
-    def leave(self, value: Callable[[Output], Any]) -> None:
+    def leave(self, value: Callable[[Output], Any], size: OneSize) -> None:
         """Puts what the step leaves in attributes and in entries of dicts there."""
-        if self.package.left:
+        if size.left:
             modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
-            for left in self.package.left:
+            for left in size.left:
                 leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, value(left.value),
                       isinstance(left.value, Output))
 
-    def check_batch(self, rows: StepCall) -> None:
+    def of_size(self, key: tuple[Any, ...]) -> OneSize:
+        """What is this program's, and what is the batch size's, of a call that it serves."""
+        known = self.sizes and self.sizes.find(key)
+        return known or OneSize(self.package.result, self.package.left, [info.shape for info in self.trainer.outputs])
+
+    def check_batch(self, rows: StepCall, size: OneSize) -> None:
         """Raises where the batch that a call gives cannot take what the step writes into it."""
         for name, output in self.package.written:
-            given, known = rows.batch[rows.batch_names.index(name)], self.trainer.outputs[output.index]
+            given, shape = rows.batch[rows.batch_names.index(name)], size.output_shapes[output.index]
             shares = [other for other, tensor in zip(rows.batch_names, rows.batch) if other != name
                       and tensor.untyped_storage().data_ptr() == given.untyped_storage().data_ptr()]
             why = f"shares memory with batch input {shares[0]!r}" if shares else \
-                f"is {list(given.shape)} here, and {list(known.shape)} on all ranks" if tuple(given.shape) != known.shape else \
+                f"is {list(given.shape)} here, and {list(shape)} on all ranks" if tuple(given.shape) != tuple(shape) else \
                 "wants a gradient" if given.requires_grad else ""
             if why:
                 raise ValueError(f"the step writes into batch input {name!r}, which {why}\n  cure: let it write into a copy, "

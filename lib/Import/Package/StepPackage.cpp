@@ -15,7 +15,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 7;
+static constexpr int64_t kVersion = 8;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -437,6 +437,17 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
     step.outputs.push_back({kind == "loss", json["path"].asString(), nodes.use(json["value"])});
   });
   step.resultTree = root["result_tree"].asString();
+  if (root.has("dynamic_batch")) {
+    JsonValue json = root["dynamic_batch"];
+    step.dynamicBatch = DynamicBatchSize{json["rows"].asString(), json["size"].asSize()};
+    auto isRows = [&](const Input &input) {
+      return input.kind == InputKind::batch && input.name == step.dynamicBatch->rows && input.spec.shape.empty() &&
+             input.spec.dtype == runtime::DType::I64 && input.batchDim < 0;
+    };
+    if (std::none_of(step.inputs.begin(), step.inputs.end(), isRows))
+      json["rows"].fail("expected the name of a 0-dimensional i64 batch input without a batch_dim, found \"" +
+                        step.dynamicBatch->rows + "\"");
+  }
   if (!document.status().ok())
     return document.status();
   return step;

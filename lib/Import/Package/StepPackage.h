@@ -152,6 +152,12 @@ struct Output {
   int64_t value = 0;
 };
 
+/// A step for batches of several sizes.
+struct DynamicBatchSize {
+  std::string rows; ///< the batch input that is the number of rows
+  int64_t size = 0; ///< of this capture
+};
+
 struct Step {
   std::string fileName, torch, name, optimizer, resultTree;
   runtime::DType defaultDType = runtime::DType::F32; ///< torch's, at the capture
@@ -169,6 +175,7 @@ struct Step {
   std::vector<Node> nodes;
   std::vector<Output> outputs;
   std::vector<Operator> operators;
+  std::optional<DynamicBatchSize> dynamicBatch;
 };
 
 /// Reads step.json.

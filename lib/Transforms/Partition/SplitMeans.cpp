@@ -1,5 +1,7 @@
 //===- SplitMeans.cpp - spmd-split-means ----------------------------------===//
 
+#include "SplitMeans.h"
+
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
@@ -18,40 +20,66 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+using namespace spmd::partition;
+
 /// PyTorch's numbers of the `reduction` argument.
 enum Reduction { kMean = 1, kSum = 2 };
 
-static int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Ops made for `op` are of its segment.
+static Value tagLike(Operation *op, Operation *made) {
+  if (Attribute segment = op->getAttr(kSegmentAttr))
+    made->setAttr(kSegmentAttr, segment);
+  return made->getResult(0);
+}
+
+Operation *partition::divideByConstant(OpBuilder &builder, Value sum, const Count &count) {
+  return aten::DivScalarOp::create(builder, sum.getLoc(), sum.getType(), sum, count.number);
+}
 
 /// `value` / `by`, used wherever `value` was.
 static void divideUses(Value value, function_ref<Operation *(OpBuilder &)> by) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfter(value.getDefiningOp());
   Operation *division = by(builder);
-  if (Attribute segment = value.getDefiningOp()->getAttr(kSegmentAttr))
-    division->setAttr(kSegmentAttr, segment);
-  value.replaceAllUsesExcept(division->getResult(0), division);
+  tagLike(value.getDefiningOp(), division);
+  llvm::SmallPtrSet<Operation *, 4> made;
+  for (Operation *op = value.getDefiningOp()->getNextNode(); op != division->getNextNode(); op = op->getNextNode())
+    made.insert(op);
+  value.replaceUsesWithIf(division->getResult(0), [&](OpOperand &use) { return !made.contains(use.getOwner()); });
 }
 
-static void divideByCount(Value value, int64_t count) {
+static SmallVector<int64_t> getAllDims(Value value) { return llvm::to_vector(llvm::seq(typeOf(value).getRank())); }
+
+/// Divides what `value` is by the elements of `of`.
+static void divideByElements(Value value, Value of, ArrayRef<int64_t> dims, DivideByCount divide) {
+  int64_t number = 1;
+  for (int64_t dim : dims)
+    number *= typeOf(of).getDimSize(dim);
   divideUses(value, [&](OpBuilder &builder) {
-    return aten::DivScalarOp::create(builder, value.getLoc(), value.getType(), value, builder.getI64IntegerAttr(count));
+    return divide(builder, value, {of, llvm::to_vector(dims), 0, builder.getI64IntegerAttr(number)});
   });
+}
+
+static void splitMeanDim(aten::MeanDimOp op, DivideByCount divide) {
+  OpBuilder builder(op);
+  auto sum = aten::SumDimIntListOp::create(builder, op.getLoc(), op.getType(), op.getSelf(), op.getDimAttr(),
+                                           op.getKeepdimAttr(), op.getDtypeAttr());
+  tagLike(op, sum);
+  op.replaceAllUsesWith(sum.getResult());
+  divideByElements(sum, op.getSelf(), op.getDim(), divide);
+  op.erase();
 }
 
 /// Mean and variance as sums and divisions by the global count, in f32 for halves. What the mean is made of is kept
 /// from the variance's second pass, as in PyTorch: no difference of large squares.
-static void splitVariance(aten::VarMeanCorrectionOp op) {
+static void splitVariance(aten::VarMeanCorrectionOp op, DivideByCount divide) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  auto make = [&](Operation *made) {
-    if (Attribute segment = op->getAttr(kSegmentAttr))
-      made->setAttr(kSegmentAttr, segment);
-    return made->getResult(0);
-  };
+  auto make = [&](Operation *made) { return tagLike(op, made); };
   Type own = op.getVar().getType().getElementType();
   Type compute = own.isF16() || own.isBF16() ? builder.getF32Type() : own;
-  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
   auto castTo = [&](Value value, Type type) -> Value {
     if (typeOf(value).getElementType() == type)
       return value;
@@ -63,15 +91,17 @@ static void splitVariance(aten::VarMeanCorrectionOp op) {
   for (int64_t dim : op.getDim())
     count *= std::exchange(kept[dim], 1);
   RankedTensorType rowType = typeOf(self).clone(kept);
-  auto meanOf = [&](Value value, double divisor) {
+  auto meanOf = [&](Value value, double correction) {
     Value sum = make(aten::SumDimIntListOp::create(builder, loc, rowType, value, op.getDimAttr(),
                                                    builder.getBoolAttr(true), TypeAttr()));
-    return make(aten::DivScalarOp::create(builder, loc, rowType, sum, builder.getF64FloatAttr(divisor)));
+    double number = std::max(0.0, static_cast<double>(count) - correction);
+    return make(divide(builder, sum,
+                       {op.getSelf(), llvm::to_vector(op.getDim()), correction, builder.getF64FloatAttr(number)}));
   };
-  Value mean = meanOf(self, static_cast<double>(count));
+  Value mean = meanOf(self, 0);
   Value centered = make(aten::SubTensorOp::create(builder, loc, self.getType(), self, mean));
   Value squares = make(aten::MulTensorOp::create(builder, loc, self.getType(), centered, centered));
-  Value var = meanOf(squares, std::max(0.0, static_cast<double>(count) - aten::getScalarValue(op.getCorrection())));
+  Value var = meanOf(squares, aten::getScalarValue(op.getCorrection()));
   for (auto [result, value] : {std::pair(op.getVar(), var), std::pair(op.getMean(), mean)}) {
     Value made = castTo(value, own);
     RankedTensorType type = result.getType();
@@ -82,37 +112,42 @@ static void splitVariance(aten::VarMeanCorrectionOp op) {
   op.erase();
 }
 
+/// A loss, or the backward of one, that divides by the count of what it has added up.
+static bool isMeanLoss(Operation *op) {
+  auto reduction = op->getAttrOfType<IntegerAttr>("reduction");
+  return reduction && reduction.getInt() == kMean &&
+         isa<aten::NllLossForwardOp, aten::MseLossOp, aten::MseLossBackwardOp>(op);
+}
+
+static void splitLoss(Operation *op, DivideByCount divide) {
+  op->setAttr("reduction", Builder(op).getI64IntegerAttr(kSum));
+  if (auto nll = dyn_cast<aten::NllLossForwardOp>(op)) {
+    divideUses(nll.getOutput(), [&](OpBuilder &builder) {
+      return aten::DivTensorOp::create(builder, nll.getLoc(), nll.getOutput().getType(), nll.getOutput(),
+                                       nll.getTotalWeight());
+    });
+  } else {
+    // self is operand 0 of the loss, operand 1 of its backward.
+    Value of = op->getOperand(op->getNumOperands() - 1);
+    divideByElements(op->getResult(0), of, getAllDims(of), divide);
+  }
+}
+
+bool partition::isMean(Operation *op) { return isa<aten::VarMeanCorrectionOp, aten::MeanDimOp>(op) || isMeanLoss(op); }
+
+void partition::splitMean(Operation *op, DivideByCount divide) {
+  if (auto variance = dyn_cast<aten::VarMeanCorrectionOp>(op))
+    splitVariance(variance, divide);
+  else if (auto mean = dyn_cast<aten::MeanDimOp>(op))
+    splitMeanDim(mean, divide);
+  else if (isMeanLoss(op))
+    splitLoss(op, divide);
+}
+
 namespace {
 struct SplitMeansPass : FunctionPass<spmd::impl::SplitMeansBase<SplitMeansPass>> {
   LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override {
-    func.walk([](aten::VarMeanCorrectionOp op) { splitVariance(op); });
-    func.walk([](aten::MeanDimOp op) {
-      OpBuilder builder(op);
-      auto sum = aten::SumDimIntListOp::create(builder, op.getLoc(), op.getType(), op.getSelf(), op.getDimAttr(),
-                                               op.getKeepdimAttr(), op.getDtypeAttr());
-      if (Attribute segment = op->getAttr(kSegmentAttr))
-        sum->setAttr(kSegmentAttr, segment);
-      int64_t count = elementsOf(op.getSelf()) / std::max<int64_t>(elementsOf(op), 1);
-      op.replaceAllUsesWith(sum.getResult());
-      op.erase();
-      divideByCount(sum, count);
-    });
-    func.walk([](Operation *op) {
-      auto reduction = op->getAttrOfType<IntegerAttr>("reduction");
-      if (!reduction || reduction.getInt() != kMean)
-        return;
-      if (!isa<aten::NllLossForwardOp, aten::MseLossOp, aten::MseLossBackwardOp>(op))
-        return;
-      op->setAttr("reduction", Builder(op).getI64IntegerAttr(kSum));
-      if (auto nll = dyn_cast<aten::NllLossForwardOp>(op))
-        divideUses(nll.getOutput(), [&](OpBuilder &builder) {
-          return aten::DivTensorOp::create(builder, nll.getLoc(), nll.getOutput().getType(), nll.getOutput(),
-                                           nll.getTotalWeight());
-        });
-      else
-        // self is operand 0 of the loss, operand 1 of its backward.
-        divideByCount(op->getResult(0), elementsOf(op->getOperand(op->getNumOperands() - 1)));
-    });
+    func.walk([](Operation *op) { splitMean(op, divideByConstant); });
     return success();
   }
 };

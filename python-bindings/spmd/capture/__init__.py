@@ -17,6 +17,7 @@ from ..away import fetch
 from ..models import tensor_names
 from ..precision import Precision
 from ..torch_versions import why_not
+from .batch_sizes import capture_sizes, sizes_of
 from .build import build_package
 from .call import StepCall
 from .errors import CaptureError, error_at
@@ -37,7 +38,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
             reference_gradient_divide_factor: float | None = None,
             reference_movement: bool = False, zero_gradient: Sequence[str] = (), keep_grads: bool = False,
             scheduled_options: Sequence[str] = (),
-            precision: Any = None, name: str | None = None, device: str = "cpu", **kwargs: Any) -> StepPackage:
+            precision: Any = None, dynamic_batch: int | None = None, name: str | None = None, device: str = "cpu",
+            **kwargs: Any) -> StepPackage:
     """Captures the call train_step(*args, **kwargs) as one graph: forward, backward, optimizer.
 
     Nothing is computed but the reference: the step runs unmodified on fake tensors, and the model and optimizer are
@@ -74,6 +76,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       precision: in which the model computes, and its gradients are reduced: PyTorch's MixedPrecisionPolicy or
         MixedPrecision, or text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep
         their types.
+      dynamic_batch: the most rows that a batch of the step has, which then is for any smaller number of them, too
+        (docs/python.md, batches of several sizes). The package has one batch input more, `rows`, how many there are; the
+        other inputs have dynamic_batch rows, of which the last ones then count nowhere.
       name: the step's name; default the function's.
       device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
 
@@ -89,7 +94,15 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
-    package = capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
+
+    def captured(call: StepCall) -> StepPackage:
+        return capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
+
+    if dynamic_batch is not None and reference:
+        raise CaptureError("a reference is of batches of one size, and the step is for several\n  cure: record it without "
+                           "dynamic_batch")
+    package = captured(call) if dynamic_batch is None else \
+        capture_sizes(captured, call, _one_size(dynamic_batch), batch_dims or {})[0]
     if package.left:
         raise error_at(package.left[0].stack,
                        f"the step keeps a traced value in {package.left[0].path!r}, where no artifact puts anything",
@@ -136,6 +149,14 @@ def _capture(call: StepCall, batch_dims: dict[str, int | None], keep_grads: bool
     if differs:
         package.first_step = build_package(call, trace_first_step(call, traced), name, batch_dims, zero_gradient)
     return package
+
+
+def _one_size(dynamic_batch: Any) -> int:
+    sizes = sizes_of(dynamic_batch)
+    if len(sizes) > 1:
+        raise CaptureError(f"dynamic_batch is {dynamic_batch!r}, and a package has one largest size\n  cure: capture a package for "
+                           "each of the sizes")
+    return sizes[0]
 
 
 def _check_batch(call: StepCall) -> None:

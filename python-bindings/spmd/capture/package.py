@@ -43,6 +43,7 @@ class StepPackage:
     updates: int = 1  # trace.Trace; in this process only
     libraries: tuple[Path, ...] = ()  # files with functions and kernels that are operators
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
+    other_batch: StepPackage | None = None  # of a step for several batch sizes, the same with another number of rows
     held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)  # in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
@@ -65,8 +66,8 @@ class StepPackage:
 
     def digest(self) -> str:
         """Names the graph: equal for equal step.json."""
-        first = self.first_step.text() if self.first_step else ""
-        return hashlib.sha256((self.text() + first).encode()).hexdigest()
+        parts = [part.text() for part in (self, self.first_step, self.other_batch) if part]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()
 
     def plan(self, ranks: int | None = None, policy: Any = None, mode: str | None = None,
              memory_budget: int | str | None = None, options: Sequence[str] = (), mesh: Any = None) -> Plan:
@@ -122,9 +123,10 @@ class StepPackage:
                 (folder / "libraries").mkdir(mode=0o755)
             for library in self.libraries:
                 shutil.copy(library, folder / "libraries" / library.name)
-            if self.first_step:
-                (folder / "first_step").mkdir(mode=0o755)
-                (folder / "first_step" / "step.json").write_text(self.first_step.text())
+            for name, part in (("first_step", self.first_step), ("other_batch", self.other_batch)):
+                if part:
+                    (folder / name).mkdir(mode=0o755)
+                    (folder / name / "step.json").write_text(part.text())
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)

@@ -5,6 +5,68 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DynamicBatch : Pass<"spmd-dynamic-batch", "::mlir::ModuleOp"> {
+  let summary = "lets the program of the largest batch serve smaller ones";
+  let description = [{
+    A step that was captured for batches of several sizes has a batch input that is the
+    number of rows there are; `spmd.dynamic_batch` names it, and the module
+    `@other_batch` is the same step captured with another number of rows. The pass finds
+    by comparing the two what depends on the rows, and makes the step exact for any
+    number of them up to its own: what is behind the last row may be anything, so
+
+    - an op that adds rows up, or takes the largest, gets the neutral element in the
+      rows that are not there, by select (`masked_fill`);
+    - a mean over rows is a sum that is divided by the number of rows there are, and so
+      is every number that the two captures have in proportion to it, or inversely;
+    - an op that needs all rows at once, a shape or a number that depends on the batch
+      in another way, and a result that keeps rows in more than one place are errors
+      that name the op.
+
+    Input: a captured `@step` on global shapes, of any module without
+    `spmd.dynamic_batch`: nothing is done. Output: `@step` for every number of rows,
+    which the runtime checks to be one, without the attribute and without
+    `@other_batch`; in its outputs, rows that are not there hold anything.
+
+    Why on the captured step: the rules of the ops say where rows go, as they do for the
+    partition, and everything behind this pass sees a step like any other.
+
+    ```mlir
+    // spmd-opt --spmd-dynamic-batch
+    module attributes {spmd.dynamic_batch = {rows = "rows", size = 8}} {
+      func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                      %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>}) -> tensor<f32> {
+        %loss = aten.mean.dim %x {dim = array<i64: 0, 1>, keepdim = false} : (tensor<8x4xf32>) -> tensor<f32>
+        return %loss : tensor<f32>
+      }
+      module @other_batch attributes {spmd.dynamic_batch = {rows = "rows", size = 7}} {
+        func.func @step(%x: tensor<7x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                        %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>}) -> tensor<f32> {
+          %loss = aten.mean.dim %x {dim = array<i64: 0, 1>, keepdim = false} : (tensor<7x4xf32>) -> tensor<f32>
+          return %loss : tensor<f32>
+        }
+      }
+    }
+    // becomes
+    func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                    %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>, spmd.index_bound = 9 : i64})
+        -> tensor<f32> {
+      %n = aten._to_copy %rows {dtype = f64} : (tensor<i64>) -> tensor<f64>
+      %elements = aten.mul.Scalar %n {other = 4.0 : f64} : (tensor<f64>) -> tensor<f64>
+      %count = aten._to_copy %elements {dtype = f32} : (tensor<f64>) -> tensor<f32>
+      %numbers = aten.arange.start_step {end = 8, start = 0} : () -> tensor<8xi64>
+      %padding = aten.ge.Tensor %numbers, %rows : (tensor<8xi64>, tensor<i64>) -> tensor<8xi1>
+      %column = aten.view %padding {size = array<i64: 8, 1>} : (tensor<8xi1>) -> tensor<8x1xi1>
+      %own = aten.masked_fill.Scalar %x, %column {value = 0.0 : f64}
+          : (tensor<8x4xf32>, tensor<8x1xi1>) -> tensor<8x4xf32>
+      %sum = aten.sum.dim_IntList %own {dim = array<i64: 0, 1>} : (tensor<8x4xf32>) -> tensor<f32>
+      %loss = aten.div.Tensor %sum, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::spmd::aten::AtenDialect"];
+}
+
 def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
   let summary = "splits means into a sum and a division by the global count";
   let description = [{
