@@ -32,8 +32,8 @@ class Dynamic:
 
 @dataclasses.dataclass
 class OneSize:
-    """Of a call: what it returns and leaves, in terms of outputs, and their shapes. `rows`: of a program that serves
-    several sizes, the rows of the batch."""
+    """Of a call: what it returns and leaves, in terms of outputs, and their shapes, where somebody asks for them. `rows`:
+    of a program that serves several sizes, the rows of the batch."""
 
     result: Any
     left: Sequence[Left]

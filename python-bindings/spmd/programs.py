@@ -98,6 +98,7 @@ class Program:
     def replaces(self, other: Program) -> bool:
         """True where all calls that the other one computes, on a state of its own, are calls that this one does."""
         return self.home is not other.home and self.key == other.key and self.options == other.options \
+            and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)
 
@@ -112,7 +113,8 @@ class Program:
     def of_size(self, key: tuple[Any, ...]) -> OneSize:
         """What is this program's, and what is the batch size's, of a call that it serves."""
         known = self.sizes and self.sizes.find(key)
-        return known or OneSize(self.package.result, self.package.left, [info.shape for info in self.trainer.outputs])
+        shapes = [info.shape for info in self.trainer.outputs] if self.package.written else []
+        return known or OneSize(self.package.result, self.package.left, shapes)
 
     def check_batch(self, rows: StepCall, size: OneSize) -> None:
         """Raises where the batch that a call gives cannot take what the step writes into it."""

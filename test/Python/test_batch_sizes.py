@@ -257,7 +257,6 @@ def test_what_is_written_into_the_batch_and_left_in_the_model(cache) -> None:
     model = nn.Linear(4, 3)
     step = spmd.compile(train_step, dynamic_batch=5)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model.last_loss = None
     for rows in (2, 5, 3):
         x = torch.randn(rows, 4)
         given, expected = x.clone(), model(x).detach()
