@@ -50,6 +50,50 @@ module attributes {spmd.dynamic_batch = {rows = "rows", size = 9}} {
 
 // -----
 
+// Zeros stay zeros where rows are moved alone; a mean divides by the rows there are, less one for a variance, and by the
+// elements of a row where it is of each.
+// CHECK: func.func @step(%[[X:.*]]: tensor<9x4xf32> {{.*}}, %[[ROWS:.*]]: tensor<i64>
+// CHECK-DAG: %[[OWN:.*]] = aten.masked_fill.Scalar %[[X]], %{{.*}} {{.*}}value = 0.000000e+00
+// CHECK-DAG: %[[N:.*]] = aten.mul.Scalar %{{.*}} {other = 4.000000e+00
+// CHECK-DAG: %[[COUNT:.*]] = aten._to_copy %[[N]] {dtype = f32
+// CHECK-DAG: %[[LESS:.*]] = aten.sub.Scalar %{{.*}} {{.*}}other = 1.000000e+00
+// CHECK-DAG: %[[CLAMPED:.*]] = aten.maximum %[[LESS]]
+// CHECK-DAG: %[[COUNT1:.*]] = aten._to_copy %[[CLAMPED]] {dtype = f32
+// CHECK: %[[S:.*]] = aten.sum.dim_IntList %[[OWN]]
+// CHECK: aten.div.Tensor %[[S]], %[[COUNT]]
+// CHECK: %[[Q:.*]] = aten.sum.dim_IntList
+// CHECK: aten.div.Tensor %[[Q]], %[[COUNT1]]
+// CHECK: %[[E:.*]] = aten.exp %[[OWN]]
+// CHECK: %[[E0:.*]] = aten.masked_fill.Scalar %[[E]]
+// CHECK: %[[M:.*]] = aten.sum.dim_IntList %[[E0]]
+// CHECK: aten.div.Tensor %[[M]], %[[COUNT]]
+// CHECK: %[[R:.*]] = aten.sum.dim_IntList %[[OWN]] {dim = array<i64: 1>
+// CHECK: aten.div.Scalar %[[R]] {other = 4
+module attributes {spmd.dynamic_batch = {rows = "rows", size = 9}} {
+  func.func @step(%x: tensor<9x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                  %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>})
+      -> (tensor<f32>, tensor<f32>, tensor<9xf32>) {
+    %v, %a = aten.var_mean.correction %x {dim = array<i64: 0, 1>} : (tensor<9x4xf32>) -> (tensor<f32>, tensor<f32>)
+    %e = aten.exp %x : (tensor<9x4xf32>) -> tensor<9x4xf32>
+    %m = aten.mean.dim %e {dim = array<i64: 0, 1>} : (tensor<9x4xf32>) -> tensor<f32>
+    %r = aten.mean.dim %x {dim = array<i64: 1>} : (tensor<9x4xf32>) -> tensor<9xf32>
+    return %m, %v, %r : tensor<f32>, tensor<f32>, tensor<9xf32>
+  }
+  module @other_batch attributes {spmd.dynamic_batch = {rows = "rows", size = 8}} {
+    func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                    %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>})
+        -> (tensor<f32>, tensor<f32>, tensor<8xf32>) {
+      %v, %a = aten.var_mean.correction %x {dim = array<i64: 0, 1>} : (tensor<8x4xf32>) -> (tensor<f32>, tensor<f32>)
+      %e = aten.exp %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      %m = aten.mean.dim %e {dim = array<i64: 0, 1>} : (tensor<8x4xf32>) -> tensor<f32>
+      %r = aten.mean.dim %x {dim = array<i64: 1>} : (tensor<8x4xf32>) -> tensor<8xf32>
+      return %m, %v, %r : tensor<f32>, tensor<f32>, tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
 // A product of all rows with all: each of its two dimensions is the batch.
 module attributes {spmd.dynamic_batch = {rows = "rows", size = 9}} {
   func.func @step(%x: tensor<9x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
