@@ -119,7 +119,12 @@ class CompiledStep(CompiledFunction):
                 self._join()
             return self._step(lambda: self._checkpoints.begin(StepCall(self.train_step, args, kwargs,
                                                                   self._current and self._current.call,
-                                                                  self._precision, writes_batch=True)))
+                                                                  self._precision, writes_batch=True,
+                                                                  asks_batch=self._asks_batch())))
+
+    def _asks_batch(self) -> bool:
+        """Whether one process has the batch that the step means, and not ranks' parts of it."""
+        return self._agreement.processes.world == 1 and (self.view == "global" or self.ranks == 1)
 
     def _join(self) -> None:
         """Meets the other processes, if a launcher has started several."""
@@ -177,6 +182,7 @@ class CompiledStep(CompiledFunction):
 
         program.leave(value, size)
         program.write_batch(value, rows)
+        program.package.seeds.put()
         return unwrap(pytree.tree_map(value, size.result,
                                       is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 
@@ -225,7 +231,7 @@ class CompiledStep(CompiledFunction):
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
         gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
-        need = Need(key, options, structure, gradients, self._live is None, restarts, None)
+        need = Need(key, options, structure, gradients, call.batch, self._live is None, restarts, None)
         if not restarts:  # a program on the state that is there first
             programs = sorted(self._programs, key=lambda p: p.home is not self._live.trainer)
             need.program = next((p for p in programs if p.serves(need)), None)

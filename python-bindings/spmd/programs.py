@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import torch
+from torch.utils import _pytree as pytree
 
 from .batch_sizes import BatchSizes, OneSize
 from .capture import StepPackage
@@ -61,7 +62,7 @@ class Program:
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
-            and not self.package.optimizer_numbers.what_is_new()
+            and not self.package.optimizer_numbers.what_is_new() and self.package.asked.hold(need.batch)
 
     def what_is_new(self, call: StepCall, need: Need) -> str:
         """Why a call that needs something else is not served."""
@@ -82,7 +83,7 @@ class Program:
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, self.options))
                    for name, value in own.items() if given.get(name) != value]
-        changed += filter(None, [self.package.optimizer_numbers.what_is_new()])
+        changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.asked.what_is_new(call.batch)])
         if not changed and not self.takes(need.gradients):
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
         return "; ".join(changed) or "the optimizer has other param groups"
@@ -97,18 +98,28 @@ class Program:
 
     def replaces(self, other: Program) -> bool:
         """True where all calls that the other one computes, on a state of its own, are calls that this one does."""
-        return self.home is not other.home and self.key == other.key and self.options == other.options \
+        return self.home is not other.home and not self.package.asked and self.key == other.key and self.options == other.options \
             and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)
 
     def leave(self, value: Callable[[Output], Any], size: OneSize) -> None:
-        """Puts what the step leaves in attributes and in entries of dicts there."""
+        """Puts what the step leaves in attributes and in entries of dicts there, and appends what it appends."""
+        def values(tree: Any) -> tuple[Any, list[Any]]:
+            made: list[Any] = []
+
+            def given(leaf: Any) -> Any:
+                if isinstance(leaf, Output):
+                    made.append(value(leaf))
+                return made[-1] if isinstance(leaf, Output) else value(leaf)
+            return pytree.tree_map(given, tree), made
+
         if size.left:
             modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
             for left in size.left:
-                leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, value(left.value),
-                      isinstance(left.value, Output))
+                leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, *values(left.value))
+        for grown in self.package.grown:
+            grown.append(*values(grown.items))
 
     def of_size(self, key: tuple[Any, ...]) -> OneSize:
         """What is this program's, and what is the batch size's, of a call that it serves."""
@@ -167,6 +178,7 @@ class Need:
     options: list[dict[str, str]]
     structure: list[int]
     gradients: frozenset[int]  # the ids of the parameters that have one
+    batch: list[torch.Tensor]
     starts: bool  # there are no ranks
     restarts: bool  # the ranks' state is no longer that of model and optimizer
     program: Program | None  # that serves it

@@ -35,7 +35,9 @@ and line.
 Mixtures of experts are as their configs come, with transformers' `grouped_mm`, which sorts tokens by expert; compiled
 for ranks nothing is sorted, and each rank keeps its own tokens (`spmd-unsort-rows`; `test/Models/test_experts.py` trains
 them in f32, two of them in bf16, one on the emulated GPU). So are torchtitan's (`test/Python/test_grouped_products.py`).
-Longformer is given no `attention_mask`: which way its code goes depends on a mask's values, and a step is captured once.
+Longformer is given no `attention_mask` here: which way its code goes depends on a mask's values, which `spmd.compile` looks
+at in each call, and an artifact cannot. It, XLM, Flaubert and BigBird train with masks in `test/Models/test_asking_models.py`; FNet trains, too. JetMoE and
+LongcatFlash are refused, with the line: how many rows an expert gets is a shape there, and depends on parameters.
 
 {passed} of {total} pass, {failed} fail{missing}.
 

@@ -164,8 +164,11 @@ def document() -> str:
         "rank",
         "  has whole. All train like eager on 1 to 3 ranks, sharded and replicated "
         "(`test/Python/test_whole_parameters.py`).",
-        "- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager. An optimizer that counts in",
-        "  Python (`state['step'] += 1` on an `int`) is an error: a graph would have one count for ever.", "", "Not supported, each an error when the step is captured:", ""]
+        "- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager; so are those of transformers' "
+        "Adafactor,",
+        "  whose step counters become tensors, which its own code takes as well (`test/Python/test_adafactor.py`). Any other "
+        "optimizer that counts",
+        "  in Python (`state['step'] += 1` on an `int`) is an error: a graph would have one count for ever.", "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")
     return "\n".join(lines) + "\n"

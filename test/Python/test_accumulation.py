@@ -538,3 +538,26 @@ def test_losses_of_fsdp2(cache, tmp_path, sync: str, options: dict) -> None:
     assert theirs["losses"][-1] < 0.9 * theirs["losses"][0]
     torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
     assert reductions == theirs["reductions"] == [3 if sync == "each" or number % 2 else 0 for number in range(calls)]
+
+
+def test_a_gradient_that_is_added_to_and_then_begun_anew(monkeypatch, tmp_path) -> None:
+    """Adversarial training: the first backward leaves gradients in parameters, too, on top of those of the last call."""
+    monkeypatch.setenv("SPMD_CACHE", str(tmp_path))
+
+    def step(model, optimizer, x, y):
+        x.requires_grad_(True)
+        F.cross_entropy(model(x), y).backward()
+        attacked = (x + 0.1 * x.grad.sign()).detach()
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(attacked), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    found = []
+    for run in (spmd.compile(step, ranks=2), step):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        losses = [run(model, optimizer, x, y).detach() for x, y in batches(4)]
+        found.append((losses, model.state_dict(), [p.grad for p in model.parameters()]))
+    torch.testing.assert_close(*found)

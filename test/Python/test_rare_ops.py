@@ -5,6 +5,8 @@ import pytest
 import torch
 from step_check import compute
 
+import spmd
+
 pytestmark = pytest.mark.filterwarnings("ignore:the step does not")
 TARGETS = ["interpreter", "--target=host", "--target=emulate:sm_90"]
 INF, NAN = float("inf"), float("nan")
@@ -73,3 +75,24 @@ def test_logsumexp_of_nothing(target: str, tmp_path) -> None:
     for ours, expected in zip(compute(sums, (x,), tmp_path, target), sums(x), strict=True):
         assert ours.shape == expected.shape
         assert torch.equal(ours == -INF, expected == -INF)
+
+
+def test_embedding_with_a_longest_norm(monkeypatch, tmp_path) -> None:
+    """The rows that are looked up are shortened where they are, and no others."""
+    monkeypatch.setenv("SPMD_CACHE", str(tmp_path))
+    found = []
+    for wrap in (lambda step: spmd.compile(step, ranks=2), lambda step: step):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Embedding(11, 6, max_norm=1.0, padding_idx=2), torch.nn.Linear(6, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+
+        @wrap
+        def step(x, y):
+            loss = torch.nn.functional.cross_entropy(model(x).sum(1), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+        found.append(([step(torch.randint(0, 9, (6, 3)), torch.randint(0, 3, (6,))).detach() for _ in range(3)],
+                      model.state_dict()))
+    torch.testing.assert_close(*found)

@@ -103,9 +103,9 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                            "dynamic_batch")
     package = captured(call) if dynamic_batch is None else \
         capture_sizes(captured, call, _one_size(dynamic_batch), batch_dims or {})[0]
-    if package.left:
-        raise error_at(package.left[0].stack,
-                       f"the step keeps a traced value in {package.left[0].path!r}, where no artifact puts anything",
+    if kept := [*package.left, *package.grown]:
+        raise error_at(kept[0].stack,
+                       f"the step keeps a traced value in {kept[0].path!r}, where no artifact puts anything",
                        "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
                        "it there")
     if reference:

@@ -1,13 +1,16 @@
-"""torch.optim.Adafactor's update with its numbers as tensors.
+"""Adafactor's update with its numbers as tensors: torch.optim's, and that of transformers.
 
 PyTorch's own (torch/optim/_adafactor.py, _single_tensor_adafactor) reads the step counter and two norms as Python
 numbers, computes with them in float64 and compares them; here the same is float64 arithmetic on tensors, which a graph
-has. Its foreach implementation computes the same, one list at a time.
+has. Its foreach implementation computes the same, one list at a time. That of transformers (transformers/optimization.py)
+counts in a Python number, which is a tensor from its first compiled step on: its own code takes either.
 """
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator, Sequence
+import sys
+import unittest.mock
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 from torch.optim import _adafactor
@@ -44,12 +47,82 @@ def _root_mean_square(value: torch.Tensor) -> torch.Tensor:
     return value.norm(2).to(torch.float64) / value.numel()**0.5
 
 
+def _of_transformers() -> type | None:
+    module = sys.modules.get("transformers.optimization")
+    return getattr(module, "Adafactor", None)
+
+
+def count_in_tensors(optimizer: torch.optim.Optimizer) -> None:
+    """Makes tensors of the numbers in the state of transformers' Adafactor."""
+    cls = _of_transformers()
+    for state in optimizer.state.values() if cls is not None and isinstance(optimizer, cls) else ():
+        state.update((name, torch.tensor(float(state[name]))) for name in ("step", "RMS")
+                     if isinstance(state.get(name), (int, float)))
+
+
+@torch.no_grad()
+def _step_of_transformers(self: Any, closure: Callable[[], Any] | None = None) -> Any:
+    loss = None
+    if closure is not None:
+        with torch.enable_grad():
+            loss = closure()
+    for group in self.param_groups:
+        for p in group["params"]:
+            if p.grad is not None:
+                _update_of_transformers(self, group, p, self.state[p])
+    return loss
+
+
+def _update_of_transformers(self: Any, group: dict[str, Any], p: torch.Tensor, state: dict[str, Any]) -> None:
+    is_half = p.dtype in (torch.float16, torch.bfloat16)
+    grad, value = (p.grad.float(), p.float()) if is_half else (p.grad, p)
+    factored, use_first_moment = self._get_options(group, grad.shape)
+    if not state:
+        state["step"] = torch.zeros((), dtype=torch.float32)
+        if use_first_moment:
+            state["exp_avg"] = torch.zeros_like(grad)
+        if factored:
+            state["exp_avg_sq_row"] = torch.zeros(grad.shape[:-1], dtype=grad.dtype)
+            state["exp_avg_sq_col"] = torch.zeros(grad.shape[:-2] + grad.shape[-1:], dtype=grad.dtype)
+        else:
+            state["exp_avg_sq"] = torch.zeros_like(grad)
+        state["RMS"] = torch.zeros((), dtype=grad.dtype)
+    state["step"] += 1
+    step = state["step"].to(torch.float64)
+    state["RMS"].copy_(self._rms(value))
+    rate = torch.as_tensor(group["lr"], dtype=torch.float64) if not group["relative_step"] else \
+        torch.minimum(1e-6 * step if group["warmup_init"] else torch.full_like(step, 1e-2), 1 / step.sqrt())
+    rate = rate.to(grad.dtype)
+    if group["scale_parameter"]:
+        rate = state["RMS"].clamp(min=group["eps"][1]) * rate
+    kept = 1 - step ** group["decay_rate"]
+    new, kept = (1 - kept).to(grad.dtype), kept.to(grad.dtype)
+    update = grad**2 + group["eps"][0]
+    if factored:
+        row, column = state["exp_avg_sq_row"], state["exp_avg_sq_col"]
+        row.mul_(kept).add_(update.mean(dim=-1) * new)
+        column.mul_(kept).add_(update.mean(dim=-2) * new)
+        update = self._approx_sq_grad(row, column) * grad
+    else:
+        state["exp_avg_sq"].mul_(kept).add_(update * new)
+        update = state["exp_avg_sq"].rsqrt() * grad
+    update = update / (self._rms(update) / group["clip_threshold"]).clamp(min=1.0) * rate
+    if use_first_moment:
+        update = state["exp_avg"].mul_(group["beta1"]).add_(update, alpha=1 - group["beta1"])
+    if group["weight_decay"] != 0:
+        value = value - value * (group["weight_decay"] * rate)
+    p.copy_(value - update)
+
+
 @contextlib.contextmanager
 def traceable_adafactor() -> Iterator[None]:
     """While entered, Adafactor.step() computes with tensors."""
-    saved = _adafactor._single_tensor_adafactor, _adafactor._multi_tensor_adafactor
-    _adafactor._single_tensor_adafactor = _adafactor._multi_tensor_adafactor = _update
-    try:
+    cls = _of_transformers()
+    with contextlib.ExitStack() as patches:
+        for name in ("_single_tensor_adafactor", "_multi_tensor_adafactor"):
+            patches.enter_context(unittest.mock.patch.object(_adafactor, name, _update))
+        if cls is not None:
+            step = torch.optim.Optimizer.profile_hook_step(_step_of_transformers)
+            step.hooked = True
+            patches.enter_context(unittest.mock.patch.object(cls, "step", step))
         yield
-    finally:
-        _adafactor._single_tensor_adafactor, _adafactor._multi_tensor_adafactor = saved

@@ -24,13 +24,15 @@ import torch
 from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_class, is_users_file
+from .grown import KINDS
 from .host_state import NUMBERS, host_state
-from .left import Left, Table, is_left
+from .left import Left, Table, form_of_tree, is_left, is_left_tree
 from .read_paths import Item, read_paths
 
 _NOTHING = object()
 _CONTAINERS = (dict, list, tuple, collections.deque, collections.UserDict, collections.UserList, collections.ChainMap,
                types.MappingProxyType)
+_GROWS = (["append"], ["extend"])  # steps of a path
 _LONGEST = 16  # of lists of numbers that are compared whole
 
 
@@ -114,6 +116,9 @@ def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held:
         if isinstance(value, torch.Tensor) and (id(value) in ids or is_left(value) and not is_read(path, value)):
             get = functools.partial(_form_of_tensor, get)
             found.append(BakedValue(path, get, get(), None))
+        elif is_left_tree(value):
+            get = functools.partial(_form_of_tree, get, False)  # numbers may be of the last call
+            found.append(BakedValue(path, get, get(), None))
         else:
             is_own = value is one.value  # a parameter, whose values are no matter
             version = value._version if isinstance(value, torch.Tensor) and not is_own else None
@@ -194,7 +199,7 @@ class _Reader:
         for (is_global, root), *steps in read_paths(code):
             if is_global:
                 if root in function.__globals__:
-                    self._take(root, functools.partial(function.__globals__.get, root), steps)
+                    self._take(root, functools.partial(function.__globals__.get, root), steps, in_table=True)
             elif root == own:
                 self._follow(owner, label, steps)
             elif root in cells:
@@ -215,8 +220,8 @@ class _Reader:
                 if _is_users(code):
                     self.read(code, None, path)
 
-    def _take(self, path: str, get: Callable[[], Any], steps: list[Any]) -> None:
-        """Notes the value at a path, and goes on from it."""
+    def _take(self, path: str, get: Callable[[], Any], steps: list[Any], in_table: bool = False) -> None:
+        """Notes the value at a path, and goes on from it. `in_table`: an attribute, a global or an entry of a dict has it."""
         value = get()
         if isinstance(value, types.ModuleType):
             if not is_users_file(getattr(value, "__file__", None) or "<"):
@@ -241,6 +246,17 @@ class _Reader:
             else:
                 self.found.setdefault(path, BakedValue(path, get, value, value._version))
             return
+        elif type(value) in KINDS and steps in _GROWS:  # what is in it is no matter, nor which one it is
+            kind = functools.partial(_kind_of, get) if in_table else get
+            self.found.setdefault(f"{path}.append", BakedValue(f"{path}.append", kind, kind(), None))
+            return
+        elif is_left_tree(value) and steps and isinstance(steps[0], Item):  # each call may leave another one
+            entry = functools.partial(_of, get, _entry, steps[0].key)
+            self._take(f"{path}[{steps[0].key!r}]", entry, steps[1:], in_table=isinstance(value, dict))
+            return
+        elif is_left_tree(value):
+            form = functools.partial(_form_of_tree, get, True)
+            self.found.setdefault(path, BakedValue(path, form, form(), None))
         elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST and all(isinstance(v, NUMBERS) for v in value):
             self.found.setdefault(path, BakedValue(path, lambda: tuple(get() or ()), tuple(value), None))
         elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
@@ -289,7 +305,7 @@ class _Reader:
             is_mapping = isinstance(value, collections.abc.Mapping)  # of which [] may make an entry
             entry = functools.partial(value.get if is_mapping else functools.partial(_entry, value), step.key)
             if isinstance(value, _CONTAINERS):
-                self._take(f"{path}[{step.key!r}]", entry, rest)
+                self._take(f"{path}[{step.key!r}]", entry, rest, in_table=isinstance(value, dict))
             elif hasattr(type(value), "__getitem__") and not isinstance(value, torch.nn.Module):
                 self._take_computed(f"{path}[{step.key!r}]", entry, rest)
             for hook in ("__getitem__", "get"):
@@ -298,7 +314,7 @@ class _Reader:
         own = getattr(value, "__dict__", {})
         if step in own and not isinstance(own[step], (classmethod, staticmethod)):
             if step != "training" or not isinstance(value, torch.nn.Module):
-                self._take(f"{path}.{step}", functools.partial(own.get, step), rest)
+                self._take(f"{path}.{step}", functools.partial(own.get, step), rest, in_table=True)
         elif isinstance(value, torch.nn.Module) and step in value._modules:
             self._follow(value._modules[step], f"{path}.{step}", rest)
         else:
@@ -380,6 +396,14 @@ def _numbers_at(value: Any, path: str) -> tuple[Any, ...]:
 def _form_of_tensor(get: Callable[[], Any]) -> Any:
     value = get()
     return (value.shape, value.dtype, value.requires_grad, value.device) if isinstance(value, torch.Tensor) else value
+
+
+def _form_of_tree(get: Callable[[], Any], with_numbers: bool) -> Any:
+    return form_of_tree(get(), with_numbers)
+
+
+def _kind_of(get: Callable[[], Any]) -> type:
+    return type(get())
 
 
 def _form_of_left(get: Callable[[], Any]) -> Any:

@@ -13,6 +13,7 @@ import sys
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
+from torch.utils import _pytree as pytree
 
 from .call import StepCall
 from .errors import CaptureError
@@ -95,6 +96,8 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
     if largest.read_left:
         raise CaptureError("the step reads what an earlier call has left in an attribute, which may have that call's rows"
                            "\n  cure: leave dynamic_batch out, or keep the value in a buffer of the model")
+    if why := _of_this_batch(largest) or _of_this_batch(other):
+        raise CaptureError(f"the step {why}, which is looked at for batches of one size\n  cure: leave dynamic_batch out")
     name = "rows"
     while any(entry.get("name") == name for entry in largest.step["inputs"]):
         name += "_"
@@ -104,10 +107,16 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
     package.other_batch.step = _with_input(other.step, name, other_rows)
     dims = row_dims(package)
     for left in largest.left:
-        if isinstance(left.value, Output) and dims[left.value.index] is not None:
+        outputs = [leaf for leaf in pytree.tree_leaves(left.value) if isinstance(leaf, Output)]
+        if any(dims[output.index] is not None for output in outputs):
             raise CaptureError(f"the step leaves rows of the batch in {left.path!r}, where the next call may find another "
                                "number of them\n  cure: leave dynamic_batch out, or return them from the step")
     return package
+
+
+def _of_this_batch(package: StepPackage) -> str:
+    """What a capture has done that is known of the batch it was given alone; empty if there is none."""
+    return "asks for values of its batch" if package.asked else "appends to a list" if package.grown else ""
 
 
 def _with_input(step: dict[str, Any], name: str, size: int) -> dict[str, Any]:
@@ -153,6 +162,8 @@ class SizedStep:
     def why_not(self, package: StepPackage, rows: int) -> str:
         """Empty when a capture with `rows` rows is the step that the two others say; else what is different."""
         largest, other = self._steps
+        if why := _of_this_batch(package):
+            return f"it {why}"
         for name in ("default_dtype", "parameters", "buffers", "units", "precision", "operators"):
             if not package.step.get(name) == largest.get(name) == other.get(name):
                 return f"{name} of the step are others"

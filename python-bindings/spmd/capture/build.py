@@ -19,6 +19,7 @@ from .casts import is_used, regions
 from .custom_ops import kernels_of
 from .errors import CaptureError, Frame
 from .fakes import Input
+from .grown import Grown
 from .held import named_modules, whole
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
@@ -34,7 +35,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     nodes = [node_record(n, values, stacks.index) for n in traced.graph.nodes
              if n.op == "call_function" and not _is_getitem(n)]
     loss, loss_node = loss_output(traced)
-    left = [left.path for left in traced.left if isinstance(left.value, Output)]
+    left = [path for what in (*traced.left, *traced.grown)
+            for path in _leaf_paths(what.path, what.items if isinstance(what, Grown) else what.value)]
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
                for i, path in enumerate([*_paths(traced.result), *left,
                                     *(f"(batch).{name}" for name, _ in traced.written)])]
@@ -75,9 +77,9 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         version = VERSION if any(kernel.cubins for kernel in kernels) else 6
         step |= {"version": version, "operators": [kernel.record() for kernel in kernels]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
-    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, written=traced.written,
+    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, grown=traced.grown, written=traced.written,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
-                       gradients=traced.gradients, held=traced.held,
+                       gradients=traced.gradients, held=traced.held, asked=traced.asked, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 
 
@@ -204,6 +206,12 @@ def _paths(result: Any) -> list[str]:
     leaves, _ = pytree.tree_flatten_with_path(result)
     return [".".join(str(getattr(k, "key", getattr(k, "idx", getattr(k, "name", k)))) for k in path)
             for path, leaf in leaves if isinstance(leaf, Output)]
+
+
+def _leaf_paths(path: str, tree: Any) -> list[str]:
+    """Of the outputs in what a step leaves behind."""
+    return [".".join((path, *(str(getattr(k, "key", getattr(k, "idx", k))) for k in keys)))
+            for keys, leaf in pytree.tree_flatten_with_path(tree)[0] if isinstance(leaf, Output)]
 
 
 def _result_tree(result: Any) -> Any:

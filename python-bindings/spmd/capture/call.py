@@ -34,11 +34,13 @@ class StepCall:
     """
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-                 last: StepCall | None = None, precision: Precision | None = None, writes_batch: bool = False):
+                 last: StepCall | None = None, precision: Precision | None = None, writes_batch: bool = False,
+                 asks_batch: bool = False):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
         args, kwargs = _as_modules(args, kwargs)
         self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
+        self.asks_batch = asks_batch  # each call can compute what the step's Python asks of the batch
         self.writes_batch = writes_batch  # what the step changes in batch tensors, their owner wants to see
         self.signature = _signature_of(train_step)
         try:

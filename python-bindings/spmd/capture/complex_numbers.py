@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from . import fourier
 from .errors import CaptureError, Frame, error_at
 from .reached import Place, Reached
 
@@ -89,12 +90,18 @@ class ComplexNumbers:
 
     def _run(self, func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...],
              *args: Any, **kwargs: Any) -> Any:
-        plain = _without_write(func)
+        plain = _SHAPES_IN_PLACE.get(func) or _without_write(func)
         rule = _RULES.get(plain)
         if rule is None or plain is not func and args[0].untyped_storage()._cdata in self._conjugates:
             raise error_at(stack, f"{func} computes with complex numbers, which is not captured",
-                           "compute it with pairs of real numbers (torch.view_as_real); products, sums, torch.polar and "
-                           "what changes shapes is captured")
+                           "compute it with pairs of real numbers (torch.view_as_real); products, sums, torch.polar, torch.fft "
+                           "and what changes shapes is captured")
+        if func in _SHAPES_IN_PLACE:
+            with mode:
+                found = rule(plain, args[0], *self._pairs_in(args, stack), **self._pairs_in(kwargs, stack))
+            with disable_proxy_modes_tracing():
+                func(*args, **kwargs)
+            return self._result(args[0], found)
         if plain is not func:  # the pairs of a view are a view of the pairs
             with mode:
                 self._pairs_for(args[0], stack).copy_(rule(plain, args[0], *self._pairs_in(args, stack),
@@ -349,12 +356,34 @@ def _scattered(func: Any, form: Any, x: _Pairs, dim: int, index: torch.Tensor, v
     return torch.scatter_add(x.tensor, x.dim(dim), index.unsqueeze(-1).expand(*index.shape, 2), values.tensor)
 
 
+def _rolled(func: Any, form: Any, x: _Pairs, shifts: list[int], dims: list[int] = []) -> torch.Tensor:
+    if not dims:
+        return func(x.tensor.reshape(-1, 2), shifts, [0]).reshape(x.tensor.shape)
+    return func(x.tensor, shifts, [x.dim(dim) for dim in dims])
+
+
+def _flipped(func: Any, form: Any, x: _Pairs, dims: list[int]) -> torch.Tensor:
+    return func(x.tensor, [x.dim(dim) for dim in dims])
+
+
+def _padded(func: Any, form: Any, x: _Pairs, pad: list[int], value: Any = 0) -> torch.Tensor:
+    if value != 0:
+        raise NotImplementedError(f"padding of complex numbers with {value}, not with 0")
+    return func(x.tensor, [0, 0, *pad], 0.0)
+
+
+# Operators that give a tensor another shape where it is, and those that make a view of it.
+_SHAPES_IN_PLACE = {_aten.transpose_.default: _aten.transpose.int, _aten.t_.default: _aten.t.default,
+                    _aten.unsqueeze_.default: _aten.unsqueeze.default, _aten.squeeze_.default: _aten.squeeze.default,
+                    _aten.squeeze_.dim: _aten.squeeze.dim}
+
 # Operators whose arguments are real.
-_MAKES = {_aten.view_as_complex.default: lambda func, form, x: x, _aten.polar.default: _polar,
+_MAKES = {_aten._fft_r2c.default: fourier.RULES[_aten._fft_r2c.default],
+          _aten.view_as_complex.default: lambda func, form, x: x, _aten.polar.default: _polar,
           _aten.complex.default: lambda func, form, real, imaginary: _join(real, imaginary)}
 
 _RULES: dict[Any, Callable] = {
-    **_MAKES,
+    **_MAKES, **fourier.RULES,
     _aten.view_as_real.default: lambda func, form, x: _aten.alias.default(x.tensor),
     _aten.mul.Tensor: _multiply, _aten.mul.Scalar: _multiply, _aten.div.Tensor: _divide, _aten.div.Scalar: _divide,
     _aten.reciprocal.default: lambda func, form, x: _divide(func, form, 1.0, x),
@@ -377,6 +406,7 @@ _RULES: dict[Any, Callable] = {
     _aten.transpose.int: _transposed, _aten.t.default: _transposed, _aten.unbind.int: _unbound,
     **dict.fromkeys((_aten.split.Tensor, _aten.split_with_sizes.default), _split),
     **dict.fromkeys((_aten.cat.default, _aten.stack.default), _joined),
+    _aten.roll.default: _rolled, _aten.flip.default: _flipped, _aten.constant_pad_nd.default: _padded,
     _aten.gather.default: _gathered, _aten.where.self: _chosen,
     **dict.fromkeys((_aten.slice_backward.default, _aten.select_backward.default), _backward_of_part),
     **dict.fromkeys((_aten.zeros.default, _aten.ones.default, _aten.ones_like.default, _aten.new_zeros.default), _filled),

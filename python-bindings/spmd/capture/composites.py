@@ -10,7 +10,7 @@ aten.native_dropout (which draws.py then writes as arithmetic on a mask), attent
 
 (with dropout_p above 0 it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
 backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only. Products of groups of rows are in
-grouped_products.py.
+grouped_products.py, and what is no operator at all but arithmetic in spelled_out.py.
 
 query is [B, H, T, D], key and value [B, H or H_kv, S, D]; out is contiguous [B, H, T, D] in query's dtype and
 logsumexp is f32 [B, H, T], so that the backward need not repeat the forward. Both have real CPU implementations: a
@@ -26,6 +26,7 @@ from typing import Iterator
 import torch
 
 from .grouped_products import grouped_mm
+from .spelled_out import SPELLED_OUT
 
 aten = torch.ops.aten
 
@@ -228,7 +229,7 @@ class _RmsNorm(torch.autograd.Function):
 
 
 _ONE_OP = {"rms_norm": _rms_norm, "scaled_dot_product_attention": _attention, "dropout": _dropout,
-           "_grouped_mm": grouped_mm}
+           "_grouped_mm": grouped_mm, **SPELLED_OUT}
 _AUTOGRAD_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1")
 
 

@@ -53,6 +53,8 @@ _SELECTIONS = {
     **dict.fromkeys(("_unique", "_unique2", "unique_dim", "unique_consecutive"),
                     "find them outside of the step and pass them in, or use a mask over all that can be: "
                     "one_hot(x, n).any(0)"),
+    **dict.fromkeys(("split", "split_with_sizes"), "give sizes that Python or the batch says; products of groups of rows, as "
+                    "experts have them, are torch._grouped_mm"),
     "repeat_interleave": "give output_size, or repeat by a number; or use a mask over the longest result",
     "bincount": "use one_hot(x, n).sum(0), which has a place for every number, or a mask",
 }

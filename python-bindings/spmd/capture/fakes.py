@@ -16,6 +16,7 @@ from torch.utils import _foreach_utils
 
 from ..away import slots
 from ..models import DTYPES, tensor_names
+from .adafactor import count_in_tensors
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
@@ -40,6 +41,10 @@ class Input:
     init: float | None = None
     group: int | None = None
     value: float | int | None = None
+
+
+class ReplacedGradient(CaptureError):
+    """A step that adds to a gradient of an earlier call, and then begins another one."""
 
 
 class FakeStep:
@@ -202,6 +207,8 @@ class FakeStep:
         for optimizer in self.optimizers.parts:
             initial |= self._install_state(optimizer)
         for index, group in enumerate(self.optimizers.param_groups):
+            if group.get("lr") is None:  # the optimizer has a schedule of its own
+                continue
             value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
             with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
                 group["lr"] = torch.empty((), dtype=torch.float64)
@@ -227,6 +234,7 @@ class FakeStep:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
                                        "of the model\n  cure: register it in the model, or leave it out")
         choose_implementation(optimizer, bool(self._scheduled))
+        count_in_tensors(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
         self._had_state |= {key for key, state in optimizer.state.items() if state}
@@ -372,7 +380,7 @@ class FakeStep:
                 raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "
                                    "outlive one that begins with it\n  cure: clear it in every step, or in none")
             if owner is not i.fake and owner is not None:
-                raise CaptureError(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
+                raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")
 
     def _owner(self, i: Input) -> torch.Tensor | None:

@@ -89,6 +89,30 @@ def tables(names: dict[str, Any], is_users: Callable[[Any], bool]) -> Iterator[t
         queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
 
 
+Roots = list[tuple[str, Any, "dict[Any, Any] | None", Any]]  # a path, what is there, and the table that has it under a key
+
+
+def held_lists(roots: Roots, is_users: Callable[[Any], bool], kinds: tuple[type, ...]) \
+        -> Iterator[tuple[str, dict[Any, Any] | None, Any, Any]]:
+    """What is of one of these kinds, by each way to it: the path, the table (of attributes, of globals, or a dict) that has
+    it under a key, and None where no such table does."""
+    seen: set[int] = set()
+    queue = collections.deque((*root, DEPTH) for root in roots)
+    while queue and len(seen) < _VALUES:
+        path, value, table, key, depth = queue.popleft()
+        if type(value) in kinds:
+            yield path, table, key, value
+        if not depth or isinstance(value, (*NUMBERS, *_OPAQUE, types.FunctionType)) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        own = value if isinstance(value, dict) else vars(value) if is_users(value) and hasattr(value, "__dict__") else None
+        if own is None:
+            queue.extend((where, child, None, None, depth - 1) for where, child in _children(path, value, is_users))
+        elif own is not value or len(own) <= _ENTRIES:
+            queue.extend((entry_path(path, name, n) if own is value else f"{path}.{name}", child, own, name, depth - 1)
+                         for n, (name, child) in enumerate(list(own.items())))
+
+
 def copied(value: Any) -> Any:
     """A copy of a container of numbers, which a trace may change; anything else as it is."""
     leaves = pytree.tree_leaves(value)
@@ -167,10 +191,15 @@ def _same(a: Any, b: Any) -> bool:
 
 def generator_states() -> dict[str, Any]:
     """Where the random generators are that nobody passes around, by the name of their library."""
+    torch_state = (torch.initial_seed(), bytes(torch._C.default_generator.get_state().numpy()))
+    return {**host_generator_states(), "torch": torch_state}
+
+
+def host_generator_states() -> dict[str, Any]:
+    """Those of them that are not torch's."""
     states: dict[str, Any] = {"random": random.getstate()}
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         name, keys, *rest = numpy.random.get_state()
         states["numpy"] = (name, keys.tobytes(), rest)
-    states["torch"] = (torch.initial_seed(), bytes(torch._C.default_generator.get_state().numpy()))
     return states

@@ -1,19 +1,22 @@
-"""Tensors whose values a trace knows: what is computed from nothing but sizes and numbers.
+"""Tensors whose values a trace knows: what is computed from nothing but sizes and numbers, or from these and the batch.
 
 Models ask for such values to choose their way: transformers' Longformer makes a mask of ones where it was given none, and
-asks whether any element says so. The answer is the same in every step, so it is given as eager would give it, and no
-other value is. What makes such tensors is noted as it is traced, and computed only when a step asks.
+asks whether any element says so. The answer is the same in every step, so it is given as eager would give it. What the
+batch is in has another answer for another batch, which asked.py looks after; no other value is told. What makes such
+tensors is noted as it is traced, and computed only when a step asks.
 """
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
+
+from .reached import Place
 
 _aten = torch.ops.aten
 # Made of sizes and numbers alone; of a tensor that is given, only its shape and type count.
@@ -21,12 +24,8 @@ _MAKE = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.sca
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
+_HIDES_WRITES = (_aten.native_batch_norm.default,)  # of running statistics, its fourth and fifth argument
 _MOST_ELEMENTS = 1 << 22  # of a tensor that is computed to answer
-
-
-def _is_real(tensor: torch.Tensor) -> bool:
-    """A Python number that became a tensor, or another constant of the graph."""
-    return not isinstance(tensor, FakeTensor)
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -57,27 +56,63 @@ class _Call:
     written: set[int]  # memory
 
 
-class KnownValues:
-    def __init__(self) -> None:
-        self._calls: list[_Call] = []  # in the order of the trace; they keep their tensors alive, so ids stay theirs
-        self._known: set[int] = set()  # ids of what they made
+@dataclasses.dataclass(frozen=True, eq=False)
+class Computation:
+    """Operators that compute a number, and the one that gives it. `roots`: tensors that have another value in another call,
+    each with its number in the batch, or the place where a call finds it."""
 
-    def answer(self, func: torch._ops.OpOverload, args: tuple) -> bool | int | float | complex | None:
-        """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
-        if func not in _ASK or not all(_is_real(tensor) or id(tensor) in self._known for tensor in args):
-            return None
-        calls = self._calls_behind([tensor for tensor in args if not _is_real(tensor)])
-        if calls is None:
-            return None
-        values: dict[int, torch.Tensor] = {}
-        with _disable_current_modes():
+    calls: list[_Call]
+    func: torch._ops.OpOverload
+    args: tuple
+    roots: tuple[tuple[torch.Tensor, int | Place], ...]
+
+    def run(self, batch: Sequence[torch.Tensor] = ()) -> bool | int | float | complex | None:
+        """Of this batch, of which nothing is changed. None where eager would raise."""
+        with _disable_current_modes(), torch.no_grad():
             try:
-                for call in calls:
+                values = {id(root): self._own(place.get() if isinstance(place, Place) else batch[place])
+                          for root, place in self.roots}
+                for call in self.calls:
                     given, named = pytree.tree_map(lambda leaf, call=call: _real(leaf, call, values), (call.args, call.kwargs))
                     values.update(zip(map(id, call.made), _tensors(call.func(*given, **named)), strict=True))
-                return func(*(tensor if _is_real(tensor) else values[id(tensor)] for tensor in args))
+                return self.func(*(values.get(id(tensor), tensor) for tensor in self.args))
             except Exception:
                 return None  # a fake goes through operators whose real ones refuse
+
+    def _own(self, tensor: torch.Tensor) -> torch.Tensor:
+        tensor = tensor.detach().cpu()
+        return tensor.clone() if any(call.written for call in self.calls) else tensor
+
+
+class KnownValues:
+    """`roots`: by their ids, inputs of the step whose values each call knows when it begins, and where. `reached`: tensors
+    that the step reaches without an argument, whose values may change between calls."""
+
+    def __init__(self, roots: Mapping[int, int | Place], reached: Mapping[int, tuple[Place, torch.Tensor]]) -> None:
+        self._calls: list[_Call] = []  # in the order of the trace; they keep their tensors alive, so ids stay theirs
+        self._roots, self._reached = roots, reached
+        self._known: set[int] = set(roots)  # and ids of what the calls made
+
+    def asked(self, func: torch._ops.OpOverload, args: tuple) -> Computation | None:
+        """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
+        if func not in _ASK or not all(map(self.knows, args)):
+            return None
+        calls = self._calls_behind([tensor for tensor in args if isinstance(tensor, FakeTensor)])
+        if calls is None:
+            return None
+        roots: dict[int, tuple[torch.Tensor, int | Place]] = {}
+        for tensor in (*args, *_tensors([(call.args, call.kwargs) for call in calls])):
+            if id(tensor) in self._roots:
+                roots[id(tensor)] = tensor, self._roots[id(tensor)]
+            elif not isinstance(tensor, FakeTensor) and id(tensor) in self._reached:
+                roots[id(tensor)] = tensor, self._reached[id(tensor)][0]
+        if any(tensor.numel() > _MOST_ELEMENTS for tensor, _ in roots.values()):
+            return None
+        return Computation(calls, func, args, tuple(roots.values()))
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """What is no fake is a Python number that became a tensor, or another constant of the graph."""
+        return not isinstance(tensor, FakeTensor) or id(tensor) in self._known
 
     def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
              written: list[torch.Tensor], made: list[torch.Tensor]) -> None:
@@ -85,9 +120,11 @@ class KnownValues:
         `written` are the tensors in its arguments, and those of them that it writes to."""
         known = _is_known(func)
         if known is None and given:
-            known = all(_is_real(tensor) or id(tensor) in self._known for tensor in given)
+            known = all(map(self.knows, given))
         elif known is None:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
+        if func in _HIDES_WRITES:
+            written = [*written, *(tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor))]
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
             self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written))))
@@ -106,7 +143,7 @@ class KnownValues:
             if call.func is None or any(tensor.numel() > _MOST_ELEMENTS for tensor in (*call.made, *given)):
                 return None
             if call.func.overloadpacket not in _MAKE:
-                given = [tensor for tensor in given if not _is_real(tensor)]
+                given = [tensor for tensor in given if isinstance(tensor, FakeTensor)]
                 wanted.update(map(id, given))
                 memory.update(map(_memory, given))
             calls.append(call)
@@ -114,8 +151,8 @@ class KnownValues:
 
 
 def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor]) -> Any:
-    if not isinstance(leaf, torch.Tensor) or _is_real(leaf):
-        return leaf
+    if not isinstance(leaf, FakeTensor):
+        return values.get(id(leaf), leaf)
     if call.func.overloadpacket in _MAKE:
         return torch.empty(leaf.shape, dtype=leaf.dtype)
     return values[id(leaf)]

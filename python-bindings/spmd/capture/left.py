@@ -1,6 +1,6 @@
 """What a step leaves behind: traced values that it puts in attributes of modules and of the user's objects and in entries
-of dicts (`self.loss = …`, `features["fc"] = output`). They are outputs of its graph, and are put there after each call,
-as eager would.
+of dicts (`self.loss = …`, `features["fc"] = output`), also new lists, tuples and dicts of some (`self.log = {"loss": …}`).
+They are outputs of its graph, and are put there after each call, as eager would.
 
 [Note: values of earlier calls] The next call finds them there. Most steps overwrite them unread: while a step is traced,
 such a value is therefore a blank of the same form, and a program whose trace met no blank serves whatever is there of
@@ -15,11 +15,12 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
 
 from .code_names import has_users_class
 from .errors import CaptureError, Frame
 from .held import Held
-from .host_state import entry_path, tables
+from .host_state import NUMBERS, entry_path, tables
 
 TRACED = (FakeTensor, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]
@@ -39,7 +40,7 @@ class Table(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A traced value and where the step leaves it: the path of a module, whose attribute `key` is, or a table. `stack`:
+    """A traced value, or a tree of some, and where the step leaves it: the path of a module, whose attribute `key` is, or a table. `stack`:
     the line that does so, where it is known."""
 
     owner: str | Table
@@ -56,10 +57,14 @@ _values: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDicti
 _attributes: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
 
 
-def leave(owner: torch.nn.Module | Table, key: Any, value: Any, is_made: bool) -> None:
-    """Puts what a call of a step has left in its place; `is_made`: by the call, and no tensor that was there."""
-    if is_made and isinstance(value, torch.Tensor):
-        _values[id(value)] = value
+def note_values(made: Any) -> None:
+    """That a call has made these tensors."""
+    _values.update((id(leaf), leaf) for leaf in pytree.tree_leaves(made) if isinstance(leaf, torch.Tensor))
+
+
+def leave(owner: torch.nn.Module | Table, key: Any, value: Any, made: Any) -> None:
+    """Puts what a call of a step has left in its place; `made`: the tensors of it that were not there before."""
+    note_values(made)
     if isinstance(owner, Table):
         owner.entries[key] = value
     else:
@@ -70,6 +75,34 @@ def leave(owner: torch.nn.Module | Table, key: Any, value: Any, is_made: bool) -
 def is_left(value: Any) -> bool:
     """A tensor that a call of a step has left behind."""
     return isinstance(value, torch.Tensor) and _values.get(id(value)) is value
+
+
+def _is_tree(value: Any) -> bool:
+    return type(value) in (list, tuple, dict)
+
+
+def holds_traced(value: Any) -> bool:
+    """A traced value, or a tree of such ones and of numbers."""
+    if isinstance(value, TRACED):
+        return True
+    if not _is_tree(value):
+        return False
+    leaves = pytree.tree_leaves(value)
+    return any(isinstance(leaf, TRACED) for leaf in leaves) and all(isinstance(leaf, (*TRACED, *NUMBERS)) for leaf in leaves)
+
+
+def is_left_tree(value: Any) -> bool:
+    """What a call has left as a tree."""
+    return _is_tree(value) and any(map(is_left, pytree.tree_leaves(value)))
+
+
+def form_of_tree(value: Any, with_numbers: bool) -> Any:
+    """Equal for trees of tensors of the same forms and, `with_numbers`, of equal numbers; anything else is what it is."""
+    if not _is_tree(value):
+        return value
+    leaves, spec = pytree.tree_flatten(value)
+    return str(spec), tuple((leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf if with_numbers else type(leaf)
+                            for leaf in leaves)
 
 
 def check_reads_nothing_left(held: Held) -> None:
@@ -111,7 +144,10 @@ class WatchedTables:
             for table, entries in zip(self._tables, saved):
                 for key in [key for key, value in table.entries.items()
                             if isinstance(key, FakeTensor) or _is_new(value, entries.get(key))]:
-                    del table.entries[key]
+                    if key in entries:
+                        table.entries[key] = entries[key]  # in its place among the others
+                    else:
+                        del table.entries[key]
                 table.entries.update((key, value) for key, value in entries.items()
                                      if key not in table.entries or is_left(value))
 
@@ -123,7 +159,7 @@ class WatchedTables:
 
 def _is_new(value: Any, old: Any) -> bool:
     """A traced value, or what an earlier call has left elsewhere."""
-    return value is not old and (isinstance(value, TRACED) or is_left(value))
+    return value is not old and (holds_traced(value) or is_left(value))
 
 
 def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:

@@ -15,10 +15,13 @@ from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..planning import Plan, plan_package
+from .asked import Asked
 from .gradients import Gradients
+from .grown import Grown
 from .held import Held
 from .left import Left
 from .optimizer_numbers import OptimizerNumbers
+from .seeds import SeededGenerators
 
 
 FORMAT, VERSION = "spmd-step", 6
@@ -36,8 +39,11 @@ class StepPackage:
     weights: dict[str, torch.Tensor]
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
+    asked: Asked = dataclasses.field(default_factory=Asked)  # trace.Trace; in this process only
+    seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # trace.Trace; in this process only
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
     left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    grown: list[Grown] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only

@@ -9,7 +9,7 @@ import collections
 import contextlib
 import os
 import sys
-from typing import Any, Container, Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 import torch
 import torch.fx.traceback as fx_traceback
@@ -20,12 +20,14 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import collectives
+from .asked import Asked
 from .complex_numbers import ComplexNumbers
 from .custom_ops import check_kernel, decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .known_values import KnownValues
 from .optimizers import Optimizers
 from .prims import in_atens_words
+from .reached import Place
 from .refusals import Refusals
 from .repeats import Call, Repeats, tensors_in
 from .strides import in_order_of_memory
@@ -42,6 +44,10 @@ class Provenance(NamedTuple):
     stack: tuple[Frame, ...]
     seed: bool = False
 
+
+_ITEM = torch.ops.aten._local_scalar_dense.default
+# Factories whose numbers say how many elements they make.
+_RANGES = {torch.ops.aten.arange, torch.ops.aten.range, torch.ops.aten.linspace, torch.ops.aten.logspace, torch.ops.aten.eye}
 
 # Ops whose shape functions take operands of several types, and whose kernels do not.
 _PRODUCTS = {getattr(torch.ops.aten, name) for name in (
@@ -60,14 +66,14 @@ class ProvenanceMode(TorchDispatchMode):
     """Stamps each op of the step and refuses the two things a graph would get silently wrong.
 
     Those are real tensors in place of the traced ones (`foreign` maps their id to a description), or of a module that
-    is not among what was `reached` (ids of tensors), or is `excluded` (why and the cure, by id), and explicit random
-    generators, whose reseeding no graph can see.
+    is not among what was `reached` (by the ids of tensors), or is `excluded` (why and the cure, by id), and explicit random
+    generators, whose reseeding no graph can see. `asked` tells values of the `roots` (KnownValues).
     """
 
     def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
-                 parameters: list[torch.Tensor], foreign: dict[int, str], reached: Container[int],
+                 parameters: list[torch.Tensor], foreign: dict[int, str], reached: Mapping[int, tuple[Place, torch.Tensor]],
                  excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers,
-                 repeats: Repeats):
+                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats):
         super().__init__()
         self._repeats = repeats
         self._complex = complex_numbers
@@ -85,7 +91,8 @@ class ProvenanceMode(TorchDispatchMode):
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
-        self._known = KnownValues()
+        self._known, self.asked = KnownValues(roots, reached), asked
+        refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
         self.met_foreign: int | None = None  # the real tensor that the trace has ended at
@@ -184,10 +191,19 @@ class ProvenanceMode(TorchDispatchMode):
         if any(map(self._is_constant, written)):  # it would happen now, and never again
             raise writes_constant(stack, str(func))
         check_kernel(func, leaves, stack)
-        if (number := self._known.answer(func, args)) is not None:
+        if func is _ITEM and args[0].dim():  # of a tensor of one element
+            with self:
+                args = (args[0].reshape(()),)
+            leaves = list(args)
+        asked = self._known.asked(func, args)
+        if asked is not None and not asked.roots:
+            if (number := asked.run()) is not None:
+                return number
+        elif asked is not None and func is not _ITEM and (number := self.asked.tell_value(asked, stack)) is not None:
             return number
+        args, kwargs = self._with_known_sizes(func, args, kwargs, stack)
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
-            or in_atens_words(func, leaves, self) or in_order_of_memory(func, args, self) \
+            or in_atens_words(func, leaves, self, self._known.knows) or in_order_of_memory(func, args, self) \
             or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
@@ -201,13 +217,30 @@ class ProvenanceMode(TorchDispatchMode):
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
             raise depends_on_values(stamp.stack, str(func), stamp.module)
-        if func is torch.ops.aten._local_scalar_dense.default:
+        if func is _ITEM:
             self.items.append((result, stack))
+            if asked is not None:
+                self.asked.note_number(result, asked)
         if stamp.phase == "optimizer":
             self._note_from_gradients(made)
         if call is not None:
             self._repeats.note(call, result)
         return result
+
+    def _with_known_sizes(self, func, args, kwargs, stack):
+        """With the values of sizes that the batch says: what an operator makes has as many elements."""
+        if not any(isinstance(leaf, torch.SymInt) for leaf in pytree.tree_leaves((args, kwargs))):
+            return args, kwargs
+
+        def known(leaf):
+            told = self.asked.tell(leaf.node.expr, stack) if isinstance(leaf, torch.SymInt) else None
+            return leaf if told is None else told
+
+        kinds = {argument.name: str(argument.type) for argument in func._schema.arguments}
+        sizes = [func.overloadpacket in _RANGES or "int" in kind.lower() for kind in kinds.values()]
+        return (tuple(pytree.tree_map(known, value) if size else value for value, size in zip(args, sizes)),
+                {name: pytree.tree_map(known, value) if func.overloadpacket in _RANGES or "int" in kinds.get(name, "").lower()
+                 else value for name, value in kwargs.items()})
 
     def _refuse(self, func, leaves, stack) -> None:
         if func.overloadpacket in _PRODUCTS and len(dtypes := dict.fromkeys(leaf.dtype for leaf in leaves)) > 1:

@@ -12,6 +12,7 @@ import functools
 import unittest.mock
 from typing import Any, Callable, Iterator
 
+import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
@@ -21,11 +22,21 @@ _EAGERS = (RuntimeError, ValueError, IndexError, TypeError)  # themselves, not t
 _CONVERSIONS = ("numpy", "__array__", "__format__", "data_ptr", "__dlpack__")
 
 
+def _knows_nothing(expression: sympy.Basic) -> Any:
+    return None
+
+
 class Refusals:
-    """`error` is the first error that eager would not have raised."""
+    """`error` is the first error that eager would not have raised. `tell` gives what is known of a number all the same, or
+    None."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.tell: Callable[[sympy.Basic], Any] = _knows_nothing
+
+    def tell_no_more(self) -> None:
+        """When the trace is over: PyTorch's caches keep a shape environment, and with it what `tell` refers to."""
+        self.tell = _knows_nothing
 
     def note(self, error: Exception) -> None:
         self.error = self.error or error
@@ -50,8 +61,11 @@ class Refusals:
         refusals = self
 
         class Shapes(ShapeEnv):
-            def evaluate_expr(self, *args: Any, **kwargs: Any) -> Any:
-                return refusals._noting(super().evaluate_expr, *args, **kwargs)
+            def evaluate_expr(self, orig_expr: sympy.Basic, *args: Any, **kwargs: Any) -> Any:
+                if kwargs.get("fallback_value") is None and isinstance(orig_expr, sympy.Basic) \
+                        and (told := refusals.tell(orig_expr)) is not None:
+                    return sympy.sympify(told)
+                return refusals._noting(super().evaluate_expr, orig_expr, *args, **kwargs)
         return Shapes()
 
     @contextlib.contextmanager

@@ -26,7 +26,8 @@ _aten = torch.ops.aten
 # What the tracer or the fakes treat in a way of their own, and views that change a bit of the tensor besides its sizes.
 _SPECIAL = {_aten.lift.default, _aten.lift_fresh.default, _aten.lift_fresh_copy.default, _aten._neg_view.default,
             _aten._conj.default, _aten._local_scalar_dense.default, _aten.is_nonzero.default}
-_TAGS = (torch.Tag.data_dependent_output, torch.Tag.inplace_view, torch.Tag.nondeterministic_seeded)
+_TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view,
+         torch.Tag.nondeterministic_seeded)
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _CPU = torch.device("cpu")
 # Of torch.fx, which has no public way to add a node without a search for its name.

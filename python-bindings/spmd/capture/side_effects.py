@@ -28,9 +28,11 @@ from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import Frame, error_at, where
 from .fakes import FakeStep
 from .held import named_modules
-from .host_state import DEPTH, NUMBERS, Aspect, Watched, differences, entry_path, generator_states, host_state
-from .left import TRACED, Left, WatchedTables
+from .grown import KINDS, Grown, WatchedLists
+from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state
+from .left import TRACED, Left, Table, WatchedTables
 from .optimizers import Optimizers
+from .seeds import SeededGenerators
 
 
 _CURES = {
@@ -50,7 +52,9 @@ class SideEffects:
         self._functions = [step, *users_hooks(fakes.whole, optimizers), *custom_ops.functions()]
         self._modules = list(named_modules(model, fakes.whole))
         self._tables = WatchedTables(arguments | self._names().values)
+        self._lists = WatchedLists(self._roots())
         self._left: list[Left] = []
+        self.seeds = SeededGenerators()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
 
     @contextlib.contextmanager
@@ -59,13 +63,21 @@ class SideEffects:
         with self._tables.watched(self._fakes.blank, self._fakes.twin):
             self._before = host_state(self._arguments | self._names().values, has_users_class)
             self._generators = generator_states()
-            yield self
+            with self.seeds.watched(), self._lists.watched():
+                yield self
 
     def left(self) -> list[Left]:
         """What the step has put in attributes of objects and in entries of dicts, which are outputs of its graph."""
         self._looked_through = self._names().functions
-        self._left = [left._replace(stack=self._line_of(left.path)) for left in self._tables.left()]
-        return self._left
+        return [left._replace(stack=self._line_of(left.path)) for left in self._tables.left()]
+
+    def expect(self, left: list[Left]) -> None:
+        """These are outputs, and no side effects."""
+        self._left = left
+
+    def grown(self) -> list[Grown]:
+        """What the step has appended to lists, which are outputs, too."""
+        return [one._replace(stack=self._line_of(one.path)) for one in self._lists.take()]
 
     def note_item(self, value: Any, stack: tuple[Frame, ...]) -> None:
         """A number that .item() gave, and where."""
@@ -73,6 +85,18 @@ class SideEffects:
 
     def _names(self) -> Names:
         return Names(self._functions, self._modules)
+
+    def _roots(self) -> Roots:
+        """What lists may be in, each with the table that has it."""
+        names = self._names()
+        tables = [function.__globals__ for function in names.functions if hasattr(function, "__globals__")]
+        roots: Roots = [(f"{path}.{name}" if path else name, value, vars(module), name)
+                        for path, module in self._modules for name, value in vars(module).items() if type(value) in KINDS]
+        known = {path for path, *_ in roots}
+        for name, value in (self._arguments | names.values).items():
+            if name not in known:
+                roots.append((name, value, next((t for t in tables if t.get(name) is value), None), name))
+        return roots
 
     def check(self) -> None:
         """After the trace.
@@ -83,16 +107,21 @@ class SideEffects:
         names = self._names()
         after, self._looked_through = self._arguments | names.values, names.functions
         seen: set[int] = set()
+        of_modules = {left.path for left in self._left if isinstance(left.owner, str)}
         for name, value in after.items():
-            self._search(value, name, DEPTH, seen)
-        expected = {watched for left in self._left for watched in (
-            Watched(Aspect.VALUE, left.path), Watched(Aspect.STATE, left.path), Watched(Aspect.SIZE, left.owner.path))}
+            if name not in of_modules:
+                self._search(value, name, DEPTH, seen)
+        expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
+        expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
+        inside = tuple(f"{left.path}{sign}" for left in self._left if not isinstance(left.value, TRACED) for sign in "[.")
         for what in differences(self._before, host_state(after, has_users_class)):
-            if what not in expected:
+            if what not in expected and not what.path.startswith(inside):
                 raise error_at(self._line_of(what.path),
                                f"the step changes {what}, which a captured step would do once, when it is captured",
                                _CURES[what.aspect])
         for name in differences(self._generators, generator_states()):
+            if name in self.seeds:
+                continue
             if name == "torch":
                 raise error_at(self._line_of("manual_seed"),
                                "the step seeds torch's random numbers, which a captured step would "
@@ -100,7 +129,8 @@ class SideEffects:
             raise error_at(self._line_of(self._name_from(name, after)),
                            f"the step draws {_GENERATORS[name]}, which a captured "
                            "step would do once, when it is captured",
-                           "draw with torch in the step, or outside of it, and pass a tensor in")
+                           "draw with torch in the step, or outside of it, and pass a tensor in; or seed them in the step "
+                           "before it draws, if each step is to have the same")
 
     def _name_from(self, library: str, names: dict[str, Any]) -> str:
         """The name through which the code reaches a library."""
@@ -117,7 +147,7 @@ class SideEffects:
                            f"the step keeps a traced value in {path}, where a captured step would put nothing",
                            "return it from the step, and keep what the call gives back")
         own_table = vars(value) if has_users_class(value) and hasattr(value, "__dict__") else value
-        left = {left.key for left in self._left if left.owner.entries is own_table}
+        left = {left.key for left in self._left if isinstance(left.owner, Table) and left.owner.entries is own_table}
         skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
                    type, *NUMBERS)
         if depth == 0 or isinstance(value, skipped) or id(value) in seen:
@@ -135,7 +165,8 @@ class SideEffects:
             self._search(child, name, depth - 1, seen)
 
     def _is_traced(self, value: Any) -> bool:
-        return isinstance(value, TRACED) and (not isinstance(value, FakeTensor) or value.fake_mode is self._fakes.mode)
+        return isinstance(value, TRACED) and id(value) not in self._fakes.blanks \
+            and (not isinstance(value, FakeTensor) or value.fake_mode is self._fakes.mode)
 
     def _line_of(self, path: str) -> tuple[Frame, ...]:
         """The line that sets what `path` names ("trainer.calls", "LOG[0]"), or else the first that mentions it, or the

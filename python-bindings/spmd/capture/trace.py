@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 from typing import Any, Collection, Iterator
 
@@ -17,16 +18,19 @@ from ..models import DTYPES, tensor_names
 from ..torch_versions import make_fx_options
 from . import custom_ops
 from .adafactor import traceable_adafactor
+from .asked import Asked
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .code_names import users_hooks
 from .checkpoint import inline_checkpoints
 from .complex_numbers import ComplexNumbers, reach_pairs
 from .composites import one_op_composites
+from .data_assignments import DataAssignments
 from .draws import Draws
 from .errors import CaptureError, explain
-from .fakes import FakeStep, Input
+from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
+from .grown import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
 from .left import Left
 from .loss_scaling import traceable_scalers
@@ -36,14 +40,17 @@ from .normalize import check_pure, is_view_of_any, provenance
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode
-from .reached import Reached
+from .reached import Place, Reached
 from .repeats import Repeats
 from .scheduled import Scheduled
+from .seeds import SeededGenerators
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .sync_batch_norm import sync_batch_norms
 from .torch_compiled import traced_through
 from .value_checks import no_value_checks
+
+_SMALL = 64  # elements of a buffer that a call reads before it begins
 
 # What a graph can give back: tensors, and .item() of one.
 _TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
@@ -63,6 +70,7 @@ class Trace:
     outputs: list[torch.fx.Node]
     result: Any
     left: list[Left] = dataclasses.field(default_factory=list)
+    grown: list[Grown] = dataclasses.field(default_factory=list)
     written: list[tuple[str, Output]] = dataclasses.field(default_factory=list)
     gradients: Gradients = Gradients()
     stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got
@@ -74,6 +82,8 @@ class Trace:
     stepped: frozenset[int] = frozenset()  # the ids of the optimizers whose step() it calls
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
+    seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
+    asked: Asked = dataclasses.field(default_factory=Asked)  # what the step was told of its batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +141,13 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     if taken:  # these gradients outlive calls: they are part of the state. All others begin as they do: with none
         accumulates = has_values(gradients, call) or not _has_updated(call, traced, leftover)
         copied = [n for n in plain.stepped_gradients if n not in taken] if keep_grads and not accumulates else []
-        traced, leftover = _trace_reached(call, around, with_gradients=taken, keep_grads=keep_grads or accumulates,
-                                          accumulates=accumulates, copied=copied)
+        def with_taken(keep_grads: bool) -> tuple[Trace, list[str]]:
+            return _trace_reached(call, around, with_gradients=taken, keep_grads=keep_grads, accumulates=accumulates, copied=copied)
+        try:
+            traced, leftover = with_taken(keep_grads or accumulates)
+        except ReplacedGradient:
+            traced, leftover = with_taken(True)
+            keep_grads = True
         traced.accumulates, traced.gradients = accumulates, _gradients_of(traced, taken, leftover, copied)
         found = traced.gradients
         fetch_tensors(p.grad for name, p in whole(call.model, traced.held).named_parameters() if name in found.read)
@@ -247,12 +262,15 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                                                  call.others).watched())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
-                                ComplexNumbers(fakes.real_of), Repeats(fakes.mode))
+                                ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
+                                asked := Asked(call.batch), Repeats(fakes.mode))
+
+        assigned = DataAssignments(fakes.inputs)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
-            with (fakes.refusals.of_conversions(), one_op_composites(), sync_batch_norms(), no_value_checks(),
+            with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
@@ -262,17 +280,20 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 finally:
                     for hook in hooks:
                         hook.remove()
+                assigned.write()
                 fakes.keep_first_state()
                 if keep_grads:
                     fakes.keep_gradients()
             leaves, spec = pytree.tree_flatten(wrap(returned))
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
-            lefts = [*fakes.left(), *effects.left()]
-            own = {n: fakes.own_of(left.value) for n, left in enumerate(lefts)}  # parameters and buffers: the very objects
+            lefts, grown = [*fakes.left(), *effects.left()], effects.grown()
+            effects.expect(lefts)
             changed = [n for n, (tensor, version) in enumerate(zip(batch, versions))
                        if call.writes_batch and tensor._version != version]
-            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *(left.value for n, left in enumerate(lefts) if own[n] is None),
-                       *(batch[n].detach() for n in changed)]
+            # Of parameters and buffers, the very objects are left.
+            kept = [leaf for leaf in pytree.tree_leaves([[left.value for left in lefts], [one.items for one in grown]])
+                    if isinstance(leaf, _TRACED) and fakes.own_of(leaf) is None]
+            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *kept, *(batch[n].detach() for n in changed)]
             for tensor in tensors:
                 stamps.refuse_foreign("the step", id(tensor))
                 if isinstance(tensor, torch.Tensor) and tensor.is_complex():
@@ -284,8 +305,12 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 return Output(next(places), not isinstance(leaf, torch.Tensor) or id(leaf) in fakes.numbers)
 
             found = pytree.tree_unflatten([place(leaf) if isinstance(leaf, _TRACED) else leaf for leaf in leaves], spec)
-            result[:] = [found, [left._replace(value=place(left.value) if own[n] is None else own[n])
-                                 for n, left in enumerate(lefts)],
+            def place_tree(tree: Any) -> Any:
+                return pytree.tree_map(lambda leaf: leaf if not isinstance(leaf, _TRACED) else
+                                       place(leaf) if fakes.own_of(leaf) is None else fakes.own_of(leaf), tree)
+
+            result[:] = [found, [left._replace(value=place_tree(left.value)) for left in lefts],
+                         [one._replace(items=place_tree(one.items)) for one in grown],
                          [(call.batch_names[n], place(batch[n])) for n in changed]]
             return tensors
 
@@ -313,6 +338,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             raise explain(error, step_file, last_op, stamps.last_stack) from error
         finally:
             fx_traceback.current_meta.pop("custom", None)
+            fakes.refusals.tell_no_more()
         for value, stack in stamps.items:
             effects.note_item(value, stack)
         effects.check()
@@ -324,6 +350,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     traced = _collect(module, fakes, around, accumulates, *result)
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.untouched = frozenset(fakes.untouched_gradients())
+    asked.forget_batch()
+    traced.asked, traced.seeds = asked, effects.seeds
     traced.stepped = frozenset(number for number, count in stamps.updates.items() if count)
     traced.updates = max(stamps.updates.values(), default=1)
     traced.held.watched = {path: found for path, found in traced.held.watched.items()
@@ -331,8 +359,21 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     return traced, leftover
 
 
+def _known_roots(inputs: list[Input]) -> dict[int, int | Place]:
+    """Inputs whose values a call knows when it begins, by the ids of their fakes: the tensors of the batch, by their number,
+    and small buffers (a flag, a count of calls), which the ranks are asked for."""
+    batch = [i.fake for i in inputs if i.kind == "batch"]
+    buffers = {id(i.fake): Place(i.name, functools.partial(_same, i.real)) for i in inputs
+               if i.kind == "buffer" and i.real is not None and i.real.numel() <= _SMALL}
+    return {**buffers, **{id(fake): number for number, fake in enumerate(batch)}}
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
 def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
-             left: list[Left], written: list[tuple[str, Output]]) -> Trace:
+             left: list[Left], grown: list[Grown], written: list[tuple[str, Output]]) -> Trace:
     """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
@@ -363,7 +404,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     places = name_tensors(tensors.items(), around.reached)
     held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
     inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result, left, written, held=held)
+    return Trace(graph, inputs, outputs, result, left, grown, written, held=held)
 
 
 def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:

@@ -6,6 +6,7 @@ A graph has no values to look at, and the look would end the capture. While ente
   torch.cov (and torch.corrcoef, which calls it) warns of no degree of freedom, and then divides by zero.
   nn.TransformerEncoder and nn.TransformerDecoder ask whether a mask is the causal one, to leave it out and say so to the
     attention instead. The mask given says the same.
+  torch.distributions refuse parameters and values outside of their support, unless they are told not to.
 """
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def no_value_checks() -> Iterator[None]:
             for key in ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1"):
                 library.impl("cov", _cov, key)
         with unittest.mock.patch.object(torch, "any", _any_but_in(torch.nn.functional.gaussian_nll_loss)), \
-                unittest.mock.patch.object(torch.nn.modules.transformer, "_detect_is_causal_mask", _hinted_causal):
+                unittest.mock.patch.object(torch.nn.modules.transformer, "_detect_is_causal_mask", _hinted_causal), \
+                unittest.mock.patch.object(torch.distributions.Distribution, "_validate_args", False):
             yield
     finally:
         library._destroy()
