@@ -34,7 +34,8 @@ def compile_pair(folder: pathlib.Path, step: pathlib.Path, ranks: int, *options:
     """The artifacts for a GPU and for its emulation, with the same commands."""
     made = []
     for target, extra in (("cuda", ["--emulation"]), ("emulate", [])):
-        path = folder / f"{step.stem}-{ranks}-{target}.spmd"
+        chosen = "".join(re.sub(r"\W+", "-", option) for option in options)
+        path = folder / f"{step.stem}-{ranks}-{target}{chosen}.spmd"
         if not path.exists():
             call(BIN / "spmd-compile", step, "-o", path, f"--ranks={ranks}", f"--target={target}:sm_90", "--quiet",
                  *extra, *options)

@@ -290,7 +290,6 @@ static void makeOtherArtifact(const std::string &of, const std::string &folder) 
   replace("train_step.plan.json", R"("unit": "embed")", R"("unit": "other")");
   for (const char *key : {"unit", "name"})
     replace("manifest.json", "\"" + std::string(key) + R"(": "embed")", "\"" + std::string(key) + R"(": "other")");
-  replace("manifest.json", " of embed", " of other");
   replace("manifest.json", before, traceHash());
 }
 
