@@ -91,7 +91,7 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = baked_values(call.train_step, call.model, package.held, call.others,
-                          users_hooks(everything, call.optimizers), is_read)
+                          users_hooks(everything, call.optimizers), is_read, package.grown)
     values += slots_of(package.left, dict(named_modules(call.model, everything)), package.held, is_read)
     program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
     if sizes is not None:

@@ -153,7 +153,7 @@ class Program:
         if not held.is_same(self.held):
             baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
                                  users_hooks(whole(self.call.model, held), self.call.optimizers),
-                                 self._is_read)
+                                 self._is_read, self.package.grown)
             if self.package.left:
                 baked += slots_of(self.package.left, dict(named_modules(self.call.model, whole(self.call.model, held))), held,
                                   self._is_read)

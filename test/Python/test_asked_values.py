@@ -56,6 +56,16 @@ def written(model, x, y):
     return F.cross_entropy(model(x), y)
 
 
+def assigned(model, x, y):
+    """What is asked is what the tensor has got, and a view that was taken before stays with what it had."""
+    first, last = x[0, 0] * 2, y.float().sum()
+    view, other = first.view(1), last + 0
+    view.neg_()
+    third = first + 1
+    first.data, other.data = x[1, 1] * 1, -last
+    return F.cross_entropy(model(x), y) * (2 if first > 0 else 1) * (3 if third > 1 else 1) * (5 if other > 0 else 1)
+
+
 def reached(model, x, y):
     """What WEIGHTS holds is changed between calls."""
     return F.cross_entropy(model(x), y) * (3 if WEIGHTS.sum().item() > 2 else 1)
@@ -79,7 +89,7 @@ def train(loss_of):
 
 
 # How many programs the four batches make.
-CASES = {weighed: 1, reached: 2, classes: 1, slices: 3, branch: 2, limits: 1, equal: 2, written: 2, sections: 4,
+CASES = {weighed: 1, assigned: 3, reached: 2, classes: 1, slices: 3, branch: 2, limits: 1, equal: 2, written: 2, sections: 4,
          counted: 1}
 
 
@@ -129,7 +139,13 @@ def of_the_model(model, x, y):
     return F.cross_entropy(out, y) * (2 if out.max() > 0 else 1)
 
 
-@pytest.mark.parametrize("loss_of, view", [(of_the_model, "global"), (branch, "local")])
+def assigned_by_the_model(model, x, y):
+    first = x.sum()
+    first.data = model(x).sum()
+    return F.cross_entropy(model(x), y) * (2 if first > 0 else 1)
+
+
+@pytest.mark.parametrize("loss_of, view", [(of_the_model, "global"), (assigned_by_the_model, "global"), (branch, "local")])
 def test_what_no_call_can_know_is_refused(loss_of, view) -> None:
     """With view=local each rank would go its own way."""
     step, model, optimizer = train(loss_of)

@@ -129,6 +129,39 @@ def test_left_as_eager_leaves_it(name, programs, monkeypatch, tmp_path) -> None:
     assert step.compiles == programs
 
 
+def puts_by_name(model, optimizer, x, y):
+    loss = update(model, optimizer, x, y).detach()
+    getattr(model, "notes").insert(0, loss)
+
+
+def replaces_by_name(model, optimizer, x, y):
+    loss = update(model, optimizer, x, y).detach()
+    for name in ("notes", "more"):
+        getattr(model, name).clear()
+        getattr(model, name).append(loss)
+    return loss
+
+
+def net_with_lists():
+    model = nn.Linear(8, 4)
+    model.notes, model.more = [], []
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(6, 8), torch.zeros(6).long()
+
+
+def test_a_list_that_no_bytecode_tells_is_empty_in_a_program_that_was_captured_so() -> None:
+    model, *others = net_with_lists()
+    step = spmd.compile(replaces_by_name, ranks=2)
+    for _ in range(3):
+        loss = step(model, *others)
+        torch.testing.assert_close([model.notes, model.more], [[loss], [loss]])
+    assert step.compiles == 2
+    model, *others = net_with_lists()
+    step = spmd.compile(puts_by_name, ranks=2)
+    step(model, *others)
+    with pytest.raises(spmd.CaptureError, match="keeps a traced value in"):
+        step(model, *others)
+
+
 TWICE = [LOG]
 
 

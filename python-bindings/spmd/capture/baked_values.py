@@ -24,7 +24,7 @@ import torch
 from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_class, is_users_file
-from .grown import KINDS
+from .grown import KINDS, Grown
 from .host_state import NUMBERS, host_state
 from .left import Left, Table, form_of_tree, is_left, is_left_tree
 from .read_paths import Item, read_paths
@@ -72,10 +72,13 @@ def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
 
 def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
                  arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = (),
-                 is_read: Callable[[str, torch.Tensor], bool] = lambda path, tensor: True) -> list[BakedValue]:
+                 is_read: Callable[[str, torch.Tensor], bool] = lambda path, tensor: True,
+                 grown: Iterable[Grown] = ()) -> list[BakedValue]:
     """Those of a step, of its `arguments` (the Python values among them, by path), of its `hooks`, and of the modules of its
     model and of those that are held; their tensors, what is held, and the modes of modules are not among them. `is_read`:
-    whether the trace has read a tensor that an earlier call has left, by its path; of the others the form is compared."""
+    whether the trace has read a tensor that an earlier call has left, by its path; of the others the form is compared. Of
+    the `grown` lists that the bytecode does not tell, whether they are empty: what was put into an empty list may have been
+    appended, or put at its front, or have replaced what was in it."""
     tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
     reader = _Reader(set(map(id, tensors)), is_read)
     step = inspect.unwrap(step)
@@ -99,7 +102,9 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
     for place, root in held.watched.values():
         reader.read_code(place.path, root)
     reader.read_of_parameters(modules)
-    return list(reader.found.values())
+    are_empty = [BakedValue(f"whether {one.path} is empty", one.is_empty, one.is_empty(), None) for one in grown
+                 if id(one.now()) not in reader.lists]
+    return [*reader.found.values(), *are_empty]
 
 
 def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held: Held,
@@ -130,6 +135,7 @@ class _Reader:
     def __init__(self, ignored: set[int], is_read: Callable[[str, torch.Tensor], bool]):
         self._is_read = is_read
         self.found: dict[str, BakedValue] = {}
+        self.lists: set[int] = set()  # their ids
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
         self._of_parameters: dict[tuple[Any, ...], None] = {}  # what functions read of what they are called with
@@ -223,6 +229,8 @@ class _Reader:
     def _take(self, path: str, get: Callable[[], Any], steps: list[Any], in_table: bool = False) -> None:
         """Notes the value at a path, and goes on from it. `in_table`: an attribute, a global or an entry of a dict has it."""
         value = get()
+        if type(value) in KINDS:
+            self.lists.add(id(value))
         if isinstance(value, types.ModuleType):
             if not is_users_file(getattr(value, "__file__", None) or "<"):
                 if value is os and steps[:1] == ["environ"]:

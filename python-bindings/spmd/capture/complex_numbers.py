@@ -97,8 +97,10 @@ class ComplexNumbers:
                            "compute it with pairs of real numbers (torch.view_as_real); products, sums, torch.polar, torch.fft "
                            "and what changes shapes is captured")
         if func in _SHAPES_IN_PLACE:
+            with disable_proxy_modes_tracing():
+                form = plain(*args, **kwargs)
             with mode:
-                found = rule(plain, args[0], *self._pairs_in(args, stack), **self._pairs_in(kwargs, stack))
+                found = rule(plain, form, *self._pairs_in(args, stack), **self._pairs_in(kwargs, stack))
             with disable_proxy_modes_tracing():
                 func(*args, **kwargs)
             return self._result(args[0], found)

@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from .errors import Frame, error_at
 from .fakes import Input
+from .known_values import KnownValues
 from .provenance import user_stack
 
 _data = torch.Tensor.data
@@ -39,11 +40,12 @@ class _Assigned(NamedTuple):
 
 
 class DataAssignments:
-    """Those of one trace, whose inputs these are."""
+    """Those of one trace, whose inputs these are. `known` is told of each."""
 
-    def __init__(self, inputs: list[Input]):
+    def __init__(self, inputs: list[Input], known: KnownValues):
         self._inputs = {id(i.fake): i for i in inputs}
         self._origins: dict[int, _Assigned] = {}  # by the id of an input
+        self._known = known
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
@@ -74,6 +76,7 @@ class DataAssignments:
             self._origins[id(tensor)] = _Assigned(tensor, origin, stack)
         value = value.detach()  # what it has now: later assignments to it are its own
         _data.__set__(tensor, value)
+        self._known.assign(tensor, value)
         mode.tracer.tensor_tracker[tensor] = mode.tracer.tensor_tracker[value]
 
     def write(self) -> None:

@@ -33,6 +33,13 @@ class Grown(NamedTuple):
     anew: bool
     stack: tuple[Frame, ...] = ()
 
+    def now(self) -> list | collections.deque | None:
+        """The list that is in its place."""
+        return self.values if self.table is None else self.table.get(self.key)
+
+    def is_empty(self) -> bool:
+        return not self.now()
+
     def append(self, items: list[Any], made: list[Any]) -> None:
         """`items`: what a call has in the place of those; `made`: the tensors of them that were not there before."""
         note_values(made)

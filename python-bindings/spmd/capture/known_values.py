@@ -54,6 +54,7 @@ class _Call:
     kwargs: dict
     made: list[torch.Tensor]
     written: set[int]  # memory
+    memory: set[int]  # of what it was given, which an assignment to .data may change later
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,10 +128,18 @@ class KnownValues:
             written = [*written, *(tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor))]
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
-            self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written))))
+            self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written)), set(map(_memory, given))))
             self._known.update(map(id, made))
         elif written:
-            self._calls.append(_Call(None, (), {}, written, set(map(_memory, written))))
+            self._calls.append(_Call(None, (), {}, written, set(map(_memory, written)), set()))
+
+    def assign(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
+        """`tensor` goes on as what `value` is, in its memory."""
+        if self.knows(value):
+            self._calls.append(_Call(_aten.detach.default, (value,), {}, [tensor], set(), {_memory(value)}))
+            self._known.add(id(tensor))
+        else:
+            self._known.discard(id(tensor))
 
     def _calls_behind(self, asked: list[torch.Tensor]) -> list[_Call] | None:
         """What computes these tensors, in order; None: something unknown was written to their memory, or they are too
@@ -145,7 +154,7 @@ class KnownValues:
             if call.func.overloadpacket not in _MAKE:
                 given = [tensor for tensor in given if isinstance(tensor, FakeTensor)]
                 wanted.update(map(id, given))
-                memory.update(map(_memory, given))
+                memory |= call.memory
             calls.append(call)
         return calls[::-1]
 

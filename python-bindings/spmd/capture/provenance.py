@@ -91,7 +91,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._backward_seen = False
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
-        self._known, self.asked = KnownValues(roots, reached), asked
+        self.known, self.asked = KnownValues(roots, reached), asked
         refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
@@ -169,7 +169,7 @@ class ProvenanceMode(TorchDispatchMode):
         stamp = self._stamp(call.tensors, stack, caller)
         result = self._repeats.again(call, {"spmd": stamp})
         made = tensors_in((result,), {})
-        self._known.note(call.func, call.args, call.kwargs, call.tensors, made if call.form.in_place else [], made)
+        self.known.note(call.func, call.args, call.kwargs, call.tensors, made if call.form.in_place else [], made)
         if stamp.phase == "optimizer":
             self._note_from_gradients(made)
         return result
@@ -195,7 +195,7 @@ class ProvenanceMode(TorchDispatchMode):
             with self:
                 args = (args[0].reshape(()),)
             leaves = list(args)
-        asked = self._known.asked(func, args)
+        asked = self.known.asked(func, args)
         if asked is not None and not asked.roots:
             if (number := asked.run()) is not None:
                 return number
@@ -203,7 +203,7 @@ class ProvenanceMode(TorchDispatchMode):
             return number
         args, kwargs = self._with_known_sizes(func, args, kwargs, stack)
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
-            or in_atens_words(func, leaves, self, self._known.knows) or in_order_of_memory(func, args, self) \
+            or in_atens_words(func, leaves, self, self.known.knows) or in_order_of_memory(func, args, self) \
             or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
@@ -213,7 +213,7 @@ class ProvenanceMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
         self._note_views(func, leaves, made)
-        self._known.note(func, args, kwargs, [x for x in leaves if isinstance(x, torch.Tensor)], written, made)
+        self.known.note(func, args, kwargs, [x for x in leaves if isinstance(x, torch.Tensor)], written, made)
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
             raise depends_on_values(stamp.stack, str(func), stamp.module)

@@ -265,7 +265,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                                 ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
                                 asked := Asked(call.batch), Repeats(fakes.mode))
 
-        assigned = DataAssignments(fakes.inputs)
+        assigned = DataAssignments(fakes.inputs, stamps.known)
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
