@@ -199,7 +199,7 @@ class ProvenanceMode(TorchDispatchMode):
         if asked is not None and not asked.roots:
             if (number := asked.run()) is not None:
                 return number
-        elif asked is not None and func is not _ITEM and (number := self.asked.tell_value(asked, stack)) is not None:
+        elif asked is not None and not _stands_for_itself(func, args) and (number := self.asked.tell_value(asked, stack)) is not None:
             return number
         args, kwargs = self._with_known_sizes(func, args, kwargs, stack)
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
@@ -309,6 +309,11 @@ class ProvenanceMode(TorchDispatchMode):
             return False
         gradients = {id(p.grad) for p in self._parameters if p.grad is not None}
         return any(id(leaf) in gradients or id(leaf) in self._from_gradients for leaf in leaves)
+
+
+def _stands_for_itself(func: torch._ops.OpOverload, args: tuple) -> bool:
+    """What .item() gives goes on as a symbol until Python looks at it. One of a boolean could not: `is True` asks nobody."""
+    return func is _ITEM and args[0].dtype is not torch.bool
 
 
 def _on_the_cpu(kwargs: dict[str, Any] | None) -> dict[str, Any]:
