@@ -10,7 +10,7 @@ import torch
 from .capture import StepPackage
 from .capture.batch_sizes import SizedStep, row_dims, with_rows
 from .capture.call import StepCall
-from .capture.left import Left
+from .capture.left_values import Left
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,9 +27,8 @@ from .compiler import plan_of, report_of
 from .initialization import Initialize
 from .interrupts import uninterrupted
 from .livestate import LiveState, Valueless
-from .looking import local_shards, select, state_dict, unshard
+from .make_program import make_program, save_tensors, served_too
 from .native import FAILED
-from .making import make_program, save_tensors, served_too
 from .overrides import Overrides
 from .planning import Plan, read_plan
 from .precision import Precision
@@ -39,6 +38,7 @@ from .randomness import Randomness, follow_counters, read_draws, step_counts, wr
 from .remarks import remark
 from .resuming import Checkpoints
 from .runtime import RunError, Shard, Trainer
+from .state_views import local_shards, select, state_dict, unshard
 from .units.choice import UnitChoice
 
 

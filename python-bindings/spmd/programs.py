@@ -18,7 +18,7 @@ from .capture.host_state import NUMBERS
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .capture.scheduled import option_names
-from .capture.left import Table, leave
+from .capture.left_values import Table, leave
 from .capture.surroundings import surroundings
 from .capture.trace import Output
 from .runtime import Trainer

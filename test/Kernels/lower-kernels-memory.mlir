@@ -1,6 +1,6 @@
 // RUN: spmd-opt %s --spmd-outline-kernels --spmd-lower-kernels | FileCheck %s
 
-// Rows from memory: the second pass, over a row that is in a cache, asks for rows to come, three of 3 KB; a result of
+// Rows from memory: the second pass, over a row that is in a cache, prefetches rows to come, three of 3 KB; a result of
 // 48 MB is written by non-temporal stores where it begins with a line, and is seen by whoever comes after.
 // CHECK-LABEL: llvm.func @k0
 // CHECK: %[[NUMBER:.*]] = llvm.ptrtoint

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from step_interpreter import StepInterpreter
 
 import spmd
-import spmd.making
+import spmd.make_program
 from spmd import native
 
 
@@ -96,6 +96,6 @@ shutil.copytree(step, out)
     script.chmod(0o755)
     monkeypatch.setenv("SPMD_COMPILE", str(script))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(spmd.making, "Trainer", InterpretingTrainer)
+    monkeypatch.setattr(spmd.make_program, "Trainer", InterpretingTrainer)
     log.touch()
     return log

@@ -169,12 +169,12 @@ void AttentionEmitter::prefetch(const Ahead &ahead, Value row, Value column) {
   LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
-void AttentionEmitter::askForQuery(const NextHead &next, Value query, Value column) {
+void AttentionEmitter::prefetchQuery(const NextHead &next, Value query, Value column) {
   for (const Ahead &ahead : next.queries)
     prefetch(ahead, query, column);
 }
 
-void AttentionEmitter::askForKey(const NextHead &next, Value query) {
+void AttentionEmitter::prefetchKey(const NextHead &next, Value query) {
   for (const Ahead &ahead : next.keys)
     for (int64_t c = 0; c < ahead.columns; c += kLanes * 4 / getBytes(ahead.panel))
       prefetch(ahead, b.min(query, b.i64(sizes.getKvLen() - 1)), b.i64(c));

@@ -166,7 +166,7 @@ protected:
 
   /// [Note: heads ahead]
   /// The rows of a head are few and far apart, so the machine does not see them coming. Where those of two heads fit in
-  /// the second cache, the rows of the next head are asked for while this one is computed, a few lines at a time: more
+  /// the second cache, the rows of the next head are prefetched while this one is computed, a few lines at a time: more
   /// at once than memory delivers would stop everything else.
   struct Ahead {
     Panel panel;
@@ -183,10 +183,10 @@ protected:
   /// `next`, or nothing where it does not fit.
   NextHead fitting(NextHead next);
   void prefetch(const Ahead &ahead, mlir::Value row, mlir::Value column);
-  /// Asks for 16 columns of a query.
-  void askForQuery(const NextHead &next, mlir::Value query, mlir::Value column);
-  /// Asks for the key of the same number as a query.
-  void askForKey(const NextHead &next, mlir::Value query);
+  /// Prefetches 16 columns of a query.
+  void prefetchQuery(const NextHead &next, mlir::Value query, mlir::Value column);
+  /// Prefetches the key of the same number as a query.
+  void prefetchKey(const NextHead &next, mlir::Value query);
   static int64_t getBytes(const Panel &panel) { return panel.narrow ? getStoredBytes(panel.narrow) : 4; }
 
   /// Keys of the block at `firstKey` before the first that query `query` may see.

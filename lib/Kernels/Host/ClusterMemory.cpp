@@ -12,8 +12,8 @@ using namespace mlir;
 
 namespace spmd::kernel {
 
-/// Asks for the lines of `width` elements from `index` on, into the first or second cache.
-static void askFor(KernelBuilder &b, Value pointer, Type element, Value index, int64_t width, int64_t cache) {
+/// Prefetches the lines of `width` elements from `index` on, into the first or second cache.
+static void prefetchLines(KernelBuilder &b, Value pointer, Type element, Value index, int64_t width, int64_t cache) {
   int64_t bytes = getStoredBytes(element);
   for (int64_t offset = 0; offset < width * bytes; offset += kLineBytes)
     LLVM::Prefetch::create(b, b.address(pointer, element, b.add(index, offset / bytes)), /*rw=*/0,
@@ -33,10 +33,10 @@ bool ClusterEmitter::isReadByRows(unsigned operand) const {
   return access.isLinear() && access.getStride(inner) == 1 && access.getStride(inner - 1).value_or(0) != 0;
 }
 
-/// Asks for what is `ahead` elements after the current position of an operand.
+/// Prefetches what is `ahead` elements after the current position of an operand.
 void ClusterEmitter::prefetchOperand(unsigned operand, int64_t ahead, int64_t width, int64_t cache) {
   Value index = b.add(emitIndex(op.getOperandMap(operand)), ahead);
-  askFor(b, operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index, width, cache);
+  prefetchLines(b, operands[operand], op.getBodyBlock()->getArgument(operand).getType(), index, width, cache);
 }
 
 /// Prefetches what the loop of `roots` or that of a later iteration will need.
@@ -50,27 +50,28 @@ void ClusterEmitter::prefetch(const Roots &roots, int64_t width) {
     prefetchAhead(width);
 }
 
-/// Asks for what lies ahead in the operands and results that are walked element by element: functions leave time for
+/// Prefetches what lies ahead in the operands and results that are walked element by element: functions leave time for
 /// it, and the machine's own prefetching ends with every page.
 void ClusterEmitter::prefetchAhead(int64_t width) {
   constexpr int64_t kAheadBytes = 2048;
-  auto ask = [&](Value pointer, Type element, const AccessMap &access, AffineMap map) {
+  auto prefetchOne = [&](Value pointer, Type element, const AccessMap &access, AffineMap map) {
     if (access.isLinear() && access.getStride(innermostDim()) == 1)
-      askFor(b, pointer, element, b.add(emitIndex(map), kAheadBytes / getStoredBytes(element)), width, /*cache=*/1);
+      prefetchLines(b, pointer, element, b.add(emitIndex(map), kAheadBytes / getStoredBytes(element)), width,
+                    /*cache=*/1);
   };
   for (unsigned o = 0; o < operandAccess.size(); ++o)
-    ask(operands[o], op.getBodyBlock()->getArgument(o).getType(), operandAccess[o], op.getOperandMap(o));
+    prefetchOne(operands[o], op.getBodyBlock()->getArgument(o).getType(), operandAccess[o], op.getOperandMap(o));
   for (unsigned r = 0; r < resultAccess.size(); ++r)
-    ask(results[r], cast<RankedTensorType>(op.getResult(r).getType()).getElementType(), resultAccess[r],
-        op.getResultMap(r));
+    prefetchOne(results[r], cast<RankedTensorType>(op.getResult(r).getType()).getElementType(), resultAccess[r],
+                op.getResultMap(r));
 }
 
 //===----------------------------------------------------------------------===//
 // [Note: rows ahead]
 // The first of several passes over a row from memory waits for memory; the later ones find the row in a cache, and
-// memory would rest. So those ask for rows that come next, element by element: as many bytes ahead as memory delivers
+// memory would rest. So those prefetch rows that come next, element by element: as many bytes ahead as memory delivers
 // while it answers, in whole rows, where the second cache holds them beside the row at work. Once is enough where
-// functions leave time for it: then the passes without any do not ask.
+// functions leave time for it: then the passes without any do not prefetch.
 //===----------------------------------------------------------------------===//
 
 /// Bytes of a row in all operands.

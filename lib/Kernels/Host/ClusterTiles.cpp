@@ -5,9 +5,9 @@
 // computed from one such operand its rows stay there; else they are kept on the stack and read row by row.
 //
 // [Note: order of tiles] Tiles go along the operand's rows first, four of them, and then along the result's: both are
-// then read and written in pieces of more than one line of the cache, which the machine asks for ahead. But where the
+// then read and written in pieces of more than one line of the cache, which the machine prefetches. But where the
 // result's rows are a multiple of 1 KB apart, the lines of 64 of them share so few sets of the first cache that they
-// push each other out, with what was asked for. There tiles go along the result's rows first, two of them (four where
+// push each other out, with what was prefetched. There tiles go along the result's rows first, two of them (four where
 // all rows share one set), for two tiles of the operand's rows, and such blocks follow each other along the result's.
 //
 //===----------------------------------------------------------------------===//

@@ -154,7 +154,7 @@ LogicalResult ForwardEmitter::emit() {
             emitScores(queries, keysT, scores, rows, padded, depth, seen);
             emitSoftmax(scores, rows, firstKey, keys, [&](Value row) {
               Value query = b.add(firstQuery, row);
-              askForKey(ahead, query);
+              prefetchKey(ahead, query);
               mask.beginRow(batch, head, query);
               return Row{getHidden(firstKey, query), getVisible(firstKey, keys, query), getRowEnd(seen, row, padded)};
             });
@@ -167,7 +167,7 @@ LogicalResult ForwardEmitter::emit() {
                             [&](Value r, Value key) { return scalar(scores, r, key); },
                             [&](Value key, Value c) { return vector(values, key, c); },
                             [&](Value r, Value c, Value sum) {
-                              askForQuery(ahead, b.add(firstQuery, r), c);
+                              prefetchQuery(ahead, b.add(firstQuery, r), c);
                               Value fresh = mulf(sum, b.broadcast(b.load(newWeight.pointer, f32, r), kLanes));
                               Value weight = b.broadcast(b.load(oldWeight.pointer, f32, r), kLanes);
                               Value merged = addf(fresh, mulf(loadColumns(outRows, r, c, sums.columns), weight));

@@ -204,7 +204,7 @@ LogicalResult BackwardEmitter::emit() {
                 Value shift = mulf(rowLse, number(-M_LOG2E));
                 Row row = {getHidden(firstKey, query), getVisible(firstKey, keys, query), getRowEnd(seen, r, padded)};
                 mask.beginRow(batch, head, query);
-                askForKey(ahead, query);
+                prefetchKey(ahead, query);
                 b.loop(b.i64(0), row.end, kLanes, [&](Value key) {
                   auto blank = [&](Value value) { return blankUnseen(value, key, row, 0); };
                   Value p = powers(scaleScores(vector(scores, r, key), firstKey, key), shift);
@@ -235,7 +235,7 @@ LogicalResult BackwardEmitter::emit() {
                               [&](Value r, Value key) { return scalar(dScores, r, key); },
                               [&](Value key, Value c) { return vector(keyRows, key, c); },
                               [&](Value r, Value c, Value sum) {
-                                askForQuery(ahead, b.add(firstQuery, r), c);
+                                prefetchQuery(ahead, b.add(firstQuery, r), c);
                                 Value merged = addf(loadColumns(dqRows, r, c, dqSums.columns), sum);
                                 Value value = arith::SelectOp::create(b, isFirst, sum, merged);
                                 storeColumns(dqRows, r, c, value, dqSums.columns);

@@ -24,9 +24,9 @@ import torch
 from . import custom_ops
 from .held import Held, named_modules, whole
 from .code_names import has_users_class, is_users_class, is_users_file
-from .grown import KINDS, Grown
+from .grown_lists import KINDS, Grown
 from .host_state import NUMBERS, host_state
-from .left import Left, Table, form_of_tree, is_left, is_left_tree
+from .left_values import Left, Table, form_of_tree, is_left, is_left_tree
 from .read_paths import Item, read_paths
 
 _NOTHING = object()

@@ -19,7 +19,7 @@ from .casts import is_used, regions
 from .custom_ops import kernels_of
 from .errors import CaptureError, Frame
 from .fakes import Input
-from .grown import Grown
+from .grown_lists import Grown
 from .held import named_modules, whole
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers

@@ -26,7 +26,7 @@ from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
 from .refusals import Refusals
 from .scheduled import Scheduled
-from .left import Left, left_in_modules, put_blanks
+from .left_values import Left, left_in_modules, put_blanks
 
 
 @dataclasses.dataclass
@@ -67,7 +67,7 @@ class FakeStep:
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
-        self.blanks: dict[int, torch.Tensor] = {}  # by the id of a blank, what an earlier call has left (left.py)
+        self.blanks: dict[int, torch.Tensor] = {}  # what earlier calls have left, by id (left_values.py)
         self._read_left = read_left  # ids of those that have none
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled

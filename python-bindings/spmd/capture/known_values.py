@@ -2,7 +2,7 @@
 
 Models ask for such values to choose their way: transformers' Longformer makes a mask of ones where it was given none, and
 asks whether any element says so. The answer is the same in every step, so it is given as eager would give it. What the
-batch is in has another answer for another batch, which asked.py looks after; no other value is told. What makes such
+batch is in has another answer for another batch, which asked_values.py looks after; no other value is told. What makes such
 tensors is noted as it is traced, and computed only when a step asks.
 """
 from __future__ import annotations

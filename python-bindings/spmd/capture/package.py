@@ -15,11 +15,11 @@ from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..planning import Plan, plan_package
-from .asked import Asked
+from .asked_values import Asked
 from .gradients import Gradients
-from .grown import Grown
+from .grown_lists import Grown
 from .held import Held
-from .left import Left
+from .left_values import Left
 from .optimizer_numbers import OptimizerNumbers
 from .seeds import SeededGenerators
 

@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import collectives
-from .asked import Asked
+from .asked_values import Asked
 from .complex_numbers import ComplexNumbers
 from .custom_ops import check_kernel, decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant

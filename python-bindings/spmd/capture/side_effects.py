@@ -1,5 +1,5 @@
 """What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a
-warning. Values that it leaves in attributes and entries of dicts are outputs instead (left.py).
+warning. Values that it leaves in attributes and entries of dicts are outputs instead (left_values.py).
 
 The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures,
 the object it is a method of), those that the user's functions and classes among them use, the modules' own code, and
@@ -28,9 +28,9 @@ from .code_names import Names, has_users_class, is_users_file, users_hooks
 from .errors import Frame, error_at, where
 from .fakes import FakeStep
 from .held import named_modules
-from .grown import KINDS, Grown, WatchedLists
+from .grown_lists import KINDS, Grown, WatchedLists
 from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state
-from .left import TRACED, Left, Table, WatchedTables
+from .left_values import TRACED, Left, Table, WatchedTables
 from .optimizers import Optimizers
 from .seeds import SeededGenerators
 

@@ -18,7 +18,7 @@ from ..models import DTYPES, tensor_names
 from ..torch_versions import make_fx_options
 from . import custom_ops
 from .adafactor import traceable_adafactor
-from .asked import Asked
+from .asked_values import Asked
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
 from .code_names import users_hooks
@@ -30,9 +30,9 @@ from .draws import Draws
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
-from .grown import Grown
+from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
-from .left import Left
+from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
 from .no_sync import tell_if_within, told_of_no_sync
@@ -61,8 +61,9 @@ class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
-    the place of each that has none; `left` are the outputs that the step leaves behind (left.py), and `written` those that it leaves in tensors of its batch, which a captured step does in no
-    other's. `held`: what the step reaches without an argument.
+    the place of each that has none; `left` are the outputs that the step leaves behind (left_values.py), and `written`
+    those that it leaves in tensors of its batch, which a captured step does in no other's. `held`: what the step reaches
+    without an argument.
     """
 
     graph: torch.fx.Graph

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from .errors import Frame
 from .host_state import Roots, held_lists
 from .code_names import has_users_class
-from .left import TRACED, holds_traced, note_values
+from .left_values import TRACED, holds_traced, note_values
 
 KINDS = (list, collections.deque)
 

@@ -18,7 +18,7 @@ from .capture.call import StepCall
 from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
 from .capture.held import named_modules, whole
-from .capture.left import check_reads_nothing_left
+from .capture.left_values import check_reads_nothing_left
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .capture.scheduled import can_be_input, cycled_options, read_option
