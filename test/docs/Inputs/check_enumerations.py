@@ -1,5 +1,5 @@
-"""check_enumerations.py ROOT DOCS: the element types, reductions, activations and collectives that the schemas in DOCS
-list are those of the runtime below ROOT."""
+"""check_enumerations.py ROOT DOCS: the element types, reductions, activations, collectives and modes that the schemas in
+DOCS list are those of the sources below ROOT."""
 from __future__ import annotations
 
 import json
@@ -18,18 +18,21 @@ def main(root: Path, docs: Path) -> int:
     dtypes = listed(runtime / "dtypes.def", "SPMD_DTYPE", r'.*"(\w+)", "\w+"')
     floating = listed(runtime / "dtypes.def", "SPMD_DTYPE", r'.*, 1, "(\w+)", "\w+"')
     kinds = runtime / "Core/Kinds.def"
+    options = (root / "include/spmd/ShardUnits/UnitOptions.h").read_text()
+    modes = re.findall(r'kModes\[\] = "(.*)";', options)[0].split(", ")
     wanted: dict[str, dict[str, list[str]]] = {
         "plan": {"dtype": dtypes, "gemm/dtype": floating,
                  "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
                  "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")},
         "manifest": {"dtype": dtypes, "gemm/dtype": floating,
                      "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
-                     "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")}, "step-format": {"dtype": dtypes, "default_dtype": floating}}
+                     "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"), "mode": modes},
+        "step-format": {"dtype": dtypes, "default_dtype": floating}}
     problems = []
     for name, lists in wanted.items():
         schema = json.loads((docs / f"{name}.schema.json").read_text())
         for where, expected in lists.items():
-            found: Any = schema["$defs"] if where != "default_dtype" else schema["properties"]
+            found: Any = schema["properties" if where in ("default_dtype", "mode") else "$defs"]
             first, *rest = where.split("/")
             found = found[first]
             for part in rest:
