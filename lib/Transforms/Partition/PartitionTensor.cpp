@@ -76,7 +76,7 @@ FailureOr<AxisState> PartitionTensorPass::getState(const units::Placement &place
     return fail() << "override-placements: parameter '" << parameter << "' of type " << type << " has no dimension "
                   << *placement.dim << " for " << placement.describe();
   int64_t size = type.getDimSize(dim), parts = placement.parts;
-  if (size == 0 || size % (parts * ranks) != 0)
+  if (size == 0 || size % parts != 0 || size / parts % ranks != 0) // and no product of what is given
     return fail() << "override-placements: dimension " << dim << " of parameter '" << parameter << "' has size " << size
                   << ", which " << (parts == 1 ? "" : std::to_string(parts) + " parts on ") << ranks
                   << " ranks do not divide; place it whole, or take a mesh with another tensor axis";
