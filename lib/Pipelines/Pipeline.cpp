@@ -70,7 +70,8 @@ std::unique_ptr<Pass> assignShardUnits(const PipelineOptions &options) {
 
 std::unique_ptr<Pass> partitionTensor(const PipelineOptions &options) {
   PartitionTensorOptions pass;
-  pass.mesh = options.mesh;
+  // Ranks without a mesh are in one row, without a tensor axis: placements are an error there, too.
+  pass.mesh = options.mesh.empty() ? "shard:" + std::to_string(getRanks(options)) : options.mesh;
   pass.overridePlacements = options.overridePlacements;
   pass.policyFile = options.policyFile;
   pass.view = options.view;
