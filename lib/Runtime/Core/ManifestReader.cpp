@@ -98,6 +98,13 @@ static Unit readUnit(JsonValue value, const Manifest &manifest) {
     if (entry.has("whole_shape")) {
       segment.wholeShape = shapeOf(entry["whole_shape"]);
       segment.tensor = readSplit(entry, segment.wholeShape, segment.shape, manifest.tensorRanks(), "shape");
+      // Rows of a batch may be padded; a part of a parameter that went past its end would be read and written there.
+      const DimSplit &split = segment.tensor;
+      bool isCut = split.dim && *split.dim >= 0 && *split.dim < static_cast<int64_t>(segment.wholeShape.size());
+      if (isCut &&
+          segment.wholeShape[static_cast<size_t>(*split.dim)] != split.pre * split.chunk * manifest.tensorRanks())
+        entry["whole_shape"].fail("expected " + std::to_string(manifest.tensorRanks()) + " parts of " +
+                                  formatShape(segment.shape) + ", found " + formatShape(segment.wholeShape));
     }
     if (segment.numel != numElements(segment.shape))
       entry["numel"].fail("shape " + formatShape(segment.shape) + " does not have " + std::to_string(segment.numel) +
@@ -363,6 +370,9 @@ static void readArena(JsonValue arena, Manifest &manifest) {
         [&](const std::string &name, JsonValue bytes) { manifest.classBytes[name] = bytes.asSize(); });
 }
 
+/// More than any mesh has, and few enough that their number fits.
+static constexpr int64_t kMostRanks = 1 << 30;
+
 static void readMesh(JsonValue root, Manifest &manifest) {
   int64_t product = 1;
   root["mesh"].forEach([&](JsonValue value) {
@@ -371,6 +381,11 @@ static void readMesh(JsonValue root, Manifest &manifest) {
       axis.isTensor = value["tensor"].asBool();
     if (!manifest.mesh.empty() && manifest.mesh.back().isTensor)
       value["name"].fail("no axis stands behind the tensor axis '" + manifest.mesh.back().name + "'");
+    if (axis.size < 1 || product > kMostRanks / axis.size) {
+      value["size"].fail("expected at least 1 rank, and no more than " + std::to_string(kMostRanks) +
+                         " on all axes together; found " + std::to_string(axis.size));
+      axis.size = 1; // what comes after divides by it
+    }
     product *= axis.size;
     manifest.mesh.push_back(std::move(axis));
   });

@@ -40,11 +40,16 @@ TEST(Manifest, RejectsOtherFormatsAndVersions) {
 
 TEST(Manifest, NamesTheBadPlace) {
   expectContains(errorOf("\"ranks\": 2", "\"ranks\": 3"), "/ranks: expected the product of the mesh axes, 2, found 3");
+  expectContains(errorOf("\"size\": 2", "\"size\": 0, \"tensor\": true"),
+                 "/mesh/0/size: expected at least 1 rank, and no more than 1073741824 on all axes together; found 0");
   expectContains(errorOf("\"state_bytes\": ", "\"state_bytes\": 1"),
                  "/arena/bytes: expected state_bytes + transient_bytes");
   expectContains(errorOf("\"chunk\": 48", "\"chunk\": 40"), "/units/0/chunk: 2 chunks of 40 are not the 96");
   expectContains(errorOf("\"numel\": 66", "\"numel\": 65"),
                  "/units/0/segments/0/numel: shape [11, 6] does not have 65");
+  expectContains(
+      errorOf("\"numel\": 66", "\"numel\": 66, \"whole_shape\": [11, 5], \"dim\": 1, \"pre\": 1, \"chunk\": 6"),
+      "/units/0/segments/0/whole_shape: expected 1 parts of [11, 6], found [11, 5]");
   expectContains(errorOf("\"local_shape\": [\n    4,\n    2", "\"local_shape\": [\n    1000000000,\n    2000000000"),
                  "/batch/0/local_shape: shape [1000000000, 2000000000] has too many elements");
   expectContains(errorOf("\"kind\": \"table\"", "\"kind\": \"list\""),
