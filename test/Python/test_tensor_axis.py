@@ -116,6 +116,77 @@ def test_what_is_whole_between_cut_products(arguments_of_model) -> None:
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::spmd.Remark")
+@pytest.mark.parametrize("accumulate", ["sharded", "unsharded"])
+def test_gradients_that_outlive_a_step(accumulate: str) -> None:
+    """Of a parameter that is whole ranks along the tensor axis have the same summands: they are read, put back and saved once."""
+    class Adapted(nn.Module):
+        """Frozen weights are cut, and what is trained beside them is whole."""
+
+        def __init__(self):
+            super().__init__()
+            self.norm, self.fc1, self.fc2 = nn.LayerNorm(12), nn.Linear(12, 24), nn.Linear(24, 12)
+            for parameter in (*self.fc1.parameters(), self.fc2.weight):
+                parameter.requires_grad_(False)
+
+        def forward(self, x):
+            return self.fc2(nn.functional.gelu(self.fc1(self.norm(x))))
+
+    def micro_step(model, optimizer, x, ends: bool):
+        loss = model(x).square().mean()
+        loss.backward()
+        if ends:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    torch.manual_seed(0)
+    model = Adapted()
+    eager = copy.deepcopy(model)
+    optimizer, eager_optimizer = (torch.optim.SGD((p for p in of.parameters() if p.requires_grad), lr=0.5)
+                                  for of in (model, eager))
+    step = spmd.compile(micro_step, mesh=(2, 2), accumulate=accumulate,
+                        override_placements={"fc1.*": Shard(0), "fc2.weight": Shard(1)})
+    for number in range(6):
+        x = torch.randn(4, 12)
+        loss, wanted = step(model, optimizer, x, number % 3 == 2), micro_step(eager, eager_optimizer, x, number % 3 == 2)
+        torch.testing.assert_close(loss, wanted, rtol=1e-5, atol=1e-6)
+        if number == 4:
+            torch.testing.assert_close(model.fc2.bias.grad, eager.fc2.bias.grad)
+            for of in (model, eager):
+                of.fc2.bias.grad.mul_(0.5)
+    torch.testing.assert_close(step.state_dict()["fc2.bias"], eager.fc2.bias.detach())
+
+
+def test_gradients_that_travel_with_those_of_activations() -> None:
+    """One message along the tensor axis has rows of the batch and a gradient that has been reduced along the others."""
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2, self.norm = nn.Linear(12, 24), nn.Linear(24, 12), nn.LayerNorm(12)
+            self.shift = nn.Parameter(torch.ones(24))
+
+        def forward(self, x):
+            return self.norm(self.fc2((self.fc1(self.norm(x)) + self.shift[:, None].expand(24, 24).sum(0)).sin()))
+
+    def step(model, optimizer, x):
+        loss = (model(x) * x).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    torch.manual_seed(0)
+    model = Shifted()
+    eager = copy.deepcopy(model)
+    optimizer, eager_optimizer = (torch.optim.SGD(of.parameters(), lr=0.01) for of in (model, eager))
+    compiled = spmd.compile(step, mesh="replicate:2,shard:2,tensor:2", policy="always",
+                            override_placements={"fc1.*": Shard(0), "fc2.weight": Shard(1)})
+    for _ in range(3):
+        x = torch.randn(8, 12)
+        torch.testing.assert_close(compiled(model, optimizer, x), step(eager, eager_optimizer, x), rtol=1e-4, atol=1e-5)
+
+
 def test_what_cannot_be_is_an_error_at_the_op() -> None:
     model, optimizer = setup()
     with pytest.raises(spmd.CompileError, match=r"test_tensor_axis.py:\d+: error: 'aten.native_layer_norm' needs dimension "

@@ -236,6 +236,13 @@ Status OriginChecker::checkCollective(const ValueEntry &entry, const CollectiveO
   if (combines(collective.kind))
     if (Status status = checkAxes(entry, origin, axes); !status.ok())
       return status;
+  if (isInPlace(collective.kind)) { // buffers that travel together stay apart
+    std::vector<Origin> results;
+    for (size_t i = 0; i < entry.bytes.size(); ++i)
+      results.push_back((i < entry.of.size() ? values[static_cast<size_t>(entry.of[i])] : origin).combined(axes));
+    values.insert(values.end(), results.begin(), results.end());
+    return Status::success();
+  }
   Origin combined = origin.combined(axes);
   std::string name = "the result of " + toText(entry.operation);
   if (sendsWhole(collective.kind) && !known)

@@ -163,7 +163,7 @@ bool StateMap::isFirst(const StateTensor &tensor, int64_t rank) const {
 /// Elements of a sum that are added up at a time.
 static constexpr int64_t kSummed = 1 << 18;
 
-/// What the ranks have of a tensor, in their order, added up in f64.
+/// What the ranks have of a tensor, in their order, added up in f64. Those along a tensor axis have the same summand.
 Status StateMap::readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
   int64_t size = sizeOf(tensor.dtype), block = std::min(kSummed, tensor.numel());
   std::vector<char> summand(static_cast<size_t>(block * size));
@@ -171,7 +171,7 @@ Status StateMap::readSum(const StateTensor &tensor, const RankAccess &reader, vo
   for (int64_t done = 0; done < tensor.numel(); done += block) {
     int64_t now = std::min(block, tensor.numel() - done);
     sum.assign(static_cast<size_t>(now), 0);
-    for (int64_t rank = 0; rank < manifest.ranks; ++rank) {
+    for (int64_t rank = 0; rank < manifest.ranks; rank += manifest.tensorRanks()) {
       if (Status status = reader.read(rank, tensor.entry->offset + done * size, summand.data(), now * size);
           !status.ok())
         return status;

@@ -110,7 +110,9 @@ private:
   bool ranksDiffer(const StateTensor &tensor) const { return isChunked(tensor) || tensorSplit(tensor); }
   bool isFirst(const StateTensor &tensor, int64_t rank) const;
   /// Whether a rank gets zeros of a sum that is written, of which the first rank has all.
-  bool getsZeros(const StateTensor &tensor, int64_t rank) const { return tensor.entry->isSum && rank != 0; }
+  bool getsZeros(const StateTensor &tensor, int64_t rank) const {
+    return tensor.entry->isSum && manifest.dataRankOf(rank) != 0;
+  }
   const RankGroups &groupsOf(const Unit &unit) const;
 
   const Manifest &manifest;
