@@ -223,7 +223,7 @@ LogicalResult Compiler::checkBudget(const runtime::PlanReport &report, int64_t b
 LogicalResult Compiler::finish(TimingScope &timing) {
   if (options.to < Phase::plan)
     return writeIR(options.output.empty() ? "-" : options.output);
-  FailureOr<runtime::PlanReport> report = makeReport(*module);
+  FailureOr<runtime::PlanReport> report = makeReport(*module, *options.target);
   if (failed(report) || (options.memoryBudget && failed(checkBudget(*report, *options.memoryBudget))))
     return failure();
   bool isPlanned = options.to == Phase::plan;

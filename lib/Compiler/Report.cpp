@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace spmd;
 using runtime::formatCount;
 
-FailureOr<runtime::PlanReport> spmd::makeReport(ModuleOp module) {
+FailureOr<runtime::PlanReport> spmd::makeReport(ModuleOp module, const Target &target) {
   plan::ProgramOp program = getProgram(module);
   if (!program)
     return failure();
@@ -18,6 +18,7 @@ FailureOr<runtime::PlanReport> spmd::makeReport(ModuleOp module) {
   FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, {});
   if (failed(manifest))
     return failure();
+  manifest->outsideArena = target.findOutsideArena(*plan, *manifest);
   return runtime::makePlanReport(*manifest, *plan);
 }
 

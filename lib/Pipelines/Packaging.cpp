@@ -48,7 +48,10 @@ LogicalResult Packager::write() {
     return failure();
   options.target->adjustLaunches(*plan, kernels);
   FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, kernels);
-  if (failed(manifest) || failed(folder.writeText(manifest->programs.front().plan, runtime::writePlan(*plan))) ||
+  if (failed(manifest))
+    return failure();
+  manifest->outsideArena = options.target->findOutsideArena(*plan, *manifest);
+  if (failed(folder.writeText(manifest->programs.front().plan, runtime::writePlan(*plan))) ||
       failed(folder.writeText("manifest.json", runtime::writeManifest(*manifest))))
     return failure();
   if (!options.firstStep.empty())

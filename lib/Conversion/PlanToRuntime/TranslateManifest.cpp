@@ -7,8 +7,6 @@
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
-#include "spmd/Runtime/Core/CublasWorkspace.h"
-#include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/KernelTable.h"
 #include "llvm/ADT/StringMap.h"
@@ -38,7 +36,6 @@ private:
   void addUnits();
   LogicalResult addInputs();
   LogicalResult addOutputs();
-  void addOutsideArena();
   void addReplicated();
   LogicalResult addValues();
 
@@ -299,36 +296,6 @@ LogicalResult ManifestTranslator::addOutputs() {
   return success();
 }
 
-/// What a program needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to decide.
-void ManifestTranslator::addOutsideArena() {
-  auto multiplies = [&](std::optional<runtime::DType> dtype) {
-    return llvm::any_of(plan.commands, [&](const runtime::Command &command) {
-      const auto *gemm = command.as<runtime::GemmCommand>();
-      return gemm && (!dtype || gemm->dtype == *dtype);
-    });
-  };
-  bool hasBF16 = multiplies(runtime::DType::BF16), hasF16 = multiplies(runtime::DType::F16);
-  auto add = [&](const char *name, std::optional<int64_t> bytes = std::nullopt) {
-    manifest.outsideArena.push_back({name, bytes});
-  };
-  if (manifest.target == "cuda") {
-    add("CUDA context and code");
-    if (multiplies(std::nullopt))
-      add("cuBLASLt workspace", runtime::cublasWorkspaceBytes(manifest.kernels));
-  } else {
-    // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
-    if (hasBF16 || hasF16 || multiplies(runtime::DType::F32))
-      add("workspace of f32 products, per thread", runtime::kF32WorkspaceBytes);
-    if (multiplies(runtime::DType::F64))
-      add("workspace of f64 products, per thread", runtime::kF64WorkspaceBytes);
-    if (hasBF16)
-      add("workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes);
-    if (hasF16)
-      add("workspace of f16 products, per thread", runtime::kF16WorkspaceBytes);
-  }
-  add("thread stacks");
-}
-
 void ManifestTranslator::addReplicated() {
   auto values = module->getAttrOfType<ArrayAttr>(kReplicatedAttr);
   if (!values)
@@ -417,7 +384,6 @@ FailureOr<runtime::Manifest> ManifestTranslator::translate() {
   addUnits();
   if (failed(addInputs()) || failed(addOutputs()))
     return failure();
-  addOutsideArena();
   addReplicated();
   if (failed(addValues()))
     return failure();

@@ -5,6 +5,7 @@
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Pipelines/Pipeline.h"
+#include "spmd/Runtime/Core/CublasWorkspace.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -57,6 +58,15 @@ public:
       if (failed(writeCubins(chip, module, options, std::move(files[chip]), folder, kernels)))
         return failure();
     return success();
+  }
+
+  std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &plan,
+                                                      const runtime::Manifest &manifest) const override {
+    std::vector<runtime::OutsideArena> outside{{"CUDA context and code", std::nullopt}};
+    if (hasGemms(plan))
+      outside.push_back({"cuBLASLt workspace", runtime::cublasWorkspaceBytes(manifest.kernels)});
+    outside.push_back({"thread stacks", std::nullopt});
+    return outside;
   }
 
 private:

@@ -2,6 +2,7 @@
 
 #include "Targets.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "llvm/ADT/StringExtras.h"
@@ -52,6 +53,30 @@ LogicalResult Target::readUserKernels(ModuleOp module, const CodeOptions &option
                                                                                  : WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
+}
+
+bool spmd::hasGemms(const runtime::Plan &plan, std::optional<runtime::DType> dtype) {
+  return llvm::any_of(plan.commands, [&](const runtime::Command &command) {
+    const auto *gemm = command.as<runtime::GemmCommand>();
+    return gemm && (!dtype || gemm->dtype == *dtype);
+  });
+}
+
+std::vector<runtime::OutsideArena> Target::findOutsideArena(const runtime::Plan &plan,
+                                                            const runtime::Manifest &) const {
+  std::vector<runtime::OutsideArena> outside;
+  bool hasBF16 = hasGemms(plan, runtime::DType::BF16), hasF16 = hasGemms(plan, runtime::DType::F16);
+  // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
+  if (hasBF16 || hasF16 || hasGemms(plan, runtime::DType::F32))
+    outside.push_back({"workspace of f32 products, per thread", runtime::kF32WorkspaceBytes});
+  if (hasGemms(plan, runtime::DType::F64))
+    outside.push_back({"workspace of f64 products, per thread", runtime::kF64WorkspaceBytes});
+  if (hasBF16)
+    outside.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+  if (hasF16)
+    outside.push_back({"workspace of f16 products, per thread", runtime::kF16WorkspaceBytes});
+  outside.push_back({"thread stacks", std::nullopt});
+  return outside;
 }
 
 InFlightDiagnostic spmd::emitUserKernelError(kernel::CustomCallOp op) {

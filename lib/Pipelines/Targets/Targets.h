@@ -4,6 +4,7 @@
 
 #include "spmd/Pipelines/Target.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <optional>
 
 namespace spmd {
 
@@ -22,6 +23,9 @@ mlir::LogicalResult checkHasLibraries(kernel::CustomCallOp op, const CodeOptions
 mlir::LogicalResult
 writeSharedObjects(ArtifactFolder &folder, ArtifactKernels &kernels, const CodeOptions &options, llvm::StringRef chip,
                    llvm::function_ref<mlir::LogicalResult(llvm::StringRef cpu, llvm::StringRef file)> emit);
+
+/// Whether `plan` has a GEMM, of `dtype` when it is given.
+bool hasGemms(const runtime::Plan &plan, std::optional<runtime::DType> dtype = std::nullopt);
 
 /// The blocks of the grid of each kernel for a GPU.
 llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels);

@@ -34,7 +34,8 @@ plan::ProgramOp getProgram(mlir::ModuleOp module);
 /// The commands of `program`. Fails, with an error at the op, where the runtime has no word for what the plan says.
 mlir::FailureOr<runtime::Plan> translatePlan(plan::ProgramOp program);
 
-/// What `module` says of `program`, which has become `plan`, and of its kernels. Fails as translatePlan does.
+/// What `module` says of `program`, which has become `plan`, and of its kernels; what a run needs beside its arenas is
+/// the target's to say (Target::findOutsideArena). Fails as translatePlan does.
 mlir::FailureOr<runtime::Manifest> translateManifest(mlir::ModuleOp module, plan::ProgramOp program,
                                                      const runtime::Plan &plan, const ArtifactKernels &kernels);
 
