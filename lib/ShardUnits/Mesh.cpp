@@ -19,7 +19,7 @@ std::string Mesh::describe() const {
 
 Expected<Mesh> units::parseMesh(const std::string &text) {
   constexpr int64_t most = 1 << 20;
-  Mesh mesh{0, 0, 0};
+  Mesh mesh{0, 0, 0, false};
   std::istringstream axes(text);
   for (std::string axis; std::getline(axes, axis, ',');) {
     size_t colon = axis.find(':');
@@ -38,6 +38,7 @@ Expected<Mesh> units::parseMesh(const std::string &text) {
   }
   if (!mesh.shard && !mesh.replicate && mesh.tensor)
     mesh.shard = 1;
+  mesh.namesTensor = mesh.tensor > 0;
   mesh.tensor = std::max<int64_t>(mesh.tensor, 1);
   if (!mesh.shard)
     return Status::badInput(std::string("expected ") + kMeshForm +

@@ -16,13 +16,14 @@ namespace spmd::units {
 /// is `tensor` ranks, which have the same rows of the batch and parts of the parameters that are placed so.
 struct Mesh {
   int64_t replicate = 1, shard = 1, tensor = 1;
+  bool namesTensor = false; ///< a tensor axis was written, if only of one rank
 
-  static Mesh of(int64_t ranks) { return {1, ranks, 1}; }
+  static Mesh of(int64_t ranks) { return {1, ranks, 1, false}; }
   int64_t ranks() const { return replicate * shard * tensor; }
   /// Over how many of them the batch is cut.
   int64_t dataRanks() const { return replicate * shard; }
   /// The same without the tensor axis.
-  Mesh withoutTensor() const { return {replicate, shard, 1}; }
+  Mesh withoutTensor() const { return {replicate, shard, 1, false}; }
   /// The batch is cut over two axes.
   bool hasTwoAxes() const { return replicate > 1 && shard > 1; }
   bool operator==(const Mesh &o) const { return replicate == o.replicate && shard == o.shard && tensor == o.tensor; }

@@ -111,7 +111,7 @@ LogicalResult PartitionTensorPass::run() {
     return failure();
   ranks = chosen->tensor;
   if (ranks == 1) {
-    if (!placements->empty() && chosen->ranks() > 1 && mesh.find("tensor") == std::string::npos)
+    if (!placements->empty() && chosen->ranks() > 1 && !chosen->namesTensor)
       return fail() << "override-placements place parameters on a tensor axis, and the mesh has none: "
                     << chosen->describe() << "; use --mesh=shard:M,tensor:T";
     return success();
