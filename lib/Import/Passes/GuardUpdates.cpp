@@ -10,6 +10,7 @@
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Import/Passes.h"
+#include "spmd/Transforms/SegmentListener.h"
 #include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
@@ -35,39 +36,31 @@ private:
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Gives the ops that are made the segment of another one.
-static void tagLike(Operation *op, Operation *like) {
-  if (Attribute segment = like->getAttr(kSegmentAttr))
-    op->setAttr(kSegmentAttr, segment);
-}
-
 /// f32, 0-dim: 1 where a number that `check` looks at is bad, else 0.
 static Value findBadOf(aten::CheckIndexOp check) {
-  OpBuilder builder(check);
+  SegmentListener listener;
+  listener.setSource(check);
+  OpBuilder builder(check, &listener);
   Location loc = check.getLoc();
-  auto tag = [&](auto op) -> Value {
-    tagLike(op, check);
-    return op;
-  };
   RankedTensorType type = typeOf(check.getSelf());
   Type truth = type.clone(builder.getI1Type());
-  Value ids = tag(aten::ToCopyOp::create(builder, loc, type.clone(builder.getI64Type()), check.getSelf(),
-                                         TypeAttr::get(builder.getI64Type())));
+  Value ids = aten::ToCopyOp::create(builder, loc, type.clone(builder.getI64Type()), check.getSelf(),
+                                     TypeAttr::get(builder.getI64Type()));
   auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
-  Value below = tag(aten::LtScalarOp::create(builder, loc, truth, ids, number(check.getLow())));
-  Value above = tag(aten::GeScalarOp::create(builder, loc, truth, ids, number(check.getHigh())));
-  Value bad = tag(aten::LogicalOrOp::create(builder, loc, truth, below, above));
+  Value below = aten::LtScalarOp::create(builder, loc, truth, ids, number(check.getLow()));
+  Value above = aten::GeScalarOp::create(builder, loc, truth, ids, number(check.getHigh()));
+  Value bad = aten::LogicalOrOp::create(builder, loc, truth, below, above);
   if (std::optional<int64_t> ignored = check.getIgnoreIndex()) {
-    Value counts = tag(aten::NeScalarOp::create(builder, loc, truth, ids, number(*ignored)));
-    bad = tag(aten::LogicalAndOp::create(builder, loc, truth, bad, counts));
+    Value counts = aten::NeScalarOp::create(builder, loc, truth, ids, number(*ignored));
+    bad = aten::LogicalAndOp::create(builder, loc, truth, bad, counts);
   }
-  bad = tag(
-      aten::ToCopyOp::create(builder, loc, type.clone(builder.getF32Type()), bad, TypeAttr::get(builder.getF32Type())));
+  bad =
+      aten::ToCopyOp::create(builder, loc, type.clone(builder.getF32Type()), bad, TypeAttr::get(builder.getF32Type()));
   if (type.getRank() == 0)
     return bad;
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-  return tag(aten::AmaxOp::create(builder, loc, RankedTensorType::get({}, builder.getF32Type()), bad,
-                                  builder.getDenseI64ArrayAttr(dims), builder.getBoolAttr(false)));
+  return aten::AmaxOp::create(builder, loc, RankedTensorType::get({}, builder.getF32Type()), bad,
+                              builder.getDenseI64ArrayAttr(dims), builder.getBoolAttr(false));
 }
 
 /// With view=local the step is one rank's, and what the others have found counts, too.
@@ -84,19 +77,16 @@ Value GuardUpdatesPass::findBad(func::FuncOp step) {
   if (checks.empty())
     return {};
   SmallVector<Value> found = llvm::map_to_vector(checks, findBadOf);
-  OpBuilder builder(checks.back());
+  SegmentListener listener;
+  listener.setSource(checks.back());
+  OpBuilder builder(checks.back(), &listener);
   Location loc = checks.back().getLoc();
-  auto tag = [&](Value value) {
-    tagLike(value.getDefiningOp(), checks.back());
-    return value;
-  };
   Value worst = found.front();
   for (Value other : ArrayRef(found).drop_front())
-    worst = tag(aten::MaximumOp::create(builder, loc, worst.getType(), worst, other));
-  if (Value combined = combineRanks(builder, loc, worst); combined != worst)
-    worst = tag(combined);
-  return tag(aten::GtScalarOp::create(builder, loc, RankedTensorType::get({}, builder.getI1Type()), worst,
-                                      builder.getI64IntegerAttr(0)));
+    worst = aten::MaximumOp::create(builder, loc, worst.getType(), worst, other);
+  worst = combineRanks(builder, loc, worst);
+  return aten::GtScalarOp::create(builder, loc, RankedTensorType::get({}, builder.getI1Type()), worst,
+                                  builder.getI64IntegerAttr(0));
 }
 
 LogicalResult GuardUpdatesPass::runOnStep(func::FuncOp step) {
@@ -104,16 +94,17 @@ LogicalResult GuardUpdatesPass::runOnStep(func::FuncOp step) {
   if (!bad)
     return success();
   Operation *end = step.getBody().front().getTerminator();
+  SegmentListener listener;
+  OpBuilder builder(end, &listener);
   for (OpOperand &result : end->getOpOperands()) {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, result.getOperandNumber()));
     std::optional<unsigned> argument = update ? findArg(step, update.getArg()) : std::nullopt;
     Operation *producer = result.get().getDefiningOp();
     if (!argument || !producer)
       continue;
-    OpBuilder builder(end);
+    listener.setSource(producer);
     auto kept = aten::WhereSelfOp::create(builder, producer->getLoc(), result.get().getType(), bad,
                                           step.getArgument(*argument), result.get());
-    tagLike(kept, producer);
     result.set(kept);
   }
   return success();

@@ -7,7 +7,6 @@
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
-#include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Partition/Passes.h"
@@ -27,23 +26,14 @@ enum Reduction { kMean = 1, kSum = 2 };
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Ops made for `op` are of its segment.
-static Value tagLike(Operation *op, Operation *made) {
-  if (Attribute segment = op->getAttr(kSegmentAttr))
-    made->setAttr(kSegmentAttr, segment);
-  return made->getResult(0);
-}
-
 Operation *partition::divideByConstant(OpBuilder &builder, Value sum, const Count &count) {
   return aten::DivScalarOp::create(builder, sum.getLoc(), sum.getType(), sum, count.number);
 }
 
 /// `value` / `by`, used wherever `value` was.
-static void divideUses(Value value, function_ref<Operation *(OpBuilder &)> by) {
-  OpBuilder builder(value.getContext());
+static void divideUses(OpBuilder &builder, Value value, function_ref<Operation *()> by) {
   builder.setInsertionPointAfter(value.getDefiningOp());
-  Operation *division = by(builder);
-  tagLike(value.getDefiningOp(), division);
+  Operation *division = by();
   llvm::SmallPtrSet<Operation *, 4> made;
   for (Operation *op = value.getDefiningOp()->getNextNode(); op != division->getNextNode(); op = op->getNextNode())
     made.insert(op);
@@ -53,37 +43,32 @@ static void divideUses(Value value, function_ref<Operation *(OpBuilder &)> by) {
 static SmallVector<int64_t> getAllDims(Value value) { return llvm::to_vector(llvm::seq(typeOf(value).getRank())); }
 
 /// Divides what `value` is by the elements of `of`.
-static void divideByElements(Value value, Value of, ArrayRef<int64_t> dims, DivideByCount divide) {
+static void divideByElements(OpBuilder &builder, Value value, Value of, ArrayRef<int64_t> dims, DivideByCount divide) {
   int64_t number = 1;
   for (int64_t dim : dims)
     number *= typeOf(of).getDimSize(dim);
-  divideUses(value, [&](OpBuilder &builder) {
-    return divide(builder, value, {of, llvm::to_vector(dims), 0, builder.getI64IntegerAttr(number)});
-  });
+  divideUses(builder, value,
+             [&] { return divide(builder, value, {of, llvm::to_vector(dims), 0, builder.getI64IntegerAttr(number)}); });
 }
 
-static void splitMeanDim(aten::MeanDimOp op, DivideByCount divide) {
-  OpBuilder builder(op);
+static void splitMeanDim(OpBuilder &builder, aten::MeanDimOp op, DivideByCount divide) {
   auto sum = aten::SumDimIntListOp::create(builder, op.getLoc(), op.getType(), op.getSelf(), op.getDimAttr(),
                                            op.getKeepdimAttr(), op.getDtypeAttr());
-  tagLike(op, sum);
   op.replaceAllUsesWith(sum.getResult());
-  divideByElements(sum, op.getSelf(), op.getDim(), divide);
+  divideByElements(builder, sum, op.getSelf(), op.getDim(), divide);
   op.erase();
 }
 
 /// Mean and variance as sums and divisions by the global count, in f32 for halves. What the mean is made of is kept
 /// from the variance's second pass, as in PyTorch: no difference of large squares.
-static void splitVariance(aten::VarMeanCorrectionOp op, DivideByCount divide) {
-  OpBuilder builder(op);
+static void splitVariance(OpBuilder &builder, aten::VarMeanCorrectionOp op, DivideByCount divide) {
   Location loc = op.getLoc();
-  auto make = [&](Operation *made) { return tagLike(op, made); };
   Type own = op.getVar().getType().getElementType();
   Type compute = own.isF16() || own.isBF16() ? builder.getF32Type() : own;
   auto castTo = [&](Value value, Type type) -> Value {
     if (typeOf(value).getElementType() == type)
       return value;
-    return make(aten::ToCopyOp::create(builder, loc, typeOf(value).clone(type), value, TypeAttr::get(type)));
+    return aten::ToCopyOp::create(builder, loc, typeOf(value).clone(type), value, TypeAttr::get(type));
   };
   Value self = castTo(op.getSelf(), compute);
   SmallVector<int64_t> kept(typeOf(self).getShape());
@@ -91,22 +76,22 @@ static void splitVariance(aten::VarMeanCorrectionOp op, DivideByCount divide) {
   for (int64_t dim : op.getDim())
     count *= std::exchange(kept[dim], 1);
   RankedTensorType rowType = typeOf(self).clone(kept);
-  auto meanOf = [&](Value value, double correction) {
-    Value sum = make(aten::SumDimIntListOp::create(builder, loc, rowType, value, op.getDimAttr(),
-                                                   builder.getBoolAttr(true), TypeAttr()));
+  auto meanOf = [&](Value value, double correction) -> Value {
+    Value sum = aten::SumDimIntListOp::create(builder, loc, rowType, value, op.getDimAttr(), builder.getBoolAttr(true),
+                                              TypeAttr());
     double number = std::max(0.0, static_cast<double>(count) - correction);
-    return make(divide(builder, sum,
-                       {op.getSelf(), llvm::to_vector(op.getDim()), correction, builder.getF64FloatAttr(number)}));
+    Count counted = {op.getSelf(), llvm::to_vector(op.getDim()), correction, builder.getF64FloatAttr(number)};
+    return divide(builder, sum, counted)->getResult(0);
   };
   Value mean = meanOf(self, 0);
-  Value centered = make(aten::SubTensorOp::create(builder, loc, self.getType(), self, mean));
-  Value squares = make(aten::MulTensorOp::create(builder, loc, self.getType(), centered, centered));
+  Value centered = aten::SubTensorOp::create(builder, loc, self.getType(), self, mean);
+  Value squares = aten::MulTensorOp::create(builder, loc, self.getType(), centered, centered);
   Value var = meanOf(squares, aten::getScalarValue(op.getCorrection()));
   for (auto [result, value] : {std::pair(op.getVar(), var), std::pair(op.getMean(), mean)}) {
     Value made = castTo(value, own);
     RankedTensorType type = result.getType();
     if (type.getShape() != typeOf(made).getShape())
-      made = make(aten::ViewOp::create(builder, loc, type, made, builder.getDenseI64ArrayAttr(type.getShape())));
+      made = aten::ViewOp::create(builder, loc, type, made, builder.getDenseI64ArrayAttr(type.getShape()));
     result.replaceAllUsesWith(made);
   }
   op.erase();
@@ -119,29 +104,32 @@ static bool isMeanLoss(Operation *op) {
          isa<aten::NllLossForwardOp, aten::MseLossOp, aten::MseLossBackwardOp>(op);
 }
 
-static void splitLoss(Operation *op, DivideByCount divide) {
-  op->setAttr("reduction", Builder(op).getI64IntegerAttr(kSum));
+static void splitLoss(OpBuilder &builder, Operation *op, DivideByCount divide) {
+  op->setAttr("reduction", builder.getI64IntegerAttr(kSum));
   if (auto nll = dyn_cast<aten::NllLossForwardOp>(op)) {
-    divideUses(nll.getOutput(), [&](OpBuilder &builder) {
+    divideUses(builder, nll.getOutput(), [&] {
       return aten::DivTensorOp::create(builder, nll.getLoc(), nll.getOutput().getType(), nll.getOutput(),
                                        nll.getTotalWeight());
     });
   } else {
     // self is operand 0 of the loss, operand 1 of its backward.
     Value of = op->getOperand(op->getNumOperands() - 1);
-    divideByElements(op->getResult(0), of, getAllDims(of), divide);
+    divideByElements(builder, op->getResult(0), of, getAllDims(of), divide);
   }
 }
 
 bool partition::isMean(Operation *op) { return isa<aten::VarMeanCorrectionOp, aten::MeanDimOp>(op) || isMeanLoss(op); }
 
 void partition::splitMean(Operation *op, DivideByCount divide) {
+  SegmentListener listener;
+  listener.setSource(op);
+  OpBuilder builder(op, &listener);
   if (auto variance = dyn_cast<aten::VarMeanCorrectionOp>(op))
-    splitVariance(variance, divide);
+    splitVariance(builder, variance, divide);
   else if (auto mean = dyn_cast<aten::MeanDimOp>(op))
-    splitMeanDim(mean, divide);
+    splitMeanDim(builder, mean, divide);
   else if (isMeanLoss(op))
-    splitLoss(op, divide);
+    splitLoss(builder, op, divide);
 }
 
 namespace {
