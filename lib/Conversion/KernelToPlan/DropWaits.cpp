@@ -1,9 +1,9 @@
 //===- DropWaits.cpp - Waits that order nothing are left out --------------===//
 
 #include "PlaceBuffers.h"
+#include "PlanPass.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
-#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Runtime/Core/IdleWaits.h"
 #include "llvm/ADT/DenseSet.h"
 #include <map>
@@ -17,24 +17,17 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct DropWaitsPass : spmd::impl::DropWaitsPassBase<DropWaitsPass> {
-  void runOnOperation() override;
+struct DropWaitsPass : PlanPass<spmd::impl::DropWaitsPassBase<DropWaitsPass>> {
+  LogicalResult runOnPlan(plan::ProgramOp program, const runtime::Plan &plan,
+                          const runtime::Manifest &manifest) override;
 };
 } // namespace
 
-void DropWaitsPass::runOnOperation() {
-  plan::ProgramOp program = getProgram(getOperation());
-  if (!program)
-    return signalPassFailure();
-  FailureOr<runtime::Plan> plan = translatePlan(program);
-  if (failed(plan))
-    return signalPassFailure();
-  FailureOr<runtime::Manifest> manifest = translateManifest(getOperation(), program, *plan, {});
-  if (failed(manifest))
-    return signalPassFailure();
-  std::vector<int32_t> idle = runtime::findIdleWaits(*manifest, *plan);
+LogicalResult DropWaitsPass::runOnPlan(plan::ProgramOp program, const runtime::Plan &plan,
+                                       const runtime::Manifest &manifest) {
+  std::vector<int32_t> idle = runtime::findIdleWaits(manifest, plan);
   if (idle.empty())
-    return;
+    return success();
 
   // Who awaits a wait that goes awaits the command before it, and with it all that the stream has done by then.
   SmallVector<plan::CommandOpInterface> commands(program.getOps<plan::CommandOpInterface>());
@@ -52,4 +45,5 @@ void DropWaitsPass::runOnOperation() {
   for (int32_t id : llvm::reverse(idle))
     commands[static_cast<size_t>(id)]->erase();
   setPeak(program);
+  return success();
 }

@@ -1,8 +1,8 @@
 //===- VerifyPlan.cpp - The runtime's certificate, at compile time --------===//
 
+#include "PlanPass.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
-#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Runtime/Core/Certificate.h"
 #include "spmd/Runtime/Core/KernelTable.h"
@@ -16,8 +16,9 @@ using namespace mlir;
 using namespace spmd;
 
 namespace {
-struct VerifyPlanPass : spmd::impl::VerifyPlanPassBase<VerifyPlanPass> {
-  void runOnOperation() override;
+struct VerifyPlanPass : PlanPass<spmd::impl::VerifyPlanPassBase<VerifyPlanPass>> {
+  LogicalResult runOnPlan(plan::ProgramOp program, const runtime::Plan &translated,
+                          const runtime::Manifest &described) override;
 };
 } // namespace
 
@@ -30,25 +31,17 @@ static void report(plan::ProgramOp program, const runtime::Status &status) {
   op->emitError() << status.message;
 }
 
-void VerifyPlanPass::runOnOperation() {
-  plan::ProgramOp program = getProgram(getOperation());
-  if (!program)
-    return signalPassFailure();
-  FailureOr<runtime::Plan> translated = translatePlan(program);
-  if (failed(translated))
-    return signalPassFailure();
-  FailureOr<runtime::Manifest> described = translateManifest(getOperation(), program, *translated, {});
-  if (failed(described))
-    return signalPassFailure();
+LogicalResult VerifyPlanPass::runOnPlan(plan::ProgramOp program, const runtime::Plan &translated,
+                                        const runtime::Manifest &described) {
   FailureOr<std::string> kernels = kernel::getKernelTable(getOperation());
   if (failed(kernels))
-    return signalPassFailure();
+    return failure();
   // As a run will read them, so that what the reader refuses is refused here.
   auto check = [&]() -> runtime::Status {
-    auto plan = runtime::parsePlan("plan", runtime::writePlan(*translated));
+    auto plan = runtime::parsePlan("plan", runtime::writePlan(translated));
     if (!plan)
       return plan.error();
-    auto manifest = runtime::parseManifest("manifest", runtime::writeManifest(*described));
+    auto manifest = runtime::parseManifest("manifest", runtime::writeManifest(described));
     if (!manifest)
       return manifest.error();
     if (runtime::Status status = runtime::checkCertificate(*manifest, *plan); !status.ok())
@@ -56,8 +49,8 @@ void VerifyPlanPass::runOnOperation() {
     // A plan that was written by hand comes without kernels.
     return kernels->empty() ? runtime::Status::success() : runtime::checkKernelTable(*plan, *kernels);
   };
-  if (runtime::Status status = check(); !status.ok()) {
+  runtime::Status status = check();
+  if (!status.ok())
     report(program, status);
-    signalPassFailure();
-  }
+  return success(status.ok());
 }

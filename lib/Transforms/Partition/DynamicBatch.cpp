@@ -30,6 +30,7 @@
 #include "dialects/Spmd/DynamicBatch.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 #include <map>
@@ -488,16 +489,13 @@ LogicalResult DynamicBatch::run() {
 }
 
 namespace {
-struct DynamicBatchPass : spmd::impl::DynamicBatchBase<DynamicBatchPass> {
-  void runOnOperation() override {
+struct DynamicBatchPass : StepPass<spmd::impl::DynamicBatchBase<DynamicBatchPass>> {
+  LogicalResult runOnStep(func::FuncOp step) override {
     ModuleOp module = getOperation();
     auto said = module->getAttrOfType<DictionaryAttr>(kDynamicBatchAttr);
     if (!said)
-      return;
-    auto fail = [&](const Twine &message) {
-      module.emitError() << message;
-      return signalPassFailure();
-    };
+      return success();
+    auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError() << message; };
     auto other = module.lookupSymbol<ModuleOp>(kOtherBatchName);
     auto otherSaid = other ? other->getAttrOfType<DictionaryAttr>(kDynamicBatchAttr) : DictionaryAttr();
     if (!otherSaid)
@@ -506,9 +504,9 @@ struct DynamicBatchPass : spmd::impl::DynamicBatchBase<DynamicBatchPass> {
           "capture it again with dynamic_batch");
     auto sizeOf = [](DictionaryAttr of) { return of.getAs<IntegerAttr>("size"); };
     auto name = said.getAs<StringAttr>("rows");
-    func::FuncOp step = getStep(module), otherStep = getStep(other);
-    if (!step || !otherStep)
-      return signalPassFailure();
+    func::FuncOp otherStep = getStep(other);
+    if (!otherStep)
+      return failure();
     std::optional<unsigned> number = name ? findArg(step, BatchAttr::get(&getContext(), name, -1)) : std::nullopt;
     auto type = RankedTensorType::get({}, Builder(&getContext()).getI64Type());
     if (!number || step.getArgument(*number).getType() != type || otherSaid.get("rows") != name)
@@ -518,10 +516,11 @@ struct DynamicBatchPass : spmd::impl::DynamicBatchBase<DynamicBatchPass> {
       return fail("the two captures of the step are of one batch size; expected two sizes of at least 1 row");
     FailureOr<BatchSizes> sizes = BatchSizes::compare(step, otherStep, size.getInt(), otherSize.getInt());
     if (failed(sizes) || failed(DynamicBatch(step, step.getArgument(*number), *sizes).run()))
-      return signalPassFailure();
+      return failure();
     step.setArgAttr(*number, kIndexBoundAttr, IntegerAttr::get(size.getType(), size.getInt() + 1));
     other->erase();
     module->removeAttr(kDynamicBatchAttr);
+    return success();
   }
 };
 } // namespace

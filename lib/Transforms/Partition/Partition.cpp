@@ -6,6 +6,7 @@
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace spmd {
@@ -56,32 +57,25 @@ static LogicalResult checkSynchronized(func::FuncOp step) {
 }
 
 namespace {
-struct PartitionPass : spmd::impl::PartitionBase<PartitionPass> {
-  using PartitionBase::PartitionBase;
+struct PartitionPass : StepPass<spmd::impl::PartitionBase<PartitionPass>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  LogicalResult runOnStep(func::FuncOp func) override {
     ModuleOp module = getOperation();
-    if (view != "global" && view != "local") {
-      module.emitError() << "view '" << view << "' is not one of: global, local";
-      return signalPassFailure();
-    }
-    if (accumulate != "sharded" && accumulate != "unsharded") {
-      module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
-      return signalPassFailure();
-    }
-    FailureOr<partition::Step> step = partition::Step::read(module, accumulate == "unsharded");
-    if (succeeded(step) && failed(step->checkPrecision()))
-      return signalPassFailure();
-    if (succeeded(step))
-      step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
+    if (view != "global" && view != "local")
+      return module.emitError() << "view '" << view << "' is not one of: global, local";
+    if (accumulate != "sharded" && accumulate != "unsharded")
+      return module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
+    FailureOr<partition::Step> step = partition::Step::read(func, accumulate == "unsharded");
+    if (failed(step) || failed(step->checkPrecision()))
+      return failure();
+    step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
     // One rank's step is its own, but for a factor.
-    if (succeeded(step))
-      step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);
-    if (succeeded(step) && step->isLocalView && failed(checkSynchronized(step->func)))
-      return signalPassFailure();
-    if (failed(step) || failed(partition::Partitioner::run(*step)))
-      return signalPassFailure();
+    step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);
+    if ((step->isLocalView && failed(checkSynchronized(func))) || failed(partition::Partitioner::run(*step)))
+      return failure();
     markWholeGradients(module);
+    return success();
   }
 };
 } // namespace

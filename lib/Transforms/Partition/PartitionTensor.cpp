@@ -5,6 +5,7 @@
 #include "dialects/Spmd/Source.h"
 #include "spmd/ShardUnits/ShardUnits.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/StepPass.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_PARTITIONTENSOR
@@ -17,12 +18,11 @@ using namespace spmd::partition;
 
 namespace {
 
-struct PartitionTensorPass : spmd::impl::PartitionTensorBase<PartitionTensorPass> {
-  using PartitionTensorBase::PartitionTensorBase;
-  void runOnOperation() override;
+struct PartitionTensorPass : StepPass<spmd::impl::PartitionTensorBase<PartitionTensorPass>> {
+  using StepPass::StepPass;
+  LogicalResult runOnStep(func::FuncOp step) override;
 
 private:
-  LogicalResult run();
   FailureOr<std::vector<units::Placement>> readPlacements();
   FailureOr<const units::Placement *> findPlacement(ArrayRef<units::Placement> placements, StringRef parameter,
                                                     llvm::BitVector &used);
@@ -101,7 +101,7 @@ LogicalResult PartitionTensorPass::placeState(StateAttr state, BlockArgument arg
   return success();
 }
 
-LogicalResult PartitionTensorPass::run() {
+LogicalResult PartitionTensorPass::runOnStep(func::FuncOp step) {
   ModuleOp module = getOperation();
   runtime::Expected<units::Mesh> chosen = units::chooseMesh(units::kRanksNotSaid, mesh);
   if (!chosen)
@@ -116,9 +116,6 @@ LogicalResult PartitionTensorPass::run() {
                     << chosen->describe() << "; use --mesh=shard:M,tensor:T";
     return success();
   }
-  func::FuncOp step = getStep(module);
-  if (!step)
-    return failure();
   if (!module.getOps<MeshOp>().empty())
     return module.emitError("already has a mesh");
   if (view == "local")
@@ -158,9 +155,4 @@ LogicalResult PartitionTensorPass::run() {
   auto op = MeshOp::create(builder, module.getLoc(), "mesh", builder.getArrayAttr(axis),
                            builder.getDenseI64ArrayAttr(ranks), axis);
   return TensorPartitioner::run(step, op, states);
-}
-
-void PartitionTensorPass::runOnOperation() {
-  if (failed(run()))
-    signalPassFailure();
 }

@@ -9,10 +9,10 @@ using namespace mlir;
 
 namespace spmd::partition {
 
-FailureOr<Step> Step::read(ModuleOp module, bool accumulatesUnsharded) {
+FailureOr<Step> Step::read(func::FuncOp func, bool accumulatesUnsharded) {
   Step step;
-  step.func = getStep(module);
-  if (!step.func || failed(step.readUnits(module)) || failed(step.readArguments(accumulatesUnsharded)))
+  step.func = func;
+  if (failed(step.readUnits(func->getParentOfType<ModuleOp>())) || failed(step.readArguments(accumulatesUnsharded)))
     return failure();
   return step;
 }

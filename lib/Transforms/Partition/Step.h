@@ -49,7 +49,7 @@ struct Place {
 class Step {
 public:
   /// Reads mesh, units and roles; errors name what is missing or inconsistent.
-  static mlir::FailureOr<Step> read(mlir::ModuleOp module, bool accumulatesUnsharded);
+  static mlir::FailureOr<Step> read(mlir::func::FuncOp func, bool accumulatesUnsharded);
 
   mlir::func::FuncOp func;
   MeshOp mesh;
