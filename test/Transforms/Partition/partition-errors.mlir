@@ -1,5 +1,5 @@
 // RUN: spmd-opt %s --spmd-partition -split-input-file -verify-diagnostics
-// RUN: not spmd-opt %s --spmd-partition=view=sideways 2>&1 | FileCheck %s
+// RUN: not spmd-opt %s --spmd-partition=view=sideways -split-input-file 2>&1 | FileCheck %s
 
 // CHECK: error: view 'sideways' is not one of: global, local
 
