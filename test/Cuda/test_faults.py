@@ -44,7 +44,7 @@ def functions() -> list[str]:
     """All that the runtime calls."""
     names = []
     for header in ("DriverApi.h", "NcclApi.h", "CublasLtApi.h"):
-        text = (SOURCE / "include" / "spmd" / "Runtime" / "Cuda" / header).read_text()
+        text = (SOURCE / "lib" / "Runtime" / "Cuda" / header).read_text()
         names += re.findall(r"^  X\((\w+)", text, re.MULTILINE)
     return [name.replace("WithFlags", "") if name == "cuGraphInstantiateWithFlags" else name for name in names]
 

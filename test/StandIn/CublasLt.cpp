@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "spmd/Runtime/Cuda/CublasLtApi.h"
 #include "StandIn.h"
+#include "lib/Runtime/Cuda/CublasLtApi.h"
 #include "spmd/Runtime/Host/Gemm.h"
 
 #include <cmath>

@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "StandIn.h"
+#include "lib/Runtime/Cuda/NcclApi.h"
 #include "spmd/Runtime/Core/Reduce.h"
-#include "spmd/Runtime/Cuda/NcclApi.h"
 
 #include <atomic>
 #include <csignal>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "spmd/Runtime/Cuda/NvtxApi.h"
+#include "lib/Runtime/Cuda/NvtxApi.h"
 
 #include <cstdio>
 #include <cstdlib>

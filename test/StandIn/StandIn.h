@@ -9,7 +9,7 @@
 #ifndef SPMD_TEST_STANDIN_STANDIN_H
 #define SPMD_TEST_STANDIN_STANDIN_H
 
-#include "spmd/Runtime/Cuda/DriverApi.h"
+#include "lib/Runtime/Cuda/DriverApi.h"
 
 #include <string>
 

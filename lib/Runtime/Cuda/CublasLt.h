@@ -3,9 +3,9 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
 #define SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
 
+#include "CublasLtApi.h"
 #include "CudaMemory.h"
 #include "spmd/Runtime/Core/Plan.h"
-#include "spmd/Runtime/Cuda/CublasLtApi.h"
 
 #include <memory>
 

@@ -3,8 +3,8 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_DRIVER_H
 #define SPMD_LIB_RUNTIME_CUDA_DRIVER_H
 
+#include "DriverApi.h"
 #include "spmd/Runtime/Core/Status.h"
-#include "spmd/Runtime/Cuda/DriverApi.h"
 
 #include <memory>
 #include <string>

@@ -4,7 +4,7 @@
 #define SPMD_LIB_RUNTIME_CUDA_NCCL_H
 
 #include "CudaMemory.h"
-#include "spmd/Runtime/Cuda/NcclApi.h"
+#include "NcclApi.h"
 #include "spmd/Runtime/Train/Abort.h"
 
 #include <atomic>

@@ -3,9 +3,9 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_NVTX_H
 #define SPMD_LIB_RUNTIME_CUDA_NVTX_H
 
+#include "NvtxApi.h"
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Plan.h"
-#include "spmd/Runtime/Cuda/NvtxApi.h"
 
 #include <string>
 #include <vector>

@@ -11,10 +11,10 @@
 #ifndef SPMD_LIB_RUNTIME_PROCESS_CONTROL_H
 #define SPMD_LIB_RUNTIME_PROCESS_CONTROL_H
 
+#include "Descriptor.h"
 #include "spmd/Runtime/Core/Collective.h"
 #include "spmd/Runtime/Core/RanksHere.h"
 #include "spmd/Runtime/Host/Progress.h"
-#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <atomic>
 #include <cstring>

@@ -1,7 +1,7 @@
 //===- Job.cpp - The processes of a job, and where they are ---------------===//
 
 #include "Job.h"
-#include "spmd/Runtime/Process/Rendezvous.h"
+#include "Rendezvous.h"
 #include "spmd/Version.h"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 #define SPMD_LIB_RUNTIME_PROCESS_MPI_H
 
 #include "../Mpi/MpiPlugin.h"
+#include "Meeting.h"
 #include "spmd/Runtime/Host/Progress.h"
 #include "spmd/Runtime/Process/Launch.h"
-#include "spmd/Runtime/Process/Meeting.h"
 
 #include <memory>
 #include <string>

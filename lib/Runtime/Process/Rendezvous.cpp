@@ -1,6 +1,6 @@
 //===- Rendezvous.cpp - The processes of a job meet -----------------------===//
 
-#include "spmd/Runtime/Process/Rendezvous.h"
+#include "Rendezvous.h"
 
 #include "spmd/Runtime/Core/Text.h"
 

@@ -9,8 +9,8 @@
 #ifndef SPMD_LIB_RUNTIME_PROCESS_SHAREDMEMORY_H
 #define SPMD_LIB_RUNTIME_PROCESS_SHAREDMEMORY_H
 
+#include "Descriptor.h"
 #include "spmd/Runtime/Core/Status.h"
-#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
 //===- Socket.cpp - Stream sockets with deadlines -------------------------===//
 
-#include "spmd/Runtime/Process/Socket.h"
+#include "Socket.h"
 
 #include <algorithm>
 #include <cerrno>

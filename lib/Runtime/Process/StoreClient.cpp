@@ -1,7 +1,7 @@
 //===- StoreClient.cpp - One connection to a store ------------------------===//
 
+#include "Store.h"
 #include "StoreProtocol.h"
-#include "spmd/Runtime/Process/Store.h"
 
 #include <random>
 

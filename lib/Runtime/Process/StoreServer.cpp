@@ -1,7 +1,7 @@
 //===- StoreServer.cpp - Keys and values in one process -------------------===//
 
+#include "Store.h"
 #include "StoreProtocol.h"
-#include "spmd/Runtime/Process/Store.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "spmd/Runtime/Cuda/CublasLtApi.h"
-#include "spmd/Runtime/Cuda/NcclApi.h"
-#include "spmd/Runtime/Cuda/NvtxApi.h"
+#include "lib/Runtime/Cuda/CublasLtApi.h"
+#include "lib/Runtime/Cuda/NcclApi.h"
+#include "lib/Runtime/Cuda/NvtxApi.h"
 
 #include <cublasLt.h>
 #include <cuda.h>

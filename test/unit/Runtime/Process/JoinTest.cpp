@@ -1,5 +1,5 @@
 #include "spmd/Runtime/Process/Join.h"
-#include "spmd/Runtime/Process/Rendezvous.h"
+#include "lib/Runtime/Process/Rendezvous.h"
 #include "spmd/Runtime/Train/Registry.h"
 #include "spmd/Version.h"
 

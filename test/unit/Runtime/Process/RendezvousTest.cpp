@@ -1,4 +1,4 @@
-#include "spmd/Runtime/Process/Rendezvous.h"
+#include "lib/Runtime/Process/Rendezvous.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "spmd/Runtime/Process/Store.h"
+#include "lib/Runtime/Process/Store.h"
 
 #include <gtest/gtest.h>
 

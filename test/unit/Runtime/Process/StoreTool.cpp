@@ -1,6 +1,6 @@
 // spmd-store serve: serves a store on 127.0.0.1, prints its port, ends with standard input.
 // spmd-store PORT COMMAND…: set KEY VALUE, get KEY, add KEY NUMBER, missing KEY; prints what comes back.
-#include "spmd/Runtime/Process/Store.h"
+#include "lib/Runtime/Process/Store.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_CUDA_NVTXAPI_H
-#define SPMD_RUNTIME_CUDA_NVTXAPI_H
+#ifndef SPMD_LIB_RUNTIME_CUDA_NVTXAPI_H
+#define SPMD_LIB_RUNTIME_CUDA_NVTXAPI_H
 
 #include <cstddef>
 #include <cstdint>
@@ -70,4 +70,4 @@ using CreateDomain = Domain (*)(const char *name);
 
 } // namespace spmd::runtime::nvtx
 
-#endif // SPMD_RUNTIME_CUDA_NVTXAPI_H
+#endif // SPMD_LIB_RUNTIME_CUDA_NVTXAPI_H

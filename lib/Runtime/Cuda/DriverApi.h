@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_CUDA_DRIVERAPI_H
-#define SPMD_RUNTIME_CUDA_DRIVERAPI_H
+#ifndef SPMD_LIB_RUNTIME_CUDA_DRIVERAPI_H
+#define SPMD_LIB_RUNTIME_CUDA_DRIVERAPI_H
 
 #include <cstddef>
 #include <cstdint>
@@ -179,4 +179,4 @@ constexpr int kOldestDriver = 12040;
 
 } // namespace spmd::runtime::cuda
 
-#endif // SPMD_RUNTIME_CUDA_DRIVERAPI_H
+#endif // SPMD_LIB_RUNTIME_CUDA_DRIVERAPI_H

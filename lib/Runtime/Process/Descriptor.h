@@ -1,7 +1,7 @@
 //===- Descriptor.h - An open file, socket or process -------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_PROCESS_DESCRIPTOR_H
-#define SPMD_RUNTIME_PROCESS_DESCRIPTOR_H
+#ifndef SPMD_LIB_RUNTIME_PROCESS_DESCRIPTOR_H
+#define SPMD_LIB_RUNTIME_PROCESS_DESCRIPTOR_H
 
 #include <unistd.h>
 #include <utility>
@@ -32,4 +32,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_PROCESS_DESCRIPTOR_H
+#endif // SPMD_LIB_RUNTIME_PROCESS_DESCRIPTOR_H

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_CUDA_NCCLAPI_H
-#define SPMD_RUNTIME_CUDA_NCCLAPI_H
+#ifndef SPMD_LIB_RUNTIME_CUDA_NCCLAPI_H
+#define SPMD_LIB_RUNTIME_CUDA_NCCLAPI_H
 
-#include "spmd/Runtime/Cuda/DriverApi.h"
+#include "DriverApi.h"
 
 #include <climits>
 
@@ -81,4 +81,4 @@ constexpr char kLastError[] = "ncclGetLastError";     ///< const char *(Comm)
 
 } // namespace spmd::runtime::nccl
 
-#endif // SPMD_RUNTIME_CUDA_NCCLAPI_H
+#endif // SPMD_LIB_RUNTIME_CUDA_NCCLAPI_H

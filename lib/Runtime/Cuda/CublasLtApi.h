@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_CUDA_CUBLASLTAPI_H
-#define SPMD_RUNTIME_CUDA_CUBLASLTAPI_H
+#ifndef SPMD_LIB_RUNTIME_CUDA_CUBLASLTAPI_H
+#define SPMD_LIB_RUNTIME_CUDA_CUBLASLTAPI_H
 
-#include "spmd/Runtime/Cuda/DriverApi.h"
+#include "DriverApi.h"
 
 namespace spmd::runtime::cublas {
 
@@ -84,4 +84,4 @@ constexpr char kVersion[] = "cublasLtGetVersion"; ///< size_t()
 
 } // namespace spmd::runtime::cublas
 
-#endif // SPMD_RUNTIME_CUDA_CUBLASLTAPI_H
+#endif // SPMD_LIB_RUNTIME_CUDA_CUBLASLTAPI_H

@@ -1,7 +1,7 @@
 //===- Meeting.h - Text that all processes exchange ---------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_PROCESS_MEETING_H
-#define SPMD_RUNTIME_PROCESS_MEETING_H
+#ifndef SPMD_LIB_RUNTIME_PROCESS_MEETING_H
+#define SPMD_LIB_RUNTIME_PROCESS_MEETING_H
 
 #include "spmd/Runtime/Core/Status.h"
 
@@ -25,4 +25,4 @@ public:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_PROCESS_MEETING_H
+#endif // SPMD_LIB_RUNTIME_PROCESS_MEETING_H

@@ -17,10 +17,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_PROCESS_STORE_H
-#define SPMD_RUNTIME_PROCESS_STORE_H
+#ifndef SPMD_LIB_RUNTIME_PROCESS_STORE_H
+#define SPMD_LIB_RUNTIME_PROCESS_STORE_H
 
-#include "spmd/Runtime/Process/Socket.h"
+#include "Socket.h"
 
 #include <memory>
 #include <mutex>
@@ -76,4 +76,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_PROCESS_STORE_H
+#endif // SPMD_LIB_RUNTIME_PROCESS_STORE_H

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_PROCESS_SOCKET_H
-#define SPMD_RUNTIME_PROCESS_SOCKET_H
+#ifndef SPMD_LIB_RUNTIME_PROCESS_SOCKET_H
+#define SPMD_LIB_RUNTIME_PROCESS_SOCKET_H
 
+#include "Descriptor.h"
 #include "spmd/Runtime/Core/Status.h"
-#include "spmd/Runtime/Process/Descriptor.h"
 
 #include <chrono>
 #include <string>
@@ -61,4 +61,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_PROCESS_SOCKET_H
+#endif // SPMD_LIB_RUNTIME_PROCESS_SOCKET_H

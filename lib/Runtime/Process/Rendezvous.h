@@ -1,10 +1,10 @@
 //===- Rendezvous.h - The processes of a job meet -----------------*- C++ -*-===//
-#ifndef SPMD_RUNTIME_PROCESS_RENDEZVOUS_H
-#define SPMD_RUNTIME_PROCESS_RENDEZVOUS_H
+#ifndef SPMD_LIB_RUNTIME_PROCESS_RENDEZVOUS_H
+#define SPMD_LIB_RUNTIME_PROCESS_RENDEZVOUS_H
 
+#include "Meeting.h"
+#include "Store.h"
 #include "spmd/Runtime/Process/Launch.h"
-#include "spmd/Runtime/Process/Meeting.h"
-#include "spmd/Runtime/Process/Store.h"
 
 #include <vector>
 
@@ -41,4 +41,4 @@ private:
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_PROCESS_RENDEZVOUS_H
+#endif // SPMD_LIB_RUNTIME_PROCESS_RENDEZVOUS_H
