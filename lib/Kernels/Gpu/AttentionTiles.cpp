@@ -116,14 +116,14 @@ SharedTile AttentionTiles::placeTile(Value arena, int64_t &offset, int64_t rows,
 //===----------------------------------------------------------------------===//
 
 AttentionTiles::Matrix AttentionTiles::dot(const SharedTile &rows, const SharedTile &columns, Tile tile,
-                                           int64_t depth) {
+                                           int64_t sizeK) {
   int64_t m = tile.rows / kSide, n = tile.columns / kSide;
   Value firstRow = b.mul(y, rows.stride), firstColumn = b.mul(x, columns.stride);
   auto load = [&](const SharedTile &from, Value first, int64_t i, Value d) {
     return b.load(from.pointer, f32, b.add(b.add(first, d), i * kSide * from.stride), kWidth,
                   kWidth * getStoredBytes(f32));
   };
-  return b.loop(b.i64(0), b.i64(llvm::alignTo(depth, kWidth)), kWidth, Matrix(m * n, number(0)),
+  return b.loop(b.i64(0), b.i64(llvm::alignTo(sizeK, kWidth)), kWidth, Matrix(m * n, number(0)),
                 [&](Value d, ValueRange sums) {
                   Matrix next(sums), left, right;
                   for (int64_t i = 0; i < m; ++i)

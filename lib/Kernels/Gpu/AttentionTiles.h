@@ -93,7 +93,7 @@ protected:
   using Matrix = llvm::SmallVector<mlir::Value>;
   mlir::Value getRow(mlir::Value first, int64_t i) { return b.add(b.add(first, y), i * kSide); }
   mlir::Value getColumn(mlir::Value first, int64_t j) { return b.add(b.add(first, x), j * kSide); }
-  Matrix dot(const SharedTile &rows, const SharedTile &columns, Tile tile, int64_t depth);
+  Matrix dot(const SharedTile &rows, const SharedTile &columns, Tile tile, int64_t sizeK);
   void storeMatrix(const SharedTile &to, const Matrix &matrix, Tile tile);
 
   // Accumulators of rows: chunks of `getChunk` columns, at i * chunks + chunk.

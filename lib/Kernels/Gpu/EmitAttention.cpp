@@ -21,7 +21,7 @@ namespace {
 class ForwardEmitter : AttentionTiles {
 public:
   ForwardEmitter(GpuBuilder &b, AttentionOp op, const Device &device)
-      : AttentionTiles(b, op, device, /*firstMaskOperand=*/3), op(op), depth(sizes.getHeadDim()),
+      : AttentionTiles(b, op, device, /*firstMaskOperand=*/3), op(op), headDim(sizes.getHeadDim()),
         vDim(sizes.getVDim()) {}
   LogicalResult emit();
 
@@ -30,14 +30,14 @@ private:
   void emitSoftmax(Matrix &scores, Matrix &maxima, Matrix &totals, Matrix &out, Tile tile);
 
   AttentionOp op;
-  int64_t depth, vDim;
+  int64_t headDim, vDim;
 };
 
 } // namespace
 
 /// Words of shared memory; keys and values take turns in one tile if `sharesTile`.
 int64_t ForwardEmitter::getFloats(Tile tile, bool sharesTile) const {
-  int64_t keys = getStride(depth), values = getStride(vDim);
+  int64_t keys = getStride(headDim), values = getStride(vDim);
   return tile.rows * (keys + getStride(tile.columns)) +
          tile.columns * (sharesTile ? std::max(keys, values) : keys + values);
 }
@@ -74,10 +74,10 @@ LogicalResult ForwardEmitter::emit() {
   bool sharesTile = !fitTwice(getFloats(*tile, false));
   Value arena = b.shared(f32, getFloats(*tile, sharesTile));
   int64_t offset = 0, m = tile->rows / kSide, chunks = getChunks(vDim);
-  SharedTile queries = placeTile(arena, offset, tile->rows, depth);
+  SharedTile queries = placeTile(arena, offset, tile->rows, headDim);
   SharedTile weights = placeTile(arena, offset, tile->rows, tile->columns);
   int64_t keysAt = offset;
-  SharedTile keys = placeTile(arena, offset, tile->columns, depth);
+  SharedTile keys = placeTile(arena, offset, tile->columns, headDim);
   SharedTile values = placeTile(arena, sharesTile ? keysAt : offset, tile->columns, vDim);
 
   int64_t tiles = llvm::divideCeil(qLen, tile->rows);
@@ -87,8 +87,8 @@ LogicalResult ForwardEmitter::emit() {
   std::tie(batch, head) = b.divide(batchHead, heads, allHeads);
   Value kvHead = b.divide(head, heads / sizes.getKvHeads(), heads).first;
   Value firstQuery = b.mul(b.sub(b.i64(tiles - 1), turn), tile->rows);
-  HeadRows q = getRows(b.getPointer(0), op.getQ().getType(), op.getQView(), batch, head, qLen, depth);
-  HeadRows k = getRows(b.getPointer(1), op.getK().getType(), op.getKView(), batch, kvHead, sizes.getKvLen(), depth);
+  HeadRows q = getRows(b.getPointer(0), op.getQ().getType(), op.getQView(), batch, head, qLen, headDim);
+  HeadRows k = getRows(b.getPointer(1), op.getK().getType(), op.getKView(), batch, kvHead, sizes.getKvLen(), headDim);
   HeadRows v = getRows(b.getPointer(2), op.getV().getType(), op.getVView(), batch, kvHead, sizes.getKvLen(), vDim);
 
   fillTile(queries, q, firstQuery, tile->rows);
@@ -106,7 +106,7 @@ LogicalResult ForwardEmitter::emit() {
     if (!sharesTile)
       fillTile(values, v, key, tile->columns);
     b.barrier();
-    Matrix scores = dot(queries, keys, *tile, depth);
+    Matrix scores = dot(queries, keys, *tile, headDim);
     finishScores(scores, batch, head, firstQuery, key, *tile, /*queriesAreRows=*/true);
     emitSoftmax(scores, maxima, totals, out, *tile);
     if (sharesTile) {

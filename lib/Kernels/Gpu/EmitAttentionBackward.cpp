@@ -24,8 +24,8 @@ namespace {
 class BackwardEmitter : AttentionTiles {
 public:
   BackwardEmitter(GpuBuilder &b, AttentionBackwardOp op, const Device &device)
-      : AttentionTiles(b, op, device, /*firstMaskOperand=*/4), op(op), depth(sizes.getHeadDim()), vDim(sizes.getVDim()),
-        group(sizes.getHeads() / sizes.getKvHeads()) {
+      : AttentionTiles(b, op, device, /*firstMaskOperand=*/4), op(op), headDim(sizes.getHeadDim()),
+        vDim(sizes.getVDim()), group(sizes.getHeads() / sizes.getKvHeads()) {
     firstStatistic = 4 + op.getMaskInputs().size();
     numGrads = op.getGrads().size();
   }
@@ -65,7 +65,7 @@ private:
   void emitMaskBlock(Value number, const Plan &plan);
 
   AttentionBackwardOp op;
-  int64_t depth, vDim, group;
+  int64_t headDim, vDim, group;
   unsigned firstStatistic, numGrads;
   Value arena;
 };
@@ -77,7 +77,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 int64_t BackwardEmitter::getFloats(Tile tile, int64_t weights, int64_t deltas) const {
-  return (tile.rows + tile.columns) * (getStride(depth) + getStride(vDim)) +
+  return (tile.rows + tile.columns) * (getStride(headDim) + getStride(vDim)) +
          weights * tile.rows * getStride(tile.columns) + deltas;
 }
 
@@ -85,10 +85,10 @@ HeadRows BackwardEmitter::getDout(Value batch, Value head) {
   return getRows(b.getPointer(0), op.getDout().getType(), op.getDoutView(), batch, head, sizes.getQLen(), vDim);
 }
 HeadRows BackwardEmitter::getQ(Value batch, Value head) {
-  return getRows(b.getPointer(1), op.getQ().getType(), op.getQView(), batch, head, sizes.getQLen(), depth);
+  return getRows(b.getPointer(1), op.getQ().getType(), op.getQView(), batch, head, sizes.getQLen(), headDim);
 }
 HeadRows BackwardEmitter::getK(Value batch, Value kvHead) {
-  return getRows(b.getPointer(2), op.getK().getType(), op.getKView(), batch, kvHead, sizes.getKvLen(), depth);
+  return getRows(b.getPointer(2), op.getK().getType(), op.getKView(), batch, kvHead, sizes.getKvLen(), headDim);
 }
 HeadRows BackwardEmitter::getV(Value batch, Value kvHead) {
   return getRows(b.getPointer(3), op.getV().getType(), op.getVView(), batch, kvHead, sizes.getKvLen(), vDim);
@@ -99,7 +99,7 @@ HeadRows BackwardEmitter::getGrad(unsigned i, ViewAttr view, Value batch, Value 
 
 BackwardEmitter::Tiles BackwardEmitter::placeTiles(int64_t &offset, int64_t rows) {
   Tiles tiles;
-  tiles.keyed = placeTile(arena, offset, rows, depth);
+  tiles.keyed = placeTile(arena, offset, rows, headDim);
   tiles.valued = placeTile(arena, offset, rows, vDim);
   return tiles;
 }
@@ -134,7 +134,7 @@ BackwardEmitter::Gradients BackwardEmitter::emitScores(const Tiles &rows, const 
                                                        Value batch, Value head, Value firstQuery, Value firstKey,
                                                        Tile tile, bool queriesAreRows) {
   int64_t m = tile.rows / kSide, n = tile.columns / kSide, queries = queriesAreRows ? m : n;
-  Matrix p = dot(rows.keyed, columns.keyed, tile, depth), d = dot(rows.valued, columns.valued, tile, vDim);
+  Matrix p = dot(rows.keyed, columns.keyed, tile, headDim), d = dot(rows.valued, columns.valued, tile, vDim);
   finishScores(p, batch, head, firstQuery, firstKey, tile, queriesAreRows);
   Value lsePointer = b.getPointer(firstStatistic + 1);
   Value firstLse = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
@@ -183,7 +183,7 @@ void BackwardEmitter::emitKeyBlock(Value number, const Plan &plan) {
   Value firstQuery, endQuery;
   std::tie(firstQuery, endQuery) = getQueryBounds(firstKey, tile.rows, tile.columns);
   Matrix sums = getZeros(tile.rows, vDim);
-  sums.append(getZeros(tile.rows, depth));
+  sums.append(getZeros(tile.rows, headDim));
   sums = b.loop(b.i64(0), b.i64(group), 1, sums, [&](Value member, ValueRange carried) {
     Value head = b.add(b.mul(kvHead, group), member);
     return b.loop(firstQuery, endQuery, tile.columns, carried, [&](Value query, ValueRange carried) {
@@ -207,11 +207,11 @@ void BackwardEmitter::emitKeyBlock(Value number, const Plan &plan) {
         storeMatrix(second, dS, tile);
         b.barrier();
       }
-      dv.append(accumulate(dk, second, streamed.keyed, tile, depth));
+      dv.append(accumulate(dk, second, streamed.keyed, tile, headDim));
       return dv;
     });
   });
-  HeadRows dk = getGrad(numGrads / 2, op.getDkView(), batch, kvHead, sizes.getKvLen(), depth);
+  HeadRows dk = getGrad(numGrads / 2, op.getDkView(), batch, kvHead, sizes.getKvLen(), headDim);
   HeadRows dv = getGrad(numGrads - 1, op.getDvView(), batch, kvHead, sizes.getKvLen(), vDim);
   storeRows(dv, firstKey, Matrix(ArrayRef(sums).take_front(chunksOfV)), tile.rows);
   storeRows(dk, firstKey, Matrix(ArrayRef(sums).drop_front(chunksOfV)), tile.rows);
@@ -234,7 +234,7 @@ void BackwardEmitter::emitQueryBlock(Value number, const Plan &plan) {
   fillTile(own.valued, getDout(batch, head), firstQuery, tile.rows);
   fillDelta(delta, batch, head, firstQuery, tile.rows);
   auto [firstKey, endKey] = getKeyBounds(firstQuery, tile.rows, tile.columns);
-  Matrix dq = b.loop(firstKey, endKey, tile.columns, getZeros(tile.rows, depth), [&](Value key, ValueRange carried) {
+  Matrix dq = b.loop(firstKey, endKey, tile.columns, getZeros(tile.rows, headDim), [&](Value key, ValueRange carried) {
     if (sizes.getKvLen() > tile.columns)
       b.barrier();
     fillTile(streamed.keyed, getK(batch, kvHead), key, tile.columns);
@@ -243,9 +243,9 @@ void BackwardEmitter::emitQueryBlock(Value number, const Plan &plan) {
     Gradients g = emitScores(own, streamed, delta, batch, head, firstQuery, key, tile, /*queriesAreRows=*/true);
     storeMatrix(weights, scaled(g.ofMasked), tile);
     b.barrier();
-    return accumulate(Matrix(carried), weights, streamed.keyed, tile, depth);
+    return accumulate(Matrix(carried), weights, streamed.keyed, tile, headDim);
   });
-  storeRows(getGrad(0, op.getDqView(), batch, head, sizes.getQLen(), depth), firstQuery, dq, tile.rows);
+  storeRows(getGrad(0, op.getDqView(), batch, head, sizes.getQLen(), headDim), firstQuery, dq, tile.rows);
 }
 
 /// The mask's gradient on a tile of queries and keys, summed over the batches and heads that share it.
@@ -299,10 +299,11 @@ void BackwardEmitter::emitMaskBlock(Value number, const Plan &plan) {
 LogicalResult BackwardEmitter::emit() {
   int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), batch = sizes.getBatch();
   int64_t heads = batch * sizes.getHeads(), kvHeads = batch * sizes.getKvHeads();
-  auto ofKeys = chooseTile(op, kvLen, qLen, kvHeads, depth + vDim, [&](Tile t) { return getFloats(t, 1, t.columns); });
+  auto ofKeys =
+      chooseTile(op, kvLen, qLen, kvHeads, headDim + vDim, [&](Tile t) { return getFloats(t, 1, t.columns); });
   if (failed(ofKeys))
     return failure();
-  auto ofQueries = chooseTile(op, qLen, kvLen, heads, depth, [&](Tile t) { return getFloats(t, 1, t.rows); });
+  auto ofQueries = chooseTile(op, qLen, kvLen, heads, headDim, [&](Tile t) { return getFloats(t, 1, t.rows); });
   if (failed(ofQueries))
     return failure();
   int64_t keyTiles = llvm::divideCeil(kvLen, ofKeys->rows), queryTiles = llvm::divideCeil(qLen, ofQueries->rows);
@@ -326,7 +327,7 @@ LogicalResult BackwardEmitter::emit() {
   if (maskBlocks)
     b.when(isBetween(ofMask, maskBlocks), [&] { emitMaskBlock(ofMask, {queries.tile, queries.tiles, maskBlocks}); });
   b.setResidentBlocks(getResidentBlocks(
-      std::max(getSumRegisters(keys.tile.rows, depth + vDim), getSumRegisters(queries.tile.rows, depth))));
+      std::max(getSumRegisters(keys.tile.rows, headDim + vDim), getSumRegisters(queries.tile.rows, headDim))));
   b.finish(kThreads, keys.blocks + queries.blocks + maskBlocks);
   return success();
 }

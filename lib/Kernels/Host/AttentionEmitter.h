@@ -120,13 +120,13 @@ protected:
   /// scores(r, :) = q(r, :) k^T, unscaled, for `rows` rows and `keys` keys (a multiple of 32). Where no query of a tile
   /// sees a key, what was there stays.
   void emitScores(const Panel &q, const Panel &keysT, const Panel &scores, mlir::Value rows, mlir::Value keys,
-                  int64_t depth, const Seen &seen) {
+                  int64_t sizeK, const Seen &seen) {
     emitProduct(
-        b, {rows, b.i64(depth), keys, /*tileRows=*/8, /*tileVectors=*/2,
+        b, {rows, b.i64(sizeK), keys, /*tileRows=*/8, /*tileVectors=*/2,
             [&](mlir::Value r, mlir::Value k) { return scalar(q, r, k); },
             [&](mlir::Value k, mlir::Value c) { return vector(keysT, k, c); },
             [&](mlir::Value r, mlir::Value c, mlir::Value sum) { b.store(sum, scores.pointer, scores.index(b, r, c)); },
-            /*depthBegin=*/nullptr, /*depthEnd=*/nullptr, seen.firstQuery});
+            /*firstK=*/nullptr, /*endK=*/nullptr, seen.firstQuery});
   }
 
   /// The keys of a block that one query sees, and the end of those that are computed.

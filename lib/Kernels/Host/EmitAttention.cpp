@@ -93,24 +93,25 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
 /// span of its queries; where it does not hold a span and a block of keys, the rows of the span are read again, and
 /// their sums read and written, for each block of keys.
 void ForwardEmitter::countMoved(int64_t querySpan) {
-  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
-  int64_t keyBytes = sizes.getKvLen() * (depth + vDim) * size, rowBytes = depth * size + vDim * kSumSize;
+  int64_t headDim = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
+  int64_t keyBytes = sizes.getKvLen() * (headDim + vDim) * size, rowBytes = headDim * size + vDim * kSumSize;
   int64_t kvHeads = sizes.getBatch() * sizes.getKvHeads(), heads = sizes.getBatch() * sizes.getHeads();
   int64_t spanBytes = std::min<int64_t>(querySpan, sizes.getQLen()) * rowBytes;
   if (keyBytes + sizes.getQLen() * rowBytes > b.getCacheBytes()) {
     int64_t readers = sizes.getHeads() / sizes.getKvHeads() * llvm::divideCeil(sizes.getQLen(), querySpan);
     b.addMovedBytes((readers - 1) * kvHeads * keyBytes);
   }
-  if (spanBytes + keyBlock * (depth + vDim) * kSumSize > b.getCacheBytes()) {
+  if (spanBytes + keyBlock * (headDim + vDim) * kSumSize > b.getCacheBytes()) {
     int64_t again = std::max<int64_t>(countQueriesOfBlocks() - sizes.getQLen(), 0);
-    b.addMovedBytes(heads * again * (depth * size + 2 * vDim * kSumSize));
+    b.addMovedBytes(heads * again * (headDim * size + 2 * vDim * kSumSize));
   }
 }
 
 LogicalResult ForwardEmitter::emit() {
-  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
-  Panel keysT = scratch(depth, keyBlock), scores = scoresScratch();
-  Panel valueBuffer = paddedScratch(keyBlock, vDim), queryBuffer = narrow ? paddedScratch(kQueryBlock, depth) : Panel();
+  int64_t headDim = sizes.getHeadDim(), vDim = sizes.getVDim();
+  Panel keysT = scratch(headDim, keyBlock), scores = scoresScratch();
+  Panel valueBuffer = paddedScratch(keyBlock, vDim),
+        queryBuffer = narrow ? paddedScratch(kQueryBlock, headDim) : Panel();
   int64_t querySpan = getSpan(sizes.getQLen(), padTo(vDim, kLanes), kQueryBlock);
   countMoved(querySpan);
   Panel outMemory = sumsScratch(querySpan, vDim);
@@ -128,9 +129,9 @@ LogicalResult ForwardEmitter::emit() {
     Panel out = panel(b.getResultPointer(0), op.getOutView(), batch, head);
     lse = {b.getResultPointer(1), b.mul(iteration, sizes.getQLen()), 0};
     Place next = locate(b.add(iteration, b.i64(1)));
-    NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), next.batch, next.head), depth},
+    NextHead ahead = fitting({{{panel(b.getPointer(0), op.getQView(), next.batch, next.head), headDim},
                                {panel(b.getResultPointer(0), op.getOutView(), next.batch, next.head), vDim}},
-                              {{panel(b.getPointer(1), op.getKView(), next.batch, next.kvHead), depth},
+                              {{panel(b.getPointer(1), op.getKView(), next.batch, next.kvHead), headDim},
                                {panel(b.getPointer(2), op.getVView(), next.batch, next.kvHead), vDim}}});
     forSpans(sizes.getQLen(), querySpan, [&](Value spanStart, Value spanRows) {
       Sums sums = getSums(outMemory, out, spanStart, vDim);
@@ -141,7 +142,7 @@ LogicalResult ForwardEmitter::emit() {
                [&](Value query) { b.store(infinity(), lse.pointer, lse.index(b, b.i64(0), query)); });
       }
       forKeyBlocks(b.i64(0), b.i64(sizes.getKvLen()), [&](Value firstKey, Value keys) {
-        packTransposed(b, k.from(b, firstKey), keysT, keys, roundUp(keys, kKeyTile), depth);
+        packTransposed(b, k.from(b, firstKey), keysT, keys, roundUp(keys, kKeyTile), headDim);
         Panel values = readable(v.from(b, firstKey), valueBuffer, keys, vDim);
         Value isFirst = isFirstBlock(firstKey);
         forQueryBlocks(spanStart, spanEnd, firstKey, keys, [&](Value firstQuery, Value rows) {
@@ -149,9 +150,9 @@ LogicalResult ForwardEmitter::emit() {
           Value padded = roundUp(visible, kKeyTile);
           Panel queries = q.from(b, firstQuery);
           if (narrow)
-            queries = readable(queries, queryBuffer, rows, depth);
+            queries = readable(queries, queryBuffer, rows, headDim);
           withSeen(firstQuery, rows, firstKey, keys, [&](const Seen &seen) {
-            emitScores(queries, keysT, scores, rows, padded, depth, seen);
+            emitScores(queries, keysT, scores, rows, padded, headDim, seen);
             emitSoftmax(scores, rows, firstKey, keys, [&](Value row) {
               Value query = b.add(firstQuery, row);
               prefetchKey(ahead, query);
@@ -174,7 +175,7 @@ LogicalResult ForwardEmitter::emit() {
                               Value value = arith::SelectOp::create(b, isFirst, fresh, merged);
                               storeColumns(outRows, r, c, value, sums.columns);
                             },
-                            /*depthBegin=*/nullptr, seen.endKey});
+                            /*firstK=*/nullptr, seen.endKey});
           });
         });
       });

@@ -105,24 +105,24 @@ void BackwardEmitter::zeroMaskGradient(Value batch, Value kvHead) {
 /// block of keys, rows of queries are read again, and their gradients' sums read and written, for each block of keys;
 /// else for each span of keys.
 void BackwardEmitter::countMoved(int64_t keySpan, int64_t querySpan) {
-  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
+  int64_t headDim = sizes.getHeadDim(), vDim = sizes.getVDim(), size = getElementSize();
   int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), group = sizes.getHeads() / sizes.getKvHeads();
   int64_t kvHeads = sizes.getBatch() * sizes.getKvHeads(), heads = sizes.getBatch() * sizes.getHeads();
-  int64_t keyRow = (depth + vDim) * (size + kSumSize), queryRow = (depth + 2 * vDim) * size + depth * kSumSize;
+  int64_t keyRow = (headDim + vDim) * (size + kSumSize), queryRow = (headDim + 2 * vDim) * size + headDim * kSumSize;
   int64_t queries = std::min(querySpan, qLen) * queryRow, keys = std::min(keySpan, kvLen) * keyRow;
   if (queries + keys <= b.getCacheBytes())
     return;
   int64_t readers = group * llvm::divideCeil(qLen, querySpan);
-  b.addMovedBytes((readers - 1) * kvHeads * kvLen * (depth + vDim) * (size + 2 * kSumSize));
+  b.addMovedBytes((readers - 1) * kvHeads * kvLen * (headDim + vDim) * (size + 2 * kSumSize));
   int64_t visits = qLen * llvm::divideCeil(kvLen, keySpan);
-  if (queries + keyBlock * (keyRow + (depth + vDim) * kSumSize) > b.getCacheBytes())
+  if (queries + keyBlock * (keyRow + (headDim + vDim) * kSumSize) > b.getCacheBytes())
     visits = countQueriesOfBlocks();
-  b.addMovedBytes(heads * std::max<int64_t>(visits - qLen, 0) * ((depth + 2 * vDim) * size + 2 * depth * kSumSize));
+  b.addMovedBytes(heads * std::max<int64_t>(visits - qLen, 0) * ((headDim + 2 * vDim) * size + 2 * headDim * kSumSize));
 }
 
 LogicalResult BackwardEmitter::emit() {
   int64_t group = sizes.getHeads() / sizes.getKvHeads();
-  int64_t depth = sizes.getHeadDim(), vDim = sizes.getVDim();
+  int64_t headDim = sizes.getHeadDim(), vDim = sizes.getVDim();
   Value doutPointer = b.getPointer(0), qPointer = b.getPointer(1), kPointer = b.getPointer(2);
   unsigned next = 4 + op.getMaskInputs().size();
   Value vPointer = b.getPointer(3), outPointer = b.getPointer(next), lsePointer = b.getPointer(next + 1);
@@ -130,22 +130,22 @@ LogicalResult BackwardEmitter::emit() {
   Value dqPointer = b.getResultPointer(0), dkPointer = b.getResultPointer(results / 2);
   Value dvPointer = b.getResultPointer(results - 1);
 
-  Panel keysT = scratch(depth, keyBlock), valuesT = scratch(vDim, keyBlock);
+  Panel keysT = scratch(headDim, keyBlock), valuesT = scratch(vDim, keyBlock);
   Panel scores = scoresScratch(), dScores = scoresScratch();
   Panel rowLanes = scratch(kQueryBlock, kLanes), deltas = scratch(1, kQueryBlock);
-  Panel keyBuffer = paddedScratch(keyBlock, depth), queryBuffer = paddedScratch(kQueryBlock, depth);
+  Panel keyBuffer = paddedScratch(keyBlock, headDim), queryBuffer = paddedScratch(kQueryBlock, headDim);
   Panel doutBuffer = paddedScratch(kQueryBlock, vDim), outBuffer = paddedScratch(kQueryBlock, vDim);
-  int64_t keySpan = getSpan(sizes.getKvLen(), padTo(depth, kLanes) + padTo(vDim, kLanes), keyBlock);
-  int64_t querySpan = getSpan(sizes.getQLen(), padTo(depth, kLanes), kQueryBlock);
+  int64_t keySpan = getSpan(sizes.getKvLen(), padTo(headDim, kLanes) + padTo(vDim, kLanes), keyBlock);
+  int64_t querySpan = getSpan(sizes.getQLen(), padTo(headDim, kLanes), kQueryBlock);
   countMoved(keySpan, querySpan);
-  Panel dqMemory = sumsScratch(querySpan, depth);
-  Panel dkMemory = sumsScratch(keySpan, depth), dvMemory = sumsScratch(keySpan, vDim);
+  Panel dqMemory = sumsScratch(querySpan, headDim);
+  Panel dkMemory = sumsScratch(keySpan, headDim), dvMemory = sumsScratch(keySpan, vDim);
 
   forHeads([&](Value batch, Value kvHead) {
     Panel k = panel(kPointer, op.getKView(), batch, kvHead), v = panel(vPointer, op.getVView(), batch, kvHead);
     Panel dk = panel(dkPointer, op.getDkView(), batch, kvHead), dv = panel(dvPointer, op.getDvView(), batch, kvHead);
     forSpans(sizes.getKvLen(), keySpan, [&](Value keyStart, Value keyRowCount) {
-      Sums dkSums = getSums(dkMemory, dk, keyStart, depth), dvSums = getSums(dvMemory, dv, keyStart, vDim);
+      Sums dkSums = getSums(dkMemory, dk, keyStart, headDim), dvSums = getSums(dvMemory, dv, keyStart, vDim);
       if (!everyKeyIsSeen()) {
         zeroSums(dkSums, keyRowCount);
         zeroSums(dvSums, keyRowCount);
@@ -157,34 +157,34 @@ LogicalResult BackwardEmitter::emit() {
         Panel out = panel(outPointer, op.getOutView(), batch, head);
         Panel maskGrad = op.getMaskGrad() ? getMaskGradient(batch, head) : Panel();
         Place next = locate(b.add(b.add(b.mul(batch, sizes.getHeads()), head), b.i64(1)));
-        NextHead ahead = fitting({{{panel(qPointer, op.getQView(), next.batch, next.head), depth},
+        NextHead ahead = fitting({{{panel(qPointer, op.getQView(), next.batch, next.head), headDim},
                                    {panel(doutPointer, op.getDoutView(), next.batch, next.head), vDim},
                                    {panel(outPointer, op.getOutView(), next.batch, next.head), vDim},
-                                   {panel(dqPointer, op.getDqView(), next.batch, next.head), depth}},
-                                  {{panel(kPointer, op.getKView(), next.batch, next.kvHead), depth},
+                                   {panel(dqPointer, op.getDqView(), next.batch, next.head), headDim}},
+                                  {{panel(kPointer, op.getKView(), next.batch, next.kvHead), headDim},
                                    {panel(vPointer, op.getVView(), next.batch, next.kvHead), vDim},
-                                   {panel(dkPointer, op.getDkView(), next.batch, next.kvHead), depth},
+                                   {panel(dkPointer, op.getDkView(), next.batch, next.kvHead), headDim},
                                    {panel(dvPointer, op.getDvView(), next.batch, next.kvHead), vDim}}});
         Value lseBase = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
-        Sums dqSums = getSums(dqMemory, dq, queryStart, depth);
+        Sums dqSums = getSums(dqMemory, dq, queryStart, headDim);
         beginQueryGradients(dqSums, queryRowCount, keyStart, keySpan);
         forKeyBlocks(keyStart, b.add(keyStart, keyRowCount), [&](Value firstKey, Value keys) {
           Panel blockK = k.from(b, firstKey);
-          packTransposed(b, blockK, keysT, keys, roundUp(keys, kKeyTile), depth);
+          packTransposed(b, blockK, keysT, keys, roundUp(keys, kKeyTile), headDim);
           packTransposed(b, v.from(b, firstKey), valuesT, keys, roundUp(keys, kKeyTile), vDim);
-          Panel keyRows = readable(blockK, keyBuffer, keys, depth);
+          Panel keyRows = readable(blockK, keyBuffer, keys, headDim);
           Value spanKey = b.sub(firstKey, keyStart);
           Panel dkRows = dkSums.rows.from(b, spanKey), dvRows = dvSums.rows.from(b, spanKey);
           Value isFirst = isFirstBlock(firstKey);
           forQueryBlocks(queryStart, queryEnd, firstKey, keys, [&](Value firstQuery, Value rows) {
             Panel doutRows = readable(dout.from(b, firstQuery), doutBuffer, rows, vDim);
             Panel outRows = readable(out.from(b, firstQuery), outBuffer, rows, vDim);
-            Panel queryRows = readable(q.from(b, firstQuery), queryBuffer, rows, depth);
+            Panel queryRows = readable(q.from(b, firstQuery), queryBuffer, rows, headDim);
             Panel dqRows = dqSums.rows.from(b, b.sub(firstQuery, queryStart));
             Value visible = getVisible(firstKey, keys, b.sub(b.add(firstQuery, rows), b.i64(1)));
             Value padded = roundUp(visible, kKeyTile);
             withSeen(firstQuery, rows, firstKey, keys, [&](const Seen &seen) {
-              emitScores(queryRows, keysT, scores, rows, padded, depth, seen);
+              emitScores(queryRows, keysT, scores, rows, padded, headDim, seen);
               emitScores(doutRows, valuesT, dScores, rows, padded, vDim, seen);
               b.loop(b.i64(0), rows, 1, [&](Value row) {
                 Value products = b.loop(b.i64(0), b.i64(padTo(vDim, kLanes)), kLanes, b.number(wide, 0),
@@ -228,10 +228,10 @@ LogicalResult BackwardEmitter::emit() {
               emitProduct(b, {visible, rows, b.i64(padTo(vDim, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value key, Value r) { return scalar(scores, r, key); },
                               [&](Value r, Value c) { return vector(doutRows, r, c); }, storeDv, seen.firstQuery});
-              emitProduct(b, {visible, rows, b.i64(padTo(depth, kLanes)), kTileRows, /*tileVectors=*/4,
+              emitProduct(b, {visible, rows, b.i64(padTo(headDim, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value key, Value r) { return scalar(dScores, r, key); },
                               [&](Value r, Value c) { return vector(queryRows, r, c); }, storeDk, seen.firstQuery});
-              emitProduct(b, {rows, visible, b.i64(padTo(depth, kLanes)), kTileRows, /*tileVectors=*/4,
+              emitProduct(b, {rows, visible, b.i64(padTo(headDim, kLanes)), kTileRows, /*tileVectors=*/4,
                               [&](Value r, Value key) { return scalar(dScores, r, key); },
                               [&](Value key, Value c) { return vector(keyRows, key, c); },
                               [&](Value r, Value c, Value sum) {
@@ -240,7 +240,7 @@ LogicalResult BackwardEmitter::emit() {
                                 Value value = arith::SelectOp::create(b, isFirst, sum, merged);
                                 storeColumns(dqRows, r, c, value, dqSums.columns);
                               },
-                              /*depthBegin=*/nullptr, seen.endKey});
+                              /*firstK=*/nullptr, seen.endKey});
             });
           });
         });

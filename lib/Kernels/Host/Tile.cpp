@@ -26,8 +26,8 @@ void storeF32(KernelBuilder &b, Value value, const Panel &panel, Value r, Value 
 /// One tile: `rows` rows from `row`, `vectors` vectors from `column`.
 static void emitTile(KernelBuilder &b, const Product &product, Value row, int64_t rows, Value column, int64_t vectors) {
   SmallVector<Value> zeros(rows * vectors, b.number(getWideType(b.getF32Type(), kLanes), 0));
-  Value begin = product.depthBegin ? product.depthBegin(row) : b.i64(0);
-  Value end = product.depthEnd ? product.depthEnd(b.add(row, rows - 1)) : product.depth;
+  Value begin = product.firstK ? product.firstK(row) : b.i64(0);
+  Value end = product.endK ? product.endK(b.add(row, rows - 1)) : product.sizeK;
   auto addStep = [&](Value k, ValueRange sums) {
     SmallVector<Value> columns, out;
     for (int64_t v = 0; v < vectors; ++v)

@@ -30,11 +30,11 @@ mlir::Value loadF32(KernelBuilder &b, const Panel &panel, mlir::Value r, mlir::V
 /// Stores f32, a scalar or a vector.
 void storeF32(KernelBuilder &b, mlir::Value value, const Panel &panel, mlir::Value r, mlir::Value c);
 
-/// `C(r, :) = sum over k in [0, depth) of A(r, k) * B(k, :)` for rows [0, rows), in tiles of accumulators that stay in
+/// `C(r, :) = sum over k in [0, sizeK) of A(r, k) * B(k, :)` for rows [0, rows), in tiles of accumulators that stay in
 /// registers: `tileRows` rows times `tileVectors` vectors of 16 columns, then rows one by one. Each element is one
 /// chain of fused multiply-adds in the order of k, so the tile does not matter to the bits.
 struct Product {
-  mlir::Value rows, depth;
+  mlir::Value rows, sizeK;
   /// Columns: [0, columns), a multiple of 16.
   mlir::Value columns;
   /// The largest tile; fewer where the CPU has fewer registers.
@@ -47,7 +47,7 @@ struct Product {
   llvm::function_ref<void(mlir::Value r, mlir::Value column, mlir::Value sum)> store;
   /// Where parts of A are zero, or of C not wanted: the first k that matters to the row `r` and those after it, the end
   /// of those that matter to `r` and those before, the first row that is wanted of a column and those after it.
-  llvm::function_ref<mlir::Value(mlir::Value r)> depthBegin = nullptr, depthEnd = nullptr;
+  llvm::function_ref<mlir::Value(mlir::Value r)> firstK = nullptr, endK = nullptr;
   llvm::function_ref<mlir::Value(mlir::Value column)> rowBegin = nullptr;
 };
 void emitProduct(KernelBuilder &b, const Product &product);

@@ -1,9 +1,10 @@
 //===- Gemm.cpp -----------------------------------------------------------===//
 
 #include "spmd/Runtime/Host/Gemm.h"
-#include "spmd/Runtime/Host/GemmBF16.h"
-#include "spmd/Runtime/Host/GemmF16.h"
-#include "spmd/Runtime/Host/GemmF64.h"
+#include "GemmBF16.h"
+#include "GemmF16.h"
+#include "GemmF32.h"
+#include "GemmF64.h"
 
 #include <algorithm>
 
@@ -91,7 +92,7 @@ void spmd::runtime::runGemm(const GemmCommand &gemm, const void *a, const void *
   int64_t threads = products < worthwhile ? 1 : pool.threads();
   int64_t extent = g.m;
   // Pieces by rows copy (or transpose) all of B each, pieces by columns only their part of it; but they write to the
-  // same pages, side by side, which is not for short depths.
+  // same pages, side by side, which is not for small k.
   bool isByColumn = (gemm.dtype == DType::F32 || gemm.dtype == DType::F64) && !g.transA && g.k >= 256;
   // Kernels work on tiles; pieces are multiples of them.
   int64_t tile = 16;

@@ -1,10 +1,10 @@
 //===- GemmBF16.cpp -------------------------------------------------------===//
 
-#include "spmd/Runtime/Host/GemmBF16.h"
+#include "GemmBF16.h"
 #include "GemmBF16Units.h"
+#include "GemmF32.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
-#include "spmd/Runtime/Host/GemmF32.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,10 +24,10 @@ using namespace spmd::runtime;
 
 namespace {
 
-// Blocks of C of kRows x kColumns are summed over kDepth at a time: the packed block of A stays in the second-level
-// cache, and packing costs a few percent of the GEMM.
-constexpr int64_t kRows = 240, kColumns = 512, kDepth = 1024;
-static_assert(kBF16WorkspaceBytes == (kRows + kColumns) * kDepth * 4 + kRows * kColumns * 4);
+// Blocks of C of kRows x kColumns are summed over kBlockK of k at a time: the packed block of A stays in the
+// second-level cache, and packing costs a few percent of the GEMM.
+constexpr int64_t kRows = 240, kColumns = 512, kBlockK = 1024;
+static_assert(kBF16WorkspaceBytes == (kRows + kColumns) * kBlockK * 4 + kRows * kColumns * 4);
 
 /// The blocks of one thread. Packed pairs take half the room of widened elements.
 struct Workspace {
@@ -35,8 +35,8 @@ struct Workspace {
     std::memset(memory.get(), 0, kBF16WorkspaceBytes); // takes the pages now
   }
   float *a() const { return reinterpret_cast<float *>(memory.get()); }
-  float *b() const { return a() + kRows * kDepth; }
-  float *sums() const { return b() + kColumns * kDepth; }
+  float *b() const { return a() + kRows * kBlockK; }
+  float *sums() const { return b() + kColumns * kBlockK; }
 
   std::unique_ptr<char, void (*)(void *)> memory;
 };
@@ -52,14 +52,14 @@ float widen(uint16_t bits) {
   return static_cast<float>(value);
 }
 
-/// A block of C, its place in the operands, and the part of the depth that is next.
+/// A block of C, its place in the operands, and the part of k that is next: countK from k on.
 struct Block {
   const GemmProblemBF16 &p;
-  int64_t row, rows, column, columns, depth, depths;
+  int64_t row, rows, column, columns, k, countK;
 
-  /// op(A)'s element (row + i, depth + l) is `a[i * strip + l * along]`, and likewise op(B)'s (depth + l, column + j).
-  const uint16_t *a() const { return p.a + row * stripA() + depth * alongA(); }
-  const uint16_t *b() const { return p.b + column * stripB() + depth * alongB(); }
+  /// op(A)'s element (row + i, k + l) is `a[i * strip + l * along]`, and likewise op(B)'s (k + l, column + j).
+  const uint16_t *a() const { return p.a + row * stripA() + k * alongA(); }
+  const uint16_t *b() const { return p.b + column * stripB() + k * alongB(); }
   int64_t stripA() const { return p.transA ? 1 : p.lda; }
   int64_t alongA() const { return p.transA ? p.lda : 1; }
   int64_t stripB() const { return p.transB ? p.ldb : 1; }
@@ -79,12 +79,12 @@ SPMD_AVX2 void widenRows(const uint16_t *from, int64_t ld, int64_t rows, int64_t
 
 void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace &workspace) {
   const GemmProblemBF16 &p = block.p;
-  int64_t lda = p.transA ? block.rows : block.depths, ldb = p.transB ? block.depths : block.columns;
-  widenRows(block.a(), p.lda, p.transA ? block.depths : block.rows, lda, workspace.a());
+  int64_t lda = p.transA ? block.rows : block.countK, ldb = p.transB ? block.countK : block.columns;
+  widenRows(block.a(), p.lda, p.transA ? block.countK : block.rows, lda, workspace.a());
   if (packsB)
-    widenRows(block.b(), p.ldb, p.transB ? block.columns : block.depths, ldb, workspace.b());
+    widenRows(block.b(), p.ldb, p.transB ? block.columns : block.countK, ldb, workspace.b());
   static const VectorUnit unit = getVectorUnit();
-  runGemmF32({{block.rows, block.columns, block.depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
+  runGemmF32({{block.rows, block.columns, block.countK, workspace.a(), workspace.b(), workspace.sums(), lda, ldb,
                kColumns, p.transA, p.transB, adds}},
              unit);
 }
@@ -97,15 +97,15 @@ void multiplyWidened(const Block &block, bool packsB, bool adds, const Workspace
 
 // A tile of sums in registers: 12 rows of two vectors of 16 columns.
 constexpr int64_t kTileRows = 12, kTileColumns = 32;
-static_assert(kRows % kTileRows == 0 && kColumns % kTileColumns == 0 && kDepth % 2 == 0);
+static_assert(kRows % kTileRows == 0 && kColumns % kTileColumns == 0 && kBlockK % 2 == 0);
 
 uint32_t pairOf(uint16_t first, uint16_t second) { return first | static_cast<uint32_t>(second) << 16; }
 
-/// Packs a strip of `width` rows (of A) or columns (of B), `count` of which exist, as pairs along the depth: pair p of
+/// Packs a strip of `width` rows (of A) or columns (of B), `count` of which exist, as pairs along k: pair p of
 /// element i at `to[p * width + i]`. What does not exist is zero.
-void packStrip(const uint16_t *from, int64_t strip, int64_t along, int64_t count, int64_t depths, int64_t width,
+void packStrip(const uint16_t *from, int64_t strip, int64_t along, int64_t count, int64_t countK, int64_t width,
                uint32_t *to) {
-  int64_t pairs = depths / 2, i = 0;
+  int64_t pairs = countK / 2, i = 0;
   if (strip == 1) {
     for (int64_t p = 0; p < pairs; ++p) {
       const uint16_t *first = from + 2 * p * along, *second = first + along;
@@ -139,9 +139,9 @@ void packStrip(const uint16_t *from, int64_t strip, int64_t along, int64_t count
   for (; i < count; ++i)
     for (int64_t p = 0; p < pairs; ++p)
       to[p * width + i] = pairOf(from[i * strip + 2 * p * along], from[i * strip + (2 * p + 1) * along]);
-  if (depths % 2) {
+  if (countK % 2) {
     for (int64_t j = 0; j < count; ++j)
-      to[pairs * width + j] = from[j * strip + (depths - 1) * along];
+      to[pairs * width + j] = from[j * strip + (countK - 1) * along];
     ++pairs;
   }
   if (count < width)
@@ -150,10 +150,10 @@ void packStrip(const uint16_t *from, int64_t strip, int64_t along, int64_t count
 }
 
 /// All strips of a block, one behind the other.
-void packStrips(const uint16_t *from, int64_t strip, int64_t along, int64_t count, int64_t depths, int64_t width,
+void packStrips(const uint16_t *from, int64_t strip, int64_t along, int64_t count, int64_t countK, int64_t width,
                 uint32_t *to) {
   for (int64_t i = 0; i < count; i += width)
-    packStrip(from + i * strip, strip, along, std::min(width, count - i), depths, width, to + i * ((depths + 1) / 2));
+    packStrip(from + i * strip, strip, along, std::min(width, count - i), countK, width, to + i * ((countK + 1) / 2));
 }
 
 /// One tile of sums, from zero or from what they are.
@@ -183,10 +183,10 @@ SPMD_AVX512BF16 void multiplyTile(const uint32_t *a, const uint32_t *b, int64_t 
 
 void multiplyNative(const Block &block, bool packsB, bool adds, const Workspace &workspace) {
   auto *a = reinterpret_cast<uint32_t *>(workspace.a()), *b = reinterpret_cast<uint32_t *>(workspace.b());
-  packStrips(block.a(), block.stripA(), block.alongA(), block.rows, block.depths, kTileRows, a);
+  packStrips(block.a(), block.stripA(), block.alongA(), block.rows, block.countK, kTileRows, a);
   if (packsB)
-    packStrips(block.b(), block.stripB(), block.alongB(), block.columns, block.depths, kTileColumns, b);
-  int64_t pairs = (block.depths + 1) / 2;
+    packStrips(block.b(), block.stripB(), block.alongB(), block.columns, block.countK, kTileColumns, b);
+  int64_t pairs = (block.countK + 1) / 2;
   for (int64_t j = 0; j < block.columns; j += kTileColumns)
     for (int64_t i = 0; i < block.rows; i += kTileRows)
       multiplyTile(a + i * pairs, b + j * pairs, pairs, adds, workspace.sums() + i * kColumns + j);
@@ -258,15 +258,15 @@ void spmd::runtime::runGemmBF16(const GemmProblemBF16 &gemm, UnitBF16 unit) {
   const Workspace &workspace = getWorkspace();
   if (unit == UnitBF16::AMX)
     return runGemmAMX(gemm, workspace.memory.get());
-  int64_t depth = unit == UnitBF16::Native ? kDepth : kF32BlockDepth;
+  int64_t blockK = unit == UnitBF16::Native ? kBlockK : kF32BlockK;
   for (int64_t column = 0; column < gemm.n; column += kColumns)
     for (int64_t row = 0; row < gemm.m; row += kRows) {
       Block block{gemm, row, std::min(kRows, gemm.m - row), column, std::min(kColumns, gemm.n - column), 0, 0};
       if (gemm.accumulate)
         loadSums(block, workspace.sums());
-      for (; block.depth < gemm.k; block.depth += depth) {
-        block.depths = std::min(depth, gemm.k - block.depth);
-        bool packsB = row == 0 || gemm.k > depth, adds = gemm.accumulate || block.depth > 0;
+      for (; block.k < gemm.k; block.k += blockK) {
+        block.countK = std::min(blockK, gemm.k - block.k);
+        bool packsB = row == 0 || gemm.k > blockK, adds = gemm.accumulate || block.k > 0;
 #if defined(__x86_64__)
         if (unit == UnitBF16::Native) {
           multiplyNative(block, packsB, adds, workspace);

@@ -20,18 +20,18 @@ namespace {
 
 // [Note: loops of a GEMM by AMX] The core multiplies two tiles in 16 cycles but fetches only half a line per cycle
 // from the second-level cache, so operands decide about speed. A square of A by one of B is four products of tiles,
-// whose sums stay in registers along the depth. A block of columns of B lies packed in the second-level cache, and
+// whose sums stay in registers along k. A block of columns of B lies packed in the second-level cache, and
 // strips of 32 rows of A pass by it: a strip stays in the first-level cache, from which the columns, loaded as a
 // stream, do not drive it out. Rows of A that lie as tiles want them are not packed. Others are, several strips at a
 // time, as B is: so that whole lines and rows of neighbouring lines are read. Packing comes first, since it is slower
 // between products of tiles than alone. Rounding is not: results are rounded while the next ones are summed.
 constexpr int64_t kColumns = 384 * 1024; ///< elements of a block of columns
 constexpr int64_t kManyColumns = 1024;
-constexpr int64_t kFewColumns = 384;       ///< of a block, before its depth is cut
+constexpr int64_t kFewColumns = 384;       ///< of a block, before its k is cut
 constexpr int64_t kFewForPackedRows = 768; ///< likewise: each block packs them again
 constexpr int64_t kRows = 128 * 1024;      ///< elements of the strips of A that are packed together
-constexpr int64_t kStripDepth = 768;       ///< of a strip in the first-level cache
-constexpr int64_t kSums = 384 * 1024;      ///< of a block of C, between blocks of the depth
+constexpr int64_t kStripK = 768;           ///< of a strip in the first-level cache
+constexpr int64_t kSums = 384 * 1024;      ///< of a block of C, between blocks of k
 constexpr int64_t kFewRows = 192;
 constexpr int64_t kWorkspaceBytes = (kColumns + kRows + 3 * kSquareElements) * 2 + (kSums + 3 * kSquareElements) * 4;
 static_assert(kWorkspaceBytes <= kBF16WorkspaceBytes && kColumns / kFewColumns * kSquareSide <= kRows);
@@ -56,53 +56,53 @@ int64_t cut(int64_t extent, int64_t most) {
   return countSides((extent + pieces - 1) / pieces) * kSquareSide;
 }
 
-/// One operand: `extent` rows of A or columns of B, all their depths.
+/// One operand: `extent` rows of A or columns of B, all of k.
 struct Side {
   const uint16_t *data;
-  int64_t ld, extent, depth;
-  bool isDeep; ///< depths lie side by side
+  int64_t ld, extent, k;
+  bool isAlongK; ///< consecutive k lie side by side
   PackPart pack;
 
-  /// The square that begins at row or column i and depth l.
-  const uint16_t *at(int64_t i, int64_t l) const { return isDeep ? data + i * ld + l : data + l * ld + i; }
+  /// The square that begins at row or column i and k = l.
+  const uint16_t *at(int64_t i, int64_t l) const { return isAlongK ? data + i * ld + l : data + l * ld + i; }
   /// Whether tiles are loaded from where they lie: whole squares of lines.
   bool liesAsTiles(int64_t begin) const {
-    return pack == copyPart && begin + kSquareSide <= extent && depth % kSquareSide == 0 && ld % kSquareSide == 0 &&
+    return pack == copyPart && begin + kSquareSide <= extent && k % kSquareSide == 0 && ld % kSquareSide == 0 &&
            reinterpret_cast<uintptr_t>(data) % 64 == 0;
   }
 };
 
-/// Squares side by side along the depth, whose rows are `ld` apart.
+/// Squares side by side along k, whose rows are `ld` apart.
 struct Strip {
   const uint16_t *first;
   int64_t ld, step;
 };
 
-/// A range of rows or columns, and of depths.
+/// A range of rows or columns, and of k.
 struct Range {
-  int64_t begin, end, depth, depthEnd;
+  int64_t begin, end, k, endK;
 
   int64_t strips() const { return countSides(end - begin); }
-  int64_t squares() const { return countSides(depthEnd - depth); }
+  int64_t squares() const { return countSides(endK - k); }
 };
 
 /// Packs strip after strip, of each square after square, from the beginning in the order in which lines lie.
 void packSquares(const Side &side, const Range &range, uint16_t *scratch, uint16_t *to) {
   auto packSquare = [&](int64_t strip, int64_t square) {
-    int64_t i = range.begin + strip * kSquareSide, l = range.depth + square * kSquareSide, ld = side.ld;
-    int64_t count = std::min(kSquareSide, range.end - i), depths = std::min(kSquareSide, range.depthEnd - l);
+    int64_t i = range.begin + strip * kSquareSide, l = range.k + square * kSquareSide, ld = side.ld;
+    int64_t count = std::min(kSquareSide, range.end - i), countK = std::min(kSquareSide, range.endK - l);
     const uint16_t *from = side.at(i, l);
-    if (count < kSquareSide || depths < kSquareSide) {
-      loadPart(from, ld, side.isDeep ? count : depths, side.isDeep ? depths : count, scratch);
+    if (count < kSquareSide || countK < kSquareSide) {
+      loadPart(from, ld, side.isAlongK ? count : countK, side.isAlongK ? countK : count, scratch);
       from = scratch;
       ld = kSquareSide;
     }
     for (int64_t part = 0; part < kSquareParts; ++part)
       side.pack(from, ld, to + (strip * range.squares() + square) * kSquareElements, part);
   };
-  for (int64_t outer = 0; outer < (side.isDeep ? range.strips() : range.squares()); ++outer)
-    for (int64_t inner = 0; inner < (side.isDeep ? range.squares() : range.strips()); ++inner)
-      side.isDeep ? packSquare(outer, inner) : packSquare(inner, outer);
+  for (int64_t outer = 0; outer < (side.isAlongK ? range.strips() : range.squares()); ++outer)
+    for (int64_t inner = 0; inner < (side.isAlongK ? range.squares() : range.strips()); ++inner)
+      side.isAlongK ? packSquare(outer, inner) : packSquare(inner, outer);
 }
 
 struct alignas(64) TileConfiguration {
@@ -121,20 +121,19 @@ public:
       : p(p), isTransposed(isTransposed), workspace(memory),
         a{p.a, p.lda, p.m, p.k, !p.transA, p.transA ? transposePart : copyPart},
         b{p.b, p.ldb, p.n, p.k, p.transB, p.transB ? pairColumnsPart : pairRowsPart} {
-    depths = cut(p.k, kColumns / (a.liesAsTiles(0) ? kFewColumns : kFewForPackedRows));
-    stripDepths = cut(depths, kStripDepth);
-    columns = cut(p.n, std::min(kManyColumns, kColumns / depths / kSquareSide * kSquareSide));
-    rows = p.k > depths ? cut(p.m, kSums / columns / kSquareSide * kSquareSide) : p.m;
-    packedRows = kRows / depths / kSquareSide * kSquareSide;
+    blockK = cut(p.k, kColumns / (a.liesAsTiles(0) ? kFewColumns : kFewForPackedRows));
+    stripK = cut(blockK, kStripK);
+    columns = cut(p.n, std::min(kManyColumns, kColumns / blockK / kSquareSide * kSquareSide));
+    rows = p.k > blockK ? cut(p.m, kSums / columns / kSquareSide * kSquareSide) : p.m;
+    packedRows = kRows / blockK / kSquareSide * kSquareSide;
   }
 
   void run() {
     for (int64_t column = 0; column < p.n; column += columns)
       for (int64_t row = 0; row < p.m; row += rows)
-        for (int64_t depth = 0; depth < p.k; depth += depths) {
-          int64_t depthEnd = std::min(depth + depths, p.k);
-          runBlock({row, std::min(row + rows, p.m), depth, depthEnd},
-                   {column, std::min(column + columns, p.n), depth, depthEnd});
+        for (int64_t k = 0; k < p.k; k += blockK) {
+          int64_t endK = std::min(k + blockK, p.k);
+          runBlock({row, std::min(row + rows, p.m), k, endK}, {column, std::min(column + columns, p.n), k, endK});
         }
     finishResult();
   }
@@ -146,39 +145,39 @@ private:
     for (int64_t row = rowRange.begin, packed = row; row < rowRange.end; row += kSquareSide) {
       bool isPacked = !a.liesAsTiles(row);
       if (isPacked && row >= packed) {
-        group = {row, std::min(row + packedRows, rowRange.end), rowRange.depth, rowRange.depthEnd};
+        group = {row, std::min(row + packedRows, rowRange.end), rowRange.k, rowRange.endK};
         packed = group.end;
         pack(a, group, workspace.rows());
       }
-      for (int64_t depth = rowRange.depth; depth < rowRange.depthEnd; depth += stripDepths) {
-        int64_t depthEnd = std::min(depth + stripDepths, rowRange.depthEnd);
-        Strip strip = {a.at(row, depth), a.ld, kSquareSide};
+      for (int64_t k = rowRange.k; k < rowRange.endK; k += stripK) {
+        int64_t endK = std::min(k + stripK, rowRange.endK);
+        Strip strip = {a.at(row, k), a.ld, kSquareSide};
         if (isPacked)
-          strip = {workspace.rows() + group.strips() * (depth - group.depth) * kSquareSide +
-                       (row - group.begin) * countSides(depthEnd - depth) * kSquareSide,
+          strip = {workspace.rows() + group.strips() * (k - group.k) * kSquareSide +
+                       (row - group.begin) * countSides(endK - k) * kSquareSide,
                    kSquareSide, kSquareElements};
-        runStrip(strip, row, {columnRange.begin, columnRange.end, depth, depthEnd},
-                 workspace.columns() + columnRange.strips() * (depth - columnRange.depth) * kSquareSide, sums);
+        runStrip(strip, row, {columnRange.begin, columnRange.end, k, endK},
+                 workspace.columns() + columnRange.strips() * (k - columnRange.k) * kSquareSide, sums);
       }
-      if (depths < p.k)
+      if (blockK < p.k)
         sums += columnRange.strips() * kSquareElements;
     }
   }
 
-  /// As deep as strips are, one range of depths after the other.
+  /// One range of k after the other, each as long as those of strips.
   void pack(const Side &side, const Range &range, uint16_t *to) const {
-    for (int64_t depth = range.depth; depth < range.depthEnd; depth += stripDepths) {
-      Range part = {range.begin, range.end, depth, std::min(depth + stripDepths, range.depthEnd)};
+    for (int64_t k = range.k; k < range.endK; k += stripK) {
+      Range part = {range.begin, range.end, k, std::min(k + stripK, range.endK)};
       packSquares(side, part, workspace.square(0), to);
       to += part.strips() * part.squares() * kSquareElements;
     }
   }
 
-  /// A strip of rows with columns and depths of a block.
+  /// A strip of rows with columns and k of a block.
   void runStrip(const Strip &strip, int64_t row, const Range &range, const uint16_t *packed, float *sums) {
-    bool isLast = range.depthEnd == p.k;
+    bool isLast = range.endK == p.k;
     for (int64_t column = range.begin; column < range.end; column += kSquareSide) {
-      const float *from = range.depth > 0 ? sums : p.accumulate ? loadOld(row, column) : nullptr;
+      const float *from = range.k > 0 ? sums : p.accumulate ? loadOld(row, column) : nullptr;
       float *to = isLast ? workspace.results(++resultTurn) : sums;
       multiply(strip, packed, range.squares(), from, to);
       finishResult();
@@ -270,8 +269,8 @@ private:
   bool isTransposed;
   Workspace workspace;
   Side a, b;
-  int64_t rows, columns, depths;   ///< of a block
-  int64_t packedRows, stripDepths; ///< in it
+  int64_t rows, columns, blockK;   ///< of a block
+  int64_t packedRows, stripK;      ///< in it
   Range group = {};                ///< the rows that are packed
   struct {
     int64_t row, column;

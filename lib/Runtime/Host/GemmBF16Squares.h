@@ -1,8 +1,8 @@
 //===- GemmBF16Squares.h - Operands of AMX in memory -------------*- C++ -*-===//
 //
-// AMX multiplies a tile of 16 rows by 32 depths with one of 32 depths by 16 columns, whose rows hold pairs of
-// neighbours along the depth. Operands are packed two tiles at a time, as squares: 32 rows of A or 32 columns of B by
-// 32 depths, 2,048 bytes.
+// AMX multiplies a tile of 16 rows by 32 of k with one of 32 of k by 16 columns, whose rows hold pairs of
+// neighbours along k. Operands are packed two tiles at a time, as squares: 32 rows of A or 32 columns of B by
+// 32 of k, 2,048 bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,13 @@ constexpr int64_t kSquareSide = 32, kSquareElements = kSquareSide * kSquareSide;
 using PackPart = void (*)(const uint16_t *from, int64_t ld, uint16_t *to, int64_t part);
 constexpr int64_t kSquareParts = 4;
 
-/// Rows as they lie: of A, if depths lie side by side.
+/// Rows as they lie: of A, if consecutive k lie side by side.
 void copyPart(const uint16_t *from, int64_t ld, uint16_t *to, int64_t part);
 /// Rows become columns: of A, if its rows lie side by side.
 void transposePart(const uint16_t *from, int64_t ld, uint16_t *to, int64_t part);
 /// Two tiles of 16 columns each, in pairs of rows: of B, if its columns lie side by side.
 void pairRowsPart(const uint16_t *from, int64_t ld, uint16_t *to, int64_t part);
-/// The same of the transpose: of B, if depths lie side by side.
+/// The same of the transpose: of B, if consecutive k lie side by side.
 void pairColumnsPart(const uint16_t *from, int64_t ld, uint16_t *to, int64_t part);
 
 /// `rows` x `columns` elements, at most 32 x 32, from and to rows that lie apart. What loads do not find is zero.

@@ -3,7 +3,7 @@
 #ifndef SPMD_RUNTIME_HOST_GEMMBF16UNITS_H
 #define SPMD_RUNTIME_HOST_GEMMBF16UNITS_H
 
-#include "spmd/Runtime/Host/GemmBF16.h"
+#include "GemmBF16.h"
 
 namespace spmd::runtime {
 

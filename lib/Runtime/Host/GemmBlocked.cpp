@@ -1,9 +1,9 @@
 //===- GemmBlocked.cpp - GEMMs of f32 and f64 -----------------------------===//
 
+#include "GemmF32.h"
+#include "GemmF64.h"
 #include "GemmKernels.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
-#include "spmd/Runtime/Host/GemmF32.h"
-#include "spmd/Runtime/Host/GemmF64.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,43 +16,43 @@ using namespace spmd::runtime;
 
 namespace {
 
-// [Note: loops of a GEMM] A block of C is a panel of columns and one block of the depth. The panel's part of B is
+// [Note: loops of a GEMM] A block of C is a panel of columns and one block of k. The panel's part of B is
 // packed strip by strip, in the tiles of the first group of rows, and stays in the second-level cache; rows of A come
 // past it in groups, a tile high each, every group with all strips of the panel. A strip of B that lies as tiles want
 // it is copied by the first tile that reads it, while it multiplies, unless few tiles or none read it after it; a
 // transposed one is packed by itself. Rows of A are read where they lie, or copied where they would share too few
-// places of the first-level cache. A transposed A is packed a group at a time: a depth of it may be a page of its own,
+// places of the first-level cache. A transposed A is packed a group at a time: each k of it may be a page of its own,
 // and each tile would have to find all of them. Meanwhile tiles bring nearer what comes next: the next strip of B in
 // the first group, the next group of A in all of them.
 constexpr int64_t kPanel = 384, kWidePanel = 512, kGroup = 84;
-constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as whole vectors per depth, wider than itself
+constexpr int64_t kGroupLanes = 2 * kGroup; ///< a strip of A is packed as whole vectors per k, wider than itself
 constexpr int64_t kFew = 10;                ///< so many tiles are too few to wait for what they read
 
-/// What depends on how many bytes an element has: a block is as deep in bytes for all of them.
+/// What depends on how many bytes an element has: a block of k has as many bytes for all of them.
 template <typename Element>
 struct Sizes {
   static constexpr int64_t kBytes = sizeof(Element);
   static constexpr int64_t kLine = 64 / kBytes, kPage = 4096 / kBytes;
-  static constexpr int64_t kDepth = kF32BlockDepth * int64_t(sizeof(float)) / kBytes;
+  static constexpr int64_t kBlockK = kF32BlockK * int64_t(sizeof(float)) / kBytes;
   /// Of copied rows of A: one behind the other, but not at multiples of a page.
-  static constexpr int64_t kRowDepth = kDepth + kLine;
-  static_assert(kGroup * kRowDepth <= kGroupLanes * kDepth);
-  static constexpr int64_t kSums = kDepth * kPanel; ///< of a block of C whose sums lie in the workspace
-  static constexpr int64_t kWorkspaceBytes = (kWidePanel * kDepth + kGroupLanes * kDepth + kSums) * kBytes;
+  static constexpr int64_t kRowStride = kBlockK + kLine;
+  static_assert(kGroup * kRowStride <= kGroupLanes * kBlockK);
+  static constexpr int64_t kSums = kBlockK * kPanel; ///< of a block of C whose sums lie in the workspace
+  static constexpr int64_t kWorkspaceBytes = (kWidePanel * kBlockK + kGroupLanes * kBlockK + kSums) * kBytes;
 };
-static_assert(Sizes<float>::kWorkspaceBytes == kF32WorkspaceBytes && Sizes<float>::kDepth == kF32BlockDepth);
-static_assert(Sizes<double>::kWorkspaceBytes == kF64WorkspaceBytes && Sizes<double>::kDepth == kF64BlockDepth);
+static_assert(Sizes<float>::kWorkspaceBytes == kF32WorkspaceBytes && Sizes<float>::kBlockK == kF32BlockK);
+static_assert(Sizes<double>::kWorkspaceBytes == kF64WorkspaceBytes && Sizes<double>::kBlockK == kF64BlockK);
 
 /// The buffers of one thread.
 template <typename Element>
 struct Workspace {
-  static constexpr int64_t kBytes = Sizes<Element>::kWorkspaceBytes, kDepth = Sizes<Element>::kDepth;
+  static constexpr int64_t kBytes = Sizes<Element>::kWorkspaceBytes, kBlockK = Sizes<Element>::kBlockK;
   Workspace() : memory(static_cast<Element *>(std::aligned_alloc(64, kBytes)), std::free) {
     std::memset(memory.get(), 0, kBytes); // takes the pages now
   }
   Element *panel() const { return memory.get(); }
-  Element *group() const { return panel() + kWidePanel * kDepth; }
-  Element *sums() const { return group() + kGroupLanes * kDepth; }
+  Element *group() const { return panel() + kWidePanel * kBlockK; }
+  Element *sums() const { return group() + kGroupLanes * kBlockK; }
 
   std::unique_ptr<Element, void (*)(void *)> memory;
 };
@@ -67,12 +67,11 @@ const Workspace<Element> &getWorkspace() {
 /// packed of B leaves half of the second-level cache to all else, or a quarter of a small one.
 int64_t getPanelColumns() {
   static const int64_t columns =
-      ::sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 * kWidePanel * kF32BlockDepth * int64_t(sizeof(float)) ? kWidePanel
-                                                                                                   : kPanel;
+      ::sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 * kWidePanel * kF32BlockK * int64_t(sizeof(float)) ? kWidePanel : kPanel;
   return columns;
 }
 
-/// op(A) as rows, or op(B) as columns: element i of depth l is `data[i * strip + l * along]`. Strips are as wide as
+/// op(A) as rows, or op(B) as columns: element i of k = l is `data[i * strip + l * along]`. Strips are as wide as
 /// tiles.
 template <typename Element>
 struct Side {
@@ -92,11 +91,11 @@ int64_t cut(int64_t extent, int64_t most, int64_t unit) {
 /// A tile's place: rows from `row` of a group and columns from `column` of a panel, all counted in the part.
 struct Place {
   int64_t row, group, column, panel;
-  int64_t depth;
+  int64_t k;
   bool firstRows, firstColumns; ///< of the block
 };
 
-/// Part of a GEMM, all of its depth.
+/// Part of a GEMM, all of its k.
 template <typename Element>
 class Part {
 public:
@@ -121,60 +120,60 @@ public:
       bring(getAhead(a, groupBegin(0), groupBegin(0) + a.count(groupBegin(0)), 0));
     }
     for (int64_t j = 0; j < b.extent; j += panel)
-      for (int64_t depth = 0; depth == 0 || depth < p.k; depth += kDepth)
-        runBlock(j, depth);
+      for (int64_t k = 0; k == 0 || k < p.k; k += kBlockK)
+        runBlock(j, k);
   }
 
 private:
   using Ahead = spmd::runtime::Ahead<Element>;
   using Tile = spmd::runtime::Tile<Element>;
-  static constexpr int64_t kDepth = Sizes<Element>::kDepth, kRowDepth = Sizes<Element>::kRowDepth;
+  static constexpr int64_t kBlockK = Sizes<Element>::kBlockK, kRowStride = Sizes<Element>::kRowStride;
 
-  int64_t depths(int64_t depth) const { return std::min(kDepth, p.k - depth); }
+  int64_t countK(int64_t k) const { return std::min(kBlockK, p.k - k); }
   int64_t panelEnd(int64_t j) const { return std::min(j + panel, b.extent); }
   /// Where the group that comes `turn`th begins.
   int64_t groupBegin(int64_t turn) const { return (turn + groups * p.columnPiece / p.columnPieces) % groups * group; }
   int64_t groupEnd(int64_t i) const { return std::min(i + group, a.extent); }
 
-  void runBlock(int64_t j, int64_t depth) {
+  void runBlock(int64_t j, int64_t k) {
     for (int64_t turn = 0; turn < groups; ++turn)
       for (int64_t s = j, i = groupBegin(turn); s < panelEnd(j); s += b.width) {
-        wantNext(turn, s, j, depth);
+        wantNext(turn, s, j, k);
         for (int64_t t = i; t < groupEnd(i); t += a.width)
-          multiply({t, i, s, j, depth, turn == 0 && t == i, s == j});
+          multiply({t, i, s, j, k, turn == 0 && t == i, s == j});
       }
   }
 
   /// What the tiles of a group with strip s bring nearer.
-  void wantNext(int64_t turn, int64_t s, int64_t j, int64_t depth) {
+  void wantNext(int64_t turn, int64_t s, int64_t j, int64_t k) {
     wanted[0] = wanted[1] = Ahead();
     int64_t next = s + b.width;
     bool isLast = next >= panelEnd(j);
     if (turn == 0 && !isLast)
-      wanted[0] = getAhead(b, next, std::min(next + b.width, panelEnd(j)), depth);
+      wanted[0] = getAhead(b, next, std::min(next + b.width, panelEnd(j)), k);
     int64_t strips = (panelEnd(j) - j + b.width - 1) / b.width, strip = (s - j) / b.width;
     if (++turn == groups) { // the next block
       turn = 0;
-      depth += kDepth;
-      if (depth >= p.k) {
-        depth = 0;
+      k += kBlockK;
+      if (k >= p.k) {
+        k = 0;
         j = panelEnd(j);
         if (j == b.extent)
           return;
       }
       if (isLast)
-        wanted[0] = getAhead(b, j, std::min(j + b.width, b.extent), depth);
+        wanted[0] = getAhead(b, j, std::min(j + b.width, b.extent), k);
     }
     // Each strip's share of the group.
-    Ahead rows = getAhead(a, groupBegin(turn), groupEnd(groupBegin(turn)), depth);
+    Ahead rows = getAhead(a, groupBegin(turn), groupEnd(groupBegin(turn)), k);
     int64_t first = rows.rows * strip / strips;
     wanted[1] = {rows.row + first * rows.step, rows.rows * (strip + 1) / strips - first, rows.step, rows.length};
   }
-  Ahead getAhead(const Side<Element> &side, int64_t begin, int64_t end, int64_t depth) const {
-    const Element *first = side.data + begin * side.strip + depth * side.along;
+  Ahead getAhead(const Side<Element> &side, int64_t begin, int64_t end, int64_t k) const {
+    const Element *first = side.data + begin * side.strip + k * side.along;
     if (side.strip == 1)
-      return {first, depths(depth), side.along, end - begin};
-    return {first, end - begin, side.strip, depths(depth)};
+      return {first, countK(k), side.along, end - begin};
+    return {first, end - begin, side.strip, countK(k)};
   }
 
   /// All at once, where nothing else can be done meanwhile.
@@ -186,7 +185,7 @@ private:
 
   void multiply(const Place &at) {
     Tile tile;
-    tile.depth = depths(at.depth);
+    tile.k = countK(at.k);
     tile.columns = b.count(at.column);
     readA(at, tile);
     bool copies = readB(at, tile);
@@ -197,26 +196,26 @@ private:
     kernels.tiles[a.count(at.row) - 1][(tile.columns - 1) / kernels.lanes][!p.transA][copies](tile);
   }
 
-  const Element *sourceA(const Place &at) const { return a.data + at.row * a.strip + at.depth * a.along; }
-  const Element *sourceB(const Place &at) const { return b.data + at.column * b.strip + at.depth * b.along; }
+  const Element *sourceA(const Place &at) const { return a.data + at.row * a.strip + at.k * a.along; }
+  const Element *sourceB(const Place &at) const { return b.data + at.column * b.strip + at.k * b.along; }
   Element *packedA(const Place &at) const {
     int64_t row = at.row - at.group;
-    return workspace.group() + (p.transA ? row / a.width * lanesA * kDepth : row * kRowDepth);
+    return workspace.group() + (p.transA ? row / a.width * lanesA * kBlockK : row * kRowStride);
   }
-  Element *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kDepth; }
+  Element *packedB(const Place &at) const { return workspace.panel() + (at.column - at.panel) * kBlockK; }
 
   void readA(const Place &at, Tile &tile) const {
     tile.a = packsA ? packedA(at) : sourceA(at);
-    tile.ldA = !packsA ? p.lda : p.transA ? lanesA : kRowDepth;
+    tile.ldA = !packsA ? p.lda : p.transA ? lanesA : kRowStride;
     if (!packsA || !at.firstColumns)
       return;
     if (!p.transA)
       for (int64_t i = 0; i < a.count(at.row); ++i)
-        std::memcpy(packedA(at) + i * kRowDepth, sourceA(at) + i * a.strip,
-                    static_cast<size_t>(tile.depth) * sizeof(Element));
+        std::memcpy(packedA(at) + i * kRowStride, sourceA(at) + i * a.strip,
+                    static_cast<size_t>(tile.k) * sizeof(Element));
     else if (at.row == at.group)
-      kernels.packRows(sourceA(at), a.along, groupEnd(at.group) - at.group, a.width, tile.depth, packedA(at),
-                       lanesA * kDepth);
+      kernels.packRows(sourceA(at), a.along, groupEnd(at.group) - at.group, a.width, tile.k, packedA(at),
+                       lanesA * kBlockK);
   }
 
   /// Where a tile reads B, and whether it is to copy it.
@@ -226,7 +225,7 @@ private:
     tile.ldB = asItLies ? p.ldb : (tile.columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     tile.packedB = packedB(at);
     if (at.firstRows && !asItLies)
-      kernels.pack(sourceB(at), b.strip, b.along, tile.columns, tile.depth, packedB(at));
+      kernels.pack(sourceB(at), b.strip, b.along, tile.columns, tile.k, packedB(at));
     return asItLies && copiesB;
   }
 
@@ -234,13 +233,13 @@ private:
     Element *c = p.c + (row + at.row) * p.ldc + column + at.column;
     Element *between = sums ? sums + at.row * b.extent + at.column : c;
     int64_t ldBetween = sums ? b.extent : p.ldc;
-    if (at.depth > 0) {
+    if (at.k > 0) {
       tile.from = between;
       tile.ldFrom = ldBetween;
     }
     tile.to = between;
     tile.ldTo = ldBetween;
-    if (at.depth + kDepth < p.k)
+    if (at.k + kBlockK < p.k)
       return;
     tile.to = c;
     tile.ldTo = p.ldc;
@@ -259,7 +258,7 @@ private:
   Element *sums;
   Side<Element> a, b;
   int64_t lanesA; ///< of a packed strip of A
-  /// Rows of A at the same places of their pages share too few places of the first-level cache, and one depth of a
+  /// Rows of A at the same places of their pages share too few places of the first-level cache, and each k of a
   /// transposed A may be a page of its own.
   bool packsA;
   bool copiesB;    ///< in the tiles that read it first
@@ -270,15 +269,15 @@ private:
 /// Where there are no vectors.
 template <typename Element>
 void runByElement(const GemmWithEpilogue<Element> &p) {
-  constexpr int64_t kDepth = Sizes<Element>::kDepth;
+  constexpr int64_t kBlockK = Sizes<Element>::kBlockK;
   int64_t row = p.transA ? 1 : p.lda, alongA = p.transA ? p.lda : 1;
   int64_t column = p.transB ? p.ldb : 1, alongB = p.transB ? 1 : p.ldb;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) {
       Element value = 0;
-      for (int64_t begin = 0; begin < p.k; begin += kDepth) {
+      for (int64_t begin = 0; begin < p.k; begin += kBlockK) {
         Element sum = 0;
-        for (int64_t l = begin; l < std::min(begin + kDepth, p.k); ++l)
+        for (int64_t l = begin; l < std::min(begin + kBlockK, p.k); ++l)
           sum = std::fma(p.a[i * row + l * alongA], p.b[j * column + l * alongB], sum);
         value = begin == 0 ? sum : value + sum;
       }
@@ -293,7 +292,7 @@ void runByElement(const GemmWithEpilogue<Element> &p) {
 #if defined(__x86_64__)
 template <typename Element>
 void runByTiles(const GemmWithEpilogue<Element> &p, const Kernels<Element> &kernels) {
-  if (p.k <= Sizes<Element>::kDepth || p.epilogue.residual != p.c)
+  if (p.k <= Sizes<Element>::kBlockK || p.epilogue.residual != p.c)
     return Part<Element>(p, kernels, 0, p.m, 0, p.n, nullptr).run();
   int64_t columns = cut(p.n, kPanel, kernels.tileColumns), rows = Sizes<Element>::kSums / columns;
   Element *sums = getWorkspace<Element>().sums();

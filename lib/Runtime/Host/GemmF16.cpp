@@ -1,9 +1,9 @@
 //===- GemmF16.cpp --------------------------------------------------------===//
 
-#include "spmd/Runtime/Host/GemmF16.h"
+#include "GemmF16.h"
+#include "GemmF32.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
-#include "spmd/Runtime/Host/GemmF32.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,8 +23,8 @@ using namespace spmd::runtime;
 namespace {
 
 // Blocks of C of kRows x kColumns are summed over one block of GEMMs of f32 at a time.
-constexpr int64_t kRows = 240, kColumns = 512, kDepth = kF32BlockDepth;
-static_assert(kF16WorkspaceBytes == (kRows + kColumns) * kDepth * 4 + kRows * kColumns * 4);
+constexpr int64_t kRows = 240, kColumns = 512, kBlockK = kF32BlockK;
+static_assert(kF16WorkspaceBytes == (kRows + kColumns) * kBlockK * 4 + kRows * kColumns * 4);
 
 /// The blocks of one thread.
 struct Workspace {
@@ -32,8 +32,8 @@ struct Workspace {
     std::memset(memory.get(), 0, kF16WorkspaceBytes); // takes the pages now
   }
   float *a() const { return memory.get(); }
-  float *b() const { return a() + kRows * kDepth; }
-  float *sums() const { return b() + kColumns * kDepth; }
+  float *b() const { return a() + kRows * kBlockK; }
+  float *sums() const { return b() + kColumns * kBlockK; }
 
   std::unique_ptr<float, void (*)(void *)> memory;
 };
@@ -93,16 +93,16 @@ void spmd::runtime::runGemmF16(const GemmProblemF16 &p) {
       uint16_t *c = p.c + row * p.ldc + column;
       if (p.accumulate)
         widenRows(c, p.ldc, rows, columns, workspace.sums(), kColumns);
-      for (int64_t depth = 0; depth < p.k; depth += kDepth) {
-        int64_t depths = std::min(kDepth, p.k - depth);
-        int64_t lda = p.transA ? rows : depths, ldb = p.transB ? depths : columns;
-        widenRows(p.a + (p.transA ? depth * p.lda + row : row * p.lda + depth), p.lda, p.transA ? depths : rows, lda,
+      for (int64_t k = 0; k < p.k; k += kBlockK) {
+        int64_t countK = std::min(kBlockK, p.k - k);
+        int64_t lda = p.transA ? rows : countK, ldb = p.transB ? countK : columns;
+        widenRows(p.a + (p.transA ? k * p.lda + row : row * p.lda + k), p.lda, p.transA ? countK : rows, lda,
                   workspace.a(), lda);
-        if (row == 0 || p.k > kDepth)
-          widenRows(p.b + (p.transB ? column * p.ldb + depth : depth * p.ldb + column), p.ldb,
-                    p.transB ? columns : depths, ldb, workspace.b(), ldb);
-        runGemmF32({{rows, columns, depths, workspace.a(), workspace.b(), workspace.sums(), lda, ldb, kColumns,
-                     p.transA, p.transB, p.accumulate || depth > 0}},
+        if (row == 0 || p.k > kBlockK)
+          widenRows(p.b + (p.transB ? column * p.ldb + k : k * p.ldb + column), p.ldb, p.transB ? columns : countK, ldb,
+                    workspace.b(), ldb);
+        runGemmF32({{rows, columns, countK, workspace.a(), workspace.b(), workspace.sums(), lda, ldb, kColumns,
+                     p.transA, p.transB, p.accumulate || k > 0}},
                    unit);
       }
       roundRows(workspace.sums(), kColumns, rows, columns, c, p.ldc);

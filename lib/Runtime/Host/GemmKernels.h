@@ -16,14 +16,14 @@ struct Ahead {
   int64_t at = 0; ///< how far the first of them is done
 };
 
-/// One tile of C and the part of the depth that is next: to = (from + sum) + bias + residual, each but the sum
+/// One tile of C and the part of k that is next: to = (from + sum) + bias + residual, each but the sum
 /// optional.
 template <typename Element>
 struct Tile {
-  int64_t depth = 0;
+  int64_t k = 0;
   const Element *a = nullptr, *b = nullptr;
-  int64_t ldA = 0; ///< from depth to depth, rows side by side; or from row to row, depths side by side
-  int64_t ldB = 0; ///< from depth to depth, columns side by side, in whole vectors
+  int64_t ldA = 0; ///< from k to k, rows side by side; or from row to row, consecutive k side by side
+  int64_t ldB = 0; ///< from k to k, columns side by side, in whole vectors
   const Element *from = nullptr;
   int64_t ldFrom = 0;
   Element *to = nullptr;
@@ -31,7 +31,7 @@ struct Tile {
   const Element *bias = nullptr, *residual = nullptr;
   int64_t ldr = 0;
   int64_t columns = 0;
-  /// Where tiles that copy put the columns of B, all of their vectors, depth after depth, while they read them.
+  /// Where tiles that copy put the columns of B, all of their vectors, k after k, while they read them.
   Element *packedB = nullptr;
   Ahead<Element> *ahead = nullptr;
 };
@@ -43,14 +43,14 @@ struct Kernels {
   int64_t lanes;                 ///< columns in a vector
   int64_t fewTiles;              ///< so many are too few uses for a copy of a strip of B, as measured
   using MultiplyTile = void (*)(const Tile<Element> &);
-  /// By rows - 1, vectors - 1, whether the depths of A lie side by side, and whether B is copied.
+  /// By rows - 1, vectors - 1, whether consecutive k of A lie side by side, and whether B is copied.
   const MultiplyTile (*tiles)[2][2][2];
-  /// Packs `count` columns of B in whole vectors, depth after depth. Column i of depth l is `from[i * strip + l *
+  /// Packs `count` columns of B in whole vectors, k after k. Column i of k = l is `from[i * strip + l *
   /// along]`; one of `strip` and `along` is 1. What lies behind the columns has no meaning.
-  void (*pack)(const Element *from, int64_t strip, int64_t along, int64_t count, int64_t depth, Element *to);
+  void (*pack)(const Element *from, int64_t strip, int64_t along, int64_t count, int64_t k, Element *to);
   /// Packs `count` rows of a transposed A in strips of `width` rows, `step` apart: each as whole vectors, two at most,
-  /// depth after depth. Row i of depth l is `from[i + l * along]`.
-  void (*packRows)(const Element *from, int64_t along, int64_t count, int64_t width, int64_t depth, Element *to,
+  /// k after k. Row i of k = l is `from[i + l * along]`.
+  void (*packRows)(const Element *from, int64_t along, int64_t count, int64_t width, int64_t k, Element *to,
                    int64_t step);
 
   static const Kernels kAVX512, kAVX2;

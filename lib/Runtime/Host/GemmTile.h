@@ -17,7 +17,7 @@ using Tile = spmd::runtime::Tile<Element>;
 
 #define SPMD_INLINE SPMD_TARGET __attribute__((always_inline)) inline
 
-/// So many depths before they are copied they come nearer: further ones would drive each other out of the first-level
+/// So many k before they are copied they come nearer: further ones would drive each other out of the first-level
 /// cache.
 constexpr int64_t kNear = 8;
 constexpr int64_t kLine = 64 / sizeof(Element); ///< elements in a line of a cache
@@ -39,9 +39,9 @@ SPMD_INLINE void addProducts(const Element *const (&a)[(Rows + 2) / 3], int64_t 
   }
 }
 
-/// Copies one depth of B, and brings a later one nearer. Returns where the next one goes.
+/// Copies one row of B, and brings a later one nearer. Returns where the next one goes.
 template <int Vectors>
-SPMD_INLINE Element *copyDepth(const Element *from, int64_t step, Element *to) {
+SPMD_INLINE Element *copyRow(const Element *from, int64_t step, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   asm volatile("" ::: "memory");
 #pragma GCC unroll 2
@@ -52,8 +52,8 @@ SPMD_INLINE Element *copyDepth(const Element *from, int64_t step, Element *to) {
   return to + Vectors * L;
 }
 
-/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, its depths do.
-/// A condition on Copies at run time would cost registers.
+/// A tile of Rows rows and Vectors vectors, in registers. The rows of A lie side by side or, with Apart, consecutive k
+/// do. A condition on Copies at run time would cost registers.
 template <int Rows, int Vectors, bool Apart, bool Copies>
 SPMD_TARGET void multiplyTile(const Tile &tile) {
   using Vector = Lanes::Vector;
@@ -78,8 +78,7 @@ SPMD_TARGET void multiplyTile(const Tile &tile) {
   // The rows of C (and of a residual) come nearer one by one: all at once they would be in the way of the operands.
   // Late, or the operands would drive them out of the first-level cache again; but memory takes a few rounds.
   constexpr int64_t rounds = Rows + 8;
-  for (int64_t row = std::min<int64_t>(0, rounds - tile.depth / 4); l + 4 <= tile.depth;
-       l += 4, b += 4 * stepB, ++row) {
+  for (int64_t row = std::min<int64_t>(0, rounds - tile.k / 4); l + 4 <= tile.k; l += 4, b += 4 * stepB, ++row) {
     if (row >= 0 && row < Rows) {
       __builtin_prefetch(to, 1);
       __builtin_prefetch(to + last, 1);
@@ -108,7 +107,7 @@ SPMD_TARGET void multiplyTile(const Tile &tile) {
       asm volatile("" ::: "memory");
       addProducts<Rows, Vectors>(a, lda, step * stepA, b + step * stepB, sum);
       if constexpr (Copies)
-        packedB = copyDepth<Vectors>(b + step * stepB, stepB, packedB);
+        packedB = copyRow<Vectors>(b + step * stepB, stepB, packedB);
     }
 #pragma GCC unroll 5
     for (const Element *&rows : a) {
@@ -116,10 +115,10 @@ SPMD_TARGET void multiplyTile(const Tile &tile) {
       asm("" : "+r"(rows)); // stays a pointer of its own
     }
   }
-  for (; l < tile.depth; ++l, b += stepB) {
+  for (; l < tile.k; ++l, b += stepB) {
     addProducts<Rows, Vectors>(a, lda, 0, b, sum);
     if constexpr (Copies)
-      packedB = copyDepth<Vectors>(b, stepB, packedB);
+      packedB = copyRow<Vectors>(b, stepB, packedB);
 #pragma GCC unroll 5
     for (const Element *&rows : a)
       rows += stepA;
@@ -152,19 +151,19 @@ SPMD_TARGET void multiplyTile(const Tile &tile) {
 }
 
 /// Columns that lie side by side.
-SPMD_TARGET void copyStrip(const Element *from, int64_t along, int64_t count, int64_t depth, Element *to) {
+SPMD_TARGET void copyStrip(const Element *from, int64_t along, int64_t count, int64_t k, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   int64_t width = (count + L - 1) / L * L;
   for (int64_t i = 0; i < count; i += L) {
     Lanes::Mask mask = Lanes::firsts(count - i);
-    for (int64_t l = 0; l < depth; ++l)
+    for (int64_t l = 0; l < k; ++l)
       Lanes::store(to + l * width + i, Lanes::load(from + l * along + i, mask));
   }
 }
 
-/// Columns whose depths lie side by side: transposed by whole vectors of four depths. Columns that do not exist are the
-/// first.
-SPMD_TARGET void transposeStrip(const Element *from, int64_t strip, int64_t count, int64_t depth, Element *to) {
+/// Columns whose consecutive k lie side by side: transposed by whole vectors of four k. Columns that do not exist are
+/// the first.
+SPMD_TARGET void transposeStrip(const Element *from, int64_t strip, int64_t count, int64_t k, Element *to) {
   constexpr int64_t L = Lanes::kLanes;
   int64_t width = (count + L - 1) / L * L;
   for (int64_t i = 0; i < count; i += L) {
@@ -172,29 +171,28 @@ SPMD_TARGET void transposeStrip(const Element *from, int64_t strip, int64_t coun
     for (int64_t c = 0; c < L; ++c)
       columns[c] = from + (i + c < count ? i + c : 0) * strip;
     int64_t l = 0;
-    for (; l + 4 <= depth; l += 4)
+    for (; l + 4 <= k; l += 4)
       Lanes::transposeFour(columns, l, to + l * width + i, width);
-    for (; l < depth; ++l)
+    for (; l < k; ++l)
       for (int64_t c = 0; c < L; ++c)
         to[l * width + i + c] = columns[c][l];
   }
 }
 
-SPMD_TARGET void packStrip(const Element *from, int64_t strip, int64_t along, int64_t count, int64_t depth,
-                           Element *to) {
+SPMD_TARGET void packStrip(const Element *from, int64_t strip, int64_t along, int64_t count, int64_t k, Element *to) {
   if (strip == 1)
-    copyStrip(from, along, count, depth, to);
+    copyStrip(from, along, count, k, to);
   else
-    transposeStrip(from, strip, count, depth, to);
+    transposeStrip(from, strip, count, k, to);
 }
 
 /// Rows of a transposed A, Vectors vectors a strip.
 template <int Vectors>
-SPMD_TARGET void packStrips(const Element *from, int64_t along, int64_t count, int64_t width, int64_t depth,
-                            Element *to, int64_t step) {
+SPMD_TARGET void packStrips(const Element *from, int64_t along, int64_t count, int64_t width, int64_t k, Element *to,
+                            int64_t step) {
   constexpr int64_t L = Lanes::kLanes, lanes = Vectors * L;
   int64_t whole = count < lanes ? 0 : ((count - lanes) / width + 1) * width; // of these, vectors lie within the rows
-  for (int64_t l = 0; l < depth; ++l, from += along, to += lanes) {
+  for (int64_t l = 0; l < k; ++l, from += along, to += lanes) {
     const Element *next = from + kNear * along;
     for (int64_t i = 0; i < count; i += kLine)
       __builtin_prefetch(next + i);
@@ -212,12 +210,12 @@ SPMD_TARGET void packStrips(const Element *from, int64_t along, int64_t count, i
   }
 }
 
-SPMD_TARGET void packGroup(const Element *from, int64_t along, int64_t count, int64_t width, int64_t depth, Element *to,
+SPMD_TARGET void packGroup(const Element *from, int64_t along, int64_t count, int64_t width, int64_t k, Element *to,
                            int64_t step) {
   if (width <= Lanes::kLanes)
-    packStrips<1>(from, along, count, width, depth, to, step);
+    packStrips<1>(from, along, count, width, k, to, step);
   else
-    packStrips<2>(from, along, count, width, depth, to, step);
+    packStrips<2>(from, along, count, width, k, to, step);
 }
 
 template <int... Rows>

@@ -1,6 +1,6 @@
 // [Note: GEMMs of bf16] in GemmBF16.h.
 
-#include "spmd/Runtime/Host/GemmBF16.h"
+#include "lib/Runtime/Host/GemmBF16.h"
 #include "Guarded.h"
 #include "TestSupport.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
@@ -160,7 +160,7 @@ TEST_P(GemmBF16, IsSummedAtRandomSizes) {
                   GetParam());
 }
 
-// Beyond the blocks of each dim: more columns, rows whose sums are kept between two blocks of the depth, more depths
+// Beyond the blocks of each dim: more columns, rows whose sums are kept between two blocks of k, larger k
 // than a strip has; dense, so that rows of A lie as tiles want them, and not.
 TEST_P(GemmBF16, IsSummedBeyondBlocks) {
   for (auto [m, n, k] : {std::array<int64_t, 3>{40, 1060, 32}, {300, 34, 96}, {160, 65, 800}, {96, 400, 1056},
@@ -181,7 +181,7 @@ TEST_P(GemmBF16, TouchesNothingBesideItsOperands) {
           runAndCompare({m, n, k, transA, transB, true, 3, true}, GetParam(), atEnd);
 }
 
-TEST_P(GemmBF16, OfNoDepthIsWhatIsAdded) {
+TEST_P(GemmBF16, OfNoKIsWhatIsAdded) {
   for (bool accumulate : {false, true}) {
     Operands operands({3, 40, 0, false, false, accumulate});
     operands.run(GetParam());
@@ -192,7 +192,7 @@ TEST_P(GemmBF16, OfNoDepthIsWhatIsAdded) {
   }
 }
 
-// What is filled up beyond the depth does not make NaNs of infinite factors, nor do they spread.
+// What is filled up beyond k does not make NaNs of infinite factors, nor do they spread.
 TEST_P(GemmBF16, InfinityStaysInItsElements) {
   for (bool transA : {false, true})
     for (bool transB : {false, true}) {

@@ -3,8 +3,9 @@
 
 #include "Guarded.h"
 #include "TestSupport.h"
+#include "lib/Runtime/Host/GemmF32.h"
+#include "lib/Runtime/Host/GemmF64.h"
 #include "spmd/Runtime/Host/Gemm.h"
-#include "spmd/Runtime/Host/GemmF64.h"
 
 #include <cmath>
 #include <cstring>
@@ -20,13 +21,13 @@ struct Functions;
 template <>
 struct Functions<float> {
   static constexpr DType kType = DType::F32;
-  static constexpr int64_t kDepth = kF32BlockDepth;
+  static constexpr int64_t kBlockK = kF32BlockK;
   static constexpr auto kRun = runGemmF32;
 };
 template <>
 struct Functions<double> {
   static constexpr DType kType = DType::F64;
-  static constexpr int64_t kDepth = kF64BlockDepth;
+  static constexpr int64_t kBlockK = kF64BlockK;
   static constexpr auto kRun = runGemmF64;
 };
 
@@ -72,7 +73,7 @@ struct Case {
 /// The operands of a product, and what C becomes.
 template <typename Element>
 struct Operands {
-  static constexpr int64_t kDepth = Functions<Element>::kDepth;
+  static constexpr int64_t kBlockK = Functions<Element>::kBlockK;
 
   explicit Operands(const Case &test) : test(test) {
     p.m = test.m, p.n = test.n, p.k = test.k, p.transA = test.transA, p.transB = test.transB;
@@ -86,7 +87,7 @@ struct Operands {
     c = old = randomNumbers<Element>(p.ldc * test.m, 3);
     bias = randomNumbers<Element>(test.n, 4);
     residual = randomNumbers<Element>(p.epilogue.ldr * test.m, 5);
-    static Element place; // operands without depth have an address in the arena, too
+    static Element place; // operands without k have an address in the arena, too
     p.a = a.empty() ? &place : a.data(), p.b = b.empty() ? &place : b.data(), p.c = c.data();
     Adds adds = test.adds;
     p.accumulate = adds == Adds::ToC;
@@ -103,9 +104,9 @@ struct Operands {
     auto at = [](const std::vector<Element> &v, int64_t index) { return v[static_cast<size_t>(index)]; };
     Element product = 0;
     exact = magnitude = 0;
-    for (int64_t begin = 0; begin < p.k; begin += kDepth) {
+    for (int64_t begin = 0; begin < p.k; begin += kBlockK) {
       Element sum = 0;
-      for (int64_t l = begin; l < std::min(p.k, begin + kDepth); ++l) {
+      for (int64_t l = begin; l < std::min(p.k, begin + kBlockK); ++l) {
         Element x = at(a, p.transA ? l * p.lda + i : i * p.lda + l);
         Element y = at(b, p.transB ? j * p.ldb + l : l * p.ldb + j);
         sum = std::fma(x, y, sum);
@@ -144,7 +145,7 @@ template <typename Element>
 void compareWithDefinition(const Operands<Element> &operands, VectorUnit unit) {
   const Case &test = operands.test;
   const GemmWithEpilogue<Element> &p = operands.p;
-  constexpr int64_t kDepth = Functions<Element>::kDepth;
+  constexpr int64_t kBlockK = Functions<Element>::kBlockK;
   constexpr long double half = std::numeric_limits<Element>::epsilon() / 2;
   SCOPED_TRACE(std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + (p.transA ? " T" : " N") +
                (p.transB ? "T" : "N") + " adds " + std::to_string(static_cast<int>(test.adds)) + " unit " +
@@ -159,7 +160,7 @@ void compareWithDefinition(const Operands<Element> &operands, VectorUnit unit) {
       Element found = operands.c[static_cast<size_t>(i * p.ldc + j)];
       ASSERT_TRUE(areSame(found, expected)) << i << ", " << j << ": " << found << " instead of " << expected;
       // Every term meets at most one rounding per step of its block, per block and per addition.
-      double roundings = double(std::min(p.k, kDepth)) + double(p.k) / kDepth + 2;
+      double roundings = double(std::min(p.k, kBlockK)) + double(p.k) / kBlockK + 2;
       ASSERT_LE(std::fabs(found - exact), roundings * half * magnitude * 1.01) << i << ", " << j;
     }
     for (int64_t j = p.n; j < p.ldc; ++j)
@@ -215,22 +216,22 @@ TYPED_TEST(GemmBlocked, IsItsDefinitionWhereOperandsArePacked) {
       }
 }
 
-// Beyond the blocks of the depth, the panel, the group of rows and the blocks of sums.
+// Beyond the blocks of k, the panel, the group of rows and the blocks of sums.
 TYPED_TEST(GemmBlocked, IsItsDefinitionBeyondBlocks) {
   using Element = TypeParam;
   for (VectorUnit unit : vectorUnits())
     for (bool transA : {false, true})
       for (bool transB : {false, true}) {
         for (Adds adds : kAllAdds) {
-          compareWithDefinition<Element>({17, 35, 2 * Functions<Element>::kDepth + 5, transA, transB, adds}, unit);
-          compareWithDefinition<Element>({5, 40, Functions<Element>::kDepth, transA, transB, adds}, unit);
+          compareWithDefinition<Element>({17, 35, 2 * Functions<Element>::kBlockK + 5, transA, transB, adds}, unit);
+          compareWithDefinition<Element>({5, 40, Functions<Element>::kBlockK, transA, transB, adds}, unit);
         }
         compareWithDefinition<Element>({1100, 1057, 3, transA, transB, Adds::Nothing, 31}, unit);
-        compareWithDefinition<Element>({150, 1070, Functions<Element>::kDepth + 2, transA, transB, Adds::Residual, 301},
+        compareWithDefinition<Element>(
+            {150, 1070, Functions<Element>::kBlockK + 2, transA, transB, Adds::Residual, 301}, unit);
+        compareWithDefinition<Element>({1041, 140, Functions<Element>::kBlockK + 1, transA, transB, Adds::Bias, 301},
                                        unit);
-        compareWithDefinition<Element>({1041, 140, Functions<Element>::kDepth + 1, transA, transB, Adds::Bias, 301},
-                                       unit);
-        compareWithDefinition<Element>({620, 700, Functions<Element>::kDepth + 3, transA, transB, Adds::ToC, 301},
+        compareWithDefinition<Element>({620, 700, Functions<Element>::kBlockK + 3, transA, transB, Adds::ToC, 301},
                                        unit);
       }
 }
@@ -248,7 +249,7 @@ TYPED_TEST(GemmBlocked, TouchesNothingBesideItsOperands) {
                                    {14, 31, 6},
                                    {100, 330, 37},
                                    {143, 65, 9},
-                                   {6, 16, Functions<Element>::kDepth + 3}}) {
+                                   {6, 16, Functions<Element>::kBlockK + 3}}) {
               Operands<Element> operands({m, n, k, transA, transB, adds, m == 100 ? 7 : 1, 0, true});
               Guarded<Element> a(operands.a, atEnd), b(operands.b, atEnd), c(operands.c, atEnd);
               Guarded<Element> bias(operands.bias, atEnd), residual(operands.residual, atEnd);
@@ -271,12 +272,12 @@ TYPED_TEST(GemmBlocked, IsItsDefinitionWhereRowsAreCopiedOrTurned) {
     for (bool transA : {false, true})
       for (int64_t piece : {1, 2})
         compareWithDefinition<Element>(
-            {300, 40, Functions<Element>::kDepth + 3, transA, false, Adds::Residual, 7, piece}, unit);
+            {300, 40, Functions<Element>::kBlockK + 3, transA, false, Adds::Residual, 7, piece}, unit);
     compareWithDefinition<Element>({300, 40, 20, false, true, Adds::Nothing, 1, 1}, unit);
   }
 }
 
-TYPED_TEST(GemmBlocked, OfNoDepthIsWhatIsAdded) {
+TYPED_TEST(GemmBlocked, OfNoKIsWhatIsAdded) {
   using Element = TypeParam;
   for (VectorUnit unit : allUnits())
     for (Adds adds : kAllAdds)

@@ -1,8 +1,9 @@
 // [Note: GEMMs of f16] in GemmF16.h.
 
-#include "spmd/Runtime/Host/GemmF16.h"
+#include "lib/Runtime/Host/GemmF16.h"
 #include "Guarded.h"
 #include "TestSupport.h"
+#include "lib/Runtime/Host/GemmF32.h"
 #include "spmd/Runtime/Core/HalfFloat.h"
 #include "spmd/Runtime/Host/Gemm.h"
 
@@ -39,12 +40,12 @@ struct Operands {
     std::copy(guardedC.first, guardedC.first + c.size(), c.begin());
   }
 
-  /// As the note defines it: one chain per block of the depth, the blocks added in order, one rounding.
+  /// As the note defines it: one chain per block of k, the blocks added in order, one rounding.
   Float16 define(int64_t i, int64_t j) const {
     float sum = p.accumulate ? static_cast<float>(old[static_cast<size_t>(i * p.ldc + j)]) : 0;
-    for (int64_t begin = 0; begin < p.k; begin += kF32BlockDepth) {
+    for (int64_t begin = 0; begin < p.k; begin += kF32BlockK) {
       float chain = 0;
-      for (int64_t l = begin; l < std::min(begin + kF32BlockDepth, p.k); ++l)
+      for (int64_t l = begin; l < std::min(begin + kF32BlockK, p.k); ++l)
         chain = std::fma(static_cast<float>(a[static_cast<size_t>(p.transA ? l * p.lda + i : i * p.lda + l)]),
                          static_cast<float>(b[static_cast<size_t>(p.transB ? j * p.ldb + l : l * p.ldb + j)]), chain);
       sum = begin > 0 || p.accumulate ? sum + chain : chain;
@@ -91,7 +92,7 @@ TEST(GemmF16, IsSummedBeyondBlocks) {
     }
 }
 
-TEST(GemmF16, OfNoDepthIsWhatIsAdded) {
+TEST(GemmF16, OfNoKIsWhatIsAdded) {
   for (bool accumulate : {false, true}) {
     Operands operands(3, 40, 0, false, false, accumulate);
     operands.run();

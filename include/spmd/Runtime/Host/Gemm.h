@@ -4,13 +4,13 @@
 #define SPMD_RUNTIME_HOST_GEMM_H
 
 #include "spmd/Runtime/Core/Plan.h"
-#include "spmd/Runtime/Host/GemmF32.h"
+#include "spmd/Runtime/Host/Epilogue.h"
 #include "spmd/Runtime/Host/WorkerPool.h"
 
 namespace spmd::runtime {
 
 /// Runs a gemm command (f32, f64, bf16 or f16) with operands a, b, c. C is divided over the pool by rows or columns;
-/// each piece is a GEMM of GemmF32.h, GemmF64.h, GemmBF16.h or GemmF16.h. Only GEMMs of f32 have an epilogue.
+/// each piece is a GEMM of one thread. Only GEMMs of f32 have an epilogue.
 void runGemm(const GemmCommand &gemm, const void *a, const void *b, void *c, const Epilogue &epilogue,
              WorkerPool &pool);
 

@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_HOST_GEMMF16_H
-#define SPMD_RUNTIME_HOST_GEMMF16_H
+#ifndef SPMD_LIB_RUNTIME_HOST_GEMMF16_H
+#define SPMD_LIB_RUNTIME_HOST_GEMMF16_H
 
-#include "spmd/Runtime/Host/GemmProblem.h"
+#include "GemmProblem.h"
 
 namespace spmd::runtime {
 
@@ -24,4 +24,4 @@ void prepareThreadF16();
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_GEMMF16_H
+#endif // SPMD_LIB_RUNTIME_HOST_GEMMF16_H

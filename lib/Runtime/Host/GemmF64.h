@@ -1,23 +1,23 @@
 //===- GemmF64.h - GEMMs of f64 matrices ------------------------*- C++ -*-===//
 //
 // [Note: GEMMs of f64] They are defined as GEMMs of f32 are ([Note: GEMMs of f32]), with blocks of
-// kF64BlockDepth, and computed by the same loops: the same bits with every unit, however a GEMM is cut among
+// kF64BlockK, and computed by the same loops: the same bits with every unit, however a GEMM is cut among
 // threads.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_HOST_GEMMF64_H
-#define SPMD_RUNTIME_HOST_GEMMF64_H
+#ifndef SPMD_LIB_RUNTIME_HOST_GEMMF64_H
+#define SPMD_LIB_RUNTIME_HOST_GEMMF64_H
 
-#include "spmd/Runtime/Host/GemmProblem.h"
-#include "spmd/Runtime/Host/VectorUnit.h"
+#include "GemmProblem.h"
+#include "VectorUnit.h"
 
 namespace spmd::runtime {
 
 using GemmProblemF64 = GemmWithEpilogue<double>;
 
-/// How deep the blocks of k are.
-constexpr int64_t kF64BlockDepth = 256;
+/// The size of the blocks of k.
+constexpr int64_t kF64BlockK = 256;
 
 /// Runs a GEMM on the calling thread.
 void runGemmF64(const GemmProblemF64 &gemm, VectorUnit unit);
@@ -27,4 +27,4 @@ void prepareThreadF64();
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_GEMMF64_H
+#endif // SPMD_LIB_RUNTIME_HOST_GEMMF64_H

@@ -3,10 +3,10 @@
 // [Note: GEMMs of bf16] Every GEMM is summed in f32 and rounded once, to the nearest, ties to even. The order of
 // additions is the unit's:
 //
-// - AMX (tdpbf16ps): depths come in blocks of 32. In a block one chain of fused multiply-adds from zero goes along the
-//   even depths and one along the odd ones; the two are added, then their sum to what there is. Where C is added to, it
+// - AMX (tdpbf16ps): k comes in blocks of 32. In a block one chain of fused multiply-adds from zero goes along
+//   even k and one along odd k; the two are added, then their sum to what there is. Where C is added to, it
 //   is there first. Subnormal numbers, operands and results, count as zero.
-// - AVX512-BF16 (vdpbf16ps): pairs of neighbours along the depth, subnormal numbers likewise.
+// - AVX512-BF16 (vdpbf16ps): pairs of neighbours along k, subnormal numbers likewise.
 // - Widened: blocks are widened and are GEMMs of f32 ([Note: GEMMs of f32]).
 //
 // All go through one workspace per thread that is made before the first step. So bits depend on the processor, but not
@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPMD_RUNTIME_HOST_GEMMBF16_H
-#define SPMD_RUNTIME_HOST_GEMMBF16_H
+#ifndef SPMD_LIB_RUNTIME_HOST_GEMMBF16_H
+#define SPMD_LIB_RUNTIME_HOST_GEMMBF16_H
 
-#include "spmd/Runtime/Host/GemmProblem.h"
+#include "GemmProblem.h"
 
 namespace spmd::runtime {
 
@@ -43,4 +43,4 @@ void prepareThreadBF16();
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_GEMMBF16_H
+#endif // SPMD_LIB_RUNTIME_HOST_GEMMBF16_H

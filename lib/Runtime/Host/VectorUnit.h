@@ -1,7 +1,7 @@
 //===- VectorUnit.h - The vectors that GEMMs are computed in ----*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_VECTORUNIT_H
-#define SPMD_RUNTIME_HOST_VECTORUNIT_H
+#ifndef SPMD_LIB_RUNTIME_HOST_VECTORUNIT_H
+#define SPMD_LIB_RUNTIME_HOST_VECTORUNIT_H
 
 namespace spmd::runtime {
 
@@ -17,4 +17,4 @@ VectorUnit getVectorUnit();
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_VECTORUNIT_H
+#endif // SPMD_LIB_RUNTIME_HOST_VECTORUNIT_H

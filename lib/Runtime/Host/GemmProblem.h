@@ -1,7 +1,9 @@
 //===- GemmProblem.h - One GEMM ---------------------------------*- C++ -*-===//
 
-#ifndef SPMD_RUNTIME_HOST_GEMMPROBLEM_H
-#define SPMD_RUNTIME_HOST_GEMMPROBLEM_H
+#ifndef SPMD_LIB_RUNTIME_HOST_GEMMPROBLEM_H
+#define SPMD_LIB_RUNTIME_HOST_GEMMPROBLEM_H
+
+#include "spmd/Runtime/Host/Epilogue.h"
 
 #include <cstdint>
 
@@ -17,16 +19,6 @@ struct GemmProblem {
   bool transA = false, transB = false, accumulate = false;
 };
 
-/// What is added to each element of a GEMM before it is stored: (product + bias) + residual. The residual may be C
-/// itself, element upon element, but not otherwise overlap it.
-template <typename Element>
-struct EpilogueOf {
-  const Element *bias = nullptr;     ///< n, one per column, or null
-  const Element *residual = nullptr; ///< m x n, rows `ldr` apart, or null
-  int64_t ldr = 0;
-  int64_t strideR = 0; ///< between the residuals of a batch; all GEMMs share the bias
-};
-
 /// A GEMM and what is added to it. With `accumulate`, C is the residual.
 template <typename Element>
 struct GemmWithEpilogue : GemmProblem<Element> {
@@ -38,4 +30,4 @@ struct GemmWithEpilogue : GemmProblem<Element> {
 
 } // namespace spmd::runtime
 
-#endif // SPMD_RUNTIME_HOST_GEMMPROBLEM_H
+#endif // SPMD_LIB_RUNTIME_HOST_GEMMPROBLEM_H
