@@ -42,7 +42,7 @@ def test_bits_do_not_depend_on_threads(artifact):
 
 def test_workspace_is_listed_and_steps_allocate_nothing(artifact):
     outside = json.loads((artifact / "manifest.json").read_text())["outside_arena"]
-    assert outside == [{"name": "workspace of f64 products, per thread", "bytes": 2179072},
+    assert outside == [{"name": "workspace of f64 GEMMs, per thread", "bytes": 2179072},
                        {"name": "thread stacks", "bytes": None}]
     measure = tool("spmd-run").parents[1] / "test" / "bin" / "spmd-measure-memory"
     assert "allocations in steps 2 and 3: 0" in run(measure, artifact)

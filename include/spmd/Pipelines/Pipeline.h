@@ -51,7 +51,7 @@ struct PipelineOptions {
   /// Units that are gathered ahead of their use.
   int64_t prefetch = 1;
   bool fuse = true;
-  /// What matrix products take over (spmd-fuse-gemm-epilogues); auto: with `fuse`, what the target's library has.
+  /// What GEMMs take over (spmd-fuse-gemm-epilogues); auto: with `fuse`, what the target's library has.
   std::string epilogues = "auto";
   /// What that is, and of which types.
   std::string targetEpilogues = "none", epilogueDtypes = "f32";

@@ -16,7 +16,7 @@ public:
   StringRef getName() const override { return "emulate"; }
 
   void configure(PipelineOptions &options) const override {
-    // Products are those of CPUs, kernels and collectives those of the GPU.
+    // GEMMs are those of CPUs, kernels and collectives those of the GPU.
     options.targetEpilogues = "bias,residual";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = getReductionBlocks(chip);

@@ -17,7 +17,7 @@ public:
   StringRef getName() const override { return "host"; }
 
   void configure(PipelineOptions &options) const override {
-    // Our own products of f32 add biases and sums.
+    // Our own GEMMs of f32 add biases and sums.
     options.targetEpilogues = "bias,residual";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = 64;

@@ -66,15 +66,15 @@ std::vector<runtime::OutsideArena> Target::findOutsideArena(const runtime::Plan 
                                                             const runtime::Manifest &) const {
   std::vector<runtime::OutsideArena> outside;
   bool hasBF16 = hasGemms(plan, runtime::DType::BF16), hasF16 = hasGemms(plan, runtime::DType::F16);
-  // Products of f16, and of bf16 on processors without a unit for it, are products of widened blocks.
+  // GEMMs of f16, and of bf16 on processors without a unit for it, are GEMMs of f32 of widened blocks.
   if (hasBF16 || hasF16 || hasGemms(plan, runtime::DType::F32))
-    outside.push_back({"workspace of f32 products, per thread", runtime::kF32WorkspaceBytes});
+    outside.push_back({"workspace of f32 GEMMs, per thread", runtime::kF32WorkspaceBytes});
   if (hasGemms(plan, runtime::DType::F64))
-    outside.push_back({"workspace of f64 products, per thread", runtime::kF64WorkspaceBytes});
+    outside.push_back({"workspace of f64 GEMMs, per thread", runtime::kF64WorkspaceBytes});
   if (hasBF16)
-    outside.push_back({"workspace of bf16 products, per thread", runtime::kBF16WorkspaceBytes});
+    outside.push_back({"workspace of bf16 GEMMs, per thread", runtime::kBF16WorkspaceBytes});
   if (hasF16)
-    outside.push_back({"workspace of f16 products, per thread", runtime::kF16WorkspaceBytes});
+    outside.push_back({"workspace of f16 GEMMs, per thread", runtime::kF16WorkspaceBytes});
   outside.push_back({"thread stacks", std::nullopt});
   return outside;
 }

@@ -177,7 +177,7 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
   return success();
 }
 
-/// True when a matrix product or attention uses the value, or what light ops make of it.
+/// True when a GEMM or attention uses the value, or what light ops make of it.
 static bool feedsHeavyOp(Value value) {
   SmallVector<Value> open{value};
   llvm::SmallPtrSet<Operation *, 16> seen;

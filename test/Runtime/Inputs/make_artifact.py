@@ -461,7 +461,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
                      "state": "replicated"},
                     {"kind": "output", "path": "1", "dtype": "f32", "shape": [batch, OUT], **split,
                      "local_shape": [rows, OUT], "offset": offset["pred"], "state": "sharded"}],
-        "result_tree": "", "outside_arena": [{"name": "workspace of f32 products, per thread", "bytes": 2179072}],
+        "result_tree": "", "outside_arena": [{"name": "workspace of f32 GEMMs, per thread", "bytes": 2179072}],
         "zero_gradient": arguments.zero_gradient,
     }
 

@@ -1,9 +1,9 @@
 //===- FuseGemmEpilogues.cpp - spmd-fuse-gemm-epilogues -------------------===//
 //
-// [Note: when an epilogue pays] Clusters are bound by memory, products mostly are not. A product takes something over
-// when no more bytes move than before, what the product itself then reads and writes included, and clusters move at
-// least one matrix less: a cluster is gone, or a sum that a cluster wrote is the product's result, or one input of it
-// is. A bias alone, before a cluster that reads the product anyway, stays where it is.
+// [Note: when an epilogue pays] Clusters are bound by memory, GEMMs mostly are not. A GEMM takes something over
+// when no more bytes move than before, what the GEMM itself then reads and writes included, and clusters move at
+// least one matrix less: a cluster is gone, or a sum that a cluster wrote is the GEMM's result, or one input of it
+// is. A bias alone, before a cluster that reads the GEMM anyway, stays where it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ using kernel::GemmOp;
 
 namespace {
 
-/// An epilogue that a product could take over.
+/// An epilogue that a GEMM could take over.
 struct Candidate {
   Value bias, residual;
   std::optional<Activation> activation;
@@ -42,7 +42,7 @@ struct Candidate {
   /// What it leaves of the clusters, in program order.
   SmallVector<Remains> remains;
   Type resultType, preActivationType;
-  /// Bytes that clusters need not move any more, and that the product moves on top.
+  /// Bytes that clusters need not move any more, and that the GEMM moves on top.
   int64_t saved = 0, added = 0;
 
   bool usesPreActivation() const {
@@ -107,7 +107,7 @@ static bool isBefore(Value value, Operation *op) {
   return !defining || (defining->getBlock() == op->getBlock() && defining->isBeforeInBlock(op));
 }
 
-/// Sets the types of the product's results: those of the results they replace, which must be of one type.
+/// Sets the types of the GEMM's results: those of the results they replace, which must be of one type.
 static bool findTypes(GemmOp gemm, Candidate &candidate) {
   auto merge = [](Type &type, Type other) {
     bool fits = !type || type == other;
@@ -184,7 +184,7 @@ Candidate FuseGemmEpiloguesPass::findBest(GemmOp gemm) const {
   return best;
 }
 
-/// Replaces the product and the clusters by what the candidate makes of them.
+/// Replaces the GEMM and the clusters by what the candidate makes of them.
 static void fuse(GemmOp gemm, const Candidate &candidate) {
   OpBuilder builder(gemm);
   Type preActivation = candidate.usesPreActivation() ? candidate.preActivationType : Type();

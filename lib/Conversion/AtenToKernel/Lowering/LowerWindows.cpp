@@ -3,7 +3,7 @@
 // [Note: windows as layouts]
 // Element k of window o lies o * stride - padding + k * dilation elements along a spatial dim: linear in o and k, so
 // all windows of an image are one layout of it, [channels, kernel, batch, windows], in which elements recur. Outside of
-// the image a guarded read and a comparison of positions give the fill. A convolution is the matrix product of its
+// the image a guarded read and a comparison of positions give the fill. A convolution is the GEMM of its
 // weight [group, channels out, channels in x kernel] with that, [group, channels in x kernel, batch x windows]; where
 // kernel and stride agree (patch embedding) nothing recurs and the windows are a permutation.
 //
