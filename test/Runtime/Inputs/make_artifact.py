@@ -369,7 +369,7 @@ def make_plan(units, ranks, rows):
     last = plan.kernel("loss", [ref(y, "r"), ref(t, "r"), ref(loss, "w")])
     if ranks > 1:
         plan.wait("scalar", last)
-        plan.add("all_reduce", "scalar", comm="scalar", buffers=[ref(loss, "rw")], counts=[1], dtype="f32",
+        plan.add("all_reduce", "scalar", comm="scalar", unit="", buffers=[ref(loss, "rw")], counts=[1], dtype="f32",
                  kinds=["sum"])
     plan.add("copy", "compute", src=ref(y, "r"), dst=ref(pred, "w"), bytes=4 * rows * OUT)
     for u in units:
@@ -400,8 +400,9 @@ def make_plan(units, ranks, rows):
                                                  ref(largest, "w", 4 * i, 4)])
     if ranks > 1:
         plan.wait("scalar", last)
-        reduced = plan.add("all_reduce", "scalar", comm="scalar", buffers=[ref(norms, "rw"), ref(largest, "rw")],
-                           counts=[2, 2], dtype="f32", kinds=["norm2", "max"])
+        reduced = plan.add("all_reduce", "scalar", comm="scalar", unit="",
+                           buffers=[ref(norms, "rw"), ref(largest, "rw")], counts=[2, 2], dtype="f32",
+                           kinds=["norm2", "max"])
         plan.wait("compute", reduced)
     for u in units:
         name = u["name"]
@@ -421,22 +422,29 @@ def trace_hash(commands):
         kinds = c.get("kinds") or ([c["kind"]] if "kind" in c else [])
         trace += " ".join([c["comm"], c["op"], c["dtype"], ",".join(map(str, counts)) or "-", ",".join(kinds) or "-",
                            c.get("unit") or "-"]) + "\n"
+    return hash_bytes(trace.encode())
+
+
+def hash_bytes(data):
     value = 14695981039346656037
-    for byte in trace.encode():
+    for byte in data:
         value = ((value ^ byte) * 1099511628211) % 2**64
     return f"{value:016x}"
 
 
 def make_manifest(arguments, units, plan, at, io, rows):
-    offset = {name: plan.buffers[buffer]["offset"] for name, buffer in io.items()}
+    """Without the hashes of files, which are there when they are."""
+    def place(buffer):
+        return {"offset": plan.buffers[buffer]["offset"], "buffer": buffer}
+
     state = []
     for u in units:
         for kind in ["param", "momentum_buffer"]:
             state.append({"kind": "shard", "unit": u["name"], "state": kind, "dtype": "f32",
-                          "offset": plan.buffers[at[u["name"], kind]]["offset"], "numel": u["chunk"],
+                          **place(at[u["name"], kind]), "numel": u["chunk"],
                           "init": None if kind == "param" else 0.0})
         state.append({"kind": "table", "unit": u["name"], "state": "step", "dtype": "f32",
-                      "offset": plan.buffers[at[u["name"], "step"]]["offset"], "numel": len(u["segments"]),
+                      **place(at[u["name"], "step"]), "numel": len(u["segments"]),
                       "init": 0.0})
     classes = {}
     for buffer in plan.buffers:
@@ -445,22 +453,22 @@ def make_manifest(arguments, units, plan, at, io, rows):
     batch = arguments.batch
     return {
         "format": "spmd-artifact", "version": 4, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
-        "mode": "fully_shard", "policy": "by hand", "mesh": [{"name": "data", "size": arguments.ranks}],
-        "ranks": arguments.ranks,
+        "mode": "fully_shard", "policy": "by hand", "view": "global",
+        "mesh": [{"name": "data", "size": arguments.ranks}], "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
                   "classes": classes},
         "programs": [{"name": "train_step", "plan": "train_step.plan.json", "trace_hash": trace_hash(plan.commands)}],
         "kernels": [{"cpu": cpu, "file": f"kernels.{cpu}.so"} for cpu in arguments.cpu],
-        "units": units, "state": state,
-        "batch": [{"name": "x", "dtype": "i64", "shape": [batch, 2], **split, "offset": offset["x"],
+        "kernel_table": [], "units": units, "state": state,
+        "batch": [{"name": "x", "dtype": "i64", "shape": [batch, 2], **split, **place(io["x"]),
                    "local_shape": [rows, 2], "index_bound": VOCABULARY},
-                  {"name": "t", "dtype": "f32", "shape": [batch, OUT], **split, "offset": offset["t"],
-                   "local_shape": [rows, OUT], "index_bound": None}],
-        "hyper": [{"name": "lr", "group": 0, "dtype": "f64", "offset": offset["lr"], "value": 0.2}],
-        "outputs": [{"kind": "loss", "path": "0", "dtype": "f32", "shape": [], "offset": offset["loss"],
-                     "state": "replicated"},
+                  {"name": "t", "dtype": "f32", "shape": [batch, OUT], **split, **place(io["t"]),
+                   "local_shape": [rows, OUT]}],
+        "hyper": [{"name": "lr", "group": 0, "dtype": "f64", **place(io["lr"]), "value": 0.2}],
+        "outputs": [{"kind": "loss", "path": "0", "dtype": "f32", "shape": [], "local_shape": [],
+                     **place(io["loss"]), "state": "replicated"},
                     {"kind": "output", "path": "1", "dtype": "f32", "shape": [batch, OUT], **split,
-                     "local_shape": [rows, OUT], "offset": offset["pred"], "state": "sharded"}],
+                     "local_shape": [rows, OUT], **place(io["pred"]), "state": "sharded"}],
         "result_tree": "", "outside_arena": [{"name": "workspace of f32 GEMMs, per thread", "bytes": 2179072}],
         "zero_gradient": arguments.zero_gradient,
     }
@@ -566,6 +574,7 @@ def main():
     parser.add_argument("--cpu", nargs="*", default=["x86-64-v3"])
     parser.add_argument("--cc", default="clang-22")
     parser.add_argument("--target", default="host")
+    parser.add_argument("--unhashed", action="store_true", help="of files that a test is about to change")
     parser.add_argument("--zero-gradient", nargs="*", default=[])
     arguments = parser.parse_args()
 
@@ -579,8 +588,6 @@ def main():
 
     manifest = make_manifest(arguments, units, plan, at, io, rows)
     manifest["values"] = ValuesWriter(manifest, plan).lines
-    with open(path("manifest.json"), "w") as file:
-        json.dump(manifest, file, indent=1)
     with open(path("train_step.plan.json"), "w") as file:
         json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
                    "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
@@ -593,6 +600,13 @@ def main():
         subprocess.run([arguments.cc, f"-march={cpu}", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
                         "-shared", "-ffreestanding", "-nostdlib", "-x", "c", "-", "-o", path(f"kernels.{cpu}.so")],
                        input=source.encode(), check=True)
+    if not arguments.unhashed:
+        for entry, name in [*((p, p["plan"]) for p in manifest["programs"]),
+                            *((k, k["file"]) for k in manifest["kernels"])]:
+            with open(path(name), "rb") as file:
+                entry["hash"] = hash_bytes(file.read())
+    with open(path("manifest.json"), "w") as file:
+        json.dump(manifest, file, indent=1)
 
     parameters, batches, rates = make_data(arguments.batch, arguments.steps, arguments.seed)
     losses, final, momentum, prediction = train(parameters, batches, rates, arguments.batch)

@@ -218,12 +218,14 @@ TEST_F(Certificate, Rule4OverlapWithState) {
 
 TEST_F(Certificate, Rule4OutputInNoIoBuffer) {
   buffer("loss").memoryClass = "activations";
+  manifest.outputs[0].buffer.reset(); // it is found by its place
   expectError(4, "output '0'");
 }
 
 TEST_F(Certificate, Rule4BatchInTwoBuffers) {
   plan.buffers.push_back(buffer("x"));
   plan.buffers.back().id = static_cast<int32_t>(plan.buffers.size()) - 1;
+  manifest.batch[0].buffer.reset();
   expectError(4, "batch input 'x' lies in several buffers");
   manifest.batch[0].buffer = buffer("x").id;
   EXPECT_TRUE(checkCertificate(manifest, plan).ok());

@@ -66,6 +66,7 @@ TEST_F(Certificate, Rule8ReducedTwice) {
 
 TEST_F(Certificate, Rule8StatesExchanged) {
   std::swap(manifest.state[0].offset, manifest.state[1].offset);
+  std::swap(manifest.state[0].buffer, manifest.state[1].buffer);
   expectError(8, "");
 }
 
