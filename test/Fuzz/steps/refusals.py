@@ -38,8 +38,6 @@ LISTED = (
     Refusal(r"error: unknown op '\w+'\n",
             {"terms": ("loss = loss + torch.special.bessel_j1(out.detach()).mean()",)}),
     Refusal(r"error: '\w+' is not supported: ", {"layers": ("h = h @ torch.linalg.matrix_exp(self.embed.weight)",)}),
-    Refusal(r"^the step replaces 'grad' of '.*' by another tensor\n  cure: update it in place",
-            {"gradients": ("for p in model.parameters():", "    p.grad = p.grad.tanh()")}, style="zeros"),
     Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  cure: write into it in place",
             {"setup": ("model.register_buffer('mean', torch.zeros(3, dtype=dtype))",),
              "updates": ("model.mean = out.detach().mean(0)",)}),
