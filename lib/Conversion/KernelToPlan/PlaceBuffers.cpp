@@ -73,23 +73,11 @@ void spmd::placeBuffers(plan::ProgramOp program) {
   placeBlock([](const TransientBuffer &buffer) { return buffer.isInput; });
   placeBlock([](const TransientBuffer &buffer) { return buffer.isOutput && !buffer.isInput; });
 
-  SmallVector<unsigned> rest;
-  std::vector<memory::BufferRequest> requests;
-  std::vector<std::optional<unsigned>> placeInRest(buffers.size());
-  for (unsigned i = 0; i < buffers.size(); ++i)
-    if (!buffers[i].isBound()) {
-      placeInRest[i] = rest.size();
-      rest.push_back(i);
-      requests.push_back(liveness.getRequests()[i]);
-    }
-  std::vector<std::vector<unsigned>> all = liveness.findConflicts(), conflicts(rest.size());
-  for (auto [number, others] : llvm::zip_equal(rest, conflicts))
-    for (unsigned other : all[number])
-      if (placeInRest[other])
-        others.push_back(*placeInRest[other]);
-  memory::Placement placement = memory::placeBuffers(requests, conflicts, kTransientAlignment, peak.bytes - blocks);
-  for (auto [number, offset] : llvm::zip_equal(rest, placement.offsets))
-    plan::BufferOp(buffers[number].op).setOffset(stateBytes + blocks + offset);
+  memory::Placement placement =
+      memory::placeBuffers(liveness.getRequests(), liveness.findConflicts(), kTransientAlignment, peak.bytes - blocks);
+  for (auto [buffer, offset] : llvm::zip_equal(buffers, placement.offsets))
+    if (!buffer.isBound())
+      plan::BufferOp(buffer.op).setOffset(stateBytes + blocks + offset);
   program.setStateBytes(stateBytes);
   program.setTransientBytes(blocks + placement.bytes);
   ::setPeak(program, liveness, peak);

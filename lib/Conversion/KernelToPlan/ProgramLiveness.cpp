@@ -3,6 +3,7 @@
 #include "spmd/Conversion/KernelToPlan/ProgramLiveness.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
+#include <utility>
 
 using namespace mlir;
 using namespace spmd;
@@ -59,55 +60,47 @@ static SmallVector<TransientBuffer> collectUses(plan::ProgramOp program) {
 ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
     : buffers(collectUses(program)), commands(collectCommands(program)), numStreams(kNumStreams),
       order(commands, numStreams) {
-  int64_t end = commands.size() + 1;
   for (TransientBuffer &buffer : buffers) {
     memory::BufferRequest request;
-    request.bytes = buffer.op.getBytes();
-    int64_t first = buffer.uses.firstUse(), last = buffer.uses.lastUse();
-    request.first = buffer.isBound() || first < 0 ? 0 : first + 1;
-    request.last = buffer.isBound() ? end : last + 1;
+    if (!buffer.isBound()) {
+      request.bytes = buffer.op.getBytes();
+      request.first = buffer.uses.firstUse() + 1;
+      request.last = buffer.uses.lastUse() + 1;
+    }
     requests.push_back(request);
   }
 }
 
 // [Note: conflicts] Asking of every pair whether it may overlap takes a time that grows with the square of a step's
 // length. A buffer that begins behind another one overlaps it only if, on some stream, it is first used before the
-// other's past there; of these there are few. What lives from the begin or to the end is asked of all.
+// other's past there; of these there are few.
 std::vector<std::vector<unsigned>> ProgramLiveness::findConflicts() const {
   unsigned size = buffers.size();
   std::vector<std::vector<unsigned>> conflicts(size);
-  auto add = [&](unsigned a, unsigned b) {
-    if (!mayOverlap(a, b))
-      return;
-    conflicts[a].push_back(b);
-    conflicts[b].push_back(a);
-  };
-  auto isOutside = [&](unsigned n) { return buffers[n].isBound() || buffers[n].uses.firstUse() < 0; };
   std::vector<std::vector<std::pair<int64_t, unsigned>>> begins(numStreams);
-  for (unsigned n = 0; n != size; ++n) {
-    for (unsigned stream = 0; stream != numStreams && !isOutside(n); ++stream)
+  for (unsigned n = 0; n != size; ++n)
+    for (unsigned stream = 0; stream != numStreams && !buffers[n].isBound(); ++stream)
       if (int64_t first = buffers[n].uses.firstUse(stream); first >= 0)
         begins[stream].emplace_back(first, n);
-    for (unsigned other = 0; other != size && isOutside(n); ++other)
-      if (n != other && (other < n || !isOutside(other)))
-        add(n, other);
-  }
   for (std::vector<std::pair<int64_t, unsigned>> &own : begins)
     llvm::sort(own);
   std::vector<unsigned> askedBy(size, size);
   for (unsigned n = 0; n != size; ++n) {
-    if (isOutside(n))
+    if (buffers[n].isBound())
       continue;
     std::pair<int64_t, unsigned> begin(buffers[n].uses.firstUse(), n);
     for (unsigned stream = 0; stream != numStreams; ++stream) {
       int64_t past = buffers[n].uses.findPast(stream, order);
       auto it = llvm::lower_bound(begins[stream], std::pair(begin.first, 0u));
-      for (; it != begins[stream].end() && it->first < past; ++it)
-        if (unsigned other = it->second;
-            std::pair(buffers[other].uses.firstUse(), other) > begin && askedBy[other] != n) {
-          askedBy[other] = n;
-          add(n, other);
+      for (; it != begins[stream].end() && it->first < past; ++it) {
+        unsigned other = it->second;
+        if (std::pair(buffers[other].uses.firstUse(), other) <= begin || std::exchange(askedBy[other], n) == n)
+          continue;
+        if (!diesBefore(n, other) && !diesBefore(other, n)) {
+          conflicts[n].push_back(other);
+          conflicts[other].push_back(n);
         }
+      }
     }
   }
   return conflicts;

@@ -105,19 +105,6 @@ private:
 
 } // namespace
 
-Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests,
-                                     llvm::function_ref<bool(unsigned, unsigned)> conflict, int64_t alignment,
-                                     int64_t lowerBound) {
-  std::vector<std::vector<unsigned>> conflicts(requests.size());
-  for (unsigned i = 0; i != requests.size(); ++i)
-    for (unsigned j = i + 1; j != requests.size(); ++j)
-      if (conflict(i, j)) {
-        conflicts[i].push_back(j);
-        conflicts[j].push_back(i);
-      }
-  return placeBuffers(requests, conflicts, alignment, lowerBound);
-}
-
 Placement spmd::memory::placeBuffers(ArrayRef<BufferRequest> requests, ArrayRef<std::vector<unsigned>> conflicts,
                                      int64_t alignment, int64_t lowerBound) {
   unsigned size = requests.size();

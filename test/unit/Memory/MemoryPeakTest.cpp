@@ -1,4 +1,5 @@
 #include "spmd/Runtime/Core/MemoryPeak.h"
+#include "Conflicts.h"
 #include "spmd/Transforms/Memory/HappensBefore.h"
 #include "spmd/Transforms/Memory/Placement.h"
 #include "gtest/gtest.h"
@@ -153,11 +154,11 @@ TEST(MemoryPeakTest, IsALowerBoundOfPlacement) {
       requests.push_back(request);
     }
     auto overlaps = program.findOverlaps();
-    auto conflict = [&](unsigned a, unsigned b) { return overlaps[a][b]; };
+    auto conflicts = memory::findConflicts(requests.size(), [&](unsigned a, unsigned b) { return overlaps[a][b]; });
     int64_t bound = program.findPeak().bytes;
-    memory::Placement placement = memory::placeBuffers(requests, conflict, 1);
+    memory::Placement placement = memory::placeBuffers(requests, conflicts, 1);
     ASSERT_GE(placement.bytes, bound) << "round " << round;
-    EXPECT_EQ(memory::placeBuffers(requests, conflict, 1, bound).offsets, placement.offsets) << "round " << round;
+    EXPECT_EQ(memory::placeBuffers(requests, conflicts, 1, bound).offsets, placement.offsets) << "round " << round;
     total += static_cast<double>(placement.bytes) / bound;
   }
   EXPECT_LE(total / rounds, 1.05);

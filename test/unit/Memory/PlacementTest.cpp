@@ -1,4 +1,5 @@
 #include "spmd/Transforms/Memory/Placement.h"
+#include "Conflicts.h"
 #include "gtest/gtest.h"
 #include <random>
 
@@ -22,7 +23,10 @@ int64_t getLowerBound(const std::vector<BufferRequest> &requests, int64_t alignm
 }
 
 Placement place(const std::vector<BufferRequest> &requests, int64_t alignment = 1) {
-  return placeBuffers(requests, [&](unsigned i, unsigned j) { return overlap(requests[i], requests[j]); }, alignment);
+  return placeBuffers(
+      requests,
+      findConflicts(requests.size(), [&](unsigned i, unsigned j) { return overlap(requests[i], requests[j]); }),
+      alignment);
 }
 
 /// Checks that conflicting buffers share no byte and that all lie inside the placement.
@@ -55,7 +59,8 @@ TEST(PlacementTest, UsesAtOnePositionConflict) { EXPECT_EQ(place({{100, 0, 2}, {
 
 TEST(PlacementTest, ConflictsBeyondPositionsAreKept) {
   std::vector<BufferRequest> requests = {{100, 0, 1}, {100, 2, 3}};
-  EXPECT_EQ(placeBuffers(requests, [](unsigned, unsigned) { return true; }, 1).bytes, 200);
+  EXPECT_EQ(placeBuffers(requests, findConflicts(requests.size(), [](unsigned, unsigned) { return true; }), 1).bytes,
+            200);
 }
 
 TEST(PlacementTest, RoundsUpToTheAlignment) {
@@ -76,8 +81,9 @@ TEST(PlacementTest, OneOrderIsNotEnough) {
 // The search ends where nothing better can be found, and finds the same with and without knowing.
 TEST(PlacementTest, LowerBoundChangesNothing) {
   std::vector<BufferRequest> requests = {{10, 0, 5}, {20, 3, 4}, {5, 4, 9}, {30, 6, 7}};
-  auto conflict = [&](unsigned i, unsigned j) { return overlap(requests[i], requests[j]); };
-  Placement placement = placeBuffers(requests, conflict, 1), early = placeBuffers(requests, conflict, 1, 35);
+  auto conflicts =
+      findConflicts(requests.size(), [&](unsigned i, unsigned j) { return overlap(requests[i], requests[j]); });
+  Placement placement = placeBuffers(requests, conflicts, 1), early = placeBuffers(requests, conflicts, 1, 35);
   EXPECT_EQ(placement.bytes, 35);
   EXPECT_EQ(placement.offsets, early.offsets);
 }

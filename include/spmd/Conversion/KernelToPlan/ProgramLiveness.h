@@ -31,19 +31,17 @@ public:
   explicit ProgramLiveness(plan::ProgramOp program);
 
   llvm::ArrayRef<TransientBuffer> getBuffers() const { return buffers; }
-  /// As the planner wants them, by position: 0 is before the first command, the number of commands + 1 after the last.
+  /// As the planner wants them, by position: command N is at N + 1. A bound buffer, which is not for it to place, has
+  /// no bytes.
   llvm::ArrayRef<memory::BufferRequest> getRequests() const { return requests; }
-  /// True unless all uses of one buffer are complete before any use of the other.
-  bool mayOverlap(unsigned a, unsigned b) const { return !diesBefore(a, b) && !diesBefore(b, a); }
-  /// For each buffer those that may overlap it, in no order.
+  /// For each buffer those that may overlap it, in no order: unless all uses of one are complete before any use of the
+  /// other. None of a bound one.
   std::vector<std::vector<unsigned>> findConflicts() const;
   /// The largest set of buffers of which no two may share bytes, each rounded up to the alignment of placement.
   runtime::MemoryPeak findPeak() const;
 
 private:
-  bool diesBefore(unsigned a, unsigned b) const {
-    return !buffers[a].isBound() && !buffers[b].isBound() && buffers[a].uses.precede(buffers[b].uses, order);
-  }
+  bool diesBefore(unsigned a, unsigned b) const { return buffers[a].uses.precede(buffers[b].uses, order); }
 
   llvm::SmallVector<TransientBuffer> buffers;
   std::vector<memory::BufferRequest> requests;

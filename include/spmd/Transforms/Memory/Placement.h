@@ -15,9 +15,7 @@
 
 namespace spmd::memory {
 
-/// A buffer to be placed. `first` and `last` are the program positions of its first and last use, inclusive. None that
-/// is first used at `past` or behind it conflicts with the buffer, so that a long program's pairs need not all be
-/// asked.
+/// A buffer to be placed. `first` and `last` are the program positions of its first and last use, inclusive.
 struct BufferRequest {
   int64_t bytes = 0;
   int64_t first = 0;
@@ -36,9 +34,6 @@ struct Placement {
 /// tried with two fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none can go below, ends
 /// the search early. Deterministic.
 Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::ArrayRef<std::vector<unsigned>> conflicts,
-                       int64_t alignment, int64_t lowerBound = 0);
-/// The same, asking of each pair whether it conflicts.
-Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::function_ref<bool(unsigned, unsigned)> conflict,
                        int64_t alignment, int64_t lowerBound = 0);
 
 } // namespace spmd::memory
