@@ -1,12 +1,14 @@
 //===- ShardUnits.cpp - every parameter in exactly one unit ---------------===//
 
 #include "spmd/ShardUnits/ShardUnits.h"
+#include "spmd/Runtime/Core/Text.h"
 
 #include <algorithm>
 
 using namespace spmd;
 using namespace spmd::units;
 using runtime::Expected;
+using runtime::joinNames;
 using runtime::Status;
 
 namespace {
@@ -81,13 +83,6 @@ Status Assigner::findIgnored() {
     ignoredParameters[*parameter] = true;
   }
   return Status::success();
-}
-
-static std::string joinNames(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 /// Sorts the parameters by choice. A tied parameter goes to the unit around the nearest common ancestor of its owners,

@@ -13,13 +13,6 @@ static std::string joinCounts(const std::vector<int64_t> &counts) {
   return text;
 }
 
-static std::string joinNames(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Collective::Collective(CollectiveKey given, int32_t id, uint64_t traceHash, std::string location)
     : key(std::move(given)), id(id), traceHash(traceHash), location(std::move(location)) {
   std::string text = std::string(nameOf(key.kind)) + "\n" + nameOf(key.dtype) + "\n" + joinCounts(key.counts) + "\n";

@@ -3,6 +3,7 @@
 #include "CommandFields.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/Plan.h"
+#include "spmd/Runtime/Core/Text.h"
 
 #include <algorithm>
 
@@ -37,13 +38,6 @@ private:
   Plan &plan;
 };
 } // namespace
-
-static std::string joinNames(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 int32_t PlanReader::readName(JsonValue value, const std::vector<std::string> &names, const char *what) {
   std::string name = value.asString();

@@ -22,6 +22,13 @@ std::string spmd::runtime::formatNumber(double value, int digits) {
   return text;
 }
 
+std::string spmd::runtime::joinNames(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 /// Characters, not bytes, of UTF-8 text.
 static size_t width(const std::string &text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));

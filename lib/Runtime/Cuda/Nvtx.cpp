@@ -1,6 +1,7 @@
 //===- Nvtx.cpp -----------------------------------------------------------===//
 
 #include "Nvtx.h"
+#include "spmd/Runtime/Core/Text.h"
 
 #include <array>
 #include <cstdlib>
@@ -116,12 +117,7 @@ std::vector<int32_t> findUnits(const Manifest &manifest, const Plan &plan) {
 }
 
 /// What people call a unit: its modules, where they have names.
-static std::string describe(const Unit &unit) {
-  std::string text;
-  for (const std::string &module : unit.modules)
-    text += (text.empty() ? "" : ", ") + module;
-  return text.empty() ? unit.name : text;
-}
+static std::string describe(const Unit &unit) { return unit.modules.empty() ? unit.name : joinNames(unit.modules); }
 
 PlanRanges::PlanRanges(const Profiler *profiler, const Manifest &manifest, const Plan &plan)
     : profiler(profiler), units(plan.commands.size()), collectives(plan.commands.size()) {

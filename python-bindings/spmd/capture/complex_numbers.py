@@ -19,6 +19,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from . import fourier
 from .errors import CaptureError, Frame, error_at
+from .memory import memory_of
 from .reached import Place, Reached
 
 _aten = torch.ops.aten
@@ -92,7 +93,7 @@ class ComplexNumbers:
              *args: Any, **kwargs: Any) -> Any:
         plain = _SHAPES_IN_PLACE.get(func) or _without_write(func)
         rule = _RULES.get(plain)
-        if rule is None or plain is not func and args[0].untyped_storage()._cdata in self._conjugates:
+        if rule is None or plain is not func and memory_of(args[0]) in self._conjugates:
             raise error_at(stack, f"{func} computes with complex numbers, which is not captured",
                            "compute it with pairs of real numbers (torch.view_as_real); products, sums, torch.polar, torch.fft "
                            "and what changes shapes is captured")
@@ -118,7 +119,7 @@ class ComplexNumbers:
             else:
                 found = rule(func, form, *self._pairs_in(args, stack), **self._pairs_in(kwargs, stack))
         if func is _aten._conj.default:
-            self._conjugates |= {tensor.untyped_storage()._cdata for tensor in (form, args[0]) if _is_complex(tensor)}
+            self._conjugates |= {memory_of(tensor) for tensor in (form, args[0]) if _is_complex(tensor)}
         return pytree.tree_map(self._result, form, found)
 
     def _pairs_in(self, values: Any, stack: tuple[Frame, ...]) -> Any:

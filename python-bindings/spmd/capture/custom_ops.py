@@ -23,6 +23,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import Frame, error_at
+from .memory import memory_of
 
 # Whose operators the graph itself is made of.
 _OWN_NAMESPACES = ("aten", "prim", "prims", "spmd")
@@ -268,13 +269,13 @@ def decomposition(func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: t
 def _run(func: torch._ops.OpOverload, mode: TorchDispatchMode, function: Callable, stack: tuple[Frame, ...],
          *args: Any, **kwargs: Any) -> Any:
     """The function's results, as the operator would give them: new tensors of its types."""
-    given = {t.untyped_storage()._cdata for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+    given = {memory_of(t) for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
     with mode:
         result = function(*args, **kwargs)
     leaves, spec = pytree.tree_flatten(result)
     # An operator's results share no memory with its arguments: a later write to one must not change the other.
     with mode:
-        leaves = [t.clone() if isinstance(t, torch.Tensor) and t.untyped_storage()._cdata in given else t
+        leaves = [t.clone() if isinstance(t, torch.Tensor) and memory_of(t) in given else t
                   for t in leaves]
     _check(func, function, stack, leaves, _expected(func, args, kwargs))
     return pytree.tree_unflatten(leaves, spec)

@@ -16,13 +16,10 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from .errors import Frame, error_at
 from .fakes import Input
 from .known_values import KnownValues
+from .memory import memory_of
 from .provenance import user_stack
 
 _data = torch.Tensor.data
-
-
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
 
 
 def _extent(tensor: torch.Tensor) -> tuple[int, int]:
@@ -85,15 +82,15 @@ class DataAssignments:
         Raises:
           CaptureError: two of them would share memory in later steps.
         """
-        taken = {_memory(i.fake) for i in self._inputs.values() if id(i.fake) not in self._origins}
-        taken |= {_memory(assigned.origin) for assigned in self._origins.values()}
+        taken = {memory_of(i.fake) for i in self._inputs.values() if id(i.fake) not in self._origins}
+        taken |= {memory_of(assigned.origin) for assigned in self._origins.values()}
         places: dict[int, list[tuple[int, int]]] = {}  # in memory that is nobody's: what inputs have of it
         for number, (tensor, origin, stack) in self._origins.items():
-            if _memory(tensor) == _memory(origin):
+            if memory_of(tensor) == memory_of(origin):
                 continue
             begin, end = _extent(tensor)
-            known = places.setdefault(_memory(tensor), [])
-            if _memory(tensor) in taken or any(begin < other_end and other_begin < end for other_begin, other_end in known):
+            known = places.setdefault(memory_of(tensor), [])
+            if memory_of(tensor) in taken or any(begin < other_end and other_begin < end for other_begin, other_end in known):
                 raise error_at(stack, f"the step assigns to .data of {self._inputs[number].name!r} a tensor that shares memory "
                                "with another one of the model, so that both would be one from then on",
                                "assign a copy of it: clone()")

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .memory import memory_of
 from .reached import Place
 
 _aten = torch.ops.aten
@@ -39,10 +40,6 @@ def _is_known(func: torch._ops.OpOverload) -> bool | None:
             or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
         return False
     return True if func.overloadpacket in _MAKE else None
-
-
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
 
 
 @dataclasses.dataclass
@@ -128,15 +125,15 @@ class KnownValues:
             written = [*written, *(tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor))]
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
-            self._calls.append(_Call(func, args, kwargs, made, set(map(_memory, written)), set(map(_memory, given))))
+            self._calls.append(_Call(func, args, kwargs, made, set(map(memory_of, written)), set(map(memory_of, given))))
             self._known.update(map(id, made))
         elif written:
-            self._calls.append(_Call(None, (), {}, written, set(map(_memory, written)), set()))
+            self._calls.append(_Call(None, (), {}, written, set(map(memory_of, written)), set()))
 
     def assign(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         """`tensor` goes on as what `value` is, in its memory."""
         if self.knows(value):
-            self._calls.append(_Call(_aten.detach.default, (value,), {}, [tensor], set(), {_memory(value)}))
+            self._calls.append(_Call(_aten.detach.default, (value,), {}, [tensor], set(), {memory_of(value)}))
             self._known.add(id(tensor))
         else:
             self._known.discard(id(tensor))
@@ -144,7 +141,7 @@ class KnownValues:
     def _calls_behind(self, asked: list[torch.Tensor]) -> list[_Call] | None:
         """What computes these tensors, in order; None: something unknown was written to their memory, or they are too
         large."""
-        calls, wanted, memory = [], set(map(id, asked)), set(map(_memory, asked))
+        calls, wanted, memory = [], set(map(id, asked)), set(map(memory_of, asked))
         for call in reversed(self._calls):
             if not (wanted.intersection(map(id, call.made)) or memory & call.written):
                 continue

@@ -49,6 +49,11 @@ class Place(NamedTuple):
     get: Callable[[], Any]
     containers: tuple[Callable[[], Any], ...] = ()
 
+    @classmethod
+    def always(cls, path: str, value: Any) -> Place:
+        """A place that has this value for good."""
+        return cls(path, functools.partial(_same, value))
+
     def __repr__(self) -> str:
         return f"Place({self.path!r})"
 
@@ -81,11 +86,11 @@ class Reached:
         self.tensors: dict[int, tuple[Place, torch.Tensor]] = {}
         self._queue: collections.deque[tuple[Place, Any]] = collections.deque()
         for function in functions:
-            self._add(Place("", functools.partial(_same, function)), function)
+            self._add(Place.always("", function), function)
         for name, value in arguments.items():
-            self._add(Place(name, functools.partial(_same, value)), value)
+            self._add(Place.always(name, value), value)
         for path, module in model.named_modules():
-            place = Place(path, functools.partial(_same, module))
+            place = Place.always(path, module)
             self._queue.extend(self._loose_parts(place, module))
         while self._queue and len(self._seen) < _OBJECTS:
             self._visit(*self._queue.popleft())
@@ -196,7 +201,7 @@ def _parts(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
     elif isinstance(value, (set, frozenset)):
         if len(value) <= _ENTRIES:
             for entry in value:
-                yield Place(path, functools.partial(_same, entry)), entry
+                yield Place.always(path, entry), entry
     elif isinstance(value, types.ModuleType):
         if is_users_file(getattr(value, "__file__", None) or "<"):
             for name, entry in list(vars(value).items()):
@@ -234,7 +239,7 @@ def _parts_of_function(place: Place, function: types.FunctionType) -> Iterator[t
             if name in own:
                 yield Place(name, functools.partial(_entry, functools.partial(_same, own), name)), own[name]
         for name, entry in [*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]:
-            yield Place(f"{function.__name__}.{name}", functools.partial(_same, entry)), entry
+            yield Place.always(f"{function.__name__}.{name}", entry), entry
     for name, entry in vars(function).items():
         yield Place(f"{function.__name__}.{name}", functools.partial(_entry, lambda: vars(function), name)), entry
 

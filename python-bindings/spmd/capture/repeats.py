@@ -20,6 +20,8 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from .memory import memory_of
+
 _NAMESPACES = ("aten", "spmd")
 _CONSTANTS = {int, float, bool, str, type(None), torch.dtype, torch.memory_format, torch.layout, torch.device}
 _aten = torch.ops.aten
@@ -121,7 +123,7 @@ class Repeats:
             return None
         known = tuple(key)
         form = self._forms.get(known)
-        if form is not None and form.in_place and len(tensors) > 1 and _memory(tensors[0]) in map(_memory, tensors[1:]):
+        if form is not None and form.in_place and len(tensors) > 1 and memory_of(tensors[0]) in map(memory_of, tensors[1:]):
             return None
         return Call(func, args, kwargs, tensors, slots, known, form, len(tracer.graph.nodes))
 
@@ -225,7 +227,7 @@ class Repeats:
         if result is tensors[0]:
             is_plain = func._schema.arguments[0].alias_info is not None and func._schema.arguments[0].alias_info.is_write
             return _Form((), None, True, (), values) if is_plain and len(nodes) == 1 and _shape_of(result) == \
-                _shape_of(values[0]) and _memory(result) not in map(_memory, tensors[1:]) else None
+                _shape_of(values[0]) and memory_of(result) not in map(memory_of, tensors[1:]) else None
         if func._schema.is_mutable:
             return None
         kind = None if isinstance(result, torch.Tensor) else type(result)
@@ -234,7 +236,7 @@ class Repeats:
         if given is None or len(set(taken)) != len(taken) or kind is None and taken or kind is not None \
                 and {n for n, t in enumerate(given) if t is not None} - set(taken):
             return None
-        made, memories = [], list(map(_memory, tensors))
+        made, memories = [], list(map(memory_of, tensors))
         for tensor in given:
             if tensor is None:
                 made.append(None)
@@ -244,7 +246,7 @@ class Repeats:
                     or any(not isinstance(n, int) for n in (*tensor.shape, *tensor.stride(), tensor.storage_offset())) \
                     or vars(tensor) != self._attributes:
                 return None
-            owners = [n for n, memory in enumerate(memories) if memory == _memory(tensor)]
+            owners = [n for n, memory in enumerate(memories) if memory == memory_of(tensor)]
             if len(owners) > 1 or not owners and not _is_alone(tensor, given):
                 return None
             made.append(_Result(tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.dtype,
@@ -259,10 +261,6 @@ def _nodes(value: Any, slots: Any) -> Any:
     return type(value)(_nodes(v, slots) for v in value) if isinstance(value, (list, tuple)) else value
 
 
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
-
-
 def _shape_of(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()
 
@@ -272,7 +270,7 @@ def _is_alone(tensor: torch.Tensor, given: tuple) -> bool:
     with torch._C._DisableTorchDispatch():
         plain = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
     return tensor.storage_offset() == 0 and tensor.untyped_storage().nbytes() == plain.untyped_storage().nbytes() \
-        and all(other is tensor or other is None or _memory(other) != _memory(tensor) for other in given)
+        and all(other is tensor or other is None or memory_of(other) != memory_of(tensor) for other in given)
 
 
 def _last(graph: torch.fx.Graph, before: int) -> list[torch.fx.Node]:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import logging
 from typing import Any, Collection, Iterator
 
@@ -364,13 +363,9 @@ def _known_roots(inputs: list[Input]) -> dict[int, int | Place]:
     """Inputs whose values a call knows when it begins, by the ids of their fakes: the tensors of the batch, by their number,
     and small buffers (a flag, a count of calls), which the ranks are asked for."""
     batch = [i.fake for i in inputs if i.kind == "batch"]
-    buffers = {id(i.fake): Place(i.name, functools.partial(_same, i.real)) for i in inputs
+    buffers = {id(i.fake): Place.always(i.name, i.real) for i in inputs
                if i.kind == "buffer" and i.real is not None and i.real.numel() <= _SMALL}
     return {**buffers, **{id(fake): number for number, fake in enumerate(batch)}}
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,

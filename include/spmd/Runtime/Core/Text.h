@@ -1,4 +1,4 @@
-//===- Text.h - Numbers for people --------------------------------*- C++ -*-===//
+//===- Text.h - Numbers and names for people ----------------------*- C++ -*-===//
 
 #ifndef SPMD_RUNTIME_CORE_TEXT_H
 #define SPMD_RUNTIME_CORE_TEXT_H
@@ -17,6 +17,9 @@ std::string formatNumber(double value, int digits = 3);
 
 /// "model.layers.3.mlp" as "model.layers.*.mlp".
 std::string formatPattern(const std::string &name);
+
+/// {"a", "b"} as "a, b".
+std::string joinNames(const std::vector<std::string> &names);
 
 /// Rows as text with aligned columns: the first column to the left, all others
 /// to the right, two spaces apart, each line indented by `indent`.
