@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -138,8 +139,9 @@ STANDIN_API int standInEnter(const char *function) {
     std::fprintf(all.log, "%s\n", function);
     std::fflush(all.log);
   }
-  // fail=FUNCTION:N[:RESULT] and skip=FUNCTION:N: its n-th call, in the process of rank=R alone where that is given.
-  for (const char *how : {"fail", "skip"}) {
+  // fail=FUNCTION:N[:RESULT], skip=FUNCTION:N and stop=FUNCTION:N: its n-th call, in the process of rank=R alone where
+  // that is given.
+  for (const char *how : {"fail", "skip", "stop"}) {
     const char *told = isMeant() ? standInSetting(how) : nullptr;
     std::string text = told ? told : "";
     size_t colon = text.find(':');
@@ -148,7 +150,10 @@ STANDIN_API int standInEnter(const char *function) {
     char *end = nullptr;
     if (std::strtoll(text.c_str() + colon + 1, &end, 10) != number)
       continue;
-    return how[0] == 's' ? kLeftOut : *end == ':' ? std::atoi(end + 1) : 999;
+    if (std::strcmp(how, "stop") == 0)
+      ::raise(SIGSTOP); // until somebody sends SIGCONT
+    else
+      return std::strcmp(how, "skip") == 0 ? kLeftOut : *end == ':' ? std::atoi(end + 1) : 999;
   }
   return 0;
 }

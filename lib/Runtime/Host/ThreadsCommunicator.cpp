@@ -68,8 +68,11 @@ Status ThreadsCommunicator::meet(const Collective &call) {
   return status;
 }
 
-Status ThreadsCommunicator::publish(const Collective &call, void *const *buffers, size_t) {
+Status ThreadsCommunicator::publish(const Collective &call, void *const *buffers, size_t count) {
+  // A failure ends a call of this rank while others, who had met it, still read what it published then.
+  if (abort.isRaised())
+    return abort.status();
   slot(rank).call = &call;
-  slot(rank).buffers = buffers;
+  slot(rank).buffers.assign(buffers, buffers + count);
   return Status::success();
 }

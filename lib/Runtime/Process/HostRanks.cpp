@@ -36,6 +36,9 @@ Status HostRanks::publish(int64_t rank, const Collective &call, void *const *buf
     return Status::failed("a collective of " + std::to_string(count) + " buffers; processes share up to " +
                               std::to_string(kMostBuffers),
                           static_cast<int32_t>(rank), call.id, call.location);
+  // A failure ends a call of this rank while others, who had met it, still read what it published then.
+  if (abort.isRaised())
+    return abort.status();
   auto [text, isNew] = texts[here.indexOf(rank)].try_emplace(&call);
   if (isNew)
     text->second = call.toText();

@@ -36,7 +36,7 @@ private:
   struct alignas(64) Slot {
     std::atomic<uint64_t> meetings{0}; ///< handshakes this rank has reached
     const Collective *call = nullptr;
-    void *const *buffers = nullptr; ///< AllReduce: all; others: send, receive
+    std::vector<void *> buffers; ///< AllReduce: all; others: send, receive
   };
 
   std::string name;
