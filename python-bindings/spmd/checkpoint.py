@@ -51,7 +51,7 @@ class Checkpoint:
         self.notes: dict[str, Any] = self.info.get("notes", {})
         self.tensors: dict[str, TensorInfo] = {}
         for index in range(self._library.spmd_num_checkpoint_tensors(self._handle)):
-            info = native.TensorInfo()
+            info = native.TensorInfo(ctypes.sizeof(native.TensorInfo))
             self._call("spmd_checkpoint_tensor", self._handle, index, info)
             self.tensors[info.name.decode()] = TensorInfo(info.name.decode(), "", DTYPES[info.dtype],
                                                           tuple(info.shape[d] for d in range(info.rank)))

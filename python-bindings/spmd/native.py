@@ -19,13 +19,13 @@ BATCHES = ("rows", "global")  # of a process, of the job; by number
 
 
 class Launch(Structure):
-    _fields_ = [("launcher", c_char_p), ("world_size", c_int64), ("rank", c_int64), ("address", c_char_p)]
+    _fields_ = [("size", c_size_t), ("launcher", c_char_p), ("world_size", c_int64), ("rank", c_int64), ("address", c_char_p)]
 
 
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("ranks", c_int64), ("threads", c_int64), ("timeout_seconds", c_double),
                 ("weights", c_char_p), ("cpu", c_char_p), ("fault", c_char_p), ("shares", c_void_p),
-                ("profile", c_int32), ("batch", c_int32), ("launch", Launch), ("written_next", c_int32),
+                ("profile", c_int32), ("batch", c_int32), ("launch", POINTER(Launch)), ("written_next", c_int32),
                 ("flight_record", c_char_p)]
 
 
@@ -34,17 +34,17 @@ class Tensor(Structure):
 
 
 class TensorInfo(Structure):
-    _fields_ = [("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("rank", c_int32),
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("rank", c_int32),
                 ("shape", POINTER(c_int64)), ("bytes", c_size_t), ("num_aliases", c_size_t)]
 
 
 class CollectiveInfo(Structure):
-    _fields_ = [("op", c_char_p), ("communicator", c_char_p), ("unit", c_char_p), ("location", c_char_p),
+    _fields_ = [("size", c_size_t), ("op", c_char_p), ("communicator", c_char_p), ("unit", c_char_p), ("location", c_char_p),
                 ("command", c_int32), ("bytes", c_int64)]
 
 
 class CommandInfo(Structure):
-    _fields_ = [("op", c_char_p), ("kernel", c_char_p), ("location", c_char_p), ("stream", c_int32), ("bytes", c_int64),
+    _fields_ = [("size", c_size_t), ("op", c_char_p), ("kernel", c_char_p), ("location", c_char_p), ("stream", c_int32), ("bytes", c_int64),
                 ("flops", c_double), ("begin_nanoseconds", c_int64), ("end_nanoseconds", c_int64)]
 
 
@@ -53,7 +53,7 @@ class File(Structure):
 
 
 class ShardInfo(Structure):
-    _fields_ = [("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("first", c_int64), ("count", c_int64)]
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("first", c_int64), ("count", c_int64)]
 
 
 class SaveOptions(Structure):

@@ -36,8 +36,8 @@ class Launch:
     address: str | None = None
 
     def native(self) -> native.Launch:
-        return native.Launch(self.launcher and self.launcher.encode(), self.world_size, self.rank,
-                             self.address and self.address.encode())
+        return native.Launch(ctypes.sizeof(native.Launch), self.launcher and self.launcher.encode(), self.world_size,
+                             self.rank, self.address and self.address.encode())
 
 
 class Processes:

@@ -107,7 +107,8 @@ class Trainer:
             options.timeout_seconds = timeout
         options.weights = os.fsencode(weights) if weights is not None else None
         options.profile, options.batch = int(profile), native.BATCHES.index(batch)
-        options.launch, options.written_next = (launch or Launch()).native(), int(written_next)
+        options.launch = ctypes.pointer((launch or Launch()).native())
+        options.written_next = int(written_next)
         options.flight_record = os.fsencode(flight_record) if flight_record is not None else None
         options.shares = shares._open() if shares is not None else None
         self._call("spmd_load", os.fsencode(artifact), options, ctypes.byref(self._handle))
@@ -163,7 +164,7 @@ class Trainer:
         """The commands of the plan, with the time each took on `rank` in the latest step (0 without `profile`)."""
         commands = []
         for index in range(self._library.spmd_num_commands(self._open())):
-            info = native.CommandInfo()
+            info = native.CommandInfo(ctypes.sizeof(native.CommandInfo))
             self._call("spmd_command", self._open(), rank, index, info)
             seconds = (info.end_nanoseconds - info.begin_nanoseconds) * 1e-9
             texts = (getattr(info, field).decode() for field in ("op", "kernel", "location"))
@@ -196,7 +197,7 @@ class Trainer:
         count, shards = ctypes.c_size_t(), []
         self._call("spmd_num_shards", self._open(), rank, ctypes.byref(count))
         for index in range(count.value):
-            info = native.ShardInfo()
+            info = native.ShardInfo(ctypes.sizeof(native.ShardInfo))
             self._call("spmd_shard", self._open(), rank, index, info)
             of = self._info(info.state.decode(), info.name.decode())
             values = np.empty(info.count, NUMPY[of.dtype])
@@ -305,7 +306,7 @@ class Trainer:
     def _infos(self, what: str, function: str) -> list[TensorInfo]:
         infos = []
         for index in range(getattr(self._library, f"spmd_num_{what}s")(self._handle)):
-            info = native.TensorInfo()
+            info = native.TensorInfo(ctypes.sizeof(native.TensorInfo))
             self._call(function, self._handle, index, info)
             aliases = tuple(self._library.spmd_tensor_alias(self._handle, index, n).decode()
                             for n in range(info.num_aliases)) if what == "tensor" else ()
@@ -317,7 +318,7 @@ class Trainer:
     def _collectives(self) -> list[Collective]:
         collectives = []
         for index in range(self._library.spmd_num_collectives(self._handle)):
-            info = native.CollectiveInfo()
+            info = native.CollectiveInfo(ctypes.sizeof(native.CollectiveInfo))
             self._call("spmd_collective", self._handle, index, info)
             texts = (getattr(info, field).decode() for field in ("op", "communicator", "unit", "location"))
             collectives.append(Collective(*texts, info.bytes))

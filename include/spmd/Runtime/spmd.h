@@ -17,11 +17,13 @@
 |*   spmd_read_output(trainer, 0, &loss, sizeof loss, &status);
 |*   spmd_close(trainer);
 |*
-|* Option structs begin with their size, so that members can be added: this
-|* header's spmd_options_init says how much the caller knows of, and members
-|* that only one of both knows have their defaults. One that the caller has set
-|* and this library does not know is SPMD_BAD_INPUT. The other structs stay as
-|* they are; what is to be said besides gets functions of its own.
+|* Structs that may get members begin with their size, which says how much the
+|* caller knows of: in options spmd_options_init sets it, in others the caller
+|* (spmd_tensor_info info = {.size = sizeof info}). Members of options that only
+|* one of both knows have their defaults; one that the caller has set and this
+|* library does not know is SPMD_BAD_INPUT. Of what the library fills in, the
+|* caller gets the members that it knows of, those of a later version as zeros.
+|* spmd_status, spmd_tensor and spmd_file stay as they are for good.
 |*
 |* An artifact holds native code: load only what you would run as a program.
 |*
@@ -69,8 +71,9 @@ enum {
   SPMD_BATCH_OF_JOB = 1      /* the global batch, the same in all */
 };
 
-/* Which of several processes this is. Zero-initialized: what the launcher says. */
+/* Which of several processes this is. Zero-initialized but for `size`: what the launcher says. */
 typedef struct spmd_launch {
+  size_t size;          /* sizeof(spmd_launch) */
   const char *launcher; /* "torchrun", "mpirun", "mpiexec", "srun", "environment", "none"; NULL: whoever started it */
   int64_t world_size;   /* 0: what the launcher says; else `rank` and `address` are read, too */
   int64_t rank;
@@ -94,7 +97,7 @@ typedef struct spmd_options {
                              may be closed while others go on. */
   int32_t profile;            /* 1: note when each command runs, for spmd_command; 0: do not */
   int32_t batch;              /* SPMD_BATCH_OF_PROCESS or SPMD_BATCH_OF_JOB */
-  spmd_launch launch;         /* which of several processes this is */
+  const spmd_launch *launch;  /* which of several processes this is; NULL: what the launcher says */
   int32_t written_next;       /* 1: tensors that the weights lack are zero, and the caller writes them before the
                                  first step (spmd_write_tensor, spmd_load_checkpoint); 0: a missing one is an error */
   const char *flight_record;  /* a folder: when a step fails, what each rank did last is written to rank-N.json there;
@@ -112,6 +115,7 @@ typedef struct spmd_tensor {
 /* What is known of a batch input, an output or a tensor of the state. Pointers
    live as long as the trainer. */
 typedef struct spmd_tensor_info {
+  size_t size;       /* sizeof(spmd_tensor_info), set by the caller */
   const char *name;  /* input or parameter name; output: path in the result */
   const char *state; /* "batch"; "loss" or "output"; "param", "buffer",
                         "constant", "rng" (its "seed" and "step") or the kind
@@ -124,6 +128,7 @@ typedef struct spmd_tensor_info {
 } spmd_tensor_info;
 
 typedef struct spmd_hyper_info {
+  size_t size; /* sizeof(spmd_hyper_info), set by the caller */
   const char *name;
   int64_t group;
   double value; /* in effect */
@@ -131,6 +136,7 @@ typedef struct spmd_hyper_info {
 
 /* A collective of one step. */
 typedef struct spmd_collective_info {
+  size_t size;    /* sizeof(spmd_collective_info), set by the caller */
   const char *op; /* "all_gather", "reduce_scatter", ... */
   const char *communicator;
   const char *unit;     /* or empty */
@@ -207,6 +213,7 @@ SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd
 /* A command of the plan, and when `rank` ran it in the latest step: both times
    0 unless the options asked for a profile. */
 typedef struct spmd_command_info {
+  size_t size;          /* sizeof(spmd_command_info), set by the caller */
   const char *op;       /* "kernel", "gemm", "all_gather", "wait", ... */
   const char *kernel;   /* its symbol, or empty */
   const char *location; /* or empty */
@@ -252,6 +259,7 @@ SPMD_API int32_t spmd_reads_alone(const spmd_trainer *trainer);
 /* What `rank`, of this process, has of the state for itself: elements
    [first, first + count) of a tensor. What all ranks have alike is rank 0's. */
 typedef struct spmd_shard_info {
+  size_t size;      /* sizeof(spmd_shard_info), set by the caller */
   const char *name; /* and `state`: of the tensor, as in spmd_tensor_info */
   const char *state;
   int32_t dtype;

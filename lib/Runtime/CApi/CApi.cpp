@@ -1,7 +1,6 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "Handles.h"
-#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"
@@ -26,15 +25,22 @@ static spmd_options getDefaults() {
 void spmd_options_init_sized(spmd_options *options, size_t size) { initSized(options, size, getDefaults()); }
 
 /// Registers all that this build has.
-static Expected<Launch> registerAll(const spmd_launch &launch, TrainerOptions &options) {
+static Expected<Launch> registerAll(const spmd_launch *launch, TrainerOptions &options) {
   registerHost();
   registerCuda();
   LaunchOptions chosen;
-  chosen.launcher = textOrEmpty(launch.launcher);
-  chosen.address = textOrEmpty(launch.address);
-  if (launch.world_size) {
-    chosen.rank = launch.rank;
-    chosen.world = launch.world_size;
+  if (launch) {
+    std::optional<spmd_launch> known = readSized(launch, spmd_launch{});
+    if (!known)
+      return Status::badInput(
+          "a launch is a spmd_launch whose size is set (spmd_launch launch = {.size = sizeof launch}), "
+          "without members that this version does not know");
+    chosen.launcher = textOrEmpty(known->launcher);
+    chosen.address = textOrEmpty(known->address);
+    if (known->world_size) {
+      chosen.rank = known->rank;
+      chosen.world = known->world_size;
+    }
   }
   return joinJob(chosen, options);
 }
@@ -49,7 +55,7 @@ int32_t spmd_join(const spmd_launch *launch, double timeout_seconds, spmd_proces
       return Status::badInput("spmd_join: processes must be given");
     *processes = nullptr;
     TrainerOptions options;
-    Expected<Launch> joined = registerAll(launch ? *launch : spmd_launch{}, options);
+    Expected<Launch> joined = registerAll(launch, options);
     if (!joined)
       return joined.error();
     Expected<std::shared_ptr<CommunicatorFactory>> factory =
@@ -89,7 +95,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
       return Status::badInput("spmd_load: artifact and trainer must be given");
     *trainer = nullptr;
     TrainerOptions chosen;
-    spmd_launch launch = {};
+    const spmd_launch *launch = nullptr;
     if (options) {
       std::optional<spmd_options> known = readSized(options, getDefaults());
       if (!known)
@@ -160,8 +166,7 @@ int32_t spmd_input(const spmd_trainer *trainer, size_t index, spmd_tensor_info *
     const auto &all = trainer->trainer->manifest().batch;
     if (index >= all.size())
       return missing("input", index, all.size());
-    describe(all[index].name, "batch", all[index].dtype, all[index].shape, 0, info);
-    return Status::success();
+    return describe(all[index].name, "batch", all[index].dtype, all[index].shape, 0, info);
   });
 }
 
@@ -172,8 +177,7 @@ int32_t spmd_output(const spmd_trainer *trainer, size_t index, spmd_tensor_info 
     const auto &all = trainer->trainer->manifest().outputs;
     if (index >= all.size())
       return missing("output", index, all.size());
-    describe(all[index].path, nameOf(all[index].kind), all[index].dtype, all[index].shape, 0, info);
-    return Status::success();
+    return describe(all[index].path, nameOf(all[index].kind), all[index].dtype, all[index].shape, 0, info);
   });
 }
 
@@ -184,10 +188,11 @@ int32_t spmd_hyper(const spmd_trainer *trainer, size_t index, spmd_hyper_info *i
     const auto &all = trainer->trainer->manifest().hyper;
     if (index >= all.size())
       return missing("hyper-parameter", index, all.size());
-    info->name = all[index].name.c_str();
-    info->group = all[index].group;
-    info->value = trainer->trainer->hyperValue(index);
-    return Status::success();
+    spmd_hyper_info filled = {};
+    filled.name = all[index].name.c_str();
+    filled.group = all[index].group;
+    filled.value = trainer->trainer->hyperValue(index);
+    return fillInfo(info, filled, "spmd_hyper_info");
   });
 }
 
@@ -198,9 +203,8 @@ int32_t spmd_tensor_at(const spmd_trainer *trainer, size_t index, spmd_tensor_in
     const auto &all = trainer->trainer->state().tensors();
     if (index >= all.size())
       return missing("tensor", index, all.size());
-    describe(all[index].name, all[index].state.c_str(), all[index].dtype, all[index].shape, all[index].aliases.size(),
-             info);
-    return Status::success();
+    return describe(all[index].name, all[index].state.c_str(), all[index].dtype, all[index].shape,
+                    all[index].aliases.size(), info);
   });
 }
 
@@ -225,13 +229,14 @@ int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd_collecti
     const Plan &plan = trainer->trainer->artifact().plan;
     const Command &command = plan.commands[trainer->collectives[index]];
     const auto *collective = command.as<CollectiveCommand>();
-    info->op = nameOf(command);
-    info->communicator = plan.communicators[static_cast<size_t>(collective->communicator)].c_str();
-    info->unit = collective->unit.c_str();
-    info->location = command.location.c_str();
-    info->command = static_cast<int32_t>(trainer->collectives[index]);
-    info->bytes = command.sentBytes();
-    return Status::success();
+    spmd_collective_info filled = {};
+    filled.op = nameOf(command);
+    filled.communicator = plan.communicators[static_cast<size_t>(collective->communicator)].c_str();
+    filled.unit = collective->unit.c_str();
+    filled.location = command.location.c_str();
+    filled.command = static_cast<int32_t>(trainer->collectives[index]);
+    filled.bytes = command.sentBytes();
+    return fillInfo(info, filled, "spmd_collective_info");
   });
 }
 
@@ -251,15 +256,16 @@ int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, sp
     if (profile)
       span = profile->latest(rank, static_cast<int32_t>(index));
     const auto *kernel = command.as<KernelCommand>();
-    *info = {nameOf(command),
-             kernel ? kernel->symbol.c_str() : "",
-             command.location.c_str(),
-             command.stream,
-             bytesOf(artifact, command),
-             flopsOf(command),
-             span.begin,
-             span.end};
-    return Status::success();
+    spmd_command_info filled = {};
+    filled.op = nameOf(command);
+    filled.kernel = kernel ? kernel->symbol.c_str() : "";
+    filled.location = command.location.c_str();
+    filled.stream = command.stream;
+    filled.bytes = bytesOf(artifact, command);
+    filled.flops = flopsOf(command);
+    filled.begin_nanoseconds = span.begin;
+    filled.end_nanoseconds = span.end;
+    return fillInfo(info, filled, "spmd_command_info");
   });
 }
 
@@ -336,9 +342,13 @@ int32_t spmd_shard(const spmd_trainer *trainer, int64_t rank, size_t index, spmd
                    spmd_status *status) {
   return guarded(status, [&] {
     return withShard(*trainer->trainer, rank, index, [&](const StatePiece &piece) {
-      *info = {piece.tensor->name.c_str(), piece.tensor->state.c_str(), static_cast<int32_t>(piece.tensor->dtype),
-               piece.first, piece.count};
-      return Status::success();
+      spmd_shard_info filled = {};
+      filled.name = piece.tensor->name.c_str();
+      filled.state = piece.tensor->state.c_str();
+      filled.dtype = static_cast<int32_t>(piece.tensor->dtype);
+      filled.first = piece.first;
+      filled.count = piece.count;
+      return fillInfo(info, filled, "spmd_shard_info");
     });
   });
 }

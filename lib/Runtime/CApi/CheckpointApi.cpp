@@ -1,7 +1,6 @@
 //===- CheckpointApi.cpp - The checkpoints of spmd.h ----------------------===//
 
 #include "Handles.h"
-#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Runtime/Run/Checkpoint.h"
 
 using namespace spmd::runtime;
@@ -152,8 +151,7 @@ int32_t spmd_checkpoint_tensor(const spmd_checkpoint *checkpoint, size_t index, 
       return missing("tensor", index, checkpoint->keys.size());
     const std::string &key = checkpoint->keys[index];
     const StateSource::Tensor *tensor = checkpoint->checkpoint.state->find(key);
-    describe(key, "", tensor->dtype, tensor->shape, 0, info);
-    return Status::success();
+    return describe(key, "", tensor->dtype, tensor->shape, 0, info);
   });
 }
 

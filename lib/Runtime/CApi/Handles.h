@@ -3,6 +3,7 @@
 #ifndef SPMD_LIB_RUNTIME_CAPI_HANDLES_H
 #define SPMD_LIB_RUNTIME_CAPI_HANDLES_H
 
+#include "spmd/Runtime/Core/SizedStruct.h"
 #include "spmd/Runtime/Run/BackgroundSave.h"
 #include "spmd/Runtime/Train/Trainer.h"
 #include "spmd/Runtime/spmd.h"
@@ -58,16 +59,27 @@ inline Status missing(const char *what, size_t index, size_t count) {
 
 inline std::string textOrEmpty(const char *text) { return text ? text : ""; }
 
+/// Gives a caller's `info`, a struct `type`, what it knows of `filled`.
+template <typename T>
+inline Status fillInfo(T *info, const T &filled, const char *type) {
+  if (fillSized(info, filled))
+    return Status::success();
+  return Status::badInput(std::string("the info must be a ") + type + " whose size is set: " + type +
+                          " info = {.size = sizeof info}");
+}
+
 /// Inputs, outputs and state tensors have the same description.
-inline void describe(const std::string &name, const char *state, DType dtype, const std::vector<int64_t> &shape,
-                     size_t aliases, spmd_tensor_info *info) {
-  info->name = name.c_str();
-  info->state = state;
-  info->dtype = static_cast<int32_t>(dtype);
-  info->rank = static_cast<int32_t>(shape.size());
-  info->shape = shape.data();
-  info->bytes = static_cast<size_t>(numElements(shape) * sizeOf(dtype));
-  info->num_aliases = aliases;
+inline Status describe(const std::string &name, const char *state, DType dtype, const std::vector<int64_t> &shape,
+                       size_t aliases, spmd_tensor_info *info) {
+  spmd_tensor_info filled = {};
+  filled.name = name.c_str();
+  filled.state = state;
+  filled.dtype = static_cast<int32_t>(dtype);
+  filled.rank = static_cast<int32_t>(shape.size());
+  filled.shape = shape.data();
+  filled.bytes = static_cast<size_t>(numElements(shape) * sizeOf(dtype));
+  filled.num_aliases = aliases;
+  return fillInfo(info, filled, "spmd_tensor_info");
 }
 
 } // namespace spmd::runtime

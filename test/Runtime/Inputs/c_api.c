@@ -18,13 +18,15 @@ int main(int argc, char **argv) {
   spmd_status status = {0};
   spmd_options options;
   spmd_trainer *trainer = NULL;
-  spmd_tensor_info info;
-  spmd_collective_info collective;
-  spmd_hyper_info hyper;
+  spmd_tensor_info info = {.size = sizeof info};
+  spmd_collective_info collective = {.size = sizeof collective};
+  spmd_hyper_info hyper = {.size = sizeof hyper};
+  spmd_launch launch = {.size = sizeof launch};
+  spmd_command_info command = {.size = sizeof command};
   spmd_checkpoint *checkpoint;
   spmd_save_options save;
   spmd_file file;
-  spmd_shard_info shard;
+  spmd_shard_info shard = {.size = sizeof shard};
   const void *data;
   size_t bytes, count;
   struct {
@@ -68,6 +70,11 @@ int main(int argc, char **argv) {
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
   spmd_close(trainer);
   spmd_options_init(&options);
+  options.launch = &launch;
+  launch.size = 0;
+  REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_BAD_INPUT && strstr(status.message, "spmd_launch"));
+  launch.size = sizeof launch;
+  launch.launcher = "none";
   REQUIRE(spmd_load(argv[1], &options, &trainer, &status) == SPMD_OK);
   REQUIRE(status.code == SPMD_OK && status.message[0] == 0);
 
@@ -78,6 +85,16 @@ int main(int argc, char **argv) {
   REQUIRE(!strcmp(info.name, "x") && info.dtype == SPMD_I64 && info.rank == 2);
   REQUIRE(info.shape[0] == 8 && info.shape[1] == 2 && info.bytes == 128);
   REQUIRE(spmd_input(trainer, 2, &info, &status) == SPMD_BAD_INPUT);
+  /* A caller of an earlier version: what it does not know is not touched. */
+  info.size = offsetof(spmd_tensor_info, dtype);
+  info.name = NULL;
+  info.dtype = 77;
+  REQUIRE(spmd_input(trainer, 0, &info, &status) == SPMD_OK && !strcmp(info.name, "x") && info.dtype == 77);
+  info.size = 0;
+  REQUIRE(spmd_input(trainer, 0, &info, &status) == SPMD_BAD_INPUT);
+  REQUIRE(strstr(status.message, "spmd_tensor_info info = {.size = sizeof info}"));
+  info.size = sizeof info;
+  REQUIRE(spmd_command(trainer, 1, 0, &command, &status) == SPMD_OK && !strcmp(command.op, "all_gather"));
   REQUIRE(spmd_num_outputs(trainer) == 2);
   REQUIRE(spmd_output(trainer, 0, &info, &status) == SPMD_OK);
   REQUIRE(!strcmp(info.state, "loss") && info.rank == 0 && info.bytes == 4);

@@ -35,6 +35,16 @@ std::optional<T> readSized(const T *given, T defaults) {
   return defaults;
 }
 
+/// Fills what a caller knows of a struct of its own with `filled`, and zeros where a later version has members. False:
+/// there is none, or its size is none.
+template <typename T>
+bool fillSized(T *given, T filled) {
+  if (!given || given->size < sizeof given->size || given->size > kLargestSize)
+    return false;
+  initSized(given, given->size, filled);
+  return true;
+}
+
 } // namespace spmd::runtime
 
 #endif // SPMD_RUNTIME_CORE_SIZEDSTRUCT_H
