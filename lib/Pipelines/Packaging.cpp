@@ -20,6 +20,10 @@ public:
 
 private:
   LogicalResult copyFromStep(StringRef name);
+  template <typename T>
+  LogicalResult writeReadBack(StringRef name, const T &value,
+                              runtime::Expected<T> (*parse)(const std::string &, std::string_view),
+                              std::string (*write)(const T &));
 
   ModuleOp module;
   const PackagingOptions &options;
@@ -39,6 +43,21 @@ LogicalResult Packager::copyFromStep(StringRef name) {
   return success();
 }
 
+/// Writes `value`, once the runtime's reader has got all of it back: what is written and not read, or read as something
+/// else, would train another program than the one that was verified.
+template <typename T>
+LogicalResult Packager::writeReadBack(StringRef name, const T &value,
+                                      runtime::Expected<T> (*parse)(const std::string &, std::string_view),
+                                      std::string (*write)(const T &)) {
+  std::string text = write(value);
+  runtime::Expected<T> read = parse(("'" + name + "'").str(), text);
+  if (!read)
+    return folder.fail("a mistake of spmd-compile: the runtime refuses what it wrote: " + read.error().message);
+  if (write(*read) != text)
+    return folder.fail("a mistake of spmd-compile: the runtime reads another '" + name + "' than was written");
+  return folder.writeText(name, text);
+}
+
 LogicalResult Packager::write() {
   plan::ProgramOp program = getProgram(module);
   if (!program || failed(options.target->writeKernels(module, options.code, userKernels, folder, kernels)))
@@ -51,8 +70,8 @@ LogicalResult Packager::write() {
   if (failed(manifest))
     return failure();
   manifest->outsideArena = options.target->findOutsideArena(*plan, *manifest);
-  if (failed(folder.writeText(manifest->programs.front().plan, runtime::writePlan(*plan))) ||
-      failed(folder.writeText("manifest.json", runtime::writeManifest(*manifest))))
+  if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)) ||
+      failed(writeReadBack("manifest.json", *manifest, runtime::parseManifest, runtime::writeManifest)))
     return failure();
   if (!options.firstStep.empty())
     if (std::error_code error = fs::rename(options.firstStep, folder.pathOf("first_step")))
