@@ -1,4 +1,4 @@
-//===- GroupedValues.cpp - what grouped products compute ------------------===//
+//===- GroupedValues.cpp - what grouped GEMMs compute ---------------------===//
 
 #include "GroupedValues.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- GroupedValues.h - what grouped products compute ----------*- C++ -*-===//
+//===- GroupedValues.h - what grouped GEMMs compute -------------*- C++ -*-===//
 
 #ifndef SPMD_LIB_KERNELS_GROUPEDVALUES_H
 #define SPMD_LIB_KERNELS_GROUPEDVALUES_H

@@ -190,7 +190,7 @@ const PassEntry kPipeline[] = {
     {Phase::kernels, Kind::required, convertAtenToKernel,
      "light ops become clusters, heavy ones kernels of their own, views become access maps"},
     {Phase::kernels, Kind::optimization, fuseGemmEpilogues,
-     "what the target's library adds to a product on the way, no cluster has to read again"},
+     "what the target's library adds to a GEMM on the way, no cluster has to read again"},
     {Phase::kernels, Kind::required, make<createFlattenCollectivesPass>,
      "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
     {Phase::kernels, Kind::required, make<createOutlineKernelsPass>,

@@ -109,7 +109,7 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",
-        "What matrix products do besides: auto (default: what the target's library has), none, or some of bias, "
+        "What GEMMs do besides: auto (default: what the target's library has), none, or some of bias, "
         "residual, relu, gelu, gelu_tanh",
         options.epilogues);
 }

@@ -114,8 +114,8 @@ std::optional<Operation> spmd::runtime::operationOf(const Plan &plan, const Comm
 
 std::vector<const Ref *> spmd::runtime::operandsOf(const Command &command) {
   std::vector<const Ref *> operands;
-  if (const auto *product = command.as<GemmCommand>()) {
-    const GemmShape &gemm = product->shape;
+  if (const auto *gemmCommand = command.as<GemmCommand>()) {
+    const GemmShape &gemm = gemmCommand->shape;
     operands = {&command.refs[0], &command.refs[1]};
     if (gemm.bias >= 0)
       operands.push_back(&command.refs[static_cast<size_t>(gemm.bias)]);

@@ -68,7 +68,7 @@ Status HostBackend::checkPlan(const Artifact &artifact) const {
       continue;
     Status status =
         Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +
-                         "): on CPUs products of " + nameOf(gemm->dtype) +
+                         "): on CPUs GEMMs of " + nameOf(gemm->dtype) +
                          (shape.activation == Activation::None ? " add no bias or residual" : " apply no activation"));
     status.command = static_cast<int32_t>(&command - plan.commands.data());
     status.location = command.location;

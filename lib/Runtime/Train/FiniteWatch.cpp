@@ -50,7 +50,7 @@ void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
         const GemmShape &shape = gemm.shape;
         const char *c = static_cast<const char *>(pointers[2]);
         for (int64_t batch = 0; batch < shape.batch; ++batch)
-          for (int64_t row = 0; row < shape.m; ++row) // between rows is what is not the product's
+          for (int64_t row = 0; row < shape.m; ++row) // between rows is what is not the GEMM's
             lookAt(c + (batch * shape.strideC + row * shape.ldc) * sizeOf(gemm.dtype), gemm.dtype, shape.n, id, rank);
       },
       [&](const CollectiveCommand &collective) {

@@ -58,7 +58,7 @@ double spmd::runtime::flopsOf(const Command &command) {
          static_cast<double>(g.batch);
 }
 
-/// What is one row of the summary: a kernel, products of one shape, a kind.
+/// What is one row of the summary: a kernel, GEMMs of one shape, a kind.
 static std::string labelOf(const Command &command) {
   const auto *gemm = command.as<GemmCommand>();
   if (!gemm)

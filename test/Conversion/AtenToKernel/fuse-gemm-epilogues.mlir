@@ -10,13 +10,13 @@
 
 // NONE-NOT: kernel.gemm {{.*}} {{bias|residual|activation}}
 
-// The cluster has nothing else to do, and its result's type is the product's now.
+// The cluster has nothing else to do, and its result's type is the GEMM's now.
 // CHECK-LABEL: @bias
 // CHECK-NEXT: %[[Y:.*]] = kernel.gemm m 4 n 6 k 8 a({{.*}}) b({{.*}}) bias(%arg2 : tensor<6xf32>) {spmd.segment = 0 : i64} -> tensor<2x2x6xf32>
 // CHECK-NEXT: return %[[Y]] : tensor<2x2x6xf32>
 // BIAS-LABEL: @bias
 // BIAS: kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>)
-// REMARK: product takes over bias: clusters move 216 bytes less, the product 24 more
+// REMARK: GEMM takes over bias: clusters move 216 bytes less, the GEMM 24 more
 func.func @bias(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> tensor<2x2x6xf32> {
   %p = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>) {spmd.segment = 0 : i64}
       -> tensor<4x6xf32>
@@ -29,7 +29,7 @@ func.func @bias(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>) -> 
   return %y : tensor<2x2x6xf32>
 }
 
-// What a norm reads is read again by the next residual: the product writes it, the cluster only reads it.
+// What a norm reads is read again by the next residual: the GEMM writes it, the cluster only reads it.
 // CHECK-LABEL: @residual
 // SUMS: %[[S:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>) residual(%arg3 : tensor<4x6xf32>) -> tensor<4x6xf32>
 // SUMS: %[[N:.*]] = kernel.cluster dims [4, 6] parallel 1
@@ -55,7 +55,7 @@ func.func @residual(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>,
   return %s, %n : tensor<4x6xf32>, tensor<4xf32>
 }
 
-// The gradient of what three products read: one sum in one place, added in the order of the clusters.
+// The gradient of what three GEMMs read: one sum in one place, added in the order of the clusters.
 // CHECK-LABEL: @accumulate
 // CHECK: %[[Q:.*]] = kernel.gemm {{.*}} b(%arg3 ld 6 : tensor<6x6xf32>) -> tensor<4x6xf32>
 // CHECK-NEXT: %[[K:.*]] = kernel.gemm {{.*}} b(%arg4 ld 6 : tensor<6x6xf32>) residual(%[[Q]] : tensor<4x6xf32>) -> tensor<4x6xf32>
@@ -86,7 +86,7 @@ func.func @accumulate(%dq: tensor<4x6xf32>, %dk: tensor<4x6xf32>, %dv: tensor<4x
   return %4 : tensor<4x6xf32>
 }
 
-// A bias before something that a library lacks saves nothing: the cluster reads the product anyway. With gelu, what it is
+// A bias before something that a library lacks saves nothing: the cluster reads the GEMM anyway. With gelu, what it is
 // applied to is kept for the gradient.
 // CHECK-LABEL: @gelu
 // ALL-NEXT: %[[Y:.*]], %[[X:.*]] = kernel.gemm {{.*}} bias(%arg2 : tensor<6xf32>) activation gelu_tanh -> tensor<4x6xf32>, pre_activation tensor<4x6xf32>
@@ -196,7 +196,7 @@ func.func @bf16_rounded_once(%x: tensor<4x8xbf16>, %w: tensor<6x8xbf16>, %b: ten
   return %s : tensor<4x6xf32>
 }
 
-// Not there when the product runs.
+// Not there when the GEMM runs.
 // CHECK-LABEL: @later
 // CHECK-NEXT: kernel.gemm {{.*}} b({{[^)]*}}) -> tensor<4x6xf32>
 func.func @later(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %r: tensor<4x6xf32>) -> tensor<4x6xf32> {
@@ -217,7 +217,7 @@ func.func @later(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>, %r: tensor<4x6xf32>) 
   return %s : tensor<4x6xf32>
 }
 
-// Somebody reads the product itself: a cluster, or something else.
+// Somebody reads the GEMM itself: a cluster, or something else.
 // CHECK-LABEL: @read
 // CHECK-NEXT: kernel.gemm {{.*}} b({{[^)]*}}) -> tensor<4x6xf32>
 // CHECK-NEXT: kernel.gemm {{.*}} b({{[^)]*}}) -> tensor<4x6xf32>

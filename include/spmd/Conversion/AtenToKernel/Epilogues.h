@@ -1,4 +1,4 @@
-//===- Epilogues.h - names of what products may take over -------*- C++ -*-===//
+//===- Epilogues.h - names of what GEMMs may take over ----------*- C++ -*-===//
 
 #ifndef SPMD_CONVERSION_ATENTOKERNEL_EPILOGUES_H
 #define SPMD_CONVERSION_ATENTOKERNEL_EPILOGUES_H

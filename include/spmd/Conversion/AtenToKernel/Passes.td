@@ -11,7 +11,7 @@ def ConvertAtenToKernelPass
   let description = [{
     Definition: aten ops become kernel ops. Views become layouts through which
     others read; pointwise ops, softmax, norms, losses and reductions become
-    scalar functions, which are fused into clusters; matrix products, attention
+    scalar functions, which are fused into clusters; GEMMs, attention
     and embeddings become kernels of their own, which read and write views
     without copies. Collectives, `spmd.pack` and `spmd.unpack` stay.
 
@@ -60,25 +60,25 @@ def ConvertAtenToKernelPass
 }
 
 def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp"> {
-  let summary = "lets matrix products add biases and sums, and apply activations";
+  let summary = "lets GEMMs add biases and sums, and apply activations";
   let description = [{
-    Definition: where all readers of a product add the same bias, then the same tensor of the product's size, then apply
+    Definition: where all readers of a GEMM add the same bias, then the same tensor of the GEMM's size, then apply
     the same activation to it, `kernel.gemm` does that instead. Readers take the result, or `pre_activation`, what the
     activation was applied to, where a gradient needs it; clusters that have nothing left to do disappear.
 
     Input: kernel ops in blocks (after spmd-convert-aten-to-kernel). Output: the same, with epilogues.
 
-    `epilogues` says what the target's library has: `bias`; `residual`, adding a tensor of the product's size, in its
-    own place when nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which products.
+    `epilogues` says what the target's library has: `bias`; `residual`, adding a tensor of the GEMM's size, in its
+    own place when nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which GEMMs.
     Errors: an unknown name (lists the known ones).
 
-    Only what pays: clusters then move at least one matrix less, and all together, the product's own operands included,
-    no more bytes than before. So a bias alone is left to a cluster that reads the product anyway. Only tensors that are
-    there before the product runs are added. The additions are those there were, in their order; whether each is rounded
+    Only what pays: clusters then move at least one matrix less, and all together, the GEMM's own operands included,
+    no more bytes than before. So a bias alone is left to a cluster that reads the GEMM anyway. Only tensors that are
+    there before the GEMM runs are added. The additions are those there were, in their order; whether each is rounded
     as before is the library's: ours is the same bits.
 
-    Why: clusters are bound by memory and products mostly are not, so what a product's library adds on the way costs
-    next to nothing; and a sum of products needs one tensor, not one per product.
+    Why: clusters are bound by memory and GEMMs mostly are not, so what a GEMM's library adds on the way costs
+    next to nothing; and a sum of GEMMs needs one tensor, not one per GEMM.
 
     ```mlir
     // spmd-opt --spmd-fuse-gemm-epilogues="epilogues=bias"
@@ -104,7 +104,7 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
     Option<"epilogues", "epilogues", "std::string", "\"bias,residual\"",
            "what the library has, of bias, residual, relu, gelu and gelu_tanh; or none">,
     Option<"dtypes", "dtypes", "std::string", "\"f32,bf16\"",
-           "element types of the products that it has this for, of f32, f64 and bf16">,
+           "element types of the GEMMs that it has this for, of f32, f64 and bf16">,
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

@@ -1,4 +1,4 @@
-//===- Epilogue.cpp - what clusters do with a product ---------------------===//
+//===- Epilogue.cpp - what clusters do with a GEMM ------------------------===//
 
 #include "Epilogue.h"
 
@@ -18,9 +18,9 @@ static bool isGuarded(ClusterOp cluster, unsigned operand) {
   return llvm::is_contained(cluster.getGuarded(), static_cast<int64_t>(operand));
 }
 
-std::optional<SmallVector<Site>> findSites(Value product) {
+std::optional<SmallVector<Site>> findSites(Value gemm) {
   SmallVector<Site> sites;
-  for (OpOperand &use : product.getUses()) {
+  for (OpOperand &use : gemm.getUses()) {
     auto cluster = dyn_cast<ClusterOp>(use.getOwner());
     if (!cluster || isGuarded(cluster, use.getOperandNumber()))
       return std::nullopt;
@@ -247,7 +247,7 @@ int64_t Remains::getSavedBytes() {
   return bytes;
 }
 
-void replaceCluster(const Remains &remains, Value product, Value result, Value preActivation) {
+void replaceCluster(const Remains &remains, Value gemm, Value result, Value preActivation) {
   ClusterOp cluster = remains.cluster;
   for (unsigned index : remains.activated.set_bits())
     cluster.getResult(index).replaceAllUsesWith(result);
@@ -263,7 +263,7 @@ void replaceCluster(const Remains &remains, Value product, Value result, Value p
     if (isGuarded(cluster, index))
       guarded.push_back(inputs.size());
     Value input = cluster.getInputs()[index];
-    if (input == product)
+    if (input == gemm)
       input = remains.readsPreActivation.test(index) ? preActivation : result;
     inputs.push_back(input);
     operandMaps.push_back(cluster.getOperandMap(index));

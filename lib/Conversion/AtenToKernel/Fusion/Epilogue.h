@@ -1,12 +1,12 @@
-//===- Epilogue.h - what clusters do with a product -------------*- C++ -*-===//
+//===- Epilogue.h - what clusters do with a GEMM ----------------*- C++ -*-===//
 //
 // [Note: epilogues]
-// A product may take over what follows it when every reader is a cluster that does the same with it first: adds a bias,
+// A GEMM may take over what follows it when every reader is a cluster that does the same with it first: adds a bias,
 // then a tensor of its own size, then applies an activation. A *site* is one operand of a cluster that reads the
-// product; `values` are the values in its body that are the product after the steps so far, at the point where it is
-// read. A step is possible when all of them have it. Then the product is never in memory: sites read the result of the
+// GEMM; `values` are the values in its body that are the GEMM after the steps so far, at the point where it is
+// read. A step is possible when all of them have it. Then the GEMM is never in memory: sites read the result of the
 // epilogue (or, where an activation's gradient wants it, what the activation is applied to), values that clusters
-// yielded become results of the product, and clusters that yield nothing else disappear.
+// yielded become results of the GEMM, and clusters that yield nothing else disappear.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace spmd::epilogue {
 
-/// One operand of a cluster that reads a product.
+/// One operand of a cluster that reads a GEMM.
 struct Site {
   kernel::ClusterOp cluster;
   unsigned operand;
@@ -28,22 +28,22 @@ struct Site {
   llvm::SmallVector<mlir::Value> preActivation;
 };
 
-/// The sites of a product; nothing when something else reads it.
-std::optional<llvm::SmallVector<Site>> findSites(mlir::Value product);
+/// The sites of a GEMM; nothing when something else reads it.
+std::optional<llvm::SmallVector<Site>> findSites(mlir::Value gemm);
 
-/// What all sites add to the product next, one element per column or one per element; null when they do not.
+/// What all sites add to the GEMM next, one element per column or one per element; null when they do not.
 mlir::Value addBias(llvm::SmallVector<Site> &sites, int64_t columns);
 mlir::Value addMatrix(llvm::SmallVector<Site> &sites);
 
 /// True when some site applies the activation; others may read what it is applied to.
 bool applyActivation(llvm::SmallVector<Site> &sites, kernel::Activation activation);
 
-/// What is left of a cluster when its products have been through their epilogue.
+/// What is left of a cluster when its GEMMs have been through their epilogue.
 struct Remains {
   kernel::ClusterOp cluster;
   /// Of its operands and results, those it keeps.
   llvm::SmallBitVector operands, results;
-  /// Results that are a product's result, or what its activation is applied to.
+  /// Results that are a GEMM's result, or what its activation is applied to.
   llvm::SmallBitVector activated, preActivated;
   /// The operands at sites that read what the activation is applied to.
   llvm::SmallBitVector readsPreActivation;
@@ -62,10 +62,10 @@ Remains findRemains(kernel::ClusterOp cluster, llvm::ArrayRef<Site> sites);
 
 /// Replaces the cluster by what is left of it. Sites read `result` and `preActivation`, and so do the users of results
 /// that are gone.
-void replaceCluster(const Remains &remains, mlir::Value product, mlir::Value result, mlir::Value preActivation);
+void replaceCluster(const Remains &remains, mlir::Value gemm, mlir::Value result, mlir::Value preActivation);
 
 /// Gives an op its number in the order of its block. Where neighbours have none, asking for the order numbers the whole
-/// block anew, which for every product of a long step takes a time that grows with the square of its length.
+/// block anew, which for every GEMM of a long step takes a time that grows with the square of its length.
 inline void numberInBlock(mlir::Operation *added) {
   if (mlir::Operation *next = added->getNextNode())
     (void)added->isBeforeInBlock(next);

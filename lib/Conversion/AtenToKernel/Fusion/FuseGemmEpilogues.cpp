@@ -215,8 +215,8 @@ LogicalResult FuseGemmEpiloguesPass::runOnFunction(func::FuncOp func, IRRewriter
     Candidate best = findBest(gemm);
     if (best.remains.empty())
       continue;
-    emitRemark(gemm.getLoc()) << "product takes over " << best.describe() << ": clusters move " << best.saved
-                              << " bytes less, the product " << best.added << " more";
+    emitRemark(gemm.getLoc()) << "GEMM takes over " << best.describe() << ": clusters move " << best.saved
+                              << " bytes less, the GEMM " << best.added << " more";
     fuse(gemm, best);
   }
   return success();

@@ -1,6 +1,6 @@
 //===- Placement.cpp - between which heavy ops a light op runs ------------===//
 //
-// [Note: an example of ordinals] Of forward and backward of gelu between matrix products,
+// [Note: an example of ordinals] Of forward and backward of gelu between GEMMs,
 //
 //     %h = mm %x, %w1             anchor 0
 //     %a = gelu %h                ordinal 0: right behind %h
