@@ -12,6 +12,7 @@
 #include "spmd/Runtime/Core/HappensBefore.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 using namespace spmd::runtime;
@@ -46,6 +47,15 @@ private:
     const Ref *ref;
   };
 
+  int32_t streamOf(const Access &access) const { return plan.commands[static_cast<size_t>(access.command)].stream; }
+
+  /// The stream that all accesses are on, which orders them by itself.
+  std::optional<int32_t> onlyStreamOf(const std::vector<Access> &all) const {
+    bool isOne = std::all_of(all.begin(), all.end(),
+                             [&](const Access &access) { return streamOf(access) == streamOf(all.front()); });
+    return isOne ? std::optional(streamOf(all.front())) : std::nullopt;
+  }
+
   void add(int32_t first, int32_t second) {
     auto stream = static_cast<size_t>(plan.commands[static_cast<size_t>(first)].stream);
     uint32_t &need = needs[static_cast<size_t>(second) * streams + stream];
@@ -72,8 +82,8 @@ private:
   void addConflicts(const std::vector<Access> &all) {
     for (size_t j = 0; j < all.size(); ++j)
       for (size_t i = 0; i < j; ++i)
-        if (order.ordered(all[i].command, all[j].command) && mustBeOrdered(all[i], all[j]) &&
-            overlapOnSomeRank(*all[i].ref, *all[j].ref))
+        if (streamOf(all[i]) != streamOf(all[j]) && order.ordered(all[i].command, all[j].command) &&
+            mustBeOrdered(all[i], all[j]) && overlapOnSomeRank(*all[i].ref, *all[j].ref))
           add(all[i].command, all[j].command);
   }
 
@@ -87,9 +97,12 @@ private:
   /// Buffers that share bytes of the arena: rule 4.
   void addSharedBytes() {
     std::vector<size_t> byOffset;
+    std::vector<std::optional<int32_t>> onlyStream(accesses.size());
     for (size_t i = 0; i < accesses.size(); ++i)
-      if (plan.buffers[i].bytes > 0 && !accesses[i].empty())
+      if (plan.buffers[i].bytes > 0 && !accesses[i].empty()) {
         byOffset.push_back(i);
+        onlyStream[i] = onlyStreamOf(accesses[i]);
+      }
     std::sort(byOffset.begin(), byOffset.end(), [&](size_t a, size_t b) {
       return std::pair(plan.buffers[a].offset, a) < std::pair(plan.buffers[b].offset, b);
     });
@@ -97,7 +110,8 @@ private:
       const Buffer &lower = plan.buffers[byOffset[i]];
       for (size_t j = i + 1; j < byOffset.size() && plan.buffers[byOffset[j]].offset < lower.offset + lower.bytes; ++j)
         for (auto [first, second] : {std::pair(byOffset[i], byOffset[j]), std::pair(byOffset[j], byOffset[i])})
-          if (wholeLifeBefore(accesses[first], accesses[second]))
+          if ((!onlyStream[first] || onlyStream[first] != onlyStream[second]) &&
+              wholeLifeBefore(accesses[first], accesses[second]))
             for (const Access &a : accesses[first])
               for (const Access &b : accesses[second])
                 add(a.command, b.command);
@@ -115,8 +129,10 @@ private:
 } // namespace
 
 std::vector<int32_t> spmd::runtime::findIdleWaits(const Manifest &manifest, const Plan &plan) {
-  OrderNeeds needs(manifest, plan);
   std::vector<ScheduledCommand> schedule = getSchedule(plan);
+  if (std::none_of(schedule.begin(), schedule.end(), [](const ScheduledCommand &each) { return each.awaited >= 0; }))
+    return {};
+  OrderNeeds needs(manifest, plan);
   std::vector<int32_t> idle;
   for (size_t id = 0; id < schedule.size(); ++id) {
     int32_t awaited = std::exchange(schedule[id].awaited, -1);
